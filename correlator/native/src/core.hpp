@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// The core: front ends push classes, streams and events in merge order; tables come out in chunks.
+// Not thread-safe; one core per correlation. No printing; errors are thrown as std::runtime_error with one clear line.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "block.hpp"
+#include "event.hpp"
+#include "ledger.hpp"
+#include "table.hpp"
+
+namespace opline {
+
+class Core {
+  public:
+    // plan_json: the compiled model (docs/design.md, "The plan"). Throws std::runtime_error.
+    explicit Core(const std::string &plan_json);
+    ~Core();
+    Core(const Core &) = delete;
+    Core &operator=(const Core &) = delete;
+
+    // Front-end side. Classes of equal name and domain may come several times (one per trace): each gets an id.
+    ClassPlan add_class(const ClassDecl &);
+    std::uint32_t add_stream(const StreamDecl &);
+    // In merge order. Events whose own time (time_slot) lies before the last one's are counted and still applied.
+    void event(const Event &);
+    // Discarded by the tracer in [begin_ns, end_ns] of that stream; kNoTime where unknown. count 0: unknown number.
+    void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count, bool packets);
+    void finish();
+
+    // Consumer side. Tables fill as ops settle; take_ready(): a table has chunk_rows rows or finish() was called.
+    // The strings of kDict columns are the pool's; new ones since the last call are handed over first.
+    bool take_ready() const;
+    std::vector<Table> &tables();               // clear() each after reading
+    std::vector<std::string> take_new_strings(); // ids are consecutive from 0
+    std::uint64_t events_seen() const;
+    std::string summary_json() const;           // counts: events, classes × fates, hops, losses, discarded intervals
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace opline

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// What a front end (babeltrace2 or native) hands to the core: event classes once, then events.
+// A front end knows bytes and nothing of models; the core knows models and nothing of bytes.
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace opline {
+
+constexpr std::uint32_t kNoCpu = std::numeric_limits<std::uint32_t>::max();
+constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::min();
+
+enum class FieldType : std::uint8_t { kUnsigned, kSigned, kReal, kString, kOther };
+enum class FieldScope : std::uint8_t { kPayload, kContext };  // kContext: event common or specific context
+
+struct FieldDecl {
+    std::string name;  // without the leading underscore that LTTng's metadata adds
+    FieldType type;
+    FieldScope scope;
+};
+
+// Tie-break of the merge, after the time: host, then domain (UST before kernel), channel name,
+// stream instance, ordinal in the stream.
+enum class Domain : std::uint8_t { kUst = 0, kKernel = 1 };
+
+// One CTF data stream (LTTng: one CPU of one channel).
+struct StreamDecl {
+    std::string host;
+    Domain domain = Domain::kUst;
+    std::string channel;       // "" where the reader can't know it
+    std::string path;          // for messages
+    std::uint64_t instance = 0;
+};
+
+struct ClassDecl {
+    std::string name;  // "lab:io_begin", "block_rq_issue"
+    Domain domain = Domain::kUst;
+    std::vector<FieldDecl> fields;
+};
+
+// The core's answer to a class: which of its fields to decode, in which slot order.
+struct ClassPlan {
+    std::uint32_t id = 0;                // the event's `cls` from now on
+    std::vector<std::uint32_t> wanted;   // slot k holds field wanted[k] of the declaration
+    std::int32_t time_slot = -1;         // slot that holds the event's own time (BPF's ktime), else -1
+};
+
+// One decoded field. A string is valid until Core::event() returns.
+struct Slot {
+    enum class Kind : std::uint8_t { kAbsent, kUnsigned, kSigned, kReal, kString };
+    union {
+        std::uint64_t u;
+        std::int64_t i;
+        double r;
+        const char *s;
+    };
+    std::uint32_t size = 0;  // of the string
+    Kind kind = Kind::kAbsent;
+
+    Slot() : u(0) {}
+    static Slot of(std::uint64_t v) { Slot x; x.u = v; x.kind = Kind::kUnsigned; return x; }
+    static Slot of(std::int64_t v) { Slot x; x.i = v; x.kind = Kind::kSigned; return x; }
+    static Slot of(double v) { Slot x; x.r = v; x.kind = Kind::kReal; return x; }
+    static Slot of(std::string_view v) {
+        Slot x; x.s = v.data(); x.size = static_cast<std::uint32_t>(v.size()); x.kind = Kind::kString; return x;
+    }
+    bool present() const { return kind != Kind::kAbsent; }
+    bool is_number() const { return kind == Kind::kUnsigned || kind == Kind::kSigned; }
+    std::string_view str() const { return {s, size}; }
+    // Integers keep their 64 bits, whatever the signedness.
+    std::uint64_t bits() const { return u; }
+};
+
+struct Event {
+    std::int64_t ts_ns;    // raw value of the monotonic clock, in ns; BPF block events: the kernel's own time
+    std::uint32_t cls;     // ClassPlan::id
+    std::uint32_t stream;  // Core::add_stream()'s answer
+    std::uint32_t cpu;     // kNoCpu: unknown
+    const Slot *slots;     // one per ClassPlan::wanted
+};
+
+}  // namespace opline

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""The tables of a run: every column with its type, unit and meaning, declared once.
+
+``docs/tables.md`` is generated from this file and a test compares it with what the core emits.
+Types: ``i64 u64 i32 u32 bool`` are plain; ``dict`` is a dictionary-encoded string, ``text`` a plain string.
+All times are integer nanoseconds of the raw monotonic clock (``manifest.json`` has the offset to wall time).
+Absent (null) means unknown: never 0, never -1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its name (unit included), type and one sentence."""
+
+    name: str
+    type: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """One table: a row per ``row``."""
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+
+
+def _table(name: str, row: str, *columns: tuple[str, str, str]) -> TableSpec:
+    return TableSpec(name, row, tuple(Column(*c) for c in columns))
+
+
+TABLES: tuple[TableSpec, ...] = (
+    _table(
+        "ops",
+        "op",
+        ("op_id", "i64", "Ordinal of the op's begin in the trace, from 0; unique in the run."),
+        ("class", "dict", "The op's class as the model names it (write, read, ...)."),
+        ("object", "text", "The application's name of what the op works on."),
+        ("key", "text", "The op's first key, printed as space=value; for people, not for joins."),
+        ("host", "dict", "Host name from the trace."),
+        ("pid", "i32", "Process of the begin point (VPID for user-space events)."),
+        ("begin_tid", "i32", "Thread of the begin point."),
+        ("end_tid", "i32", "Thread of the end point."),
+        ("begin_ns", "i64", "Time of the begin point."),
+        ("end_ns", "i64", "Time of the end point."),
+        ("latency_ns", "i64", "end_ns - begin_ns."),
+        ("complete", "bool", "The end point was seen."),
+        ("reason", "dict", "Why an op is not complete: no_end, key_reused, superseded."),
+        ("tainted", "bool", "The op overlaps an interval in which the tracer discarded events."),
+        ("offset_bytes", "i64", "Offset of the op's data, where the model names it."),
+        ("length_bytes", "i64", "Length of the op's data."),
+        ("transition_count", "u32", "Points passed, late ones included."),
+        ("late_count", "u32", "Points passed after the end."),
+        ("request_count", "u32", "Block requests that serve the op."),
+        ("dev", "u32", "Device of the op's first block request, kernel-internal (major << 20 | minor)."),
+        ("sector", "u64", "First sector of the op's first bio."),
+        ("no_request_reason", "dict", "Why no block request is linked: see docs/losses.md; absent where one is."),
+        ("unattributed_ns", "i64", "Part of latency_ns that no stage claims."),
+        ("unknown_ns", "i64", "Part of latency_ns in stages of kind unknown: between threads without evidence on both sides."),
+    ),
+    _table(
+        "transitions",
+        "point that an op passed",
+        ("op_id", "i64", "The op."),
+        ("seq", "u32", "Ordinal in the op, in time order, from 0."),
+        ("ts_ns", "i64", "Time of the point."),
+        ("point", "dict", "Name of the point; a recurrence is numbered: fdatasync#2."),
+        ("event", "dict", "Name of the event behind it."),
+        ("tid", "i32", "Thread (VTID for user-space events)."),
+        ("pid", "i32", "Process (VPID for user-space events)."),
+        ("cpu", "u32", "CPU of the event."),
+        ("comm", "dict", "Name of the thread at the time."),
+        ("evidence", "dict", "Why the point is the op's: begin, key:SPACE, thread, batch."),
+        ("late", "bool", "The point comes after the op's end and is outside its latency."),
+        ("aside", "bool", "The point is not on the critical path: no stage is cut at it."),
+        ("batch_id", "i64", "The batch whose shared work the point is."),
+    ),
+    _table(
+        "stages",
+        "interval of an op's critical path",
+        ("op_id", "i64", "The op."),
+        ("seq", "u32", "Ordinal in the op, in time order, from 0."),
+        ("stage", "dict", "Name of the stage."),
+        ("kind", "dict", "work, wait, network, device, block (between two block steps), or unknown."),
+        ("from_point", "dict", "Where it begins: a point, or Q G I D C of a block request."),
+        ("to_point", "dict", "Where it ends."),
+        ("begin_ns", "i64", "Begin of the interval."),
+        ("duration_ns", "i64", "Its length. The durations of an op and its unattributed_ns sum to its latency_ns."),
+        ("tid", "i32", "Thread at its end; absent at a block completion."),
+        ("request_id", "i64", "The block request that cuts here, for block stages."),
+    ),
+    _table(
+        "requests",
+        "block request",
+        ("request_id", "i64", "Ordinal, from 1, in order of first sight."),
+        ("dev", "u32", "Device, kernel-internal (major << 20 | minor)."),
+        ("sector", "u64", "First sector as issued (512-byte units); absent for a flush."),
+        ("nr_sectors", "u32", "Length in sectors."),
+        ("kind", "dict", "read, write, discard, write_zeroes, flush, other."),
+        ("rwbs", "dict", "Flags in blkparse letters, e.g. WS, FWS, RM."),
+        ("queue_ns", "i64", "Q: its first bio was queued."),
+        ("getrq_ns", "i64", "G: the request was allocated."),
+        ("insert_ns", "i64", "I: inserted into the scheduler; absent with scheduler none."),
+        ("first_issue_ns", "i64", "First D: issued to the driver."),
+        ("issue_ns", "i64", "Last D; differs from the first after a requeue."),
+        ("complete_ns", "i64", "C: completed."),
+        ("q2c_ns", "i64", "complete_ns - queue_ns."),
+        ("d2c_ns", "i64", "complete_ns - issue_ns: driver and device."),
+        ("queue_tid", "i32", "Thread that queued the first bio."),
+        ("queue_comm", "dict", "Its name."),
+        ("issue_tid", "i32", "Thread that issued; often a kworker."),
+        ("issue_comm", "dict", "Its name."),
+        ("queue_cpu", "u32", "CPU at Q."),
+        ("issue_cpu", "u32", "CPU at D."),
+        ("complete_cpu", "u32", "CPU at C."),
+        ("error", "i32", "Error of the completion; 0 fine; absent if not completed."),
+        ("bio_count", "u32", "Bios in the request."),
+        ("merge_count", "u32", "Bios or requests merged into it."),
+        ("requeue_count", "u32", "Times it was requeued."),
+        ("in_flight", "u32", "Requests of the device between D and C at this one's first D, itself excluded."),
+        ("op_count", "u32", "Ops that it serves."),
+        ("op_id", "i64", "The op, where it is exactly one."),
+        ("ambiguous", "bool", "A step could have belonged to another request as well."),
+        ("outcome", "dict", "completed, absorbed (by rq_merge), reused (its pointer came back), open (at the trace's end)."),
+    ),
+    _table(
+        "bios",
+        "bio",
+        ("bio_id", "i64", "Ordinal, from 1, in order of Q."),
+        ("request_id", "i64", "The request that carried it; absent if none is known."),
+        ("dev", "u32", "Device."),
+        ("sector", "u64", "First sector."),
+        ("nr_sectors", "u32", "Length in sectors."),
+        ("kind", "dict", "read, write, discard, write_zeroes, flush, other."),
+        ("queue_ns", "i64", "Q; absent for a split remainder."),
+        ("tid", "i32", "Thread that queued it."),
+        ("comm", "dict", "Its name."),
+        ("parent_id", "i64", "The bio that it was remapped from."),
+        ("split_from_id", "i64", "The bio whose remainder it is."),
+        ("op_id", "i64", "The op that owns it, by the rule that won."),
+        ("op_by_thread", "i64", "The op by the thread rule."),
+        ("op_by_sector", "i64", "The op by the sector rule."),
+        ("sector_candidates", "u32", "Ops in flight on those sectors: more than one is ambiguous."),
+        ("batch_id", "i64", "The batch that owns it."),
+    ),
+    _table(
+        "links",
+        "(op, bio)",
+        ("op_id", "i64", "The op."),
+        ("bio_id", "i64", "The bio."),
+        ("request_id", "i64", "The bio's request."),
+        ("evidence", "dict", "thread, sector, thread+sector, batch."),
+        ("shared", "bool", "The bio serves other ops too (a batch)."),
+        ("ambiguous", "bool", "Another op could claim it as well."),
+    ),
+    _table(
+        "batches",
+        "batch",
+        ("batch_id", "i64", "Ordinal, from 0."),
+        ("space", "dict", "The batch's kind as the model names it."),
+        ("tid", "i32", "The thread that worked for it."),
+        ("begin_ns", "i64", "Opened."),
+        ("end_ns", "i64", "Closed; absent if the trace ended before."),
+        ("member_count", "u32", "Ops that joined."),
+        ("request_count", "u32", "Block requests of its work."),
+    ),
+    _table(
+        "fates",
+        "(event class, fate)",
+        ("event", "dict", "Name of the event class."),
+        ("fate", "dict", "What became of its events: see docs/losses.md."),
+        ("count", "u64", "How many. Per event class they sum to the input."),
+    ),
+    _table(
+        "losses",
+        "loss name",
+        ("loss", "dict", "Name: see docs/losses.md."),
+        ("severity", "dict", "info, notice, data_loss, error."),
+        ("origin", "dict", "recording (the tracer lost it) or correlation (we could not make sense of it)."),
+        ("count", "u64", "How many."),
+    ),
+    _table(
+        "discarded",
+        "interval with discarded events",
+        ("stream", "text", "The data stream (channel and CPU)."),
+        ("begin_ns", "i64", "Begin of the interval; absent if unknown."),
+        ("end_ns", "i64", "Its end."),
+        ("count", "u64", "Events (or packets) discarded; absent if unknown."),
+        ("packets", "bool", "Whole packets, not events."),
+    ),
+)
+
+BY_NAME = {t.name: t for t in TABLES}

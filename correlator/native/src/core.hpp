@@ -15,24 +15,23 @@
 
 namespace opline {
 
-class Core {
+class Core final : public Consumer {
   public:
     // plan_json: the compiled model (docs/design.md, "The plan"). Throws std::runtime_error.
     explicit Core(const std::string &plan_json);
-    ~Core();
+    ~Core() override;
     Core(const Core &) = delete;
     Core &operator=(const Core &) = delete;
 
-    // Front-end side. Classes of equal name and domain may come several times (one per trace): each gets an id.
-    ClassPlan add_class(const ClassDecl &);
-    std::uint32_t add_stream(const StreamDecl &);
-    // In merge order. Events whose own time (time_slot) lies before the last one's are counted and still applied.
-    void event(const Event &);
-    // Discarded by the tracer in [begin_ns, end_ns] of that stream; kNoTime where unknown. count 0: unknown number.
-    void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count, bool packets);
-    void finish();
+    ClassPlan add_class(const ClassDecl &) override;
+    std::uint32_t add_stream(const StreamDecl &) override;
+    // Events whose own time (time_slot) lies before the last one's are counted and still applied.
+    void event(const Event &) override;
+    void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
+                   bool packets) override;
+    void finish() override;
 
-    // Consumer side. Tables fill as ops settle; take_ready(): a table has chunk_rows rows or finish() was called.
+    // Tables fill as ops settle; take_ready(): a table has chunk_rows rows or finish() was called.
     // The strings of kDict columns are the pool's; new ones since the last call are handed over first.
     bool take_ready() const;
     std::vector<Table> &tables();               // clear() each after reading

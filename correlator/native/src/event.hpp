@@ -82,4 +82,18 @@ struct Event {
     const Slot *slots;     // one per ClassPlan::wanted
 };
 
+// Who takes the events: the core, or a printer of raw events. Calls come from one thread, events in merge order.
+class Consumer {
+  public:
+    virtual ~Consumer() = default;
+    // Classes of equal name and domain may come several times (one per trace): each gets an id.
+    virtual ClassPlan add_class(const ClassDecl &) = 0;
+    virtual std::uint32_t add_stream(const StreamDecl &) = 0;
+    virtual void event(const Event &) = 0;
+    // Discarded by the tracer in [begin_ns, end_ns] of that stream; kNoTime where unknown. count 0: unknown number.
+    virtual void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
+                           bool packets) = 0;
+    virtual void finish() = 0;
+};
+
 }  // namespace opline

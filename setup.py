@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""The native builds; all metadata is in setup.cfg.
+
+One make (correlator/native/Makefile) builds the extension module `opline._core` and the babeltrace2 plug-in, another
+(tracepoints/Makefile) the bridge that carries block events from BPF into an LTTng session. They are put into the
+package's folder: the source's for an editable install, the wheel's otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+ROOT = Path(__file__).resolve().parent
+NATIVE = ROOT / "correlator" / "native"
+TRACEPOINTS = ROOT / "tracepoints"
+
+
+def missing_packages() -> list[str]:
+    """What the build needs and this machine lacks, one line each with the Debian package that has it."""
+    lacks = []
+    for tool, package in (("g++", "g++"), ("make", "make"), ("pkg-config", "pkg-config")):
+        if shutil.which(tool) is None:
+            lacks.append(f"the program {tool} (Debian package {package})")
+    includes = [Path("/usr/include"), Path("/usr/local/include"), *Path("/usr/include").glob("*-linux-gnu*")]
+    for header, package in (
+        ("babeltrace2/babeltrace.h", "libbabeltrace2-dev"),
+        ("lttng/tracepoint.h", "liblttng-ust-dev"),
+        ("nlohmann/json.hpp", "nlohmann-json3-dev"),
+    ):
+        if not any((folder / header).exists() for folder in includes):
+            lacks.append(f"the header {header} (Debian package {package})")
+    import sysconfig
+
+    if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
+        lacks.append(f"the header Python.h for {sys.executable} (Debian package python3-dev)")
+    try:
+        import bt2  # noqa: F401
+    except ImportError:
+        # an isolated build does not see the system's packages: ask the system's Python
+        asked = subprocess.run(["/usr/bin/python3", "-c", "import bt2"], capture_output=True, check=False)
+        if asked.returncode != 0:
+            lacks.append("the Python module bt2 (Debian package python3-bt2)")
+    return lacks
+
+
+class NativeBuild(build_ext):
+    """Calls make instead of compiling by itself: objects are shared and rebuilt only when their sources change."""
+
+    def run(self) -> None:
+        lacks = missing_packages()
+        if lacks:
+            what = "\n".join(f"  - {lack}" for lack in lacks)
+            sys.exit(f"\nopline cannot be built here. Missing:\n{what}\n")
+        in_place = self.inplace or getattr(self, "editable_mode", False)
+        package = ROOT / "correlator" / "opline" if in_place else Path(self.build_lib).resolve() / "opline"
+        jobs = f"-j{os.cpu_count() or 1}"
+        make = ["make", jobs, f"PYTHON={sys.executable}"]
+        subprocess.run([*make, "-C", str(NATIVE), f"OUT={package}"], check=True)
+        if (TRACEPOINTS / "Makefile").exists():
+            bridge = package / "capture" / "_bridge.so"
+            bridge.parent.mkdir(parents=True, exist_ok=True)
+            subprocess.run([*make, "-C", str(TRACEPOINTS), "bridge", f"OUT={bridge}"], check=True)
+
+
+setup(ext_modules=[Extension("opline._core", sources=[])], cmdclass={"build_ext": NativeBuild})

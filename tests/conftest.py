@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""Fixtures for all tests: the recorded traces, unpacked, and the program as a user would run it.
+
+Tests marked `live` record on this machine; they are skipped where there is no root.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TRACES = ROOT / "tests" / "traces"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what records on this machine unless we may."""
+    if os.geteuid() == 0:
+        return
+    for item in items:
+        if item.get_closest_marker("live"):
+            item.add_marker(pytest.mark.skip(reason="records on this machine: needs root"))
+
+
+@pytest.fixture(scope="session")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Give the folder of a recorded trace of tests/traces, unpacked once per session. Don't write into it."""
+    unpacked: dict[str, Path] = {}
+    target = tmp_path_factory.mktemp("traces")
+
+    def get(name: str) -> Path:
+        if name not in unpacked:
+            with tarfile.open(TRACES / f"{name}.tar.xz") as archive:
+                archive.extractall(target, filter="data")
+            unpacked[name] = target / name
+        return unpacked[name]
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def opline() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the program in a process of its own: `opline("ops", run).stdout`; never raises for an exit status."""
+
+    def run(*args: str | Path, cwd: Path | None = None, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        program = Path(sys.executable).with_name("opline")
+        return subprocess.run(
+            [program, *map(str, args)],
+            cwd=cwd,
+            timeout=timeout,
+            text=True,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+
+    return run

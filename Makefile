@@ -1,18 +1,60 @@
 # SPDX-License-Identifier: MIT
-# `make help` lists the targets. ./setup-env makes the environment first; ./check is what CI runs.
+# `make help` lists the targets. ./setup-env makes the environment that they need; ./check is all of it, as CI runs it.
 
-PY := .venv/bin/python
+VENV := $(CURDIR)/.venv/bin
 JOBS := $(shell nproc)
-PYTHON_FILES := $(wildcard setup.py) correlator/opline analyses/opline_analyses tests benchmarks examples docs
+PYTHON_DIRS := $(wildcard setup.py correlator analyses tests benchmarks examples docs)
+DOCS := $(wildcard README.md docs/*.md)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build
+.PHONY: help setup build providers test lint format-check ruff mypy docs-check docs native-test native-asan regen bench clean
 
 help:  ## print this list
-	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1\t\2/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1\t\2/p' Makefile | expand -t 14
 
 setup:  ## install what is missing (Debian and Python packages), make .venv and build
 	./setup-env
 
-build:  ## compile what has changed: core, extension module, plug-in, tracepoint providers
-	@$(MAKE) -s --no-print-directory -j$(JOBS) -C correlator/native PYTHON=$(abspath $(PY))
+build:  ## compile what has changed: the core, the extension module, the plug-in, the providers, the demo store
+	@$(MAKE) -s --no-print-directory -j$(JOBS) -C correlator/native PYTHON=$(VENV)/python
+	@if [ -f tracepoints/Makefile ]; then $(MAKE) -s --no-print-directory -j$(JOBS) -C tracepoints bridge \
+		OUT=$(CURDIR)/correlator/opline/capture/_bridge.so; fi
+	@if [ -f examples/demo-store/Makefile ]; then $(MAKE) -s --no-print-directory -j$(JOBS) -C examples/demo-store; fi
+
+test:  ## run every test (pytest; the native tests are among them)
+	$(VENV)/pytest
+
+lint: format-check ruff mypy docs-check  ## formatting, ruff, mypy --strict, generated docs
+
+format-check:
+	$(VENV)/ruff format --check $(PYTHON_DIRS)
+
+ruff:
+	$(VENV)/ruff check $(PYTHON_DIRS)
+
+mypy:
+	$(VENV)/mypy $(shell find $(PYTHON_DIRS) -name '*.py' -not -path '*/build/*')
+
+docs-check:
+	$(VENV)/cog --check -PI docs $(DOCS)
+
+docs:  ## write the generated parts of README.md and docs/
+	$(VENV)/cog -r -PI docs $(DOCS)
+
+native-test:  ## the C++ tests
+	@$(MAKE) --no-print-directory -s -j$(JOBS) -C correlator/native test
+
+native-asan:  ## the same under the address and undefined-behaviour sanitizers
+	@$(MAKE) --no-print-directory -s -j$(JOBS) -C correlator/native asan
+
+regen: docs  ## rewrite what tests compare with: golden files, generated docs (then read the diff)
+	OPLINE_REGEN=1 $(VENV)/pytest -q
+
+bench:  ## benchmarks; each proves equality before it times
+	@for b in benchmarks/*.sh benchmarks/*_bench.py; do [ -f "$$b" ] || continue; echo "== $$b"; \
+		case "$$b" in *.py) $(VENV)/python "$$b";; *) bash "$$b";; esac || exit 1; done
+
+clean:  ## remove what was built (.venv and runs/ stay)
+	@$(MAKE) -s --no-print-directory -C correlator/native clean
+	@for d in tracepoints examples/demo-store; do [ -f $$d/Makefile ] && $(MAKE) -s --no-print-directory -C $$d clean; done; true
+	rm -rf build *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// A hash map in one flat array: open addressing, linear probing, erasure by shifting back (no tombstones).
+// K and V are default-constructible and movable; an empty cell holds K{} and V{}. Pointers to values are valid until
+// the next insertion or erasure. Iteration is in hash order, which depends only on the operations that were done.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace opline {
+
+// Finalizer of splitmix64: every bit of the result depends on every bit of x.
+inline std::uint64_t mix64(std::uint64_t x) {
+    x ^= x >> 30;
+    x *= 0xbf58476d1ce4e5b9u;
+    x ^= x >> 27;
+    x *= 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+template <class K, class = void>
+struct FlatHash {  // anything that std::hash knows
+    std::uint64_t operator()(const K &k) const { return mix64(std::hash<K>{}(k)); }
+};
+template <class K>
+struct FlatHash<K, std::enable_if_t<std::is_integral_v<K> || std::is_enum_v<K>>> {
+    std::uint64_t operator()(K k) const { return mix64(static_cast<std::uint64_t>(k)); }
+};
+
+template <class K, class V, class Hash = FlatHash<K>>
+class FlatMap {
+    struct Cell {
+        K key{};
+        V value{};
+        bool used = false;
+    };
+
+  public:
+    std::size_t size() const { return size_; }
+    bool empty() const { return size_ == 0; }
+
+    // nullptr: not there.
+    V *find(const K &key) {
+        if (size_ == 0) return nullptr;
+        std::size_t i = seek(key);
+        return cells_[i].used ? &cells_[i].value : nullptr;
+    }
+    const V *find(const K &key) const { return const_cast<FlatMap *>(this)->find(key); }
+    bool contains(const K &key) const { return find(key) != nullptr; }
+
+    // The value of key, made with V{} if it was not there; second: it was made.
+    std::pair<V *, bool> insert(const K &key) {
+        if ((size_ + 1) * 4 > cells_.size() * 3) grow(cells_.empty() ? 16 : cells_.size() * 2);
+        std::size_t i = seek(key);
+        const bool made = !cells_[i].used;
+        if (made) {
+            cells_[i].key = key;
+            cells_[i].used = true;
+            ++size_;
+        }
+        return {&cells_[i].value, made};
+    }
+    V &operator[](const K &key) { return *insert(key).first; }
+    void put(const K &key, V value) { *insert(key).first = std::move(value); }
+
+    bool erase(const K &key) {
+        if (size_ == 0) return false;
+        std::size_t i = seek(key);
+        if (!cells_[i].used) return false;
+        erase_cell(i);
+        return true;
+    }
+    template <class Predicate>  // bool(const K &, V &)
+    std::size_t erase_if(Predicate predicate) {
+        std::vector<K> doomed;
+        for (auto &c : cells_)
+            if (c.used && predicate(static_cast<const K &>(c.key), c.value)) doomed.push_back(c.key);
+        for (const auto &k : doomed) erase(k);
+        return doomed.size();
+    }
+    template <class Function>  // void(const K &, V &); must not insert or erase
+    void for_each(Function function) {
+        for (auto &c : cells_)
+            if (c.used) function(static_cast<const K &>(c.key), c.value);
+    }
+    template <class Function>  // void(const K &, const V &)
+    void for_each(Function function) const {
+        for (const auto &c : cells_)
+            if (c.used) function(c.key, c.value);
+    }
+
+    void clear() {
+        cells_.clear();
+        size_ = 0;
+    }
+    void reserve(std::size_t n) {
+        std::size_t want = 16;
+        while (n * 4 > want * 3) want *= 2;
+        if (want > cells_.size()) grow(want);
+    }
+
+  private:
+    std::size_t home(const K &key) const { return static_cast<std::size_t>(Hash{}(key)) & (cells_.size() - 1); }
+    // The cell of key, or the empty one where it would go.
+    std::size_t seek(const K &key) const {
+        std::size_t i = home(key);
+        while (cells_[i].used && !(cells_[i].key == key)) i = (i + 1) & (cells_.size() - 1);
+        return i;
+    }
+    void erase_cell(std::size_t hole) {
+        const std::size_t mask = cells_.size() - 1;
+        for (std::size_t i = (hole + 1) & mask; cells_[i].used; i = (i + 1) & mask) {
+            // Cell i may fill the hole if its home is not in the cyclic range (hole, i].
+            if (((i - home(cells_[i].key)) & mask) < ((i - hole) & mask)) continue;
+            cells_[hole].key = std::move(cells_[i].key);
+            cells_[hole].value = std::move(cells_[i].value);
+            hole = i;
+        }
+        cells_[hole] = Cell{};
+        --size_;
+    }
+    void grow(std::size_t n) {
+        std::vector<Cell> old(n);
+        old.swap(cells_);
+        for (auto &c : old) {
+            if (!c.used) continue;
+            Cell &to = cells_[seek(c.key)];
+            to.key = std::move(c.key);
+            to.value = std::move(c.value);
+            to.used = true;
+        }
+    }
+
+    std::vector<Cell> cells_;
+    std::size_t size_ = 0;
+};
+
+}  // namespace opline

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+#include "attribution.hpp"
+
+#include <algorithm>
+
+namespace opline {
+namespace {
+
+std::uint64_t pair_key(std::uint32_t from, std::uint32_t to) {
+    return (static_cast<std::uint64_t>(from) << 32) | to;
+}
+
+}  // namespace
+
+Attributor::Attributor(const Plan &plan, StringPool &strings) : plan_(plan), strings_(strings) {
+    work_ = strings.intern("work");
+    unknown_ = strings.intern("unknown");
+    block_ = strings.intern("block");
+    q_ = strings.intern("Q");
+    g_ = strings.intern("G");
+    i_ = strings.intern("I");
+    d_ = strings.intern("D");
+    c_ = strings.intern("C");
+    for (const auto &s : plan.stages)
+        names_.emplace(pair_key(strings.intern(s.from), strings.intern(s.to)),
+                       std::make_pair(strings.intern(s.name), strings.intern(s.kind)));
+    auto builtin = [&](std::uint32_t from, std::uint32_t to, const char *name, std::uint32_t kind) {
+        names_.emplace(pair_key(from, to), std::make_pair(strings.intern(name), kind));
+    };
+    auto device = strings.intern("device");
+    builtin(q_, g_, "Q2G", block_);
+    builtin(g_, i_, "G2I", block_);
+    builtin(i_, d_, "I2D", block_);
+    builtin(g_, d_, "G2D", block_);
+    builtin(q_, i_, "Q2I", block_);
+    builtin(q_, d_, "Q2D", block_);
+    builtin(q_, c_, "Q2C", device);
+    builtin(g_, c_, "G2C", device);
+    builtin(i_, c_, "I2C", device);
+    builtin(d_, c_, "D2C", device);
+    builtin(c_, q_, "next request", work_);
+    after_.resize(plan.points.size());
+    for (std::size_t i = 0; i < plan.points.size(); ++i)
+        for (const auto &name : plan.points[i].after) after_[i].push_back(strings.intern(name));
+}
+
+// All transitions in time order: the op's own and the shared work of its batches.
+void Attributor::place(const Op &op, Attribution &out) {
+    out.transitions.clear();
+    requests_ = op.requests;
+    for (const auto &t : op.transitions) out.transitions.push_back({t, t.point, false, false});
+    const bool ended = op.state == OpState::kEnded;
+    for (const auto &m : op.batches) {
+        // Only what comes after the op's last own point before it joined can have kept it waiting.
+        std::int64_t floor_ns = op.begin_ns;
+        for (const auto &t : op.transitions)
+            if (t.order < m.joined_order) floor_ns = std::max(floor_ns, t.ts_ns);
+        auto inside = [&](std::int64_t ts) { return ts > floor_ns && (!ended || ts <= op.end_ns); };
+        for (const auto &w : m.batch->work)
+            if (inside(w.ts_ns)) {
+                Transition t = w;
+                t.order = m.joined_order;
+                out.transitions.push_back({t, t.point, false, false});
+            }
+        for (const auto &r : m.batch->requests)
+            if (inside(r.c)) requests_.push_back(r);
+    }
+    std::stable_sort(out.transitions.begin(), out.transitions.end(),
+                     [](const PlacedTransition &a, const PlacedTransition &b) {
+                         if (a.t.ts_ns != b.t.ts_ns) return a.t.ts_ns < b.t.ts_ns;
+                         return a.t.order < b.t.order;
+                     });
+    recurrences_.clear();
+    for (auto &p : out.transitions) {
+        p.late = ended && (p.t.ts_ns > op.end_ns || (p.t.ts_ns == op.end_ns && p.t.order > op.end_order));
+        auto it = std::find_if(recurrences_.begin(), recurrences_.end(),
+                               [&](const auto &r) { return r.first == p.t.point; });
+        if (it == recurrences_.end()) {
+            recurrences_.emplace_back(p.t.point, 1);
+        } else {
+            p.label = strings_.intern(strings_.at(p.t.point) + "#" + std::to_string(++it->second));
+        }
+    }
+}
+
+// Evidence that connects two threads: a key space that the arriving event carried was carried on the
+// departing thread at or before the departure.
+bool Attributor::connected(const Attribution &a, std::ptrdiff_t from, std::ptrdiff_t to) const {
+    const auto &arriving = a.transitions[static_cast<std::size_t>(to)].t;
+    const auto tid = a.transitions[static_cast<std::size_t>(from)].t.tid;
+    if (arriving.tid == tid) return true;
+    if (arriving.batch >= 0 || a.transitions[static_cast<std::size_t>(from)].t.batch >= 0) return true;
+    std::uint64_t carried = 0;
+    for (std::ptrdiff_t i = 0; i <= from; ++i) {
+        const auto &t = a.transitions[static_cast<std::size_t>(i)].t;
+        if (t.tid == tid) carried |= t.spaces;
+    }
+    return (carried & arriving.spaces) != 0;
+}
+
+// The last to arrive of those points that can have let this one happen; -1: there is none.
+std::ptrdiff_t Attributor::predecessor(const Attribution &a, std::ptrdiff_t current) const {
+    const auto &to = a.transitions[static_cast<std::size_t>(current)];
+    const auto &declared = after_[to.t.spec];
+    auto usable = [&](std::ptrdiff_t i) {
+        const auto &p = a.transitions[static_cast<std::size_t>(i)];
+        return i == 0 || !(p.late || plan_.points[p.t.spec].aside);
+    };
+    if (!declared.empty() && !to.t.interval_begin)
+        for (std::ptrdiff_t i = current - 1; i >= 0; --i)
+            if (std::find(declared.begin(), declared.end(), a.transitions[static_cast<std::size_t>(i)].t.point) !=
+                declared.end())
+                return i;
+    for (std::ptrdiff_t i = current - 1; i >= 0; --i) {
+        if (!usable(i)) continue;
+        const auto &p = a.transitions[static_cast<std::size_t>(i)];
+        // Without a key of its own a point follows its own thread.
+        if (to.t.evidence == Evidence::kThread ? p.t.tid == to.t.tid : connected(a, i, current)) return i;
+    }
+    for (std::ptrdiff_t i = current - 1; i >= 0; --i)
+        if (usable(i)) return i;
+    return -1;
+}
+
+void Attributor::cut(Attribution &a, std::uint32_t from, std::uint32_t to, std::int64_t begin_ns, std::int64_t end_ns,
+                     std::int64_t tid, std::uint64_t request, bool is_known) {
+    if (end_ns <= begin_ns && request != 0) return;  // two steps at one time: nothing between them
+    auto [it, added] = names_.try_emplace(pair_key(from, to), 0, work_);
+    if (added) {
+        if (to == q_) it->second.first = strings_.intern("submit");
+        else if (from == c_) it->second.first = strings_.intern("reap");
+        else it->second.first = strings_.intern(strings_.at(from) + " → " + strings_.at(to));
+    }
+    StageCut s;
+    s.stage = it->second.first;
+    s.kind = it->second.second;
+    if (!is_known) {
+        s.stage = strings_.intern("unknown: " + strings_.at(from) + " → " + strings_.at(to));
+        s.kind = unknown_;
+    }
+    s.from = from;
+    s.to = to;
+    s.begin_ns = begin_ns;
+    s.duration_ns = end_ns - begin_ns;
+    s.tid = tid;
+    s.request = request;
+    if (s.kind == unknown_) a.unknown_ns += s.duration_ns;
+    a.stages.push_back(s);
+}
+
+// C back to Q, steps before floor_ns clipped away. Returns where the request begins for this op.
+std::int64_t Attributor::cut_request(Attribution &a, const RequestCut &r, std::int64_t floor_ns, std::uint32_t &first) {
+    struct Step { std::uint32_t name; std::int64_t at; std::int64_t tid; };
+    Step steps[5];
+    int n = 0;
+    auto add = [&](std::uint32_t name, std::int64_t at, std::int64_t tid) {
+        if (at == kNoTime || (n > 0 && at < steps[n - 1].at)) return;
+        steps[n++] = {name, std::max(at, floor_ns), tid};
+    };
+    add(q_, r.q, r.queue_tid);
+    add(g_, r.g, r.queue_tid);
+    add(i_, r.i, r.queue_tid);
+    add(d_, r.d, r.issue_tid);
+    add(c_, r.c, -1);
+    for (int k = n - 1; k > 0; --k)
+        cut(a, steps[k - 1].name, steps[k].name, steps[k - 1].at, steps[k].at, steps[k].tid, r.request, true);
+    first = steps[0].name;
+    return steps[0].at;
+}
+
+void Attributor::mark_path(const Op &op, Attribution &a) {
+    a.stages.clear();
+    a.unattributed_ns = a.unknown_ns = 0;
+    if (op.state != OpState::kEnded) return;
+    std::ptrdiff_t current = -1;
+    for (std::size_t i = 0; i < a.transitions.size(); ++i) {
+        a.transitions[i].aside = !a.transitions[i].late;
+        if (!a.transitions[i].late) current = static_cast<std::ptrdiff_t>(i);
+    }
+    if (current < 0) {
+        a.unattributed_ns = op.end_ns - op.begin_ns;
+        return;
+    }
+    auto at = [&](std::ptrdiff_t i) -> PlacedTransition & { return a.transitions[static_cast<std::size_t>(i)]; };
+    std::int64_t t = op.end_ns;
+    std::uint32_t to = at(current).t.point;
+    std::int64_t to_tid = at(current).t.tid;
+    std::ptrdiff_t from = predecessor(a, current);
+    bool known_arrival = from < 0 || connected(a, from, current);
+    at(current).aside = false;
+    for (;;) {
+        const std::int64_t from_ns = from < 0 ? op.begin_ns : at(from).t.ts_ns;
+        // A request that completed in between is what was waited for: the last of them.
+        const RequestCut *request = nullptr;
+        for (const auto &r : requests_) {
+            if (r.c == kNoTime || r.c > t || r.c <= from_ns) continue;
+            const auto first = r.q != kNoTime ? r.q : r.d;
+            if (first == kNoTime || first >= t) continue;
+            if (!request || r.c > request->c) request = &r;
+        }
+        if (request) {
+            if (request->c < t) cut(a, c_, to, request->c, t, to_tid, 0, true);
+            t = cut_request(a, *request, op.begin_ns, to);
+            to_tid = request->queue_tid;
+            // Points between Q and C are aside: they did not wait for anything on the way.
+            while (from >= 0 && (at(from).t.ts_ns > t || at(from).late || plan_.points[at(from).t.spec].aside)) --from;
+            if (from < 0) from = 0;
+            known_arrival = true;
+            if (t <= op.begin_ns) break;
+            continue;
+        }
+        if (from < 0) {
+            a.unattributed_ns += t - op.begin_ns;
+            break;
+        }
+        at(from).aside = false;
+        cut(a, at(from).t.point, to, from_ns, t, to_tid, 0, known_arrival);
+        t = from_ns;
+        to = at(from).t.point;
+        to_tid = at(from).t.tid;
+        if (from == 0) break;
+        current = from;
+        from = predecessor(a, current);
+        known_arrival = from < 0 || connected(a, from, current);
+    }
+    at(0).aside = false;
+    std::reverse(a.stages.begin(), a.stages.end());
+}
+
+void Attributor::run(const Op &op, Attribution &out) {
+    place(op, out);
+    mark_path(op, out);
+}
+
+}  // namespace opline

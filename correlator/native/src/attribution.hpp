@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Cuts a settled op's wall time into stages along its critical path, walked backwards from the end.
+// The partition law: the stages' durations and unattributed_ns sum to end - begin, in integers.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "op.hpp"
+#include "plan.hpp"
+#include "strings.hpp"
+
+namespace opline {
+
+struct StageCut {
+    std::uint32_t stage = 0, kind = 0, from = 0, to = 0;  // pool ids
+    std::int64_t begin_ns = 0, duration_ns = 0;
+    std::int64_t tid = -1;         // -1: none (a completion runs on whatever was interrupted)
+    std::uint64_t request = 0;     // 0: none
+};
+
+// A transition in its final place.
+struct PlacedTransition {
+    Transition t;
+    std::uint32_t label = 0;  // pool id of the name with its recurrence number
+    bool late = false, aside = false;
+};
+
+struct Attribution {
+    std::vector<PlacedTransition> transitions;  // in time order
+    std::vector<StageCut> stages;               // in time order
+    std::int64_t unattributed_ns = 0, unknown_ns = 0;
+};
+
+class Attributor {
+  public:
+    Attributor(const Plan &plan, StringPool &strings);
+    // Ended ops only get stages; an op without end gets its transitions alone. `out` is overwritten.
+    void run(const Op &op, Attribution &out);
+
+  private:
+    struct Cursor;
+    void place(const Op &op, Attribution &out);
+    void mark_path(const Op &op, Attribution &out);
+    std::ptrdiff_t predecessor(const Attribution &, std::ptrdiff_t current) const;
+    bool connected(const Attribution &, std::ptrdiff_t from, std::ptrdiff_t to) const;
+    void cut(Attribution &, std::uint32_t from, std::uint32_t to, std::int64_t begin_ns, std::int64_t end_ns,
+             std::int64_t tid, std::uint64_t request, bool is_known);
+    std::int64_t cut_request(Attribution &, const RequestCut &, std::int64_t floor_ns, std::uint32_t &first);
+
+    const Plan &plan_;
+    StringPool &strings_;
+    std::unordered_map<std::uint64_t, std::pair<std::uint32_t, std::uint32_t>> names_;  // (from, to) → (stage, kind)
+    std::vector<std::vector<std::uint32_t>> after_;  // per PointSpec: point ids
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> recurrences_;
+    std::vector<RequestCut> requests_;
+    std::uint32_t work_, unknown_, block_, q_, g_, i_, d_, c_;
+};
+
+}  // namespace opline

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include "classes.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace opline {
+namespace {
+
+// Hands out slots for the fields that somebody asks for, each field once.
+class Slots {
+  public:
+    explicit Slots(const ClassDecl &decl) : decl_(decl) {}
+
+    // Payload before context: an event's own `tid` is not its context's.
+    std::int32_t want(const std::string &field) { return want_in(field, {FieldScope::kPayload, FieldScope::kContext}); }
+    std::int32_t want_context(const std::string &field) { return want_in(field, {FieldScope::kContext}); }
+    std::int32_t want_first(std::initializer_list<const char *> fields) {
+        for (auto f : fields)
+            if (auto s = want(f); s != kNoSlot) return s;
+        return kNoSlot;
+    }
+    std::vector<std::uint32_t> take() { return std::move(wanted_); }
+
+  private:
+    std::int32_t want_in(const std::string &field, std::initializer_list<FieldScope> scopes) {
+        if (field.empty()) return kNoSlot;
+        for (auto scope : scopes)
+            for (std::uint32_t i = 0; i < decl_.fields.size(); ++i)
+                if (decl_.fields[i].scope == scope && decl_.fields[i].name == field) return slot_of(i);
+        return kNoSlot;
+    }
+    std::int32_t slot_of(std::uint32_t index) {
+        auto it = std::find(wanted_.begin(), wanted_.end(), index);
+        if (it != wanted_.end()) return static_cast<std::int32_t>(it - wanted_.begin());
+        wanted_.push_back(index);
+        return static_cast<std::int32_t>(wanted_.size() - 1);
+    }
+    const ClassDecl &decl_;
+    std::vector<std::uint32_t> wanted_;
+};
+
+bool starts_with(std::string_view s, std::string_view prefix) { return s.substr(0, prefix.size()) == prefix; }
+
+std::vector<BoundKey> bind_keys(const std::vector<KeyUse> &uses, const Plan &plan, Slots &slots, bool &broken) {
+    std::vector<BoundKey> out;
+    for (const auto &use : uses) {
+        BoundKey key;
+        key.space = use.space;
+        key.scope = plan.key_spaces[use.space].scope;
+        for (const auto &f : use.fields) {
+            key.slots.push_back(slots.want(f));
+            if (key.slots.back() == kNoSlot) broken = true;
+        }
+        out.push_back(std::move(key));
+    }
+    return out;
+}
+
+// A field that the model names and the class lacks breaks the point, except where it only decorates.
+std::int32_t needed(const std::string &field, Slots &slots, bool &broken) {
+    auto slot = slots.want(field);
+    if (slot == kNoSlot && !field.empty()) broken = true;
+    return slot;
+}
+
+BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, StringPool &strings) {
+    const PointSpec &spec = plan.points[spec_index];
+    BoundPoint p;
+    p.spec = spec_index;
+    for (const auto &w : spec.when) p.when.push_back({needed(w.field, slots, p.broken), &w});
+    p.find = bind_keys(spec.find, plan, slots, p.broken);
+    p.bind = bind_keys(spec.bind, plan, slots, p.broken);
+    p.release = bind_keys(spec.release, plan, slots, p.broken);
+    p.name_slot = needed(spec.name_field, slots, p.broken);
+    p.class_slot = needed(spec.class_field, slots, p.broken);
+    p.object_slot = slots.want(spec.object);
+    p.offset_slot = slots.want(spec.offset);
+    p.length_slot = slots.want(spec.length);
+    p.duration_slot = needed(spec.duration_field, slots, p.broken);
+    if (spec.name_field.empty()) p.name_id = strings.intern(spec.name);
+    if (!spec.class_text.empty()) p.class_id = strings.intern(spec.class_text);
+    p.batch_space = strings.intern(spec.batch_space);
+    return p;
+}
+
+BlockSlots bind_block(BlockKind kind, Slots &slots) {
+    BlockSlots b;
+    b.kind = kind;
+    b.tid = slots.want("tid");
+    b.comm = slots.want_first({"comm", "procname"});
+    b.dev = slots.want("dev");
+    b.sector = slots.want("sector");
+    b.nr_sectors = slots.want("nr_sector");
+    b.bytes = slots.want("bytes");
+    b.rwbs = slots.want("rwbs");
+    b.error = slots.want("error");
+    b.old_dev = slots.want("old_dev");
+    b.old_sector = slots.want("old_sector");
+    b.new_sector = slots.want("new_sector");
+    b.rq = slots.want_first({"rq", "rq_ptr", "request"});
+    b.bio = slots.want_first({"bio", "bio_ptr"});
+    b.parent = slots.want("parent");
+    b.cpu = slots.want("cpu");
+    return b;
+}
+
+}  // namespace
+
+BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strings) {
+    BoundClass c;
+    c.name = decl.name;
+    c.name_id = strings.intern(decl.name);
+    c.domain = decl.domain;
+    Slots slots(decl);
+
+    std::string_view name = decl.name;
+    const bool bpf_block = starts_with(name, "block:");
+    const bool kernel_block = starts_with(name, "block_");
+    if (bpf_block || kernel_block) {
+        auto kind = BlockModel::kind_by_name(name);
+        c.kind = kind == BlockKind::kOther ? (bpf_block ? ClassKind::kBlockContext : ClassKind::kIgnored)
+                                           : ClassKind::kBlock;
+        if (c.kind == ClassKind::kBlock) c.block = bind_block(kind, slots);
+        if (bpf_block) c.plan.time_slot = slots.want("ktime");
+    } else {
+        for (std::uint32_t i = 0; i < plan.points.size(); ++i)
+            if (glob_match(plan.points[i].event, name)) c.points.push_back(bind_point(i, plan, slots, strings));
+        if (!c.points.empty()) {
+            c.kind = ClassKind::kPoints;
+            c.tid_slot = slots.want_context("vtid");
+            if (c.tid_slot == kNoSlot) c.tid_slot = slots.want_context("tid");
+            c.pid_slot = slots.want_context("vpid");
+            if (c.pid_slot == kNoSlot) c.pid_slot = slots.want_context("pid");
+            c.comm_slot = slots.want_context("procname");
+            if (c.tid_slot == kNoSlot) c.tid_slot = slots.want_context("pthread_id");
+        } else if (name == "lttng_statedump_block_device") {
+            c.kind = ClassKind::kDeviceName;
+            c.dev_slot = slots.want("dev");
+            c.diskname_slot = slots.want("diskname");
+        } else if (starts_with(name, "sched_") || starts_with(name, "irq_") || starts_with(name, "syscall_") ||
+                   starts_with(name, "compat_syscall_") || starts_with(name, "lttng_")) {
+            c.kind = ClassKind::kContext;
+        }
+    }
+    c.plan.wanted = slots.take();
+    return c;
+}
+
+bool holds(const BoundPoint &point, const Event &event) {
+    for (const auto &w : point.when) {
+        const Slot &slot = event.slots[w.slot];
+        bool any = false;
+        for (const auto &value : w.predicate->any) {
+            if (auto text = std::get_if<std::string>(&value)) {
+                any = slot.kind == Slot::Kind::kString && slot.str() == *text;
+            } else {
+                any = slot.is_number() && slot.i == std::get<std::int64_t>(value);
+            }
+            if (any) break;
+        }
+        if (!any) return false;
+    }
+    return true;
+}
+
+}  // namespace opline

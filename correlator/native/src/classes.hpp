@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// An event class bound to the plan: which points it can be, and in which slots their fields lie. Decided once
+// per class; past this, nobody compares names.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "block.hpp"
+#include "event.hpp"
+#include "ledger.hpp"
+#include "plan.hpp"
+#include "strings.hpp"
+
+namespace opline {
+
+constexpr std::int32_t kNoSlot = -1;
+
+struct BoundKey {
+    std::uint32_t space = 0;
+    KeyScope scope = KeyScope::kGlobal;
+    std::vector<std::int32_t> slots;
+    std::uint64_t found = 0, missed = 0;  // for `opline model lint`
+};
+
+struct BoundPredicate {
+    std::int32_t slot = kNoSlot;
+    const Predicate *predicate = nullptr;
+};
+
+struct BoundPoint {
+    std::uint32_t spec = 0;  // index into Plan::points
+    std::vector<BoundPredicate> when;
+    std::vector<BoundKey> find, bind, release;
+    std::int32_t name_slot = kNoSlot, class_slot = kNoSlot, object_slot = kNoSlot, offset_slot = kNoSlot,
+                 length_slot = kNoSlot, duration_slot = kNoSlot;
+    std::uint32_t name_id = 0;   // pool id of a constant name
+    std::uint32_t class_id = 0;  // pool id of a constant class; 0: none
+    std::uint32_t batch_space = 0;
+    std::uint64_t seen = 0, transitions = 0;
+    bool broken = false;  // the class lacks a field that the point needs
+};
+
+enum class ClassKind : std::uint8_t { kPoints, kBlock, kBlockContext, kContext, kIgnored, kDeviceName };
+
+struct BlockSlots {
+    BlockKind kind = BlockKind::kOther;
+    std::int32_t tid = kNoSlot, comm = kNoSlot, dev = kNoSlot, sector = kNoSlot, nr_sectors = kNoSlot, bytes = kNoSlot,
+                 rwbs = kNoSlot, error = kNoSlot, old_dev = kNoSlot, old_sector = kNoSlot, new_sector = kNoSlot,
+                 rq = kNoSlot, bio = kNoSlot, parent = kNoSlot, cpu = kNoSlot;
+};
+
+struct BoundClass {
+    std::string name;
+    std::uint32_t name_id = 0;
+    Domain domain = Domain::kUst;
+    ClassKind kind = ClassKind::kIgnored;
+    std::vector<BoundPoint> points;
+    BlockSlots block;
+    std::int32_t tid_slot = kNoSlot, pid_slot = kNoSlot, comm_slot = kNoSlot;
+    std::int32_t dev_slot = kNoSlot, diskname_slot = kNoSlot;  // kDeviceName
+    FateCounts fates{};
+    ClassPlan plan;
+};
+
+// Binds a class. The result's plan.id is left to the caller.
+BoundClass bind_class(const ClassDecl &, const Plan &, StringPool &);
+
+// True if the predicates of the point hold for the event.
+bool holds(const BoundPoint &, const Event &);
+
+}  // namespace opline

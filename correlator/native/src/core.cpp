@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+#include "core.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "attribution.hpp"
+#include "classes.hpp"
+#include "emit.hpp"
+#include "linker.hpp"
+#include "stitcher.hpp"
+
+namespace opline {
+namespace {
+
+constexpr std::size_t kChunkRows = 1u << 16;
+
+struct Interval {
+    std::int64_t begin_ns, end_ns;
+};
+
+std::vector<std::string> space_names(const Plan &plan) {
+    std::vector<std::string> out;
+    for (const auto &s : plan.key_spaces) out.push_back(s.name);
+    return out;
+}
+
+}  // namespace
+
+struct Core::Impl {
+    Plan plan;
+    StringPool strings;
+    std::deque<BoundClass> classes;  // a deque: addresses stay
+    std::vector<StreamDecl> streams;
+    std::vector<std::uint32_t> stream_hosts;
+    Emitter emitter;
+    Stitcher stitcher;
+    Linker linker;
+    BlockModel block;
+    Attributor attributor;
+    Attribution scratch;
+
+    std::unordered_map<std::string, std::uint32_t> comms;
+    std::map<std::uint32_t, std::string> device_names;
+    std::vector<Interval> discarded_intervals;
+    std::uint64_t discarded_events = 0, discarded_packets = 0, discarded_unknown = 0;
+    std::uint64_t events = 0, block_events = 0, out_of_order = 0, malformed_block = 0;
+    std::uint64_t ops_complete = 0, ops_incomplete = 0, ops_tainted = 0, partition_violations = 0, late_transitions = 0;
+    std::uint64_t unlinked_ops = 0;
+    std::uint64_t collector_lost = 0;
+    std::int64_t last_ns = kNoTime, first_ns = kNoTime;
+    std::uint32_t current_host = 0;
+    bool finished = false;
+
+    explicit Impl(const std::string &plan_json)
+        : plan(parse_plan(plan_json)),
+          emitter(strings, space_names(plan)),
+          stitcher(plan, strings,
+                   {[this](Op &op) { settle(op); }, [this](const Batch &b) { emitter.batch(b); }}),
+          linker(stitcher),
+          block(plan.match_by_sector ? BlockMatch::kSector : BlockMatch::kPointer,
+                {[this](const BlockEvent &ev, Bio &bio) { return linker.bio_queued(ev, bio, current_host); },
+                 [](const BlockEvent &, const Request &) {},
+                 [this](const Request &r) { request_done(r); },
+                 [this](const Bio &b) { bio_done(b); }}),
+          attributor(plan, strings) {}
+
+    void settle(Op &op) {
+        attributor.run(op, scratch);
+        Emitter::OpFacts facts;
+        facts.complete = op.state == OpState::kEnded;
+        const std::int64_t end_ns = facts.complete ? op.end_ns : last_ns;
+        for (const auto &i : discarded_intervals)
+            if (i.begin_ns <= end_ns && i.end_ns >= op.begin_ns) facts.tainted = true;
+        if (facts.complete) {
+            ++ops_complete;
+            std::int64_t sum = scratch.unattributed_ns;
+            for (const auto &s : scratch.stages) sum += s.duration_ns;
+            if (sum != op.end_ns - op.begin_ns) ++partition_violations;
+        } else {
+            ++ops_incomplete;
+            facts.reason = strings.intern(stitcher.owns_all_keys_lost(op) ? "key_reused" : "no_end");
+        }
+        if (facts.tainted) ++ops_tainted;
+        for (const auto &p : scratch.transitions) late_transitions += p.late;
+        if (op.requests.empty() && op.batches.empty()) {
+            facts.no_request_reason = strings.intern(block_events == 0 ? "no_block_events" : op.bios > 0 ? "not_completed" : "none_queued");
+            if (block_events != 0) ++unlinked_ops;
+        }
+        emitter.op(op, scratch, facts);
+    }
+
+    void request_done(const Request &r) {
+        linker.request_done(r);
+        std::uint32_t ops = 0;
+        std::uint64_t only = 0;
+        for (const auto &o : r.owners)
+            if (o.op != 0) {
+                ++ops;
+                only = serial_of(o.op);
+            }
+        emitter.request(r, ops == 1 ? std::optional<std::uint64_t>(only) : std::nullopt, ops);
+    }
+
+    void bio_done(const Bio &b) {
+        const BioLink *link = linker.link_of(b.id);
+        emitter.bio(b, link);
+        if (b.owner.op != 0) {
+            const bool thread = link && link->by_thread != 0, sector = link && link->by_sector != 0;
+            const char *evidence = !link || link->inherited ? "parent"
+                                   : thread && sector && link->by_thread == link->by_sector ? "thread+sector"
+                                   : thread ? "thread" : "sector";
+            emitter.link(serial_of(b.owner.op), b, evidence, false, link && !thread && link->sector_candidates > 1);
+        }
+        linker.forget(b.id);
+    }
+
+    std::uint32_t comm_of(const Event &ev, std::int32_t slot) {
+        if (slot == kNoSlot || ev.slots[slot].kind != Slot::Kind::kString) return 0;
+        return strings.intern(ev.slots[slot].str());
+    }
+
+    Fate block_event(const BoundClass &cls, const Event &ev) {
+        const BlockSlots &s = cls.block;
+        auto number = [&](std::int32_t slot) -> std::uint64_t {
+            return slot == kNoSlot || !ev.slots[slot].is_number() ? 0 : ev.slots[slot].u;
+        };
+        BlockEvent b{};
+        b.kind = s.kind;
+        b.ts_ns = ev.ts_ns;
+        b.cpu = s.cpu != kNoSlot ? static_cast<std::uint32_t>(number(s.cpu)) : ev.cpu;
+        b.tid = s.tid == kNoSlot ? -1 : static_cast<std::int32_t>(number(s.tid));
+        b.comm = comm_of(ev, s.comm);
+        b.dev = static_cast<std::uint32_t>(number(s.dev));
+        b.sector = number(s.sector);
+        b.nr_sectors = static_cast<std::uint32_t>(number(s.nr_sectors));
+        b.bytes = static_cast<std::uint32_t>(number(s.bytes));
+        b.rwbs = static_cast<std::uint32_t>(number(s.rwbs));
+        b.error = static_cast<std::int32_t>(number(s.error));
+        b.has_error = s.error != kNoSlot;
+        b.old_dev = static_cast<std::uint32_t>(number(s.old_dev));
+        b.old_sector = number(s.old_sector);
+        b.new_sector = number(s.new_sector);
+        b.rq = number(s.rq);
+        b.bio = number(s.bio);
+        b.parent = number(s.parent);
+        ++block_events;
+        return block.event(b);
+    }
+
+    Fate dispatch(BoundClass &cls, const Event &ev) {
+        switch (cls.kind) {
+        case ClassKind::kPoints: return stitcher.event(cls, ev, current_host);
+        case ClassKind::kBlock: return block_event(cls, ev);
+        case ClassKind::kDeviceName:
+            if (cls.dev_slot != kNoSlot && cls.diskname_slot != kNoSlot && ev.slots[cls.diskname_slot].kind == Slot::Kind::kString)
+                device_names[static_cast<std::uint32_t>(ev.slots[cls.dev_slot].u)] = std::string(ev.slots[cls.diskname_slot].str());
+            return Fate::kContext;
+        case ClassKind::kBlockContext:
+        case ClassKind::kContext: return Fate::kContext;
+        case ClassKind::kIgnored: break;
+        }
+        return Fate::kIgnored;
+    }
+};
+
+Core::Core(const std::string &plan_json) : impl_(std::make_unique<Impl>(plan_json)) {}
+Core::~Core() = default;
+
+ClassPlan Core::add_class(const ClassDecl &decl) {
+    BoundClass bound = bind_class(decl, impl_->plan, impl_->strings);
+    bound.plan.id = static_cast<std::uint32_t>(impl_->classes.size());
+    impl_->classes.push_back(std::move(bound));
+    return impl_->classes.back().plan;
+}
+
+std::uint32_t Core::add_stream(const StreamDecl &decl) {
+    impl_->streams.push_back(decl);
+    impl_->stream_hosts.push_back(impl_->strings.intern(decl.host));
+    return static_cast<std::uint32_t>(impl_->streams.size() - 1);
+}
+
+void Core::event(const Event &ev) {
+    Impl &m = *impl_;
+    ++m.events;
+    if (m.last_ns != kNoTime && ev.ts_ns < m.last_ns) ++m.out_of_order;
+    else m.last_ns = ev.ts_ns;
+    if (m.first_ns == kNoTime) m.first_ns = ev.ts_ns;
+    m.current_host = m.stream_hosts[ev.stream];
+    m.stitcher.advance(m.last_ns);
+    BoundClass &cls = m.classes[ev.cls];
+    Fate fate = m.dispatch(cls, ev);
+    ++cls.fates[static_cast<std::size_t>(fate)];
+}
+
+void Core::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
+                     bool packets) {
+    Impl &m = *impl_;
+    if (begin_ns != kNoTime && end_ns != kNoTime) m.discarded_intervals.push_back({begin_ns, end_ns});
+    if (packets) m.discarded_packets += count;
+    else m.discarded_events += count;
+    if (count == 0) ++m.discarded_unknown;
+    const StreamDecl &s = m.streams[stream];
+    m.emitter.discarded(s.channel.empty() ? s.path : s.channel + "_" + std::to_string(s.instance), begin_ns, end_ns,
+                        count, packets);
+}
+
+void Core::finish() {
+    Impl &m = *impl_;
+    if (m.finished) return;
+    // First the requests, so that what completed is known to the ops that are still to be settled.
+    m.block.finish();
+    m.stitcher.finish();
+    std::map<std::string, FateCounts> fates;
+    for (const auto &c : m.classes)
+        for (std::size_t f = 0; f < c.fates.size(); ++f) fates[c.name][f] += c.fates[f];
+    for (const auto &[name, counts] : fates)
+        for (std::size_t f = 0; f < counts.size(); ++f)
+            if (counts[f] != 0) m.emitter.fate(m.strings.intern(name), kFateNames[f], counts[f]);
+    m.finished = true;
+}
+
+bool Core::take_ready() const { return impl_->finished || impl_->emitter.pending_rows() >= kChunkRows; }
+std::vector<Table> &Core::tables() { return impl_->emitter.tables(); }
+std::vector<std::string> Core::take_new_strings() { return impl_->strings.take_new(); }
+std::uint64_t Core::events_seen() const { return impl_->events; }
+
+std::string Core::summary_json() const {
+    using nlohmann::json;
+    const Impl &m = *impl_;
+    auto hop = [](const HopAgreement &h) {
+        return json{{"agree", h.agree}, {"differ", h.differ}, {"pointer_only", h.pointer_only},
+                    {"sector_only", h.sector_only}, {"neither", h.neither}, {"ambiguous", h.ambiguous}};
+    };
+    const BlockCounts &b = m.block.counts();
+    const LinkCounts &l = m.linker.counts();
+    const StitchCounts &s = m.stitcher.counts();
+    json out;
+    out["events"] = m.events;
+    out["block_events"] = m.block_events;
+    out["first_ns"] = m.first_ns == kNoTime ? json(nullptr) : json(m.first_ns);
+    out["last_ns"] = m.last_ns == kNoTime ? json(nullptr) : json(m.last_ns);
+    out["ops"] = {{"complete", m.ops_complete}, {"incomplete", m.ops_incomplete}, {"tainted", m.ops_tainted},
+                  {"without_request", m.unlinked_ops}};
+    out["hops"] = {{"op_to_bio", {{"agree", l.agree}, {"differ", l.differ}, {"thread_only", l.thread_only},
+                                  {"sector_only", l.sector_only}, {"neither", l.neither}, {"ambiguous", l.ambiguous}}},
+                   {"bio_to_request", hop(b.bio_to_request)},
+                   {"request_to_issue", hop(b.request_to_issue)},
+                   {"request_to_complete", hop(b.request_to_complete)}};
+    out["losses"] = {{"discarded_events", m.discarded_events}, {"discarded_packets", m.discarded_packets},
+                     {"discarded_unknown_count", m.discarded_unknown}, {"events_out_of_order", m.out_of_order},
+                     {"partition_violations", m.partition_violations}, {"incomplete_ops", m.ops_incomplete},
+                     {"tainted_ops", m.ops_tainted}, {"late_transitions", m.late_transitions},
+                     {"key_conflicts", s.key_conflicts}, {"ends_without_op", s.ends_without_op},
+                     {"evicted_ops", s.evicted_ops}, {"batches_left_open", s.batches_left_open},
+                     {"unmatched_getrq", b.unmatched_getrq}, {"unmatched_merge", b.unmatched_merge},
+                     {"unmatched_issue", b.unmatched_issue}, {"unmatched_complete", b.unmatched_complete},
+                     {"unmatched_requeue", b.unmatched_requeue}, {"second_completions", b.second_completions},
+                     {"requests_incomplete", b.incomplete_at_end}, {"pointer_reuse", b.pointer_reuse},
+                     {"evicted_block_state", b.evicted}};
+    std::map<std::string, std::uint64_t> orphans;
+    for (const auto &c : m.classes)
+        for (std::size_t f = static_cast<std::size_t>(Fate::kOrphanNoOp); f < c.fates.size(); ++f)
+            if (c.fates[f]) orphans[std::string(kFateNames[f])] += c.fates[f];
+    out["orphans"] = orphans;
+    for (const auto &[dev, name] : m.device_names) out["devices"][std::to_string(dev)] = name;
+    std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> points;
+    std::map<std::tuple<std::uint32_t, std::uint32_t>, std::pair<std::uint64_t, std::uint64_t>> keys;
+    for (const auto &c : m.classes)
+        for (const auto &p : c.points) {
+            points[p.spec].first += p.seen;
+            points[p.spec].second += p.transitions;
+            for (const auto &k : p.find) {
+                auto &counts = keys[{p.spec, k.space}];
+                counts.first += k.found;
+                counts.second += k.missed;
+            }
+        }
+    out["points"] = json::array();
+    for (std::uint32_t i = 0; i < m.plan.points.size(); ++i)
+        out["points"].push_back({{"name", m.plan.points[i].name}, {"event", m.plan.points[i].event},
+                                 {"seen", points[i].first}, {"transitions", points[i].second}});
+    out["keys"] = json::array();
+    for (const auto &[where, counts] : keys)
+        out["keys"].push_back({{"space", m.plan.key_spaces[std::get<1>(where)].name},
+                               {"point", m.plan.points[std::get<0>(where)].name}, {"found", counts.first},
+                               {"missed", counts.second}});
+    return out.dump();
+}
+
+}  // namespace opline

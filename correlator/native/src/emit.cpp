@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "emit.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace opline {
+namespace {
+
+enum TableIndex { kOps, kTransitions, kStages, kRequests, kBios, kLinks, kBatches, kFates, kDiscarded };
+
+Table make(const char *name, std::initializer_list<std::pair<const char *, ColumnType>> columns) {
+    Table t;
+    t.name = name;
+    for (const auto &[column, type] : columns) t.columns.emplace_back(column, type);
+    return t;
+}
+
+// Fills one row, column after column.
+class Row {
+  public:
+    explicit Row(Table &table) : table_(table) {}
+    ~Row() { assert(next_ == table_.columns.size()); }
+    Row(const Row &) = delete;
+    Row &i64(std::int64_t v) { column().put(v); return *this; }
+    Row &u64(std::uint64_t v) { column().put(v); return *this; }
+    Row &i32(std::int32_t v) { column().put(v); return *this; }
+    Row &u32(std::uint32_t v) { column().put(v); return *this; }
+    Row &flag(bool v) { column().put(v); return *this; }
+    Row &text(std::string_view v) { column().put(v); return *this; }
+    Row &dict(std::uint32_t id) { return u32(id); }
+    Row &absent() { column().put_absent(); return *this; }
+    Row &time(std::int64_t v) { return v == kNoTime ? absent() : i64(v); }
+    Row &dict_or_absent(std::uint32_t id) { return id == 0 ? absent() : u32(id); }
+    Row &text_or_absent(std::string_view v) { return v.empty() ? absent() : text(v); }
+    Row &i64_if(bool known, std::int64_t v) { return known ? i64(v) : absent(); }
+    Row &i32_if(bool known, std::int32_t v) { return known ? i32(v) : absent(); }
+    Row &u32_if(bool known, std::uint32_t v) { return known ? u32(v) : absent(); }
+    Row &u64_if(bool known, std::uint64_t v) { return known ? u64(v) : absent(); }
+
+  private:
+    Column &column() { return table_.columns[next_++]; }
+    Table &table_;
+    std::size_t next_ = 0;
+};
+
+constexpr auto I64 = ColumnType::kInt64;
+constexpr auto U64 = ColumnType::kUint64;
+constexpr auto I32 = ColumnType::kInt32;
+constexpr auto U32 = ColumnType::kUint32;
+constexpr auto BOOL = ColumnType::kBool;
+constexpr auto DICT = ColumnType::kDict;
+constexpr auto TEXT = ColumnType::kText;
+
+}  // namespace
+
+std::string rwbs_letters(std::uint32_t r) {
+    std::string s;
+    if (r & rwbs::kPreflush) s += 'F';
+    if (r & rwbs::kWrite) s += 'W';
+    else if (r & rwbs::kDiscard) s += 'D';
+    else if (r & rwbs::kSecure) s += "DE";
+    else if (r & rwbs::kFlush) s += 'F';
+    else if (r & rwbs::kRead) s += 'R';
+    else s += 'N';
+    if (r & rwbs::kFua) s += 'F';
+    if (r & rwbs::kRahead) s += 'A';
+    if (r & rwbs::kSync) s += 'S';
+    if (r & rwbs::kMeta) s += 'M';
+    if (r & rwbs::kBarrier) s += 'B';
+    return s;
+}
+
+Emitter::Emitter(StringPool &strings, const std::vector<std::string> &key_space_names)
+    : strings_(strings) {
+    evidence_ = {strings.intern("begin"), 0, strings.intern("thread"), strings.intern("batch")};
+    for (const auto &name : key_space_names) key_evidence_.push_back(strings.intern("key:" + name));
+    tables_.push_back(make("ops", {{"op_id", I64}, {"class", DICT}, {"object", TEXT}, {"key", TEXT}, {"host", DICT},
+                                   {"pid", I32}, {"begin_tid", I64}, {"end_tid", I64}, {"begin_ns", I64},
+                                   {"end_ns", I64}, {"latency_ns", I64}, {"complete", BOOL}, {"reason", DICT},
+                                   {"tainted", BOOL}, {"offset_bytes", I64}, {"length_bytes", I64},
+                                   {"transition_count", U32}, {"late_count", U32}, {"request_count", U32},
+                                   {"dev", U32}, {"sector", U64}, {"no_request_reason", DICT},
+                                   {"unattributed_ns", I64}, {"unknown_ns", I64}}));
+    tables_.push_back(make("transitions", {{"op_id", I64}, {"seq", U32}, {"ts_ns", I64}, {"point", DICT},
+                                           {"event", DICT}, {"tid", I64}, {"pid", I32}, {"cpu", U32}, {"comm", DICT},
+                                           {"evidence", DICT}, {"late", BOOL}, {"aside", BOOL}, {"batch_id", I64}}));
+    tables_.push_back(make("stages", {{"op_id", I64}, {"seq", U32}, {"stage", DICT}, {"kind", DICT},
+                                      {"from_point", DICT}, {"to_point", DICT}, {"begin_ns", I64},
+                                      {"duration_ns", I64}, {"tid", I64}, {"request_id", I64}}));
+    tables_.push_back(make("requests", {{"request_id", I64}, {"dev", U32}, {"sector", U64}, {"nr_sectors", U32},
+                                        {"kind", DICT}, {"rwbs", DICT}, {"queue_ns", I64}, {"getrq_ns", I64},
+                                        {"insert_ns", I64}, {"first_issue_ns", I64}, {"issue_ns", I64},
+                                        {"complete_ns", I64}, {"q2c_ns", I64}, {"d2c_ns", I64}, {"queue_tid", I32},
+                                        {"queue_comm", DICT}, {"issue_tid", I32}, {"issue_comm", DICT},
+                                        {"queue_cpu", U32}, {"issue_cpu", U32}, {"complete_cpu", U32}, {"error", I32},
+                                        {"bio_count", U32}, {"merge_count", U32}, {"requeue_count", U32},
+                                        {"in_flight", U32}, {"op_count", U32}, {"op_id", I64}, {"ambiguous", BOOL},
+                                        {"outcome", DICT}}));
+    tables_.push_back(make("bios", {{"bio_id", I64}, {"request_id", I64}, {"dev", U32}, {"sector", U64},
+                                    {"nr_sectors", U32}, {"kind", DICT}, {"queue_ns", I64}, {"tid", I32},
+                                    {"comm", DICT}, {"parent_id", I64}, {"split_from_id", I64}, {"op_id", I64},
+                                    {"op_by_thread", I64}, {"op_by_sector", I64}, {"sector_candidates", U32},
+                                    {"batch_id", I64}}));
+    tables_.push_back(make("links", {{"op_id", I64}, {"bio_id", I64}, {"request_id", I64}, {"evidence", DICT},
+                                     {"shared", BOOL}, {"ambiguous", BOOL}}));
+    tables_.push_back(make("batches", {{"batch_id", I64}, {"space", DICT}, {"tid", I32}, {"begin_ns", I64},
+                                       {"end_ns", I64}, {"member_count", U32}, {"request_count", U32}}));
+    tables_.push_back(make("fates", {{"event", DICT}, {"fate", DICT}, {"count", U64}}));
+    tables_.push_back(make("discarded", {{"stream", TEXT}, {"begin_ns", I64}, {"end_ns", I64}, {"count", U64},
+                                         {"packets", BOOL}}));
+}
+
+std::size_t Emitter::pending_rows() const {
+    std::size_t most = 0;
+    for (const auto &t : tables_) most = std::max(most, t.rows());
+    return most;
+}
+
+std::uint32_t Emitter::rwbs_name(std::uint32_t r) {
+    if (r >= 4096) return strings_.intern(rwbs_letters(r));
+    if (rwbs_names_.empty()) rwbs_names_.resize(4096);
+    if (rwbs_names_[r] == 0) rwbs_names_[r] = strings_.intern(rwbs_letters(r)) + 1;
+    return rwbs_names_[r] - 1;
+}
+
+std::uint32_t Emitter::kind_name(IoKind k) {
+    switch (k) {
+    case IoKind::kRead: return strings_.intern("read");
+    case IoKind::kWrite: return strings_.intern("write");
+    case IoKind::kDiscard: return strings_.intern("discard");
+    case IoKind::kWriteZeroes: return strings_.intern("write_zeroes");
+    case IoKind::kFlush: return strings_.intern("flush");
+    case IoKind::kOther: break;
+    }
+    return strings_.intern("other");
+}
+
+void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
+    const auto id = static_cast<std::int64_t>(op.serial);
+    std::uint32_t late = 0, seq = 0;
+    const PlacedTransition *first = nullptr, *last = nullptr;
+    for (const auto &p : a.transitions) {
+        if (p.late) ++late;
+        else last = &p;
+        if (!first) first = &p;
+        const Transition &t = p.t;
+        Row row(table(kTransitions));
+        row.i64(id).u32(seq++).i64(t.ts_ns).dict(p.label).dict(t.event).i64_if(t.tid >= 0, t.tid);
+        row.i32_if(t.pid >= 0, t.pid).u32_if(t.cpu != kNoCpu, t.cpu).dict_or_absent(t.comm);
+        row.dict(t.evidence == Evidence::kKey ? key_evidence_[t.key_space] : evidence_[static_cast<std::size_t>(t.evidence)]);
+        row.flag(p.late).flag(p.aside).i64_if(t.batch >= 0, t.batch);
+    }
+    seq = 0;
+    for (const auto &s : a.stages)
+        Row(table(kStages)).i64(id).u32(seq++).dict(s.stage).dict(s.kind).dict(s.from).dict(s.to).i64(s.begin_ns)
+            .i64(s.duration_ns).i64_if(s.tid >= 0, s.tid)
+            .i64_if(s.request != 0, static_cast<std::int64_t>(s.request));
+    const RequestCut *request = nullptr;
+    for (const auto &r : op.requests)
+        if (!request || r.q < request->q) request = &r;
+    const bool ended = facts.complete;
+    Row row(table(kOps));
+    row.i64(id).dict_or_absent(op.op_class).text_or_absent(op.object).text_or_absent(op.key_text).dict_or_absent(op.host);
+    row.i32_if(op.pid >= 0, op.pid).i64_if(first && first->t.tid >= 0, first ? first->t.tid : 0);
+    row.i64_if(ended && last && last->t.tid >= 0, last ? last->t.tid : 0);
+    row.i64(op.begin_ns).i64_if(ended, op.end_ns).i64_if(ended, op.end_ns - op.begin_ns).flag(ended);
+    row.dict_or_absent(facts.reason).flag(facts.tainted).i64_if(op.has_offset, op.offset_bytes);
+    row.i64_if(op.has_length, op.length_bytes).u32(static_cast<std::uint32_t>(a.transitions.size())).u32(late);
+    row.u32(static_cast<std::uint32_t>(op.requests.size())).u32_if(request != nullptr, request ? request->dev : 0);
+    row.u64_if(request && request->sector != kNoSector, request ? request->sector : 0).dict_or_absent(facts.no_request_reason);
+    row.i64_if(ended, a.unattributed_ns).i64_if(ended, a.unknown_ns);
+}
+
+void Emitter::request(const Request &r, std::optional<std::uint64_t> only_op, std::uint32_t op_count) {
+    const bool done = r.complete_ns != kNoTime;
+    Row row(table(kRequests));
+    row.i64(static_cast<std::int64_t>(r.id)).u32(r.dev).u64_if(r.sector != kNoSector, r.sector).u32(r.nr_sectors);
+    row.dict(kind_name(r.kind)).dict(rwbs_name(r.rwbs)).time(r.queue_ns).time(r.getrq_ns).time(r.insert_ns);
+    row.time(r.first_issue_ns).time(r.issue_ns).time(r.complete_ns);
+    row.i64_if(done && r.queue_ns != kNoTime, r.complete_ns - (done && r.queue_ns != kNoTime ? r.queue_ns : r.complete_ns));
+    row.i64_if(done && r.issue_ns != kNoTime, r.complete_ns - (done && r.issue_ns != kNoTime ? r.issue_ns : r.complete_ns));
+    row.i32_if(r.queue_tid >= 0, r.queue_tid).dict_or_absent(r.queue_comm).i32_if(r.issue_tid >= 0, r.issue_tid);
+    row.dict_or_absent(r.issue_comm).u32_if(r.queue_cpu != kNoCpu, r.queue_cpu).u32_if(r.issue_cpu != kNoCpu, r.issue_cpu);
+    row.u32_if(r.complete_cpu != kNoCpu, r.complete_cpu).i32_if(done, r.error);
+    row.u32(static_cast<std::uint32_t>(r.bios.size())).u32(r.merges).u32(r.requeues);
+    row.u32_if(r.first_issue_ns != kNoTime, r.in_flight).u32(op_count);
+    row.i64_if(only_op.has_value(), static_cast<std::int64_t>(only_op.value_or(0))).flag(r.ambiguous);
+    row.dict(strings_.intern(r.absorbed_by != 0 ? "absorbed" : r.reused ? "reused" : done ? "completed" : "open"));
+}
+
+void Emitter::bio(const Bio &b, const BioLink *link) {
+    auto op_of = [](std::uint64_t ref) { return static_cast<std::int64_t>(ref == 0 ? 0 : serial_of(ref)); };
+    Row row(table(kBios));
+    row.i64(static_cast<std::int64_t>(b.id)).i64_if(b.request != 0, static_cast<std::int64_t>(b.request)).u32(b.dev);
+    row.u64_if(b.sector != kNoSector, b.sector).u32(b.nr_sectors).dict(kind_name(b.kind)).time(b.queue_ns);
+    row.i32_if(b.tid >= 0, b.tid).dict_or_absent(b.comm).i64_if(b.parent != 0, static_cast<std::int64_t>(b.parent));
+    row.i64_if(b.split_from != 0, static_cast<std::int64_t>(b.split_from)).i64_if(b.owner.op != 0, op_of(b.owner.op));
+    row.i64_if(link && link->by_thread != 0, op_of(link ? link->by_thread : 0));
+    row.i64_if(link && link->by_sector != 0, op_of(link ? link->by_sector : 0));
+    row.u32_if(link && !link->inherited, link ? link->sector_candidates : 0);
+    row.i64_if(b.owner.batch != 0, static_cast<std::int64_t>(b.owner.batch) - 1);
+}
+
+void Emitter::link(std::uint64_t op_serial, const Bio &b, const char *evidence, bool shared, bool ambiguous) {
+    Row(table(kLinks)).i64(static_cast<std::int64_t>(op_serial)).i64(static_cast<std::int64_t>(b.id))
+        .i64_if(b.request != 0, static_cast<std::int64_t>(b.request)).dict(strings_.intern(evidence)).flag(shared)
+        .flag(ambiguous);
+}
+
+void Emitter::batch(const Batch &b) {
+    Row(table(kBatches)).i64(static_cast<std::int64_t>(b.serial)).dict(b.space)
+        .i32(static_cast<std::int32_t>(b.tid)).i64(b.begin_ns).time(b.end_ns).u32(b.members)
+        .u32(static_cast<std::uint32_t>(b.requests.size()));
+}
+
+void Emitter::fate(std::uint32_t event_name, std::string_view fate, std::uint64_t count) {
+    Row(table(kFates)).dict(event_name).dict(strings_.intern(fate)).u64(count);
+}
+
+void Emitter::discarded(std::string_view stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
+                        bool packets) {
+    Row(table(kDiscarded)).text(stream).time(begin_ns).time(end_ns).u64_if(count != 0, count).flag(packets);
+}
+
+}  // namespace opline

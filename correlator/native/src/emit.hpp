@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Writes the core's results into the run's tables. The columns are those of opline/store/schema.py, in its order;
+// a test compares both.
+#pragma once
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attribution.hpp"
+#include "linker.hpp"
+#include "strings.hpp"
+#include "table.hpp"
+
+namespace opline {
+
+class Emitter {
+  public:
+    Emitter(StringPool &strings, const std::vector<std::string> &key_space_names);
+
+    struct OpFacts {
+        bool complete = false, tainted = false;
+        std::uint32_t reason = 0, no_request_reason = 0;  // pool ids; 0: absent
+    };
+    void op(const Op &, const Attribution &, const OpFacts &);
+    void request(const Request &, std::optional<std::uint64_t> only_op, std::uint32_t op_count);
+    void bio(const Bio &, const BioLink *);
+    void link(std::uint64_t op_serial, const Bio &, const char *evidence, bool shared, bool ambiguous);
+    void batch(const Batch &);
+    void fate(std::uint32_t event_name, std::string_view fate, std::uint64_t count);
+    void discarded(std::string_view stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count, bool packets);
+
+    // Rows of the fullest table.
+    std::size_t pending_rows() const;
+    std::vector<Table> &tables() { return tables_; }
+
+  private:
+    Table &table(int index) { return tables_[static_cast<std::size_t>(index)]; }
+    StringPool &strings_;
+    std::array<std::uint32_t, 4> evidence_{};    // per Evidence, pool id
+    std::vector<std::uint32_t> key_evidence_;    // per key space, pool id of key:SPACE
+    std::vector<Table> tables_;
+    std::vector<std::uint32_t> rwbs_names_;  // per mask, pool id + 1
+    std::uint32_t rwbs_name(std::uint32_t rwbs);
+    std::uint32_t kind_name(IoKind);
+};
+
+// blkparse's letters, in the order of the kernel's blk_fill_rwbs (kernel/trace/blktrace.c).
+std::string rwbs_letters(std::uint32_t rwbs);
+
+}  // namespace opline

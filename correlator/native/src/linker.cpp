@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "linker.hpp"
+
+#include <algorithm>
+
+namespace opline {
+
+void Linker::by_sector(const Bio &bio, BioLink &link) {
+    if (bio.nr_sectors == 0 || bio.sector == kNoSector) return;
+    const std::uint64_t first = bio.sector * 512, last = first + std::uint64_t{bio.nr_sectors} * 512;
+    for (auto ref : stitcher_.io_windows()) {
+        const Op *op = stitcher_.ops().find(ref);
+        if (!op || op->length_bytes <= 0) continue;
+        const auto begin = static_cast<std::uint64_t>(op->offset_bytes);
+        if (first < begin || last > begin + static_cast<std::uint64_t>(op->length_bytes)) continue;
+        ++link.sector_candidates;
+        // The oldest: first in, first out.
+        if (link.by_sector == 0 || ref < link.by_sector) link.by_sector = ref;
+    }
+}
+
+Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t host) {
+    BioLink &link = links_[bio.id];
+    link.queue_ns = bio.queue_ns;
+    link.sector = bio.sector;
+    link.tid = bio.tid;
+    if (bio.owner) {
+        link.inherited = true;
+        link.chosen = bio.owner.op;
+        if (bio.parent != 0)
+            if (auto parent = links_.find(bio.parent); parent != links_.end()) link.batch = parent->second.batch;
+        return bio.owner;
+    }
+    if (Op *op = ev.tid > 0 ? stitcher_.current_op(host, ev.tid) : nullptr; op && op->state == OpState::kOpen)
+        link.by_thread = op_ref(*op);
+    by_sector(bio, link);
+    link.chosen = link.by_thread != 0 ? link.by_thread : link.by_sector;
+    if (link.chosen == 0 && ev.tid > 0) link.batch = stitcher_.current_batch(host, ev.tid);
+
+    // With several ops on the same sectors the sector rule has no answer of its own.
+    if (link.sector_candidates > 1) ++counts_.ambiguous;
+    else if (link.by_thread != 0 && link.by_sector != 0) ++(link.by_thread == link.by_sector ? counts_.agree : counts_.differ);
+    else if (link.by_thread != 0) ++counts_.thread_only;
+    else if (link.by_sector != 0) ++counts_.sector_only;
+    else ++counts_.neither;
+
+    if (Op *op = stitcher_.ops().find(link.chosen)) ++op->bios;
+    Owner owner;
+    owner.op = link.chosen;
+    owner.batch = link.batch ? link.batch->serial + 1 : 0;
+    return owner;
+}
+
+const BioLink *Linker::link_of(std::uint64_t bio_id) const {
+    auto it = links_.find(bio_id);
+    return it == links_.end() ? nullptr : &it->second;
+}
+
+void Linker::request_done(const Request &r) {
+    RequestCut cut;
+    cut.request = r.id;
+    cut.g = r.getrq_ns;
+    cut.i = r.insert_ns;
+    cut.d = r.issue_ns;
+    cut.c = r.complete_ns;
+    cut.queue_tid = r.queue_tid;
+    cut.issue_tid = r.issue_tid;
+    cut.dev = r.dev;
+    cut.sector = r.sector;
+    // Per op, the Q of its own first bio: a merged request was queued by others before.
+    auto earliest = [&](auto owned_by) {
+        std::int64_t q = kNoTime;
+        for (auto id : r.bios) {
+            const BioLink *link = link_of(id);
+            if (!link || !owned_by(*link) || link->queue_ns == kNoTime) continue;
+            if (q == kNoTime || link->queue_ns < q) q = link->queue_ns;
+        }
+        return q == kNoTime ? r.queue_ns : q;
+    };
+    for (const auto &owner : r.owners) {
+        if (Op *op = stitcher_.ops().find(owner.op)) {
+            cut.q = earliest([&](const BioLink &l) { return l.chosen == owner.op; });
+            op->requests.push_back(cut);
+        }
+    }
+    std::vector<const Batch *> served;
+    for (auto id : r.bios) {
+        const BioLink *link = link_of(id);
+        if (!link || !link->batch) continue;
+        if (std::find(served.begin(), served.end(), link->batch.get()) != served.end()) continue;
+        served.push_back(link->batch.get());
+        cut.q = earliest([&](const BioLink &l) { return l.batch == link->batch; });
+        link->batch->requests.push_back(cut);
+    }
+}
+
+}  // namespace opline

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// One op while it is in memory: what it passed, which keys name it, which requests serve it.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "block.hpp"
+#include "event.hpp"
+
+namespace opline {
+
+// A key's identity: 128 hashed bits of (space, scope, field values). Collisions: 2^-64 for 2^32 keys in memory.
+struct Key {
+    std::uint64_t lo = 0, hi = 0;
+    bool operator==(const Key &o) const { return lo == o.lo && hi == o.hi; }
+};
+
+enum class Evidence : std::uint8_t { kBegin, kKey, kThread, kBatch };
+
+struct Transition {
+    std::int64_t ts_ns = 0;
+    std::uint64_t spaces = 0;    // bit per key space that the event carried
+    std::int64_t batch = -1;     // batch whose shared work it is
+    std::uint32_t order = 0;     // ordinal of arrival in the op: the tie-break
+    std::uint32_t point = 0;     // pool id, without recurrence number
+    std::uint32_t event = 0;     // pool id
+    std::uint32_t spec = 0;      // index into Plan::points
+    std::int64_t tid = -1;
+    std::int32_t pid = -1;
+    std::uint32_t cpu = kNoCpu;
+    std::uint32_t comm = 0;
+    std::uint32_t key_space = 0; // with kKey
+    Evidence evidence = Evidence::kKey;
+    bool in_thread = false;      // its thread worked for the op already
+    bool interval_begin = false; // begin of a duration event, computed
+};
+
+// A block request as one op sees it: the Q of its own bio, then the request's steps. kNoTime: absent.
+struct RequestCut {
+    std::uint64_t request = 0;
+    std::int64_t q = kNoTime, g = kNoTime, i = kNoTime, d = kNoTime, c = kNoTime;
+    std::int32_t queue_tid = -1, issue_tid = -1;
+    std::uint32_t dev = 0;
+    std::uint64_t sector = kNoSector;
+};
+
+// Work that one thread does for several ops at once. It exists once; its members refer to it.
+struct Batch {
+    std::uint64_t serial = 0;
+    std::uint32_t space = 0;  // pool id
+    std::int64_t tid = -1;
+    std::int64_t begin_ns = 0, end_ns = kNoTime;
+    std::uint32_t members = 0;
+    std::vector<Transition> work;
+    std::vector<RequestCut> requests;
+};
+
+struct BatchMembership {
+    std::shared_ptr<Batch> batch;
+    std::uint32_t joined_order;  // Transition::order of the joining point
+};
+
+enum class OpState : std::uint8_t { kFree, kOpen, kEnded };
+
+struct Op {
+    std::uint64_t serial = 0;  // op_id
+    std::uint32_t slot = 0;
+    OpState state = OpState::kFree;
+    std::uint32_t host = 0;
+    std::uint32_t op_class = 0;  // pool id; 0: not named
+    std::string object, key_text;
+    std::int32_t pid = -1;
+    std::int64_t begin_ns = 0, end_ns = 0;
+    std::uint32_t end_order = 0;
+    bool has_offset = false, has_length = false, io_open = false;
+    std::int64_t offset_bytes = 0, length_bytes = 0;
+    std::vector<Transition> transitions;
+    std::vector<Key> keys;
+    std::vector<RequestCut> requests;
+    std::vector<BatchMembership> batches;
+    std::uint32_t bios = 0;
+
+    // Ready for a new op, with the capacity kept.
+    void reset() {
+        state = OpState::kFree;
+        op_class = 0;
+        object.clear();
+        key_text.clear();
+        pid = -1;
+        end_order = 0;
+        has_offset = has_length = io_open = false;
+        transitions.clear();
+        keys.clear();
+        requests.clear();
+        batches.clear();
+        bios = 0;
+    }
+};
+
+// A reference that outlives the op: slot and serial in one number, never 0.
+constexpr std::uint64_t op_ref(const Op &op) { return ((op.serial + 1) << 24) | op.slot; }
+constexpr std::uint64_t serial_of(std::uint64_t ref) { return (ref >> 24) - 1; }
+constexpr std::uint32_t slot_of(std::uint64_t ref) { return static_cast<std::uint32_t>(ref & 0xffffff); }
+
+// The ops in memory. At most 2^24 at once; 2^40 in a trace.
+class OpTable {
+  public:
+    Op &create() {
+        std::uint32_t slot;
+        if (!free_.empty()) {
+            slot = free_.back();
+            free_.pop_back();
+        } else {
+            slot = static_cast<std::uint32_t>(ops_.size());
+            ops_.push_back(std::make_unique<Op>());
+        }
+        Op &op = *ops_[slot];
+        op.reset();
+        op.slot = slot;
+        op.serial = next_serial_++;
+        op.state = OpState::kOpen;
+        ++live_;
+        return op;
+    }
+    void release(Op &op) {
+        op.state = OpState::kFree;
+        free_.push_back(op.slot);
+        --live_;
+    }
+    // nullptr: the op was settled.
+    Op *find(std::uint64_t ref) const {
+        if (ref == 0) return nullptr;
+        auto slot = slot_of(ref);
+        if (slot >= ops_.size()) return nullptr;
+        Op *op = ops_[slot].get();
+        return op->state != OpState::kFree && op->serial == serial_of(ref) ? op : nullptr;
+    }
+    std::size_t live() const { return live_; }
+    std::uint64_t created() const { return next_serial_; }
+    bool full() const { return live_ >= (1u << 24) - 1; }
+    template <class F>
+    void for_each_live(F &&f) {
+        for (auto &op : ops_)
+            if (op->state != OpState::kFree) f(*op);
+    }
+
+  private:
+    std::vector<std::unique_ptr<Op>> ops_;
+    std::vector<std::uint32_t> free_;
+    std::uint64_t next_serial_ = 0;
+    std::size_t live_ = 0;
+};
+
+}  // namespace opline

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+#include "plan.hpp"
+
+#include <fnmatch.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace opline {
+namespace {
+
+using nlohmann::json;
+
+[[noreturn]] void fail(const std::string &where, const std::string &what) {
+    throw std::runtime_error("Cannot use the plan: " + where + ": " + what);
+}
+
+std::string text_or_empty(const json &object, const char *name, const std::string &where) {
+    auto it = object.find(name);
+    if (it == object.end() || it->is_null()) return {};
+    if (!it->is_string()) fail(where + "." + name, "a string or null is wanted");
+    return it->get<std::string>();
+}
+
+std::vector<std::string> texts(const json &object, const char *name, const std::string &where) {
+    auto it = object.find(name);
+    if (it == object.end() || it->is_null()) return {};
+    if (!it->is_array()) fail(where + "." + name, "a list of strings is wanted");
+    std::vector<std::string> out;
+    for (const auto &x : *it) {
+        if (!x.is_string()) fail(where + "." + name, "a list of strings is wanted");
+        out.push_back(x.get<std::string>());
+    }
+    return out;
+}
+
+template <class E>
+E choice(const json &object, const char *name, const std::string &where,
+         std::initializer_list<std::pair<const char *, E>> choices, E otherwise) {
+    std::string value = text_or_empty(object, name, where);
+    if (value.empty()) return otherwise;
+    for (const auto &[word, e] : choices)
+        if (value == word) return e;
+    fail(where + "." + name, "\"" + value + "\" is none of its words");
+}
+
+std::vector<KeyUse> key_uses(const json &point, const char *name, const std::string &where, std::size_t spaces) {
+    std::vector<KeyUse> out;
+    auto it = point.find(name);
+    if (it == point.end() || it->is_null()) return out;
+    for (const auto &k : *it) {
+        KeyUse use{k.at("space").get<std::uint32_t>(), texts(k, "fields", where + "." + name)};
+        if (use.space >= spaces) fail(where + "." + name, "no such key space");
+        if (use.fields.empty()) fail(where + "." + name, "a key needs a field");
+        out.push_back(std::move(use));
+    }
+    return out;
+}
+
+PointSpec point_spec(const json &p, const std::string &where, std::size_t spaces) {
+    PointSpec out;
+    out.name = p.at("name").get<std::string>();
+    out.name_field = text_or_empty(p, "name_field", where);
+    out.event = p.at("event").get<std::string>();
+    if (auto it = p.find("when"); it != p.end() && !it->is_null()) {
+        for (const auto &w : *it) {
+            Predicate predicate{w.at("field").get<std::string>(), {}};
+            for (const auto &v : w.at("any")) {
+                if (v.is_string()) predicate.any.emplace_back(v.get<std::string>());
+                else predicate.any.emplace_back(v.get<std::int64_t>());
+            }
+            out.when.push_back(std::move(predicate));
+        }
+    }
+    out.role = choice<Role>(p, "role", where, {{"begin", Role::kBegin}, {"end", Role::kEnd}}, Role::kNone);
+    out.find = key_uses(p, "find", where, spaces);
+    out.bind = key_uses(p, "bind", where, spaces);
+    out.release = key_uses(p, "release", where, spaces);
+    out.thread = choice<ThreadRule>(
+        p, "thread", where,
+        {{"enter", ThreadRule::kEnter}, {"leave", ThreadRule::kLeave}, {"switch", ThreadRule::kSwitch}},
+        ThreadRule::kNone);
+    if (auto it = p.find("batch"); it != p.end() && !it->is_null()) {
+        out.batch_do = choice<BatchDo>(*it, "do", where + ".batch",
+                                       {{"open", BatchDo::kOpen},
+                                        {"join", BatchDo::kJoin},
+                                        {"work", BatchDo::kWork},
+                                        {"close", BatchDo::kClose}},
+                                       BatchDo::kNone);
+        out.batch_space = text_or_empty(*it, "space", where + ".batch");
+    }
+    if (auto it = p.find("class"); it != p.end() && !it->is_null()) {
+        out.class_text = text_or_empty(*it, "text", where + ".class");
+        out.class_field = text_or_empty(*it, "field", where + ".class");
+    }
+    out.object = text_or_empty(p, "object", where);
+    out.offset = text_or_empty(p, "offset", where);
+    out.length = text_or_empty(p, "length", where);
+    if (auto it = p.find("duration"); it != p.end() && !it->is_null()) {
+        out.duration_field = text_or_empty(*it, "field", where + ".duration");
+        out.duration_unit_ns = it->at("unit_ns").get<double>();
+    }
+    out.io = choice<IoWindow>(p, "io", where, {{"begin", IoWindow::kBegin}, {"end", IoWindow::kEnd}}, IoWindow::kNone);
+    out.aside = p.value("aside", false);
+    out.after = texts(p, "after", where);
+    return out;
+}
+
+}  // namespace
+
+Plan parse_plan(const std::string &json_text) {
+    try {
+        json doc = json::parse(json_text);
+        if (doc.at("version").get<int>() != 1) fail("version", "this core reads version 1");
+        Plan plan;
+        plan.model = doc.at("model").get<std::string>();
+        plan.claims = texts(doc, "claims", "plan");
+        plan.linger_ns = doc.value("linger_ns", plan.linger_ns);
+        std::string match = doc.value("match", std::string("pointer"));
+        if (match != "pointer" && match != "sector") fail("match", "pointer or sector is wanted");
+        plan.match_by_sector = match == "sector";
+        for (const auto &k : doc.at("key_spaces"))
+            plan.key_spaces.push_back({k.at("name").get<std::string>(),
+                                       choice<KeyScope>(k, "scope", "key_spaces",
+                                                        {{"global", KeyScope::kGlobal},
+                                                         {"process", KeyScope::kProcess},
+                                                         {"thread", KeyScope::kThread}},
+                                                        KeyScope::kProcess)});
+        if (plan.key_spaces.size() > 64) fail("key_spaces", "at most 64 are possible");
+        std::size_t i = 0;
+        for (const auto &p : doc.at("points"))
+            plan.points.push_back(point_spec(p, "points[" + std::to_string(i++) + "]", plan.key_spaces.size()));
+        if (auto it = doc.find("stages"); it != doc.end())
+            for (const auto &s : *it)
+                plan.stages.push_back({s.at("name").get<std::string>(), s.at("from").get<std::string>(),
+                                       s.at("to").get<std::string>(), s.value("kind", std::string("work"))});
+        return plan;
+    } catch (const json::exception &e) {
+        throw std::runtime_error(std::string("Cannot use the plan: ") + e.what());
+    }
+}
+
+bool glob_match(const std::string &pattern, std::string_view text) {
+    return fnmatch(pattern.c_str(), std::string(text).c_str(), 0) == 0;
+}
+
+}  // namespace opline

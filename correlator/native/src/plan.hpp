@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// The compiled op model, as `opline.model.compile` writes it (docs/design.md, "The plan").
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace opline {
+
+enum class KeyScope : std::uint8_t { kGlobal, kProcess, kThread };
+enum class Role : std::uint8_t { kNone, kBegin, kEnd };
+enum class ThreadRule : std::uint8_t { kNone, kEnter, kLeave, kSwitch };
+enum class BatchDo : std::uint8_t { kNone, kOpen, kJoin, kWork, kClose };
+enum class IoWindow : std::uint8_t { kNone, kBegin, kEnd };
+
+struct KeySpace {
+    std::string name;
+    KeyScope scope;
+};
+
+struct KeyUse {
+    std::uint32_t space;
+    std::vector<std::string> fields;
+};
+
+struct Predicate {
+    std::string field;
+    std::vector<std::variant<std::int64_t, std::string>> any;
+};
+
+struct PointSpec {
+    std::string name;        // "{}" stands for the value of name_field
+    std::string name_field;  // "": the name is constant
+    std::string event;       // glob
+    std::vector<Predicate> when;
+    Role role = Role::kNone;
+    std::vector<KeyUse> find, bind, release;
+    ThreadRule thread = ThreadRule::kNone;
+    BatchDo batch_do = BatchDo::kNone;
+    std::string batch_space;
+    std::string class_text, class_field;  // at most one is not empty
+    std::string object, offset, length;   // field names; "": none
+    std::string duration_field;
+    double duration_unit_ns = 1;
+    IoWindow io = IoWindow::kNone;
+    bool aside = false;
+    std::vector<std::string> after;
+};
+
+struct StageSpec {
+    std::string name, from, to, kind;
+};
+
+struct Plan {
+    std::string model;
+    std::vector<std::string> claims;
+    std::int64_t linger_ns = 100'000'000;
+    bool match_by_sector = false;
+    std::vector<KeySpace> key_spaces;  // at most 64
+    std::vector<PointSpec> points;
+    std::vector<StageSpec> stages;
+};
+
+// Throws std::runtime_error with the JSON path of the first thing that is wrong.
+Plan parse_plan(const std::string &json_text);
+
+// fnmatch(3) without special treatment of slashes: * ? [..].
+bool glob_match(const std::string &pattern, std::string_view text);
+
+}  // namespace opline

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// Finds the op of each point, by key or by the thread that works for it, and appends the transition.
+// Online: O(1) per event; what is in memory follows what is in flight.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "classes.hpp"
+#include "op.hpp"
+
+namespace opline {
+
+struct KeyHash {
+    std::size_t operator()(const Key &k) const { return static_cast<std::size_t>(k.lo); }
+};
+
+struct ThreadState {
+    std::vector<std::uint64_t> stack;  // op refs; the last is whom the thread works for
+    std::shared_ptr<Batch> batch;      // open on this thread
+    std::string comm;                  // its last name, and its pool id
+    std::uint32_t comm_id = 0;
+};
+
+struct StitchCounts {
+    std::uint64_t key_conflicts = 0;       // an event's find keys named different ops; the first won
+    std::uint64_t ends_without_op = 0;
+    std::uint64_t evicted_ops = 0;         // open for too long while memory was short
+    std::uint64_t batches_left_open = 0;
+};
+
+class Stitcher {
+  public:
+    struct Hooks {
+        std::function<void(Op &)> settle;                 // the op is final: write it; it is released afterwards
+        std::function<void(const Batch &)> batch_closed;
+    };
+
+    Stitcher(const Plan &plan, StringPool &strings, Hooks hooks);
+
+    Fate event(BoundClass &cls, const Event &ev, std::uint32_t host);
+    // Settles what ended more than linger_ns before now.
+    void advance(std::int64_t now_ns);
+    // End of the trace: settles everything, open ops as incomplete.
+    void finish();
+
+    // Whom the thread works for: an op, else its open batch, else nobody.
+    Op *current_op(std::uint32_t host, std::int64_t tid);
+    std::shared_ptr<Batch> current_batch(std::uint32_t host, std::int64_t tid);
+    OpTable &ops() { return ops_; }
+    // Ops between their io begin and io end points.
+    const std::vector<std::uint64_t> &io_windows() const { return io_windows_; }
+    const StitchCounts &counts() const { return counts_; }
+    bool owns_all_keys_lost(const Op &op) const;
+
+  private:
+    ThreadState &thread(std::uint32_t host, std::int64_t tid);
+    Key key_of(const BoundKey &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid, bool &ok) const;
+    std::string key_text(const BoundKey &, const Event &) const;
+    void bind_key(Op &op, const Key &key);
+    Op &begin_op(BoundPoint &, const PointSpec &, const Event &, std::uint32_t host, std::int32_t pid,
+                 std::int64_t tid);
+    void decorate(Op &op, const BoundPoint &, const PointSpec &, const Event &);
+    void append(Op &op, const Transition &t, const BoundPoint &, const Event &);
+    void end_op(Op &op, std::int64_t ts_ns, std::uint32_t order);
+    void settle(Op &op);
+    void apply_thread_rule(ThreadState &, ThreadRule, const Op *op);
+    void open_batch(ThreadState &, const BoundPoint &, std::int64_t ts_ns, std::int64_t tid);
+    void close_batch(ThreadState &, std::int64_t ts_ns);
+    void close_io_window(Op &op);
+
+    const Plan &plan_;
+    StringPool &strings_;
+    Hooks hooks_;
+    OpTable ops_;
+    std::unordered_map<Key, std::uint64_t, KeyHash> keys_;  // → op ref
+    std::unordered_map<std::uint64_t, ThreadState> threads_;
+    std::deque<std::pair<std::int64_t, std::uint64_t>> ended_;  // (end, op ref), in order of the end events
+    std::vector<std::uint64_t> io_windows_;
+    // Keys of settled ops, the newest of them: to tell a straggler from a stranger.
+    std::unordered_map<Key, std::uint64_t, KeyHash> settled_keys_;
+    std::deque<Key> settled_order_;
+    std::uint64_t batch_serial_ = 0;
+    StitchCounts counts_;
+};
+
+}  // namespace opline

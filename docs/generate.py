@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""The generated parts of README.md and docs/: cog calls these functions, each prints Markdown.
+
+`make docs` writes them, `make docs-check` (part of ./check) fails where they differ. Output of commands is real: they run on the
+recorded traces of tests/traces, so it is the same everywhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import importlib
+import pkgutil
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).resolve().parent.parent
+OPLINE = Path(sys.executable).with_name("opline")
+
+
+def command_modules() -> list[ModuleType]:
+    """The modules of the commands, by name."""
+    import opline_analyses.commands as package
+
+    names = sorted(info.name for info in pkgutil.iter_modules(package.__path__) if not info.name.startswith("_"))
+    modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
+    return sorted((m for m in modules if hasattr(m, "NAME")), key=lambda m: str(m.NAME))
+
+
+def commands() -> None:
+    """A table of the commands."""
+    print("| command | |\n|---|---|")
+    for module in command_modules():
+        print(f"| [`opline {module.NAME}`](docs/commands.md#opline-{module.NAME}) | {module.HELP} |")
+
+
+def command_pages() -> None:
+    """The help of every command, as `opline COMMAND --help` prints it."""
+    for module in command_modules():
+        shown = subprocess.run(
+            [OPLINE, module.NAME, "--help"],
+            env={"COLUMNS": "100", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
+            text=True,
+            capture_output=True,
+            check=True,
+        ).stdout.rstrip()
+        print(f"## opline {module.NAME}\n\n```text\n{shown}\n```\n")
+
+
+def tables() -> None:
+    """Every table of a run with its columns."""
+    from opline.store.schema import TABLES
+
+    for table in TABLES:
+        print(f"## {table.name}\n\nOne row per {table.row}.\n\n| column | type | meaning |\n|---|---|---|")
+        for column in table.columns:
+            meaning = column.meaning.replace("|", "\\|")
+            print(f"| `{column.name}` | {column.type} | {meaning} |")
+        print()
+
+
+def losses() -> None:
+    """Every loss that the ledger can hold."""
+    from opline.losses import LOSSES
+
+    print("| loss | severity | origin | what it means, what to do |\n|---|---|---|---|")
+    for loss in LOSSES:
+        print(f"| `{loss.name}` | {loss.severity} | {loss.origin} | {loss.advice} |")
+
+
+def fate_names() -> list[tuple[str, str]]:
+    """The fates as the core names them, with the sentence beside each in ledger.hpp."""
+    text = (ROOT / "correlator" / "native" / "src" / "ledger.hpp").read_text()
+    body = text[text.index("enum class Fate") : text.index("kCount")]
+    meanings = re.findall(r"^\s*k\w+,\s*// ?(.+)$", body, re.MULTILINE)
+    listed = text[text.index("kFateNames = {") : text.index("};", text.index("kFateNames = {"))]
+    names = re.findall(r'"([^"]+)"', listed)
+    if len(names) != len(meanings):
+        raise SystemExit("ledger.hpp: each fate needs a name in kFateNames and a comment on its line")
+    return list(zip(names, meanings, strict=True))
+
+
+def fates() -> None:
+    """Every fate that an event can meet."""
+    print("| fate | events |\n|---|---|")
+    for name, meaning in fate_names():
+        print(f"| `{name}` | {meaning} |")
+
+
+@cache
+def workplace() -> Path:
+    """A folder for this run of cog, removed at its end."""
+    folder = Path(tempfile.mkdtemp(prefix="opline-docs-"))
+    atexit.register(shutil.rmtree, folder, True)
+    return folder
+
+
+@cache
+def recorded(trace: str, model: str) -> Path:
+    """A recorded trace of tests/traces, unpacked and correlated into a run of its name's folder."""
+    folder = workplace()
+    subprocess.run(["tar", "-xJf", ROOT / "tests" / "traces" / f"{trace}.tar.xz", "-C", folder], check=True)
+    return folder / trace
+
+
+def example(command: str, trace: str, model: str, keep: int = 40) -> None:
+    """A command and what it prints on a recorded trace; RUN in it is the trace's folder. Shows the first `keep` lines."""
+    run = recorded(trace, model)
+    shown = subprocess.run(
+        [OPLINE, *(str(run) if word == "RUN" else word for word in command.split())],
+        text=True,
+        capture_output=True,
+        check=True,
+        cwd=workplace(),
+    ).stdout.splitlines()
+    lines = [line.rstrip().replace(str(run), trace) for line in shown]
+    if len(lines) > keep:
+        lines = [*lines[:keep], f"... ({len(lines) - keep} more lines)"]
+    print(f"```text\n$ opline {command.replace('RUN', trace)}")
+    print("\n".join(lines))
+    print("```")
+
+
+def main() -> None:
+    """Print one part, to look at it: generate.py PART."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("part", choices=["commands", "command_pages", "tables", "losses", "fates"])
+    globals()[parser.parse_args().part]()
+
+
+if __name__ == "__main__":
+    main()

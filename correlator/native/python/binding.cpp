@@ -3,9 +3,11 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "cookie.hpp"
 #include "core.hpp"
@@ -15,9 +17,16 @@ namespace {
 using opline::Column;
 using opline::ColumnType;
 
+struct State {
+    explicit State(const std::string &plan) : core(plan) {}
+    opline::Core core;
+    std::vector<std::size_t> wanted;  // per class that came through add_class(): how many values an event has
+    std::size_t streams = 0;
+};
+
 struct CoreObject {
     PyObject_HEAD
-    opline::Core *core;
+    State *state;
 };
 
 // C++ exceptions end here: a std::runtime_error becomes ValueError with its one line.
@@ -66,20 +75,23 @@ PyObject *core_new(PyTypeObject *type, PyObject *args, PyObject *) {
     Py_ssize_t size;
     if (!PyArg_ParseTuple(args, "s#", &plan, &size)) return nullptr;
     return guarded([&]() -> PyObject * {
-        auto core = std::make_unique<opline::Core>(std::string(plan, static_cast<std::size_t>(size)));
+        auto state = std::make_unique<State>(std::string(plan, static_cast<std::size_t>(size)));
         auto self = reinterpret_cast<CoreObject *>(type->tp_alloc(type, 0));
         if (!self) return nullptr;
-        self->core = core.release();
+        self->state = state.release();
         return reinterpret_cast<PyObject *>(self);
     });
 }
 
 void core_dealloc(PyObject *self) {
-    delete reinterpret_cast<CoreObject *>(self)->core;
-    Py_TYPE(self)->tp_free(self);
+    PyTypeObject *type = Py_TYPE(self);
+    delete reinterpret_cast<CoreObject *>(self)->state;
+    type->tp_free(self);
+    Py_DECREF(type);
 }
 
-opline::Core &core_of(PyObject *self) { return *reinterpret_cast<CoreObject *>(self)->core; }
+State &state_of(PyObject *self) { return *reinterpret_cast<CoreObject *>(self)->state; }
+opline::Core &core_of(PyObject *self) { return state_of(self).core; }
 
 PyObject *core_address(PyObject *self, PyObject *) {
     opline::Consumer *consumer = &core_of(self);
@@ -159,7 +171,132 @@ PyObject *core_table_columns(PyObject *self, PyObject *) {
     return out;
 }
 
+// The slow way in, for text formats and tests: one call per event, fields as Python values.
+
+PyObject *core_add_class(PyObject *self, PyObject *args) {
+    const char *name;
+    int kernel;
+    PyObject *fields;
+    if (!PyArg_ParseTuple(args, "spO!", &name, &kernel, &PyList_Type, &fields)) return nullptr;
+    return guarded([&]() -> PyObject * {
+        opline::ClassDecl decl;
+        decl.name = name;
+        decl.domain = kernel ? opline::Domain::kKernel : opline::Domain::kUst;
+        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(fields); ++i) {
+            const char *field;
+            int context;
+            if (!PyArg_ParseTuple(PyList_GET_ITEM(fields, i), "sp", &field, &context)) return nullptr;
+            decl.fields.push_back({field, opline::FieldType::kOther,
+                                   context ? opline::FieldScope::kContext : opline::FieldScope::kPayload});
+        }
+        opline::ClassPlan plan = core_of(self).add_class(decl);
+        state_of(self).wanted.resize(plan.id + 1);
+        state_of(self).wanted[plan.id] = plan.wanted.size();
+        PyObject *wanted = PyList_New(0);
+        if (!wanted) return nullptr;
+        for (auto w : plan.wanted) {
+            PyObject *n = PyLong_FromUnsignedLong(w);
+            PyList_Append(wanted, n);
+            Py_XDECREF(n);
+        }
+        return Py_BuildValue("(INi)", plan.id, wanted, plan.time_slot);
+    });
+}
+
+PyObject *core_add_stream(PyObject *self, PyObject *args) {
+    const char *host, *channel;
+    int kernel;
+    unsigned long long instance;
+    if (!PyArg_ParseTuple(args, "spsK", &host, &kernel, &channel, &instance)) return nullptr;
+    return guarded([&]() -> PyObject * {
+        opline::StreamDecl decl;
+        decl.host = host;
+        decl.domain = kernel ? opline::Domain::kKernel : opline::Domain::kUst;
+        decl.channel = channel;
+        decl.instance = instance;
+        ++state_of(self).streams;
+        return PyLong_FromUnsignedLong(core_of(self).add_stream(decl));
+    });
+}
+
+// None: absent. False on a Python error.
+bool slot_from(PyObject *value, opline::Slot &slot) {
+    if (value == Py_None) {
+        slot = opline::Slot();
+    } else if (PyUnicode_Check(value)) {
+        Py_ssize_t size;
+        const char *s = PyUnicode_AsUTF8AndSize(value, &size);
+        if (!s) return false;
+        slot = opline::Slot::of(std::string_view(s, static_cast<std::size_t>(size)));
+    } else if (PyFloat_Check(value)) {
+        slot = opline::Slot::of(PyFloat_AS_DOUBLE(value));
+    } else if (PyLong_Check(value)) {
+        int overflow = 0;
+        long long v = PyLong_AsLongLongAndOverflow(value, &overflow);
+        if (overflow > 0) {
+            unsigned long long u = PyLong_AsUnsignedLongLong(value);
+            if (PyErr_Occurred()) return false;
+            slot = opline::Slot::of(static_cast<std::uint64_t>(u));
+        } else {
+            slot = v < 0 ? opline::Slot::of(static_cast<std::int64_t>(v)) : opline::Slot::of(static_cast<std::uint64_t>(v));
+        }
+    } else {
+        PyErr_SetString(PyExc_TypeError, "a field's value is None, int, float or str");
+    }
+    return !PyErr_Occurred();
+}
+
+PyObject *core_event(PyObject *self, PyObject *args) {
+    long long ts_ns;
+    unsigned int cls, stream;
+    PyObject *cpu, *values;
+    if (!PyArg_ParseTuple(args, "LIIOO!", &ts_ns, &cls, &stream, &cpu, &PyTuple_Type, &values)) return nullptr;
+    if (cls >= state_of(self).wanted.size() || stream >= state_of(self).streams ||
+        static_cast<std::size_t>(PyTuple_GET_SIZE(values)) != state_of(self).wanted[cls]) {
+        PyErr_SetString(PyExc_ValueError, "no such class or stream, or not as many values as the class wants");
+        return nullptr;
+    }
+    return guarded([&]() -> PyObject * {
+        std::vector<opline::Slot> slots(static_cast<std::size_t>(PyTuple_GET_SIZE(values)) + 1);
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(values); ++i)
+            if (!slot_from(PyTuple_GET_ITEM(values, i), slots[static_cast<std::size_t>(i)])) return nullptr;
+        opline::Event ev{ts_ns, cls, stream, opline::kNoCpu, slots.data()};
+        if (cpu != Py_None) ev.cpu = static_cast<std::uint32_t>(PyLong_AsUnsignedLong(cpu));
+        if (PyErr_Occurred()) return nullptr;
+        core_of(self).event(ev);
+        Py_RETURN_NONE;
+    });
+}
+
+PyObject *core_discarded(PyObject *self, PyObject *args) {
+    unsigned int stream;
+    long long begin_ns, end_ns;
+    unsigned long long count;
+    int packets;
+    if (!PyArg_ParseTuple(args, "ILLKp", &stream, &begin_ns, &end_ns, &count, &packets)) return nullptr;
+    if (stream >= state_of(self).streams) {
+        PyErr_SetString(PyExc_ValueError, "no such stream");
+        return nullptr;
+    }
+    return guarded([&]() -> PyObject * {
+        core_of(self).discarded(stream, begin_ns, end_ns, count, packets != 0);
+        Py_RETURN_NONE;
+    });
+}
+
+PyObject *core_finish(PyObject *self, PyObject *) {
+    return guarded([&]() -> PyObject * {
+        core_of(self).finish();
+        Py_RETURN_NONE;
+    });
+}
+
 PyMethodDef core_methods[] = {
+    {"add_class", core_add_class, METH_VARARGS, "add_class(name, kernel, [(field, is_context)]) -> (class, wanted field indices, time slot)"},
+    {"add_stream", core_add_stream, METH_VARARGS, "add_stream(host, kernel, channel, instance) -> stream"},
+    {"event", core_event, METH_VARARGS, "event(ts_ns, class, stream, cpu or None, values of the wanted fields)"},
+    {"discarded", core_discarded, METH_VARARGS, "discarded(stream, begin_ns, end_ns, count, packets)"},
+    {"finish", core_finish, METH_NOARGS, "The trace has ended: settle everything."},
     {"address", core_address, METH_NOARGS, "Address of the core as a consumer of events, for a front end of the same build."},
     {"take_ready", core_take_ready, METH_NOARGS, "True if a table has a full chunk of rows, or the trace has ended."},
     {"take", core_take, METH_NOARGS, "The rows so far, [(table, rows, [(column, type, nulls, validity, data, offsets)])]; the tables are empty afterwards."},
@@ -169,28 +306,26 @@ PyMethodDef core_methods[] = {
     {"table_columns", core_table_columns, METH_NOARGS, "{table: [(column, type)]}, as the core emits them."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyTypeObject core_type = [] {
-    PyTypeObject t = {PyVarObject_HEAD_INIT(nullptr, 0)};
-    t.tp_name = "opline._core.Core";
-    t.tp_basicsize = sizeof(CoreObject);
-    t.tp_dealloc = core_dealloc;
-    t.tp_flags = Py_TPFLAGS_DEFAULT;
-    t.tp_doc = "Core(plan_json): stitcher, block model and attribution. Raises ValueError for a plan that it can't use.";
-    t.tp_methods = core_methods;
-    t.tp_new = core_new;
-    return t;
-}();
+PyType_Slot core_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void *>(core_dealloc)},
+    {Py_tp_doc, const_cast<char *>("Core(plan_json): stitcher, block model and attribution. Raises ValueError for a plan that it can't use.")},
+    {Py_tp_methods, core_methods},
+    {Py_tp_new, reinterpret_cast<void *>(core_new)},
+    {0, nullptr}};
+
+PyType_Spec core_spec = {"opline._core.Core", sizeof(CoreObject), 0, Py_TPFLAGS_DEFAULT, core_slots};
 
 PyModuleDef module = {PyModuleDef_HEAD_INIT, "opline._core", "The native core.", -1, nullptr, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 
 PyMODINIT_FUNC PyInit__core() {
-    if (PyType_Ready(&core_type) < 0) return nullptr;
     PyObject *m = PyModule_Create(&module);
     if (!m) return nullptr;
-    if (PyModule_AddObjectRef(m, "Core", reinterpret_cast<PyObject *>(&core_type)) < 0 ||
-        PyModule_AddStringConstant(m, "COOKIE", opline::build_cookie()) < 0) {
+    PyObject *type = PyType_FromSpec(&core_spec);
+    const bool added = type && PyModule_AddObjectRef(m, "Core", type) == 0;
+    Py_XDECREF(type);
+    if (!added || PyModule_AddStringConstant(m, "COOKIE", opline::build_cookie()) < 0) {
         Py_DECREF(m);
         return nullptr;
     }

@@ -28,7 +28,7 @@ Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t hos
         link.inherited = true;
         link.chosen = bio.owner.op;
         if (bio.parent != 0)
-            if (auto parent = links_.find(bio.parent); parent != links_.end()) link.batch = parent->second.batch;
+            if (auto parent = links_.find(bio.parent)) link.batch = parent->batch;
         return bio.owner;
     }
     if (Op *op = ev.tid > 0 ? stitcher_.current_op(host, ev.tid) : nullptr; op && op->state == OpState::kOpen)
@@ -49,11 +49,6 @@ Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t hos
     owner.op = link.chosen;
     owner.batch = link.batch ? link.batch->serial + 1 : 0;
     return owner;
-}
-
-const BioLink *Linker::link_of(std::uint64_t bio_id) const {
-    auto it = links_.find(bio_id);
-    return it == links_.end() ? nullptr : &it->second;
 }
 
 void Linker::request_done(const Request &r) {

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "block.hpp"
+#include "flat_map.hpp"
 #include "stitcher.hpp"
 
 namespace opline {
@@ -36,7 +36,7 @@ class Linker {
     // The request is done: every op in memory that owns one of its bios gets the cut.
     void request_done(const Request &);
     // nullptr: the linker never saw the bio queued.
-    const BioLink *link_of(std::uint64_t bio_id) const;
+    const BioLink *link_of(std::uint64_t bio_id) const { return links_.find(bio_id); }
     void forget(std::uint64_t bio_id) { links_.erase(bio_id); }
     const LinkCounts &counts() const { return counts_; }
 
@@ -44,7 +44,7 @@ class Linker {
     void by_sector(const Bio &, BioLink &);
 
     Stitcher &stitcher_;
-    std::unordered_map<std::uint64_t, BioLink> links_;  // bios that are open
+    FlatMap<std::uint64_t, BioLink> links_;  // bios that are open
     LinkCounts counts_;
 };
 

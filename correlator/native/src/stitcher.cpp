@@ -10,21 +10,12 @@ namespace {
 constexpr std::size_t kSettledKeysKept = 1u << 16;
 constexpr std::size_t kThreadDepth = 64;
 
-// splitmix64's finaliser: a bijection with full avalanche.
-std::uint64_t mix(std::uint64_t x) {
-    x ^= x >> 30;
-    x *= 0xbf58476d1ce4e5b9ull;
-    x ^= x >> 27;
-    x *= 0x94d049bb133111ebull;
-    return x ^ (x >> 31);
-}
-
 struct KeyBuilder {
     std::uint64_t lo, hi;
-    explicit KeyBuilder(std::uint64_t seed) : lo(mix(seed + 0x9e3779b97f4a7c15ull)), hi(mix(seed + 0xc2b2ae3d27d4eb4full)) {}
+    explicit KeyBuilder(std::uint64_t seed) : lo(mix64(seed + 0x9e3779b97f4a7c15ull)), hi(mix64(seed + 0xc2b2ae3d27d4eb4full)) {}
     void add(std::uint64_t v) {
-        lo = mix(lo ^ v) + 0x9e3779b97f4a7c15ull;
-        hi = mix(hi + v * 0xff51afd7ed558ccdull) ^ lo;
+        lo = mix64(lo ^ v) + 0x9e3779b97f4a7c15ull;
+        hi = mix64(hi + v * 0xff51afd7ed558ccdull) ^ lo;
     }
     void add(std::string_view s) {
         std::uint64_t word = 0;
@@ -41,7 +32,7 @@ struct KeyBuilder {
 };
 
 std::uint64_t thread_key(std::uint32_t host, std::int64_t tid) {
-    return mix(static_cast<std::uint64_t>(tid)) ^ (static_cast<std::uint64_t>(host) << 48);
+    return mix64(static_cast<std::uint64_t>(tid)) ^ (static_cast<std::uint64_t>(host) << 48);
 }
 
 std::int64_t number(const Event &ev, std::int32_t slot, std::int64_t otherwise) {
@@ -57,9 +48,9 @@ Stitcher::Stitcher(const Plan &plan, StringPool &strings, Hooks hooks)
 ThreadState &Stitcher::thread(std::uint32_t host, std::int64_t tid) { return threads_[thread_key(host, tid)]; }
 
 Op *Stitcher::current_op(std::uint32_t host, std::int64_t tid) {
-    auto it = threads_.find(thread_key(host, tid));
-    if (it == threads_.end()) return nullptr;
-    auto &stack = it->second.stack;
+    ThreadState *ts = threads_.find(thread_key(host, tid));
+    if (!ts) return nullptr;
+    auto &stack = ts->stack;
     while (!stack.empty()) {
         if (Op *op = ops_.find(stack.back())) return op;
         stack.pop_back();  // settled while the thread never said that it left
@@ -68,8 +59,8 @@ Op *Stitcher::current_op(std::uint32_t host, std::int64_t tid) {
 }
 
 std::shared_ptr<Batch> Stitcher::current_batch(std::uint32_t host, std::int64_t tid) {
-    auto it = threads_.find(thread_key(host, tid));
-    return it == threads_.end() ? nullptr : it->second.batch;
+    ThreadState *ts = threads_.find(thread_key(host, tid));
+    return ts ? ts->batch : nullptr;
 }
 
 Key Stitcher::key_of(const BoundKey &use, const Event &ev, std::uint32_t host, std::int32_t pid, std::int64_t tid,
@@ -104,18 +95,16 @@ std::string Stitcher::key_text(const BoundKey &use, const Event &ev) const {
 
 void Stitcher::bind_key(Op &op, const Key &key) {
     auto ref = op_ref(op);
-    auto [it, added] = keys_.try_emplace(key, ref);
-    if (!added) {
-        if (it->second == ref) return;
-        it->second = ref;  // a new generation
-    }
+    std::uint64_t &named = *keys_.insert(key).first;
+    if (named == ref) return;
+    named = ref;  // a new generation, if it named another op
     op.keys.push_back(key);
 }
 
 bool Stitcher::owns_all_keys_lost(const Op &op) const {
     for (const auto &k : op.keys) {
-        auto it = keys_.find(k);
-        if (it != keys_.end() && it->second == op_ref(op)) return false;
+        auto named = keys_.find(k);
+        if (named && *named == op_ref(op)) return false;
     }
     return !op.keys.empty();
 }
@@ -321,8 +310,8 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
             Key key = key_of(use, ev, host, pid, tid, ok);
             if (!ok) return Fate::kOrphanMalformed;
             t.spaces |= 1ull << use.space;
-            auto it = keys_.find(key);
-            Op *named = it == keys_.end() ? nullptr : ops_.find(it->second);
+            const std::uint64_t *ref = keys_.find(key);
+            Op *named = ref ? ops_.find(*ref) : nullptr;
             if (named) {
                 ++use.found;
                 if (!op) {
@@ -334,7 +323,7 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
                 }
             } else {
                 ++use.missed;
-                if (settled_keys_.count(key)) settled = true;
+                if (settled_keys_.contains(key)) settled = true;
                 if (unbound_count < 8) unbound[unbound_count++] = key;
             }
         }
@@ -367,8 +356,7 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     for (auto &use : bp->release) {
         bool ok = true;
         Key key = key_of(use, ev, host, pid, tid, ok);
-        t.spaces |= 1ull << use.space;
-        if (auto it = ok ? keys_.find(key) : keys_.end(); it != keys_.end()) keys_.erase(it);
+        if (ok) keys_.erase(key);
     }
     return Fate::kTransition;
 }
@@ -386,10 +374,12 @@ void Stitcher::settle(Op &op) {
     hooks_.settle(op);
     const auto ref = op_ref(op);
     for (const auto &key : op.keys) {
-        auto it = keys_.find(key);
-        if (it == keys_.end() || it->second != ref) continue;
-        keys_.erase(it);
-        if (settled_keys_.emplace(key, op.serial).second) settled_order_.push_back(key);
+        const std::uint64_t *named = keys_.find(key);
+        if (!named || *named != ref) continue;
+        keys_.erase(key);
+        auto [serial, added] = settled_keys_.insert(key);
+        *serial = op.serial;
+        if (added) settled_order_.push_back(key);
     }
     while (settled_order_.size() > kSettledKeysKept) {
         settled_keys_.erase(settled_order_.front());
@@ -399,12 +389,12 @@ void Stitcher::settle(Op &op) {
 }
 
 void Stitcher::finish() {
-    for (auto &[key, ts] : threads_) {
-        if (!ts.batch) continue;
+    threads_.for_each([this](std::uint64_t, ThreadState &ts) {
+        if (!ts.batch) return;
         ++counts_.batches_left_open;
         hooks_.batch_closed(*ts.batch);
         ts.batch.reset();
-    }
+    });
     while (!ended_.empty()) {
         Op *op = ops_.find(ended_.front().second);
         ended_.pop_front();

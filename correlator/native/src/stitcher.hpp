@@ -7,16 +7,16 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "classes.hpp"
+#include "flat_map.hpp"
 #include "op.hpp"
 
 namespace opline {
 
 struct KeyHash {
-    std::size_t operator()(const Key &k) const { return static_cast<std::size_t>(k.lo); }
+    std::uint64_t operator()(const Key &k) const { return k.lo; }  // mixed already
 };
 
 struct ThreadState {
@@ -77,12 +77,12 @@ class Stitcher {
     StringPool &strings_;
     Hooks hooks_;
     OpTable ops_;
-    std::unordered_map<Key, std::uint64_t, KeyHash> keys_;  // → op ref
-    std::unordered_map<std::uint64_t, ThreadState> threads_;
+    FlatMap<Key, std::uint64_t, KeyHash> keys_;  // → op ref
+    FlatMap<std::uint64_t, ThreadState> threads_;
     std::deque<std::pair<std::int64_t, std::uint64_t>> ended_;  // (end, op ref), in order of the end events
     std::vector<std::uint64_t> io_windows_;
     // Keys of settled ops, the newest of them: to tell a straggler from a stranger.
-    std::unordered_map<Key, std::uint64_t, KeyHash> settled_keys_;
+    FlatMap<Key, std::uint64_t, KeyHash> settled_keys_;
     std::deque<Key> settled_order_;
     std::uint64_t batch_serial_ = 0;
     StitchCounts counts_;

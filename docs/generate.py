@@ -34,10 +34,15 @@ def command_modules() -> list[ModuleType]:
 
 
 def commands() -> None:
-    """A table of the commands."""
-    print("| command | |\n|---|---|")
-    for module in command_modules():
-        print(f"| [`opline {module.NAME}`](docs/commands.md#opline-{module.NAME}) | {module.HELP} |")
+    """A table of the commands, grouped as `opline --help` groups them."""
+    from opline_analyses.cli import GROUPS
+
+    print("| | command | |\n|---|---|---|")
+    for heading, group in GROUPS:
+        shown = heading
+        for name, _module, line in group:
+            print(f"| {shown} | [`opline {name}`](docs/commands.md#opline-{name}) | {line} |")
+            shown = ""
 
 
 def command_pages() -> None:

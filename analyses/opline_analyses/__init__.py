@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Analyses of runs, their pictures, and the command line."""
+"""Analyses of runs, their pictures, and the command line.
+
+Every analysis is one file: it takes a `run.Run`, asks it with SQL, and gives rows, lines or a picture.
+The files in `commands` put them on the command line, and are the only ones that print.
+"""

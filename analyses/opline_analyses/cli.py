@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""The command line: `opline COMMAND ...`.
+
+Commands are imported when they are used. Standard output is data, standard error is talk. Exit status: 0 fine, 1 failed,
+2 usage, 3 losses above --max-loss, 130 interrupted. Only `main` catches OplineError.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from opline.errors import OplineError
+
+
+class Command(Protocol):
+    """What a file in `commands` has."""
+
+    NAME: str
+    HELP: str
+    EXAMPLES: str
+
+    def prepare_parser(self, parser: argparse.ArgumentParser) -> None:
+        """Adds the command's arguments."""
+        ...
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Does the work; gives the exit status."""
+        ...
+
+
+# (heading, ((command, module, its line in --help), ...)): a test compares the lines with each module's HELP.
+GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
+    (
+        "Capture",
+        (
+            ("record", "record", "run a command and record it: application and block events in one session"),
+            ("doctor", "doctor", "what this machine can capture, with what, and what to install"),
+        ),
+    ),
+    (
+        "Look",
+        (
+            ("ops", "ops", "each op's transitions, with its block requests between them"),
+            ("stages", "stages", "count, mean, percentiles, max and share of each stage"),
+            ("plot", "plot", "every op of the run over time, and the stages stacked (PNG, SVG)"),
+            ("graph", "graph", "which point follows which, how often, how long; compare two runs"),
+            ("coverage", "coverage", "how much of the time that the client reports is accounted for"),
+        ),
+    ),
+    (
+        "Export",
+        (
+            ("csv", "csv", "one row per op, one column per stage"),
+            ("sql", "sql", "ask the run's tables with SQL"),
+            ("events", "events", "a trace's events, decoded, one per line"),
+        ),
+    ),
+    (
+        "Trust",
+        (
+            ("losses", "losses", "the fate of every event, what is missing, and what to do about it"),
+            ("model", "model", "check an op model, also against a trace"),
+        ),
+    ),
+)
+
+EPILOG = """\
+A RUN is a run directory, a recording (opline record -o DIR), or a trace; a trace needs --model.
+
+examples:
+  opline record -o run1 -- ./my-benchmark
+  opline ops run1 --slowest 3
+  opline stages run1
+  opline csv run1 > ops.csv
+
+`opline COMMAND --help` explains one command.
+"""
+
+
+def _known() -> dict[str, str]:
+    return {name: module for _, group in GROUPS for name, module, _ in group}
+
+
+def load(name: str) -> Command:
+    """The module of a command."""
+    return cast(Command, importlib.import_module(f"opline_analyses.commands.{_known()[name]}"))
+
+
+def overview() -> str:
+    """What `opline --help` prints."""
+    lines = ["usage: opline [--version] [--help] COMMAND ...", "", "Follow one application operation from its tracepoints down to the disk and back,"]
+    lines += ["and see where every nanosecond went.", ""]
+    for heading, group in GROUPS:
+        lines.append(heading + ":")
+        lines += [f"  {name:9} {text}" for name, _, text in group]
+        lines.append("")
+    return "\n".join(lines) + "\n" + EPILOG
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """A command's parser."""
+    command = load(name)
+    parser = argparse.ArgumentParser(
+        prog=f"opline {name}",
+        description=command.HELP[0].upper() + command.HELP[1:] + ".",
+        epilog=getattr(command, "EXAMPLES", None),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.prepare_parser(parser)
+    return parser
+
+
+def version() -> str:
+    """The program's version, its readers, and the versions of babeltrace2 and LTTng that it finds."""
+    from opline_analyses.versions import version_lines
+
+    return "\n".join(version_lines()) + "\n"
+
+
+def _dispatch(argv: Sequence[str]) -> int:
+    if not argv:
+        sys.stderr.write(overview())
+        return 2
+    name = argv[0]
+    if name in ("-h", "--help", "help"):
+        if name == "help" and len(argv) > 1 and argv[1] in _known():
+            parser_of(argv[1]).print_help()
+        else:
+            sys.stdout.write(overview())
+        return 0
+    if name in ("-V", "--version"):
+        sys.stdout.write(version())
+        return 0
+    if name not in _known():
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, _known(), 1)
+        hint = f" Did you mean {near[0]}?" if near else " `opline --help` lists the commands."
+        sys.stderr.write(f"opline: no command {name}.{hint}\n")
+        return 2
+    args = parser_of(name).parse_args(list(argv[1:]))
+    return load(name).run(args)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; gives the exit status."""
+    try:
+        status = _dispatch(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+    except OplineError as error:
+        sys.stderr.write(f"opline: {error}\n")
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader (head, less) has gone. Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except SystemExit as stop:  # argparse: 0 after --help, 2 for usage
+        return stop.code if isinstance(stop.code, int) else 2
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

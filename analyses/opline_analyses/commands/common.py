@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""What the commands share: the RUN argument, opening it with its ledger on stderr, and where the output goes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from opline_analyses import ledger
+from opline_analyses.run import Run, open_run
+from opline_analyses.text import complete_file
+
+
+def add_run(parser: argparse.ArgumentParser, optional: bool = False) -> None:
+    """RUN and --model."""
+    parser.add_argument(
+        "run", metavar="RUN", nargs="?" if optional else None, help="a run, a recording, or a trace (with --model)"
+    )
+    add_model(parser)
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """--model."""
+    parser.add_argument("--model", metavar="M", help="a trace's op model: a shipped one's name, or a TOML file")
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """-o FILE."""
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to FILE instead of standard output")
+
+
+def talk(line: str) -> None:
+    """One line for the person, not for the pipe."""
+    sys.stderr.write(line + "\n")
+
+
+@contextmanager
+def opened(path: str | Path, model: str | None = None, losses: bool = True) -> Iterator[Run]:
+    """The run that PATH names; what was lost in it goes to stderr first."""
+    with open_run(path, model) as run:
+        if losses:
+            for line in ledger.warnings(run):
+                talk(f"opline: {line}")
+        yield run
+
+
+@contextmanager
+def output(path: Path | None) -> Iterator[BinaryIO]:
+    """Standard output, or a file that appears when it is complete."""
+    if path is None:
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    else:
+        with complete_file(path) as out:
+            yield out

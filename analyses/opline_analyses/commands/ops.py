@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""`opline ops RUN`: each op's transitions, with its block requests between them."""
+
+from __future__ import annotations
+
+import argparse
+
+from opline_analyses.commands.common import add_output, add_run, opened, output, talk
+from opline_analyses.oplist import read_ops
+from opline_analyses.select import add_filters, add_which, selection
+from opline_analyses.transitions import STYLES
+
+NAME = "ops"
+HELP = "each op's transitions, with its block requests between them"
+EXAMPLES = """\
+Columns: us since the op's begin; us since the line before on the critical path; the stage that ends here; the point, or
+the step of a block request (Q queued, G request allocated, I inserted, D issued to the driver, C completed); the
+thread; the CPU. Stage `-`: the model has no name for it. `aside`: off the critical path. `late`: after the op's end. ? is a step that was not seen.
+
+--style ceph-devel prints the lists of the ceph-devel mail "performance latency analysis with LTTng": complete ops, whole
+microseconds since the first state, each delta the difference of two of them, so that the deltas sum to the total.
+
+examples:
+  opline ops run1 --slowest 3
+  opline ops run1 --op 17
+  opline ops run1 --class write --since 1.5 --until 1.6
+  opline ops trace/ --model ceph --style ceph-devel
+"""
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    add_run(parser)
+    add_which(parser)
+    add_filters(parser)
+    parser.add_argument("--style", choices=sorted(STYLES), default="default", help="how to print (default: %(default)s)")
+    add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the selected ops."""
+    mail = args.style == "ceph-devel"
+    with opened(args.run, args.model) as opened_run:
+        which = selection(opened_run, args)
+        if mail:
+            (left_out,) = opened_run.row(
+                f"SELECT count(*) FROM ops o WHERE ({which.where}) AND NOT o.complete", which.parameters
+            )
+            which = which.also("o.complete")
+        style = STYLES[args.style]
+        with output(args.output) as out:
+            for n, op in enumerate(read_ops(opened_run, which, with_blocks=not mail)):
+                text = "\n".join(style(op))
+                out.write(f"{text}\n".encode() if mail or n == 0 else f"\n{text}\n".encode())
+        if mail and left_out:
+            talk(f"opline: {left_out} incomplete ops are not printed.")
+    return 0
+
+

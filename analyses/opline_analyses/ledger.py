@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""The ledger of a run: the fate of every event, what is missing, and which ops that touches.
+
+Takes a run; gives rows. Severity says what a loss means for the results: `info` and `notice` change none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opline_analyses.run import Run
+
+BAD = ("data_loss", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One loss: its name, how bad, who lost it, how many, and what to do about it."""
+
+    loss: str
+    severity: str
+    origin: str
+    count: int
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """How many events of a class met one fate."""
+
+    event: str
+    fate: str
+    count: int
+
+
+def _advice(name: str) -> str:
+    """The sentence that the ledger's catalogue has for a loss; empty for one that it does not know."""
+    try:
+        from opline import losses
+    except ImportError:
+        return ""
+    known = losses.BY_NAME.get(name)
+    return known.advice if known else ""
+
+
+def entries(run: Run) -> list[Entry]:
+    """The entries that are not zero, worst first."""
+    rows = run.rows("SELECT loss, severity, origin, count FROM losses WHERE count > 0 ORDER BY loss")
+    order = ["error", "data_loss", "notice", "info"]
+    found = [Entry(loss, severity, origin, count, _advice(loss)) for loss, severity, origin, count in rows]
+    return sorted(found, key=lambda e: (order.index(e.severity) if e.severity in order else 0, e.loss))
+
+
+def bad_count(found: list[Entry]) -> int:
+    """What --max-loss compares with: everything of severity data_loss and error."""
+    return sum(e.count for e in found if e.severity in BAD)
+
+
+def warnings(run: Run) -> list[str]:
+    """One line per entry that makes results doubtful; every command puts them on stderr."""
+    return [
+        f"{e.severity.replace('_', ' ')}: {e.loss} {e.count} ({e.origin})" + (f": {e.advice}" if e.advice else "")
+        for e in entries(run)
+        if e.severity in BAD
+    ]
+
+
+def fates(run: Run) -> list[Fate]:
+    """Per event class and fate the number of events; per class they sum to the input."""
+    return [Fate(*row) for row in run.rows("SELECT event, fate, count FROM fates WHERE count > 0 ORDER BY event, fate")]
+
+
+def discarded(run: Run) -> list[tuple[str, int | None, int | None, int | None, bool, int]]:
+    """Intervals in which the tracer discarded: stream, begin, end, count, packets, and the ops that overlap."""
+    rows = run.rows(
+        """SELECT d.stream, d.begin_ns, d.end_ns, d.count, d.packets,
+                  (SELECT count(*) FROM ops o WHERE o.begin_ns <= coalesce(d.end_ns, 9223372036854775807)
+                   AND coalesce(o.end_ns, 9223372036854775807) >= coalesce(d.begin_ns, 0))
+           FROM discarded d ORDER BY d.stream, d.begin_ns"""
+    )
+    return [(s, b, e, n, p, k) for s, b, e, n, p, k in rows]

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""Reads whole ops from a run: each with its transitions, stages and block requests, some thousand at a time.
+
+Takes a run and a selection; yields `OpDetail`s in the selection's order. Memory follows the chunk, not the run.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from opline_analyses.run import Run
+from opline_analyses.select import Selection
+
+CHUNK_OPS = 4096
+
+
+class Passed(NamedTuple):
+    """One transition of an op."""
+
+    ts_ns: int
+    point: str
+    event: str
+    tid: int
+    cpu: int | None
+    comm: str | None
+    late: bool
+    aside: bool
+
+
+class Interval(NamedTuple):
+    """One stage of an op's critical path."""
+
+    stage: str
+    kind: str
+    from_point: str
+    to_point: str
+    begin_ns: int
+    duration_ns: int
+    request_id: int | None
+
+
+class Request(NamedTuple):
+    """One block request that serves an op."""
+
+    request_id: int
+    dev: int
+    sector: int | None
+    nr_sectors: int | None
+    rwbs: str | None
+    queue_ns: int | None
+    getrq_ns: int | None
+    insert_ns: int | None
+    issue_ns: int | None
+    complete_ns: int | None
+    q2c_ns: int | None
+    d2c_ns: int | None
+    queue_tid: int | None
+    queue_comm: str | None
+    queue_cpu: int | None
+    issue_tid: int | None
+    issue_comm: str | None
+    issue_cpu: int | None
+    complete_cpu: int | None
+    shared: bool
+    ambiguous: bool
+    outcome: str
+
+
+@dataclass(slots=True)
+class OpDetail:
+    """One op and everything that the run knows of it."""
+
+    op_id: int
+    op_class: str | None
+    object: str | None
+    key: str | None
+    pid: int | None
+    begin_ns: int
+    end_ns: int | None
+    latency_ns: int | None
+    complete: bool
+    reason: str | None
+    tainted: bool
+    offset_bytes: int | None
+    length_bytes: int | None
+    no_request_reason: str | None
+    unattributed_ns: int | None
+    unknown_ns: int | None
+    transitions: list[Passed] = field(default_factory=list)
+    stages: list[Interval] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
+
+
+_OPS = """SELECT op_id, class, object, key, pid, begin_ns, end_ns, latency_ns, complete, reason, tainted, offset_bytes,
+    length_bytes, no_request_reason, unattributed_ns, unknown_ns FROM ops WHERE op_id BETWEEN {low} AND {high}"""
+_TRANSITIONS = """SELECT op_id, ts_ns, point, event, tid, cpu, comm, late, aside FROM transitions
+    WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, seq"""
+_STAGES = """SELECT op_id, stage, kind, from_point, to_point, begin_ns, duration_ns, request_id FROM stages
+    WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, seq"""
+# An op sees the Q of its own bio, which in a merged request is not the request's first.
+_REQUESTS = """SELECT l.op_id, r.request_id, r.dev, r.sector, r.nr_sectors, r.rwbs, coalesce(l.queue_ns, r.queue_ns),
+    r.getrq_ns, r.insert_ns, r.issue_ns, r.complete_ns, r.q2c_ns, r.d2c_ns, r.queue_tid, r.queue_comm, r.queue_cpu,
+    r.issue_tid, r.issue_comm, r.issue_cpu, r.complete_cpu, l.shared, l.ambiguous, r.outcome
+    FROM (SELECT k.op_id, k.request_id, min(b.queue_ns) AS queue_ns, bool_or(k.shared) AS shared,
+                 bool_or(k.ambiguous) AS ambiguous
+          FROM links k LEFT JOIN bios b USING (bio_id)
+          WHERE k.op_id BETWEEN {low} AND {high} AND k.op_id IN (SELECT op_id FROM chunk) AND k.request_id IS NOT NULL
+          GROUP BY ALL) l
+    JOIN requests r USING (request_id) ORDER BY l.op_id, r.queue_ns, r.request_id"""
+
+
+def read_ops(run: Run, which: Selection, with_blocks: bool = True) -> Iterator[OpDetail]:
+    """The selected ops, whole, in the selection's order."""
+    ids = [i for (i,) in run.rows(which.sql(), which.parameters)]
+    for start in range(0, len(ids), CHUNK_OPS):
+        yield from _chunk(run, ids[start : start + CHUNK_OPS], with_blocks)
+
+
+def _chunk(run: Run, ids: list[int], with_blocks: bool) -> Iterator[OpDetail]:
+    # The range lets DuckDB skip row groups: op_ids and rows are nearly in the same order.
+    span = {"low": min(ids), "high": max(ids)}
+    run.con.execute("CREATE OR REPLACE TEMP TABLE chunk AS SELECT unnest(?::BIGINT[]) AS op_id", [ids])
+    ops = {
+        row[0]: OpDetail(*row)
+        for row in run.rows((_OPS + " AND op_id IN (SELECT op_id FROM chunk)").format(**span))
+    }
+    for row in run.rows(_TRANSITIONS.format(**span)):
+        ops[row[0]].transitions.append(Passed(*row[1:]))
+    if with_blocks:
+        for row in run.rows(_STAGES.format(**span)):
+            ops[row[0]].stages.append(Interval(*row[1:]))
+        requests: defaultdict[int, list[Request]] = defaultdict(list)
+        for row in run.rows(_REQUESTS.format(**span)):
+            requests[row[0]].append(Request(*row[1:]))
+        for op_id, found in requests.items():
+            ops[op_id].requests = found
+    for op_id in ids:
+        yield ops[op_id]

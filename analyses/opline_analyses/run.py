@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""Opens what a command is given: a run, a recording or a trace. Gives its tables as DuckDB views, and its manifest.
+
+Every analysis takes a `Run`; this is the only file that knows how a run is found on disk.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from opline.errors import OplineError, UsageError
+from opline.store.schema import TABLES
+
+
+@dataclass(slots=True)
+class Run:
+    """An open run: its directory, its manifest, and a DuckDB connection with a view per table."""
+
+    path: Path
+    manifest: dict[str, Any]
+    con: duckdb.DuckDBPyConnection
+    given: Path = field(default_factory=Path)  # what the user named: the run, the recording or the trace
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        return self.con.execute(sql, list(parameters)).fetchall()
+
+    def row(self, sql: str, parameters: Sequence[object] = ()) -> tuple[Any, ...]:
+        """The one row of a query that has exactly one."""
+        (row,) = self.rows(sql, parameters)
+        return row
+
+    def core(self, key: str) -> Any:
+        """A part of the core's summary in the manifest (hops, classes, ...); None when it is not there."""
+        summary = self.manifest.get("core")
+        return summary.get(key) if isinstance(summary, dict) else None
+
+
+def _connect(path: Path) -> duckdb.DuckDBPyConnection:
+    con = duckdb.connect(":memory:")
+    for spec in TABLES:
+        file = path / f"{spec.name}.parquet"
+        if not file.is_file():
+            raise OplineError(f"The run {path} has no {file.name}: it is damaged. Correlate its trace again.")
+        quoted = str(file).replace("'", "''")
+        try:
+            con.execute(f"CREATE VIEW {spec.name} AS SELECT * FROM read_parquet('{quoted}')")
+        except duckdb.Error as error:
+            first = str(error).splitlines()[0]
+            raise OplineError(f"Cannot read {file}: {first}. Correlate its trace again.") from error
+    return con
+
+
+def open_tables(path: Path) -> Run:
+    """Opens a directory that has manifest.json and the tables. Raises OplineError with one clear line."""
+    try:
+        manifest = json.loads((path / "manifest.json").read_text())
+    except (OSError, ValueError) as error:
+        raise OplineError(f"Cannot read {path / 'manifest.json'}: {error}") from error
+    return Run(path, manifest, _connect(path), path)
+
+
+@contextmanager
+def open_run(path: str | Path, model: str | None = None) -> Iterator[Run]:
+    """Opens a run; correlates first where a recording or a trace is given. Closes (and forgets temporary runs) at the end."""
+    given = Path(path)
+    if not given.exists():
+        raise UsageError(f"{given} does not exist.")
+    if (given / "manifest.json").is_file() and model is None:
+        run = open_tables(given)
+        try:
+            yield run
+        finally:
+            run.con.close()
+        return
+    from opline.store.run import open_or_correlate
+
+    with open_or_correlate(given, model=model) as opened:
+        run = open_tables(Path(opened.path))
+        run.given = given
+        try:
+            yield run
+        finally:
+            run.con.close()

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""Which ops a command works on: --class, --since, --until, --op, --slowest, --limit, as one SQL condition.
+
+Takes the command line's texts; gives a `Selection`. Times are seconds from the run's first op, or absolute nanoseconds
+of the run's clock when they are whole numbers of twelve digits and more.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from opline.errors import UsageError
+from opline_analyses.run import Run
+
+ABSOLUTE_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A condition over the table ops (alias o), with an order and a limit."""
+
+    where: str = "true"
+    parameters: tuple[object, ...] = ()
+    order: str = "o.op_id"
+    limit: int | None = None
+
+    def sql(self) -> str:
+        """`SELECT op_id ...` in the wanted order."""
+        tail = f" LIMIT {self.limit}" if self.limit is not None else ""
+        return f"SELECT o.op_id FROM ops o WHERE {self.where} ORDER BY {self.order}{tail}"
+
+    def also(self, condition: str) -> Selection:
+        """The same with one more condition."""
+        return Selection(f"({self.where}) AND ({condition})", self.parameters, self.order, self.limit)
+
+
+def add_filters(parser: argparse.ArgumentParser) -> None:
+    """The filters that most commands share."""
+    parser.add_argument("--class", dest="op_class", metavar="C", action="append", help="only ops of this class; may be given again")
+    parser.add_argument("--since", metavar="T", help="only ops that begin at T or later: seconds from the first op, or absolute ns")
+    parser.add_argument("--until", metavar="T", help="only ops that begin before T")
+
+
+def add_which(parser: argparse.ArgumentParser) -> None:
+    """Which single ops."""
+    parser.add_argument("--op", metavar="ID", type=int, action="append", help="only the op with this op_id; may be given again")
+    parser.add_argument("--slowest", metavar="N", type=_positive, help="the N slowest complete ops, slowest first")
+    parser.add_argument("--limit", metavar="N", type=_positive, help="stop after N ops")
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return value
+
+
+def instant(run: Run, text: str, option: str) -> int:
+    """A time on the command line as ns of the run's clock. Raises UsageError."""
+    if text.isdigit() and len(text) >= ABSOLUTE_DIGITS:
+        return int(text)
+    try:
+        seconds = Decimal(text.removesuffix("s"))
+        after = int(seconds * 1_000_000_000)
+    except (InvalidOperation, ValueError, OverflowError) as error:
+        raise UsageError(f"{option} {text}: not a number of seconds nor absolute nanoseconds.") from error
+    (first,) = run.row("SELECT min(begin_ns) FROM ops")
+    return int(first or 0) + after
+
+
+def selection(run: Run, args: argparse.Namespace) -> Selection:
+    """The selection that the options of `add_filters` (and `add_which`) ask for. Raises UsageError for unknown ops and classes."""
+    where: list[str] = []
+    parameters: list[object] = []
+    if args.op_class:
+        known = [c for (c,) in run.rows("SELECT DISTINCT class FROM ops WHERE class IS NOT NULL ORDER BY class")]
+        for name in args.op_class:
+            if name not in known:
+                raise UsageError(f"--class {name}: the run has no such class. It has: {', '.join(known) or 'none'}.")
+        where.append(f"o.class IN ({', '.join('?' * len(args.op_class))})")
+        parameters += args.op_class
+    for option, text, sign in (("--since", args.since, ">="), ("--until", args.until, "<")):
+        if text is not None:
+            where.append(f"o.begin_ns {sign} ?")
+            parameters.append(instant(run, text, option))
+    order, limit = "o.op_id", getattr(args, "limit", None)
+    wanted = getattr(args, "op", None)
+    if wanted:
+        marks = ", ".join("?" * len(wanted))
+        found = {i for (i,) in run.rows(f"SELECT op_id FROM ops WHERE op_id IN ({marks})", wanted)}
+        for op_id in wanted:
+            if op_id not in found:
+                raise UsageError(f"--op {op_id}: the run has no such op.")
+        where.append(f"o.op_id IN ({marks})")
+        parameters += wanted
+    slowest = getattr(args, "slowest", None)
+    if slowest:
+        where.append("o.complete")
+        order = "o.latency_ns DESC, o.op_id"
+        limit = min(slowest, limit) if limit else slowest
+    return Selection(" AND ".join(where) or "true", tuple(parameters), order, limit)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""Formats for people: times in microseconds, aligned tables, and files that appear only when they are complete.
+
+Takes integers and rows, gives strings. Nothing here prints.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from opline.errors import OplineError
+
+
+def us(ns: int | None, digits: int = 3) -> str:
+    """Nanoseconds as microseconds with ``digits`` decimals, exact for 3; an empty cell for unknown."""
+    if ns is None:
+        return ""
+    if digits == 3:
+        sign = "-" if ns < 0 else ""
+        return f"{sign}{abs(ns) // 1000}.{abs(ns) % 1000:03d}"
+    return f"{ns / 1000:.{digits}f}"
+
+
+def us_short(ns: float | None) -> str:
+    """Nanoseconds as microseconds for a table of statistics: about four figures."""
+    if ns is None:
+        return ""
+    value = ns / 1000
+    if abs(value) < 10:
+        return f"{value:.2f}"
+    return f"{value:.1f}" if abs(value) < 10000 else f"{value:.0f}"
+
+
+def duration(ns: float) -> str:
+    """A duration in the unit that suits it: 812 ns, 12.3 us, 4.56 ms, 1.23 s."""
+    for limit, divisor, unit in ((1e3, 1.0, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms")):
+        if abs(ns) < limit:
+            return f"{ns:.0f} ns" if unit == "ns" else f"{ns / divisor:.4g} {unit}"
+    return f"{ns / 1e9:.4g} s"
+
+
+def percent(part: float | None, whole: float | None, digits: int = 1) -> str:
+    """``part`` of ``whole`` in per cent, without the sign; empty where it is not defined."""
+    if part is None or not whole:
+        return ""
+    return f"{100 * part / whole:.{digits}f}"
+
+
+def device(dev: int | None) -> str:
+    """A kernel-internal device number (major << 20 | minor) as 8:16; empty for unknown."""
+    return "" if dev is None else f"{dev >> 20}:{dev & 0xFFFFF}"
+
+
+def count_of(n: int, one: str, many: str | None = None) -> str:
+    """1 op, 2 ops."""
+    return f"{n} {one if n == 1 else many or one + 's'}"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, gap: str = "  ") -> Iterator[str]:
+    """Aligned lines: the first ``left`` columns to the left, the others to the right."""
+    widths = [max([len(h), *(len(r[i]) for r in rows)]) for i, h in enumerate(header)]
+    for cells in (header, *rows):
+        line = gap.join(c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True)))
+        yield line.rstrip()
+
+
+@contextmanager
+def complete_file(path: Path) -> Iterator[BinaryIO]:
+    """A file that is written beside, as PATH.part, and takes its name when it is complete."""
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("wb") as out:
+            yield out
+        part.replace(path)
+    except OSError as error:
+        raise OplineError(f"Cannot write {path}: {os.strerror(error.errno or 0)}.") from error
+    finally:
+        part.unlink(missing_ok=True)

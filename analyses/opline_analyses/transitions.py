@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""Transition lists: one op, line by line, with its block requests between the points where they fall.
+
+Takes an `OpDetail`, gives lines. Two styles: ours, and the one of the ceph-devel mail ("performance latency analysis
+with LTTng"), to the character.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from opline_analyses.oplist import Interval, OpDetail, Passed, Request
+from opline_analyses.text import device, us
+
+STEPS = (("Q", "queue_ns"), ("G", "getrq_ns"), ("I", "insert_ns"), ("D", "issue_ns"), ("C", "complete_ns"))
+
+
+class Line(NamedTuple):
+    """One line of an op's list, before it is aligned."""
+
+    ts_ns: int
+    stage: str
+    what: str
+    thread: str
+    cpu: str
+    critical: bool
+    mark: str
+
+
+# --- ours -------------------------------------------------------------------------------------------------------------
+
+
+def _thread(comm: str | None, tid: int | None) -> str:
+    if tid is None:
+        return comm or ""
+    return f"{comm}:{tid}" if comm else str(tid)
+
+
+def _cpu(cpu: int | None) -> str:
+    return "" if cpu is None else str(cpu)
+
+
+def _step_text(letter: str, r: Request) -> str:
+    """Q names the request; C says how long it took; the steps between need their letter only."""
+    if letter == "C":
+        return f"  C  Q2C {us(r.q2c_ns) or '?'} D2C {us(r.d2c_ns) or '?'}"
+    first = next((name for name, attribute in STEPS if getattr(r, attribute) is not None), "C")
+    if letter != first:
+        return f"  {letter}"
+    where = f"sector {r.sector}" if r.sector is not None else "flush"
+    size = f" +{r.nr_sectors}" if r.nr_sectors else ""
+    return f"  {letter}  {device(r.dev)} {where}{size} {r.rwbs or ''}".rstrip()
+
+
+def _request_lines(r: Request, cut: dict[tuple[int, str, int | None], list[str]]) -> Iterator[Line]:
+    marks = [word for word, on in (("shared", r.shared), ("ambiguous", r.ambiguous)) if on]
+    for letter, attribute in STEPS:
+        ts = getattr(r, attribute)
+        if ts is None:
+            continue
+        names = cut.get((ts, letter, r.request_id)) or cut.get((ts, letter, None))
+        stage = names.pop(0) if names else ""
+        if letter == "Q":
+            thread, cpu = _thread(r.queue_comm, r.queue_tid), _cpu(r.queue_cpu)
+        elif letter == "D":
+            thread, cpu = _thread(r.issue_comm, r.issue_tid), _cpu(r.issue_cpu)
+        else:
+            thread, cpu = "", _cpu(r.complete_cpu) if letter == "C" else ""
+        said = marks if letter == "Q" else []
+        yield Line(ts, stage, _step_text(letter, r), thread, cpu, bool(stage), " ".join(said))
+
+
+def _short(s: Interval) -> str:
+    """The stage's name; where it only repeats its two points, which stand beside it, `-` or `unknown`."""
+    pair = f"{s.from_point} → {s.to_point}"
+    if s.stage == pair:
+        return "-"
+    return "unknown" if s.stage == f"unknown: {pair}" else s.stage
+
+
+def lines_of(op: OpDetail) -> list[Line]:
+    """Points and block steps in time order, each with the stage that ends there."""
+    # (when a stage ends, where, its request) -> its names; the request is a stage's only if it cuts there
+    cut: defaultdict[tuple[int, str, int | None], list[str]] = defaultdict(list)
+    for s in op.stages:
+        is_step = s.to_point in "QGIDC"
+        cut[(s.begin_ns + s.duration_ns, s.to_point, s.request_id if is_step else None)].append(_short(s))
+    merged: list[tuple[int, int, Line]] = []
+    for n, t in enumerate(op.transitions):
+        names = cut.get((t.ts_ns, t.point, None))
+        stage = names.pop(0) if names and not (t.late or t.aside) else ""
+        mark = "late" if t.late else "aside" if t.aside else ""
+        critical = bool(stage) or (n == 0 and not t.late)
+        merged.append((t.ts_ns, 2 * n, Line(t.ts_ns, stage, t.point, _thread(t.comm, t.tid), _cpu(t.cpu), critical, mark)))
+    for r in op.requests:
+        steps = list(_request_lines(r, cut))
+        merged += [(line.ts_ns, 2 * len(op.transitions) + 1, line) for line in steps]
+    merged.sort(key=lambda m: (m[0], m[1]))
+    return [line for _, _, line in merged]
+
+
+def header_of(op: OpDetail) -> str:
+    """What the op is, in one line."""
+    parts = [f"op {op.op_id}", op.op_class or "", op.object if op.object is not None else op.key or ""]
+    if op.complete:
+        parts.append(f"{us(op.latency_ns)} us")
+    else:
+        parts.append(f"incomplete ({op.reason})" if op.reason else "incomplete")
+    if op.length_bytes is not None:
+        parts.append(f"{op.length_bytes} B" + (f" at {op.offset_bytes}" if op.offset_bytes is not None else ""))
+    if op.tainted:
+        parts.append("tainted: events were discarded meanwhile")
+    return "  ".join(p for p in parts if p)
+
+
+def footer_of(op: OpDetail) -> str:
+    """The partition: what of the latency is attributed, and what is not."""
+    if op.latency_ns is None:
+        return "  no end seen: no latency, no stages"
+    unattributed, unknown = op.unattributed_ns or 0, op.unknown_ns or 0
+    attributed = op.latency_ns - unattributed - unknown
+    text = f"  total {us(op.latency_ns)} = attributed {us(attributed)} + unknown {us(unknown)}"
+    text += f" + unattributed {us(unattributed)}"
+    if not op.requests and op.no_request_reason:
+        text += f"; no block request: {op.no_request_reason}"
+    return text
+
+
+def default_list(op: OpDetail) -> Iterator[str]:
+    """Our style: time since begin, time since the last line on the critical path, the stage that ends here, ..."""
+    yield header_of(op)
+    lines = lines_of(op)
+    table: list[tuple[str, str, str, str, str, str, str]] = [("us", "+us", "stage", "point", "thread", "cpu", "")]
+    last = op.begin_ns
+    for line in lines:
+        since = us(line.ts_ns - op.begin_ns)
+        step = us(line.ts_ns - last) if line.critical else ""
+        if line.critical:
+            last = line.ts_ns
+        table.append((since, step, line.stage, line.what, line.thread, line.cpu, line.mark))
+    widths = [max(len(row[i]) for row in table) for i in range(6)]
+    for since, step, stage, what, thread, cpu, mark in table:
+        text = (
+            f"  {since:>{widths[0]}} {step:>{widths[1]}}  {stage:{widths[2]}}  {what:{widths[3]}}"
+            f"  {thread:{widths[4]}} {cpu:>{widths[5]}}  {mark}"
+        )
+        yield text.rstrip()
+    yield footer_of(op)
+
+
+# --- ceph-devel -------------------------------------------------------------------------------------------------------
+
+
+def mail_label(t: Passed) -> str:
+    """An event's own name with a colon; `mark_flagpt:STATE` for a flag point, whose field names the state (C1.7)."""
+    if ":mark_flag_point" in t.event:
+        state, _, again = t.point.rpartition(".")[2].partition("#")
+        return f"mark_flagpt:{state}_{again}" if again else f"mark_flagpt:{state}"
+    return f"{t.event}:"
+
+
+def ceph_devel_list(op: OpDetail) -> Iterator[str]:
+    """The mail's list (C1.6). Deltas are differences of whole microseconds since the first state, so they sum to the total."""
+    shown = [t for t in op.transitions if not t.late]
+    name = op.object if op.object is not None else op.key or f"op {op.op_id}"
+    yield f"Op Transition list for {name}, {len(shown)} states"
+    yield "  - [ ThrID   us ]"
+    first_ns, last_us = (shown[0].ts_ns if shown else 0), 0
+    for n, t in enumerate(shown):
+        at_us = (t.ts_ns - first_ns) // 1000
+        arrow = "    ->" if n else "Start->"
+        yield f"  - [ {str(t.tid)[-5:]:>5} {at_us - last_us:+05d}] {arrow} {mail_label(t)}"
+        last_us = at_us
+    yield f"  === > Total: {last_us} us"
+
+
+STYLES = {"default": default_list, "ceph-devel": ceph_devel_list}

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""What `opline --version` says: our version, the readers, and the babeltrace2 and LTTng that they meet."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import shutil
+import subprocess
+
+
+def _first_line(*command: str) -> str | None:
+    if shutil.which(command[0]) is None:
+        return None
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return (done.stdout.strip() or done.stderr.strip()).partition("\n")[0] or None
+
+
+def _installed(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def version_lines() -> list[str]:
+    """One line per thing, ours first."""
+    reader = "bt2"
+    try:
+        import bt2
+
+        library = f"libbabeltrace2 {getattr(bt2, '__version__', 'of unknown version')}"
+    except ImportError:
+        library = "no Python module bt2: install python3-bt2"
+    return [
+        f"opline {_installed('opline')}",
+        f"reader       {reader} ({library})",
+        f"babeltrace2  {_first_line('babeltrace2', '--version') or 'not installed'}",
+        f"lttng        {_first_line('lttng', '--version') or 'not installed'}",
+        f"duckdb {_installed('duckdb')}, pyarrow {_installed('pyarrow')}, networkx {_installed('networkx')},"
+        f" matplotlib {_installed('matplotlib')}",
+    ]

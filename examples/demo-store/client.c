@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "client.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "queue.h"
+#include "truth.h"
+#include "wire.h"
+
+struct demo_completion {
+    struct node node;
+    demo_callback *cb;
+    void *arg;
+    void *buf;
+    uint64_t offset, truth_id;
+    uint32_t length;
+    int32_t result;
+    uint16_t type;
+    char oid[WIRE_OID_MAX];
+};
+
+struct demo_client {
+    int fd;
+    uint32_t id;
+    pthread_t sender, reader, finisher;
+    struct queue send_queue, finish_queue;
+    struct pool completions;
+    struct injector no_injectors[INJECT_COUNT], *injectors;
+    /* By message sequence number; a slot is taken until the reply. */
+    struct demo_completion *waiting[UINT16_MAX + 1];
+};
+
+static void *sender_main(void *arg)
+{
+    struct demo_client *c = arg;
+    uint16_t seq = 0;
+    struct node *n;
+
+    pthread_setname_np(pthread_self(), "demo-sender");
+    while ((n = queue_pop(&c->send_queue))) {
+        struct demo_completion *comp = container_of(n, struct demo_completion, node);
+        uint64_t id = comp->truth_id; /* after sendmsg the completion may be somebody else's */
+        POINT(id, client_dequeue, comp, 0);
+        do
+            seq++;
+        while (__atomic_load_n(&c->waiting[seq], __ATOMIC_ACQUIRE));
+        struct wire_header h = {.magic = WIRE_MAGIC, .type = comp->type, .seq = seq, .client = c->id,
+                                .offset = comp->offset, .length = comp->length, .truth_id = id,
+                                .payload = comp->type == WIRE_WRITE ? comp->length : 0};
+        memcpy(h.oid, comp->oid, sizeof h.oid);
+        const void *payload = comp->buf;
+        __atomic_store_n(&c->waiting[seq], comp, __ATOMIC_RELEASE);
+        POINT(id, client_encode, (int32_t) (sizeof h + h.payload));
+        POINT(id, client_send, c->id, seq, (uint32_t) (sizeof h + h.payload));
+        int err = wire_send(c->fd, &h, payload);
+        POINT(id, client_sent, err);
+        if (err) {
+            fprintf(stderr, "demo-store: cannot send to the server: %s\n", strerror(-err));
+            _exit(1);
+        }
+    }
+    return NULL;
+}
+
+static void *reader_main(void *arg)
+{
+    struct demo_client *c = arg;
+    struct wire_header h;
+    int err;
+
+    pthread_setname_np(pthread_self(), "demo-reader");
+    while (!(err = wire_recv(c->fd, &h, sizeof h))) {
+        struct demo_completion *comp = h.magic == WIRE_MAGIC && h.type == WIRE_REPLY ? c->waiting[h.seq] : NULL;
+        if (!comp || (h.payload && h.payload > comp->length)) {
+            fprintf(stderr, "demo-store: the server's reply makes no sense: type=%u, seq=%u\n", h.type, h.seq);
+            _exit(1);
+        }
+        POINT(comp->truth_id, reply_recv, c->id, h.seq, (uint32_t) (sizeof h + h.payload));
+        __atomic_store_n(&c->waiting[h.seq], NULL, __ATOMIC_RELEASE);
+        if (h.payload && (err = wire_recv(c->fd, comp->buf, h.payload)))
+            break;
+        comp->result = h.result;
+        POINT(comp->truth_id, reply_decode, (int32_t) h.payload);
+        POINT(comp->truth_id, finisher_enqueue, comp, queue_depth(&c->finish_queue));
+        queue_push(&c->finish_queue, &comp->node);
+    }
+    for (int seq = 0; seq <= UINT16_MAX; seq++)
+        if (c->waiting[seq]) {
+            fprintf(stderr, "demo-store: the server went away with ops in flight: %s\n", strerror(-err));
+            _exit(1);
+        }
+    return NULL;
+}
+
+static void *finisher_main(void *arg)
+{
+    struct demo_client *c = arg;
+    struct node *n;
+
+    pthread_setname_np(pthread_self(), "demo-finisher");
+    while ((n = queue_pop(&c->finish_queue))) {
+        struct demo_completion *comp = container_of(n, struct demo_completion, node);
+        POINT(comp->truth_id, finisher_dequeue, comp, 0);
+        demo_callback *cb = comp->cb;
+        void *cb_arg = comp->arg;
+        int32_t result = comp->result;
+        POINT(comp->truth_id, aio_complete, comp, result);
+        pool_put(&c->completions, &comp->node);
+        cb(cb_arg, result);
+    }
+    return NULL;
+}
+
+static struct demo_completion *completion_get(struct demo_client *c)
+{
+    struct node *n = pool_get(&c->completions);
+
+    return n ? container_of(n, struct demo_completion, node) : calloc(1, sizeof(struct demo_completion));
+}
+
+static int submit(struct demo_client *c, struct demo_completion *comp)
+{
+    POINT(comp->truth_id, client_enqueue, queue_depth(&c->send_queue));
+    inject(&c->injectors[INJECT_CLIENT_QUEUE]);
+    queue_push(&c->send_queue, &comp->node);
+    return 0;
+}
+
+static int prepare(struct demo_client *c, struct demo_completion **out, const char *oid, void *buf, uint32_t length,
+                   uint64_t offset, demo_callback *cb, void *arg, uint64_t truth_id, uint16_t type)
+{
+    if (strlen(oid) >= WIRE_OID_MAX)
+        return -ENAMETOOLONG;
+    if (!length || length > WIRE_LENGTH_MAX)
+        return -EINVAL;
+    struct demo_completion *comp = completion_get(c);
+    if (!comp)
+        return -ENOMEM;
+    comp->cb = cb;
+    comp->arg = arg;
+    comp->buf = buf;
+    comp->length = length;
+    comp->offset = offset;
+    comp->truth_id = truth_id;
+    comp->type = type;
+    strcpy(comp->oid, oid);
+    *out = comp;
+    return 0;
+}
+
+int demo_aio_write(struct demo_client *c, const char *oid, const void *buf, uint32_t length, uint64_t offset,
+                   demo_callback *cb, void *arg, uint64_t truth_id)
+{
+    struct demo_completion *comp;
+    int err = prepare(c, &comp, oid, (void *) (uintptr_t) buf, length, offset, cb, arg, truth_id, WIRE_WRITE);
+
+    if (err)
+        return err;
+    POINT(truth_id, aio_write, comp, oid, offset, length);
+    return submit(c, comp);
+}
+
+int demo_aio_read(struct demo_client *c, const char *oid, void *buf, uint32_t length, uint64_t offset,
+                  demo_callback *cb, void *arg, uint64_t truth_id)
+{
+    struct demo_completion *comp;
+    int err = prepare(c, &comp, oid, buf, length, offset, cb, arg, truth_id, WIRE_READ);
+
+    if (err)
+        return err;
+    POINT(truth_id, aio_read, comp, oid, offset, length);
+    return submit(c, comp);
+}
+
+static int connect_socket(const char *path, int timeout_ms)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+
+    if (strlen(path) >= sizeof addr.sun_path)
+        return -ENAMETOOLONG;
+    strcpy(addr.sun_path, path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    for (int waited_ms = 0; connect(fd, (struct sockaddr *) &addr, sizeof addr); waited_ms += 5) {
+        if ((errno != ENOENT && errno != ECONNREFUSED) || waited_ms >= timeout_ms) {
+            int err = -errno;
+            close(fd);
+            return err;
+        }
+        usleep(5000);
+    }
+    return fd;
+}
+
+int demo_connect(struct demo_client **out, const char *socket_path, int timeout_ms, struct injector *injectors)
+{
+    struct demo_client *c = calloc(1, sizeof *c);
+    struct wire_header hello;
+
+    if (!c)
+        return -ENOMEM;
+    c->injectors = injectors ? injectors : c->no_injectors;
+    c->fd = connect_socket(socket_path, timeout_ms);
+    int err = c->fd < 0 ? c->fd : wire_recv(c->fd, &hello, sizeof hello);
+    if (!err && (hello.magic != WIRE_MAGIC || hello.type != WIRE_HELLO))
+        err = -EPROTO;
+    if (err) {
+        if (c->fd >= 0)
+            close(c->fd);
+        free(c);
+        return err;
+    }
+    c->id = hello.client;
+    queue_init(&c->send_queue);
+    queue_init(&c->finish_queue);
+    pool_init(&c->completions);
+    pthread_create(&c->sender, NULL, sender_main, c);
+    pthread_create(&c->reader, NULL, reader_main, c);
+    pthread_create(&c->finisher, NULL, finisher_main, c);
+    *out = c;
+    return 0;
+}
+
+void demo_disconnect(struct demo_client *c)
+{
+    struct node *n;
+
+    queue_close(&c->send_queue);
+    pthread_join(c->sender, NULL);
+    shutdown(c->fd, SHUT_RDWR);
+    pthread_join(c->reader, NULL);
+    queue_close(&c->finish_queue);
+    pthread_join(c->finisher, NULL);
+    close(c->fd);
+    while ((n = pool_get(&c->completions)))
+        free(container_of(n, struct demo_completion, node));
+    queue_destroy(&c->send_queue);
+    queue_destroy(&c->finish_queue);
+    pool_destroy(&c->completions);
+    free(c);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The client library: asynchronous writes and reads of named objects.
+ *
+ * Threads: the caller's (aio_write, aio_read), a sender, a reader, and a finisher that calls the callbacks.
+ */
+#ifndef DEMO_CLIENT_H
+#define DEMO_CLIENT_H
+
+#include <stdint.h>
+
+#include "clock.h"
+
+struct demo_client;
+struct demo_completion;
+
+/* result: bytes, or -errno. Called on the finisher's thread; the completion is given back when it returns. */
+typedef void demo_callback(void *arg, int32_t result);
+
+/* Waits up to timeout_ms for the server's socket. injectors: INJECT_COUNT of them, or NULL. Returns 0 or -errno. */
+int demo_connect(struct demo_client **out, const char *socket_path, int timeout_ms, struct injector *injectors);
+/* Every op must have completed. */
+void demo_disconnect(struct demo_client *c);
+
+/*
+ * Starts an op on [offset, offset + length) of the object; buf stays the caller's to keep until the callback.
+ * truth_id is carried along for the log beside the trace and appears in no tracepoint. Returns 0 or -errno.
+ */
+int demo_aio_write(struct demo_client *c, const char *oid, const void *buf, uint32_t length, uint64_t offset,
+                   demo_callback *cb, void *arg, uint64_t truth_id);
+int demo_aio_read(struct demo_client *c, const char *oid, void *buf, uint32_t length, uint64_t offset,
+                  demo_callback *cb, void *arg, uint64_t truth_id);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* The message between client and server: a header in host byte order (a Unix socket), then the data of a write
+   request or of a read's reply. */
+#ifndef DEMO_WIRE_H
+#define DEMO_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define WIRE_MAGIC 0x64656d6fu /* "demo" */
+#define WIRE_OID_MAX 32
+#define WIRE_LENGTH_MAX (4u << 20)
+
+enum wire_type { WIRE_HELLO = 1, WIRE_WRITE, WIRE_READ, WIRE_REPLY };
+
+struct wire_header {
+    uint32_t magic;
+    uint16_t type;
+    uint16_t seq;      /* of the client; wraps */
+    uint32_t client;   /* given by the server in its HELLO */
+    int32_t result;    /* of a reply: bytes, or -errno */
+    uint64_t offset;   /* in the object */
+    uint32_t length;   /* of the op's data */
+    uint32_t payload;  /* bytes that follow this header */
+    uint64_t truth_id; /* the bench's number of the op: for the log beside the trace, never traced */
+    char oid[WIRE_OID_MAX];
+};
+
+/* Both return 0, or -errno; -ECONNRESET at the end of the stream. Whole messages or nothing. */
+int wire_send(int fd, const struct wire_header *h, const void *payload);
+int wire_recv(int fd, void *buf, size_t size);
+
+#endif

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""Op models: takes the name of a shipped model or the path of a TOML file, gives a ``Model`` and its plan.
+
+    model = load_model("ceph")
+    core = Core(model.plan_json())
+
+The language is described in docs/model.md.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from opline.errors import OplineError
+
+from . import lint
+from .language import Model, Problem, parse
+
+__all__ = ["Model", "ModelError", "Problem", "check_text", "load_model", "shipped_models"]
+
+
+class ModelError(OplineError):
+    """A model that can't be used: ``problems`` has every error, the message has one line for each."""
+
+    def __init__(self, path: str, problems: list[Problem]) -> None:
+        super().__init__("\n".join(format_problem(path, p) for p in problems))
+        self.path = path
+        self.problems = problems
+
+
+def shipped_models() -> list[str]:
+    """The names of the models that come with opline, sorted."""
+    folder = resources.files("opline") / "models"
+    return sorted(f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml"))
+
+
+def load_model(name_or_path: str | Path) -> Model:
+    """A shipped model by its name, or a model of one's own by the path of its file.
+
+    A text that ends in ``.toml`` or has a slash is a path. Raises ``ModelError`` with all errors of the model.
+    """
+    text, name, path = read_text(str(name_or_path))
+    model, problems = check_text(text, name, path)
+    if errors := [p for p in problems if p.severity == "error"]:
+        raise ModelError(path, errors)
+    return model
+
+
+def check_text(text: str, name: str, path: str) -> tuple[Model, list[Problem]]:
+    """Parse and check a model's text. Never raises: errors, warnings and notes come as problems, sorted by line."""
+    model, problems = parse(text, name, path)
+    return model, sorted({*problems, *lint.check(model)})
+
+
+def read_text(name_or_path: str) -> tuple[str, str, str]:
+    """The TOML of a model, its name, and where it was found. Raises ``ModelError``."""
+    path: Path
+    if name_or_path.endswith(".toml") or "/" in name_or_path:
+        path = Path(name_or_path)
+    elif name_or_path in shipped_models():
+        path = Path(str(resources.files("opline") / "models" / f"{name_or_path}.toml"))
+    else:
+        message = f"no such model: there are {', '.join(shipped_models())}, or give the path of a .toml file"
+        raise ModelError(name_or_path, [Problem(0, "error", message)])
+    try:
+        text = path.read_bytes().decode()
+    except OSError as error:
+        raise ModelError(str(path), [Problem(0, "error", f"cannot be read: {error.strerror}")]) from None
+    except ValueError:  # no UTF-8, or a path with a NUL
+        raise ModelError(str(path), [Problem(0, "error", "is not a text in UTF-8")]) from None
+    return text, path.stem, str(path)
+
+
+def format_problem(path: str, problem: Problem) -> str:
+    """``FILE:LINE: severity: message``, on one line whatever names the file contains."""
+    where = f"{path}:{problem.line}" if problem.line else path
+    line = f"{where}: {problem.severity}: {problem.message}"
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)

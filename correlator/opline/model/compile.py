@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""From a ``Model`` to the *plan*, the JSON document that the native core reads (docs/design.md, "The plan").
+
+A rule with several events becomes several points of the plan with one name. The order of rules is kept: the first that
+matches wins.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .language import KeyUse, Model, Rule, template
+
+PLAN_VERSION = 1
+MATCHES = ("pointer", "sector")
+
+
+def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
+    """The plan of a model without errors, as plain dicts and lists.
+
+    ``match`` says how the block model finds a request: by ``pointer`` where events have them, or by ``sector`` as if
+    they had none.
+    """
+    if match not in MATCHES:
+        raise ValueError(f"match is one of {MATCHES}, not {match!r}")
+    spaces = {space.name: i for i, space in enumerate(model.keys)}
+    default_fields = {space.name: space.fields for space in model.keys}
+
+    def keys(uses: tuple[KeyUse, ...]) -> list[dict[str, Any]]:
+        return [{"space": spaces[u.space], "fields": list(u.fields or default_fields[u.space])} for u in uses]
+
+    def point(rule: Rule, event: str) -> dict[str, Any]:
+        name, name_field = template(rule.name)
+        begins = rule.role == "begin"
+        return {
+            "name": name,
+            "name_field": name_field,
+            "event": event,
+            "when": [{"field": c.field, "any": [_signed(v) for v in c.values]} for c in rule.when],
+            "role": rule.role,
+            "find": [] if begins else keys(rule.key),
+            "bind": keys(rule.key + rule.bind) if begins else keys(rule.bind),
+            "release": keys(rule.release),
+            "thread": rule.thread,
+            "batch": None if rule.batch_do is None else {"space": rule.batch_space, "do": rule.batch_do},
+            "class": _class(rule),
+            "object": rule.object,
+            "offset": rule.offset,
+            "length": rule.length,
+            "duration": _duration(rule),
+            "io": rule.io,
+            "aside": rule.aside,
+            "after": list(rule.after),
+        }
+
+    return {
+        "version": PLAN_VERSION,
+        "model": model.name,
+        "claims": list(model.claims),
+        "linger_ns": model.linger_ns,
+        "match": match,
+        "key_spaces": [{"name": space.name, "scope": space.scope} for space in model.keys],
+        "points": [point(rule, event) for rule in model.rules for event in rule.events],
+        "stages": [
+            {"name": stage.name, "from": source, "to": target, "kind": stage.kind}
+            for stage in model.stages
+            for source in stage.sources
+            for target in stage.targets
+        ],
+    }
+
+
+def plan_rules(model: Model) -> list[tuple[Rule, str]]:
+    """The rule and the event behind each of the plan's points, in the plan's order."""
+    return [(rule, event) for rule in model.rules for event in rule.events]
+
+
+def _class(rule: Rule) -> dict[str, str] | None:
+    if rule.class_field is not None:
+        return {"field": rule.class_field}
+    return None if rule.class_text is None else {"text": rule.class_text}
+
+
+def _duration(rule: Rule) -> dict[str, Any] | None:
+    return None if rule.duration_field is None else {"field": rule.duration_field, "unit_ns": rule.duration_unit_ns}
+
+
+def _signed(value: int | str) -> int | str:
+    # The core compares 64 bits whatever their signedness, and reads its numbers as signed.
+    return value - 2**64 if isinstance(value, int) and value >= 2**63 else value

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: MIT
+"""What is wrong with a model: takes a parsed ``Model``, gives ``Problem`` values.
+
+Errors make a model unusable. A warning can work but hardly does what its author wants; a note is worth a look.
+"""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from .compile import plan_rules
+from .language import KeyUse, Model, Problem, Rule
+
+MAX_KEY_SPACES = 64  # the core keeps a bit for each
+
+_NUMBERED = re.compile(r"#\d+$")
+_BLOCK_STEPS = ("Q", "G", "I", "D", "C")
+
+
+def check(model: Model) -> list[Problem]:
+    """Everything that can be said about a model without a trace, beyond what ``parse`` found."""
+    problems: list[Problem] = []
+    for part in (_keys, _names, _roles, _threads, _batches, _stages, _unreachable, _claims):
+        problems.extend(part(model))
+    return sorted(set(problems))
+
+
+def check_trace(model: Model, core: Mapping[str, Any], events: Mapping[str, int]) -> list[Problem]:
+    """What a trace says about the model.
+
+    ``core`` has the counters of a correlation: ``points``, a list of ``{name, seen, transitions}`` in the plan's order,
+    and ``keys``, a list of ``{space, point, found, missed}``. ``events`` counts the trace's events by name.
+    """
+    problems: list[Problem] = []
+    seen: dict[int, int] = {}  # by line: a rule with several events is seen if one of them is
+    for (rule, _), point in zip(plan_rules(model), core["points"], strict=True):
+        seen[rule.line] = seen.get(rule.line, 0) + int(point["seen"])
+    for rule in model.rules:
+        if seen.get(rule.line) == 0:
+            problems.append(_about(rule, "warning", f"never seen ({', '.join(rule.events)})"))
+    lines = {rule.name.partition("{")[0]: rule.line for rule in reversed(model.rules)}
+    for key in core["keys"]:
+        found, missed, point = int(key["found"]), int(key["missed"]), str(key["point"])
+        if missed:
+            line = lines.get(point.partition("{")[0], 0)
+            what = f"found no op in {missed} of {found + missed} events" if found else "never found an op"
+            severity = "note" if found else "warning"
+            problems.append(Problem(line, severity, f"point {point}: its key {key['space']} {what}"))
+    for event, count in unclaimed_events(model, events).items():
+        message = f"no point for {event} ({count} events): give it one, or list it in `ignore`"
+        problems.append(Problem(model.claims_line, "warning", message))
+    return sorted(set(problems))
+
+
+def unclaimed_events(model: Model, events: Mapping[str, int]) -> dict[str, int]:
+    """Of the events of a trace (name → count) those that the model claims, has no point for and does not ignore."""
+    globs = [event for rule in model.rules for event in rule.events] + list(model.ignore)
+    return {e: n for e, n in events.items() if n and matches_any(e, model.claims) and not matches_any(e, globs)}
+
+
+def matches_any(event: str, globs: Iterable[str]) -> bool:
+    """Whether the event's name matches one of the globs."""
+    return any(fnmatch.fnmatchcase(event, g) for g in globs)
+
+
+def _about(rule: Rule, severity: str, what: str, line: int = 0) -> Problem:
+    return Problem(line or rule.line, severity, f"point {rule.name}: {what}")
+
+
+def _keys(model: Model) -> Iterator[Problem]:
+    spaces = {space.name: space for space in model.keys}
+    lengths = {space.name: len(space.fields) for space in model.keys if space.fields}
+    used: set[str] = set()
+    bound: set[str] = set()
+    if len(model.keys) > MAX_KEY_SPACES:
+        yield Problem(model.keys[MAX_KEY_SPACES].line, "error", f"at most {MAX_KEY_SPACES} key spaces are possible")
+    for rule, use, learns in _uses(model):
+        used.add(use.space)
+        if learns:
+            bound.add(use.space)
+        if use.space not in spaces:
+            yield _about(rule, "error", f"there is no key space `{use.space}` in [keys]", use.line)
+        elif not use.fields and not spaces[use.space].fields:
+            what = f"key space {use.space} has no fields of its own: write `{use.space}(field)`"
+            yield _about(rule, "error", what, use.line)
+        elif use.fields and lengths.setdefault(use.space, len(use.fields)) != len(use.fields):
+            what = f"{len(use.fields)} fields for key space {use.space}, which has {lengths[use.space]}"
+            yield _about(rule, "error", what, use.line)
+    for space in model.keys:
+        if space.name not in used:
+            yield Problem(space.line, "warning", f"key space {space.name} is not used")
+        elif space.name not in bound:
+            what = "is never bound: no `begin` carries it, no `bind`, and no point with another key"
+            yield Problem(space.line, "warning", f"key space {space.name} {what}")
+
+
+def _uses(model: Model) -> Iterator[tuple[Rule, KeyUse, bool]]:
+    """Every use of a key, and whether the op can learn the key there."""
+    for rule in model.rules:
+        for use in rule.key:
+            yield rule, use, rule.role == "begin" or len(rule.key) > 1
+        for use in rule.bind:
+            yield rule, use, True
+        for use in rule.release:
+            yield rule, use, False
+
+
+def _names(model: Model) -> Iterator[Problem]:
+    names = _point_names(model)
+    for rule in model.rules:
+        for name in rule.after:
+            if wrong := _no_point(name, names):
+                yield _about(rule, "error", f"`after` names {name}, which {wrong}")
+            elif name == rule.name:
+                yield _about(rule, "warning", "comes `after` itself")
+        if "#" in rule.name:
+            yield _about(rule, "error", "`#` numbers a point that comes again and can't be part of a name")
+        if rule.name in _BLOCK_STEPS:
+            yield _about(rule, "error", "this is the name of a step of block requests")
+
+
+def _roles(model: Model) -> Iterator[Problem]:
+    begins = [rule for rule in model.rules if rule.role == "begin"]
+    ends = [rule for rule in model.rules if rule.role == "end"]
+    if model.rules and not begins and not model.broken_points:
+        yield Problem(model.rules[0].line, "error", 'no point has role = "begin": there would be no op')
+    if begins and not ends and not model.broken_points:
+        yield Problem(begins[0].line, "warning", 'no point has role = "end": no op would be complete')
+    for rule in begins:
+        if not rule.key and not rule.bind and rule.thread not in ("enter", "switch"):
+            yield _about(rule, "warning", "nothing finds the op that begins here: it has no key, and no thread enters")
+        if rule.thread == "leave":
+            yield _about(rule, "warning", "begins an op and leaves it at once")
+    for rule in model.rules:
+        if rule.role is not None and rule.batch_do in ("open", "work", "close") and not rule.key:
+            yield _about(rule, "warning", f'role = "{rule.role}" on a batch\'s own point')
+
+
+def _threads(model: Model) -> Iterator[Problem]:
+    enters = [rule for rule in model.rules if rule.thread == "enter"]
+    switches = [rule for rule in model.rules if rule.thread == "switch"]
+    leaves = [rule for rule in model.rules if rule.thread == "leave"]
+    if enters and not leaves:
+        yield _about(enters[0], "note", 'a thread enters and none ever leaves: is `thread = "switch"` meant?')
+    if leaves and not enters and not switches:
+        yield _about(leaves[0], "warning", "a thread leaves, but none ever enters")
+    if enters or switches:
+        return
+    for rule in model.rules:
+        if not rule.key and rule.role != "begin" and rule.batch_do not in ("open", "work", "close"):
+            yield _about(rule, "warning", "has no key, and no thread ever enters an op: it would be nobody's")
+
+
+def _batches(model: Model) -> Iterator[Problem]:
+    doings: dict[str, set[str]] = {}
+    for rule in model.rules:
+        if rule.batch_do is not None and rule.batch_space is not None:
+            doings.setdefault(rule.batch_space, set()).add(rule.batch_do)
+    for rule in model.rules:
+        if rule.batch_space is None:
+            continue
+        done = doings[rule.batch_space]
+        if rule.batch_do != "open" and "open" not in done:
+            yield _about(rule, "error", f"no point opens the batch {rule.batch_space}")
+        if rule.batch_do == "open" and "join" not in done:
+            yield _about(rule, "warning", f"opens the batch {rule.batch_space}, but no op ever joins it")
+        if rule.batch_do == "open" and "close" not in done:
+            yield _about(rule, "warning", f"opens the batch {rule.batch_space}, but it is never closed")
+
+
+def _stages(model: Model) -> Iterator[Problem]:
+    names = _point_names(model)
+    known: dict[tuple[str, str], str] = {}
+    for stage in model.stages:
+        for field, points in (("from", stage.sources), ("to", stage.targets)):
+            for name in points:
+                if wrong := _no_point(name, names):
+                    message = f"stage {stage.name}: `{field}` names {name}, which {wrong}"
+                    yield Problem(stage.line, "error", message)
+        for pair in ((s, t) for s in stage.sources for t in stage.targets):
+            if pair in known:
+                message = f"stage {stage.name}: {pair[0]} → {pair[1]} is called {known[pair]} already"
+                yield Problem(stage.line, "warning", message)
+            known.setdefault(pair, stage.name)
+
+
+def _unreachable(model: Model) -> Iterator[Problem]:
+    flat = plan_rules(model)
+    for i, (rule, event) in enumerate(flat):
+        for earlier, other in flat[:i]:
+            if covers_glob(other, event) and _implied(earlier, rule):
+                who = "an earlier rule of it" if earlier.name == rule.name else f"point {earlier.name}"
+                what = f"{event} never gets here: {who} (line {earlier.line}) takes all of it"
+                yield _about(rule, "warning", what)
+                break
+
+
+def _claims(model: Model) -> Iterator[Problem]:
+    for rule in model.rules:
+        for event in rule.events:
+            if model.claims and not any(covers_glob(claim, event) for claim in model.claims):
+                yield _about(rule, "warning", f"{event} is not in `claims`: `opline record` would not enable it")
+
+
+def _point_names(model: Model) -> list[str]:
+    """Names that a stage can be cut at, with their placeholders. A duration has a point at its begin as well."""
+    begins = [f"{rule.name} begin" for rule in model.rules if rule.duration_field is not None]
+    return [rule.name for rule in model.rules] + begins + list(model.broken_points)
+
+
+def _no_point(name: str, names: list[str]) -> str | None:
+    """Why no point is called so; None if one is, or can be once its placeholder is filled (``flag:{msg}``)."""
+    if any(name == n or ("{" in n and re.fullmatch(_as_regex(n), name)) for n in names):
+        return None
+    if _NUMBERED.search(name):
+        return "has a number: write the name alone, it stands for every recurrence"
+    close = difflib.get_close_matches(name, names, n=1)
+    return "is no point" + (f" (did you mean {close[0]}?)" if close else "")
+
+
+def _as_regex(name: str) -> str:
+    before, _, rest = name.partition("{")
+    return re.escape(before) + ".+" + re.escape(rest.partition("}")[2])
+
+
+def covers_glob(cover: str, event: str) -> bool:
+    """Whether every name that matches the glob ``event`` matches ``cover`` as well. May say no where the truth is yes."""
+    if cover == event:
+        return True
+    if re.search(r"[*?\[]", event) and re.search(r"[?\[]", cover):
+        return False
+    return fnmatch.fnmatchcase(event, cover)
+
+
+def _implied(earlier: Rule, later: Rule) -> bool:
+    """Whether the earlier rule's conditions hold wherever the later one's do."""
+    have = {c.field: set(c.values) for c in later.when}
+    return all(c.field in have and have[c.field] <= set(c.values) for c in earlier.when)

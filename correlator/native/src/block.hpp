@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,6 +33,7 @@ enum class BlockKind : std::uint8_t {
     kBioComplete,    // C of a bio-based device
     kBioBounce,
     kRqError,        // lttng-modules >= 2.14: completion with an error
+    kRqBio,          // BPF collector: a further bio of the request that was just issued (rq, bio)
     kOther           // touch_buffer, dirty_buffer, io_start, io_done …
 };
 
@@ -96,14 +98,15 @@ struct Request {
     std::uint32_t dev = 0;
     std::uint64_t sector = 0;  // as issued; kNoSector for a flush
     std::uint32_t nr_sectors = 0;
-    std::uint32_t rwbs = 0;
+    std::uint32_t rwbs = 0;    // of its first bio, with the FUA and PREFLUSH bits that the issue loses
     IoKind kind = IoKind::kOther;
     std::int64_t queue_ns = kNoTime;      // of its first bio
     std::int64_t getrq_ns = kNoTime;
     std::int64_t insert_ns = kNoTime;     // absent with scheduler `none`: never made up
     std::int64_t issue_ns = kNoTime;      // the last D: device time
     std::int64_t first_issue_ns = kNoTime;// the first D: queueing
-    std::int64_t complete_ns = kNoTime;
+    std::int64_t complete_ns = kNoTime;   // its sectors are done: of a write that completes twice, the first
+    std::int64_t end_ns = kNoTime;        // its bios are done: the second completion, else complete_ns
     std::int32_t queue_tid = -1, issue_tid = -1;
     std::uint32_t queue_comm = 0, issue_comm = 0;
     std::uint32_t queue_cpu = kNoCpu, issue_cpu = kNoCpu, complete_cpu = kNoCpu;
@@ -111,7 +114,9 @@ struct Request {
     std::uint32_t requeues = 0, merges = 0;
     std::uint32_t in_flight = 0;  // requests of this device between D and C at this one's first D, itself excluded
     std::uint64_t pointer = 0;
-    std::uint64_t absorbed_by = 0;  // Request::id, after rq_merge
+    std::uint64_t absorbed_by = 0;  // Request::id, after rq_merge: its bios are the other's now
+    std::uint64_t flushed_by = 0;   // Request::id of the last flush that it waited for. The flush lists the bios that
+                                    // wait for it, but each bio's own request is the one that it was made into
     bool ambiguous = false;         // a step could have belonged to another request as well
     bool reused = false;            // closed because its pointer came back: its completion is missing
     std::vector<std::uint64_t> bios;       // Bio::id, first to last
@@ -123,11 +128,20 @@ struct HopAgreement {
     std::uint64_t agree = 0, differ = 0, pointer_only = 0, sector_only = 0, neither = 0, ambiguous = 0;
 };
 
+// Unmatched: the event's bio or request is not known. A request that is first seen at its getrq or issue is kept from
+// there on (its earlier steps absent). An issue of a request without sectors (pass-through) begins it: no loss.
 struct BlockCounts {
     HopAgreement bio_to_request, request_to_issue, request_to_complete;
     std::uint64_t unmatched_getrq = 0, unmatched_merge = 0, unmatched_issue = 0, unmatched_complete = 0,
                   unmatched_requeue = 0, second_completions = 0, incomplete_at_end = 0, pointer_reuse = 0,
                   evicted = 0;
+    std::uint64_t unmatched_insert = 0, unmatched_split = 0, unmatched_bio_complete = 0, unmatched_rq_bio = 0;
+    std::uint64_t front_merges = 0, back_merges = 0, rq_merges = 0, splits = 0, remaps = 0, requeues = 0, issues = 0,
+                  completions = 0, partial_completions = 0, flushes = 0;
+    std::uint64_t size_differs = 0;    // issued with another length than its bios have: a merge was not seen
+    std::uint64_t lost_bios = 0;       // bios that never reached a request, nor another device
+    std::uint64_t presumed_lost = 0;   // open requests given up: too many later ones of their device completed
+    std::uint64_t corrected_merges = 0;// merged bios that kRqBio moved to another request
 };
 
 enum class BlockMatch : std::uint8_t {
@@ -138,11 +152,14 @@ enum class BlockMatch : std::uint8_t {
 class BlockModel {
   public:
     struct Hooks {
-        // A bio was queued: say who owns it. Called once per Bio, before anything else sees it.
+        // A bio was queued: say who owns it. Called once per Bio, before anything else sees it. A bio that was remapped
+        // or split from another comes with that one's owner, which stays if the answer is nobody. Split remainders have
+        // no queue_ns, and their event is the one that showed them.
         std::function<Owner(const BlockEvent &, Bio &)> bio_queued;
         // A step happened to a request that has owners (G I D C …), after it was applied.
         std::function<void(const BlockEvent &, const Request &)> request_step;
-        // The request is finished: completed, absorbed, reused or left over at the end (complete_ns absent).
+        // The request is finished: completed, absorbed, reused or left over at the end (complete_ns absent). Comes before
+        // bio_done of its bios.
         std::function<void(const Request &)> request_done;
         // The bio is finished with: its request is known or will never be.
         std::function<void(const Bio &)> bio_done;
@@ -154,14 +171,19 @@ class BlockModel {
     BlockModel &operator=(const BlockModel &) = delete;
 
     // Apply one event. kRequestStep if the request or bio has an owner, kBackground if not, kContext (plug),
-    // kOrphanRequest if no request or bio is known for it, kIgnored for kOther.
+    // kOrphanRequest if no request or bio is known for it, kIgnored for kOther. A partition's remap is kContext: it comes
+    // before its bio is queued.
     Fate event(const BlockEvent &);
     // End of the trace: everything open is reported through the hooks.
     void finish();
     const BlockCounts &counts() const;
     std::size_t open_requests() const;
+    std::size_t open_bios() const;
 
     static IoKind kind_of(std::uint32_t rwbs, std::uint32_t nr_sectors);
+    // blkparse letters, as the kernel's own tracepoints (perf, ftrace) write them ("FWFSM") → the bit mask.
+    static std::uint32_t rwbs_by_letters(std::string_view letters);
+    static std::string rwbs_letters(std::uint32_t rwbs);
     // "block_rq_issue" or "block:block_rq_issue" → kRqIssue; anything else: kOther.
     static BlockKind kind_by_name(std::string_view event_name);
 

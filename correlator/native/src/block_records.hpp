@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+// What the block model keeps in memory: records of open bios, requests and remaps in pools, found by place
+// (device, sector) through chains in order of arrival. Private to the block model.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "block.hpp"
+#include "flat_map.hpp"
+
+namespace opline::block_model {
+
+using Index = std::uint32_t;
+constexpr Index kNil = ~Index{0};
+
+struct Place {
+    std::uint32_t dev = 0;
+    std::uint64_t sector = 0;
+    bool operator==(const Place &o) const { return dev == o.dev && sector == o.sector; }
+};
+struct PlaceHash {
+    std::uint64_t operator()(const Place &p) const {
+        return mix64(p.sector ^ (std::uint64_t{p.dev} * 0x9e3779b97f4a7c15u));
+    }
+};
+
+struct Link {
+    Index prev = kNil, next = kNil;
+};
+
+// Records with stable indexes; a freed one is used again with its vectors' memory.
+template <class T>
+class Pool {
+  public:
+    Index take() {
+        ++live_;
+        if (free_.empty()) {
+            items_.emplace_back();
+            return static_cast<Index>(items_.size() - 1);
+        }
+        Index i = free_.back();
+        free_.pop_back();
+        items_[i].reset();
+        return i;
+    }
+    void give_back(Index i) {
+        free_.push_back(i);
+        --live_;
+    }
+    T &operator[](Index i) { return items_[i]; }
+    const T &operator[](Index i) const { return items_[i]; }
+    std::size_t live() const { return live_; }
+
+  private:
+    std::deque<T> items_;
+    std::vector<Index> free_;
+    std::size_t live_ = 0;
+};
+
+struct Ends {
+    Index head = kNil, tail = kNil;
+};
+
+// A list through the records' member L, in order of arrival.
+template <class T, Link T::*L>
+void append(Pool<T> &pool, Ends &ends, Index i) {
+    Link &link = pool[i].*L;
+    link = {ends.tail, kNil};
+    if (ends.tail != kNil) (pool[ends.tail].*L).next = i;
+    else ends.head = i;
+    ends.tail = i;
+}
+template <class T, Link T::*L>
+void unlink(Pool<T> &pool, Ends &ends, Index i) {
+    const Link link = pool[i].*L;
+    if (link.prev != kNil) (pool[link.prev].*L).next = link.next;
+    else ends.head = link.next;
+    if (link.next != kNil) (pool[link.next].*L).prev = link.prev;
+    else ends.tail = link.prev;
+    pool[i].*L = Link{};
+}
+
+// Records of one place, in order of arrival.
+template <class T, Link T::*L>
+class Chain {
+  public:
+    void add(Pool<T> &pool, const Place &place, Index i) { append<T, L>(pool, ends_[place], i); }
+    void remove(Pool<T> &pool, const Place &place, Index i) {
+        Ends *ends = ends_.find(place);
+        if (!ends) return;
+        unlink<T, L>(pool, *ends, i);
+        if (ends->head == kNil) ends_.erase(place);
+    }
+    Index first(const Place &place) const {
+        const Ends *ends = ends_.find(place);
+        return ends ? ends->head : kNil;
+    }
+
+  private:
+    FlatMap<Place, Ends, PlaceHash> ends_;
+};
+
+// A bio between its Q and the end of its request (or, of a bio-based device, its own completion).
+struct BioRec {
+    Bio bio;
+    std::uint64_t ordinal = 0;     // of the event that made it: the same in both matchers
+    std::uint32_t cpu = kNoCpu;
+    Index request = kNil;
+    Index parent = kNil;           // the bio that it was remapped from
+    Index family = kNil;           // the bio that it was split from
+    std::uint32_t children = 0;    // bios and pending remaps that refer to it
+    bool open_place = false;       // in the chain of bios without a request
+    bool mapped = false;           // of a bio-based device: remapped to another
+    bool finished = false;         // completed, or its children are; kept for those that refer to it
+    bool ambiguous = false;
+    bool confirmed = false;        // a pointer says that it is its request's
+    Link place, age;
+    void reset() { *this = BioRec{}; }
+};
+
+enum class Step : std::uint8_t {
+    kAllocated,
+    kInserted,
+    kIssued,
+    kRequeued,
+    kDataDone  // a FUA or PREFLUSH write between its two completions
+};
+
+struct ReqRec {
+    Request r;
+    std::vector<Index> bios;
+    std::uint64_t ordinal = 0;        // of the event that made it
+    std::uint64_t issue_ordinal = 0;  // of its last issue; 0: none
+    Step step = Step::kAllocated;
+    std::uint64_t start = 0;          // where its next completion begins
+    std::uint32_t remaining = 0;      // sectors that have not completed
+    std::uint32_t bio_sectors = 0;    // sum of its bios, to tell a lost merge
+    std::uint32_t op = 0;             // direction bits of rwbs
+    std::uint32_t entry_flags = 0;    // rwbs of its bio; 0: not seen
+    std::uint64_t dev_completions = 0;  // of its device at its issue
+    std::int64_t seen_ns = kNoTime;
+    bool at_start = false, at_end = false;  // in the chains
+    bool in_device = false;                 // counted in flight
+    bool is_flush = false;            // the flush machinery's own request
+    bool empty_flush = false;         // made of a flush bio: completes without ever being issued
+    bool waits_flush = false;         // in its device's flush_waiters
+    bool twice = false;               // completes a second time with 0 sectors
+    bool flush_done = false;          // the flush that it waited for is complete
+    std::uint8_t flush_missed = 0;    // flushes after which it did not go on
+    Link by_start, by_end, age;
+
+    void reset() {
+        auto ids = std::move(r.bios);
+        auto owners = std::move(r.owners);
+        auto indexes = std::move(bios);
+        *this = ReqRec{};
+        ids.clear();
+        owners.clear();
+        indexes.clear();
+        r.bios = std::move(ids);
+        r.owners = std::move(owners);
+        bios = std::move(indexes);
+    }
+};
+
+// A remap whose bio was not seen at its new place yet.
+struct RemapRec {
+    Place to;
+    Index parent = kNil;
+    std::int32_t tid = -1;
+    bool ambiguous = false;
+    Link place, age;
+    void reset() { *this = RemapRec{}; }
+};
+
+struct Device {
+    std::uint32_t in_flight = 0;
+    std::uint64_t completions = 0;
+    Index last_based = kNil;             // the last bio that was remapped from here
+    std::vector<Index> flush_waiters;    // requests that a flush precedes, in order of arrival
+    std::vector<Index> second_waiters;   // data done, second completion to come
+    std::vector<Index> flushes;          // flush requests that are open
+    std::vector<Index> passthrough;      // requests without sectors that are open
+};
+
+inline constexpr std::uint32_t kDirection = rwbs::kWrite | rwbs::kDiscard | rwbs::kRead | rwbs::kFlush;
+
+}  // namespace opline::block_model

@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -36,17 +37,20 @@ def missing_packages() -> list[str]:
     ):
         if not any((folder / header).exists() for folder in includes):
             lacks.append(f"the header {header} (Debian package {package})")
-    import sysconfig
-
     if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
         lacks.append(f"the header Python.h for {sys.executable} (Debian package python3-dev)")
-    try:
-        import bt2  # noqa: F401
-    except ImportError:
-        # an isolated build does not see the system's packages: ask the system's Python
-        asked = subprocess.run(["/usr/bin/python3", "-c", "import bt2"], capture_output=True, check=False)
-        if asked.returncode != 0:
-            lacks.append("the Python module bt2 (Debian package python3-bt2)")
+    # bt2 is an extension module of the system's Python; a build of our own environment can't see it, so ask there
+    ask = "import sys, bt2; print(*sys.version_info[:2])"
+    asked = subprocess.run(["/usr/bin/python3", "-I", "-c", ask], capture_output=True, text=True, check=False)
+    ours = f"{sys.version_info[0]} {sys.version_info[1]}"
+    if asked.returncode != 0:
+        lacks.append("the Python module bt2 (Debian package python3-bt2)")
+    elif asked.stdout.strip() != ours:
+        theirs = asked.stdout.strip().replace(" ", ".")
+        lacks.append(
+            f"bt2 for Python {ours.replace(' ', '.')}: Debian's python3-bt2 is for /usr/bin/python3 ({theirs}). "
+            "Install with that one: /usr/bin/python3 -m venv --system-site-packages DIR && DIR/bin/pip install ."
+        )
     return lacks
 
 

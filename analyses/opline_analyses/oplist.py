@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from opline_analyses.run import Run
-from opline_analyses.select import Selection
+from opline_analyses.selection import Selection
 
 CHUNK_OPS = 4096
 

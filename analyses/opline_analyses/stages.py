@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from opline.errors import OplineError
 from opline_analyses.run import Run
-from opline_analyses.select import Selection
+from opline_analyses.selection import Selection
 
 PERCENTILES = ("0.5", "0.9", "0.99", "0.999")
 _QUANTILES = "[" + ", ".join(f"{q}::DECIMAL(4,3)" for q in PERCENTILES) + "]"  # decimals: the rank is exact integer arithmetic

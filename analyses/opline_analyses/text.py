@@ -15,24 +15,19 @@ from typing import BinaryIO
 from opline.errors import OplineError
 
 
-def us(ns: int | None, digits: int = 3) -> str:
-    """Nanoseconds as microseconds with ``digits`` decimals, exact for 3; an empty cell for unknown."""
+def us(ns: float | None, digits: int = 3) -> str:
+    """Nanoseconds as microseconds with ``digits`` decimals, exact for integers and 3; an empty cell for unknown."""
     if ns is None:
         return ""
-    if digits == 3:
+    if digits == 3 and isinstance(ns, int):
         sign = "-" if ns < 0 else ""
         return f"{sign}{abs(ns) // 1000}.{abs(ns) % 1000:03d}"
     return f"{ns / 1000:.{digits}f}"
 
 
-def us_short(ns: float | None) -> str:
-    """Nanoseconds as microseconds for a table of statistics: about four figures."""
-    if ns is None:
-        return ""
-    value = ns / 1000
-    if abs(value) < 10:
-        return f"{value:.2f}"
-    return f"{value:.1f}" if abs(value) < 10000 else f"{value:.0f}"
+def table_digits(typical_ns: float) -> int:
+    """Decimals of a table in microseconds, so that its typical value has about four figures."""
+    return 2 if typical_ns < 100e3 else 1 if typical_ns < 100e6 else 0
 
 
 def duration(ns: float) -> str:
@@ -60,12 +55,15 @@ def count_of(n: int, one: str, many: str | None = None) -> str:
     return f"{n} {one if n == 1 else many or one + 's'}"
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, gap: str = "  ") -> Iterator[str]:
-    """Aligned lines: the first ``left`` columns to the left, the others to the right."""
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, gap: str = "  ", right: Sequence[bool] | None = None
+) -> Iterator[str]:
+    """Aligned lines: the first ``left`` columns to the left and the others to the right, or as ``right`` says."""
+    to_right = right if right is not None else [i >= left for i in range(len(header))]
     widths = [max([len(h), *(len(r[i]) for r in rows)]) for i, h in enumerate(header)]
     for cells in (header, *rows):
-        line = gap.join(c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True)))
-        yield line.rstrip()
+        padded = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, to_right, strict=True))
+        yield gap.join(padded).rstrip()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import argparse
 
 from opline_analyses.commands.common import add_output, add_run, opened, output, talk
 from opline_analyses.oplist import read_ops
-from opline_analyses.select import add_filters, add_which, selection
+from opline_analyses.selection import add_filters, add_which, selection
 from opline_analyses.transitions import STYLES
 
 NAME = "ops"

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from opline_analyses.commands.common import add_output, add_run, opened, output, talk
-from opline_analyses.select import add_filters, selection
+from opline_analyses.selection import add_filters, selection
 from opline_analyses.stages import StageRow, StageTable, stage_table
-from opline_analyses.text import count_of, percent, table, us_short
+from opline_analyses.text import count_of, percent, table, table_digits, us
 
 NAME = "stages"
 HELP = "count, mean, percentiles, max and share of each stage"
@@ -44,25 +44,26 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_output(parser)
 
 
-def _cells(s: StageRow, whole: int) -> list[str]:
+def _cells(s: StageRow, whole: int, digits: int) -> list[str]:
     times = (s.mean_ns, s.p50_ns, s.p90_ns, s.p99_ns, s.p999_ns, s.max_ns)
-    return [s.stage, str(s.count), *(us_short(t) for t in times), percent(s.total_ns, whole)]
+    return [s.stage, str(s.count), *(us(t, digits) for t in times), percent(s.total_ns, whole)]
 
 
 def text_lines(t: StageTable) -> Iterator[str]:
     """The table for people."""
     whole = t.latency.total_ns
-    rows = [_cells(s, whole) for s in (*t.stages, t.unattributed, t.latency)]
+    digits = table_digits(t.latency.mean_ns)
+    rows = [_cells(s, whole, digits) for s in (*t.stages, t.unattributed, t.latency)]
     if t.unknown.total_ns:
-        rows.append(_cells(t.unknown, whole))
+        rows.append(_cells(t.unknown, whole, digits))
         rows[-1][0] = "of it unknown"
     yield from table(["stage (us)", "count", "mean", "p50", "p90", "p99", "p99.9", "max", "share%"], rows, gap=" ")
-    stages = sum(s.total_ns for s in t.stages)
-    verdict = "=" if t.sums else "IS NOT"
-    yield (
-        f"check: per op, stages {us_short(stages / t.ops)} + unattributed {us_short(t.unattributed.total_ns / t.ops)}"
-        f" {verdict} latency {us_short(whole / t.ops)}; {count_of(t.ops, 'op')}, {verdict} in ns"
-    )
+    stages, rest = sum(s.total_ns for s in t.stages), t.unattributed.total_ns
+    parts = f"{us(stages / t.ops, 3)} in stages + {us(rest / t.ops, 3)} unattributed"
+    if t.sums:
+        yield f"check: mean of {count_of(t.ops, 'op')}: {parts} = {us(whole / t.ops, 3)} latency, exact in ns"
+    else:
+        yield f"CHECK FAILED: mean of {count_of(t.ops, 'op')}: {parts} is not {us(whole / t.ops, 3)} latency"
 
 
 def _records(t: StageTable) -> Iterator[dict[str, object]]:

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""`opline losses RUN`: the fate of every event, what is missing, and what to do about it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from opline_analyses import ledger
+from opline_analyses.commands.common import add_output, add_run, opened, output, talk
+from opline_analyses.run import Run
+from opline_analyses.text import count_of, table
+
+NAME = "losses"
+HELP = "the fate of every event, what is missing, and what to do about it"
+EXAMPLES = """\
+Every event has exactly one fate, and per event class the fates sum to the input. A loss has a severity (info, notice,
+data_loss, error) and an origin: recording (the tracer lost it) or correlation (we could not make sense of it).
+--max-loss N: exit status 3 if the losses of severity data_loss and error count more than N together.
+
+examples:
+  opline losses run1
+  opline losses run1 --max-loss 0 || echo "don't trust it"
+  opline losses run1 --json
+"""
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    add_run(parser)
+    parser.add_argument("--max-loss", metavar="N", type=int, help="exit status 3 above N losses of severity data_loss and error")
+    parser.add_argument("--json", action="store_true", help="JSON")
+    add_output(parser)
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    yield from textwrap.wrap(text, 76, initial_indent="    ", subsequent_indent="    ")
+
+
+def text_lines(run: Run) -> Iterator[str]:
+    """The ledger for people: fates, losses with advice, discarded intervals."""
+    per_class: defaultdict[str, list[ledger.Fate]] = defaultdict(list)
+    for f in ledger.fates(run):
+        per_class[f.event].append(f)
+    total = sum(f.count for fates in per_class.values() for f in fates)
+    yield f"fates of {count_of(total, 'event')} of {count_of(len(per_class), 'class', 'classes')}"
+    rows = []
+    for event, fates in per_class.items():
+        whole = sum(f.count for f in fates)
+        for n, f in enumerate(sorted(fates, key=lambda f: -f.count)):
+            rows.append([event if n == 0 else "", f.fate, str(f.count), str(whole) if n == 0 else ""])
+    yield from table(["event", "fate", "count", "input"], rows, left=2)
+    (no_op,) = run.row("SELECT coalesce(sum(count), 0) FROM fates WHERE fate LIKE 'orphan:%'")
+    yield f"orphans: {no_op}"
+    yield ""
+    entries = ledger.entries(run)
+    yield "losses" if entries else "losses: none"
+    for e in entries:
+        yield f"  {e.loss}  {e.count}  {e.severity}, {e.origin}"
+        yield from _wrapped(e.advice)
+    discarded = ledger.discarded(run)
+    if discarded:
+        (first,) = run.row("SELECT coalesce(min(begin_ns), 0) FROM ops")
+        yield ""
+        yield "discarded by the tracer (seconds from the first op)"
+        yield from table(
+            ["stream", "from", "to", "count", "unit", "ops touched"],
+            [
+                [s, _seconds(b, first), _seconds(e, first), "?" if n is None else str(n), "packets" if p else "events", str(k)]
+                for s, b, e, n, p, k in discarded
+            ],
+        )
+    (tainted,) = run.row("SELECT count(*) FROM ops WHERE tainted")
+    if tainted:
+        yield f"{count_of(tainted, 'op overlaps', 'ops overlap')} discarded events: left out of statistics unless asked for"
+
+
+def _seconds(ns: int | None, first: int) -> str:
+    return "?" if ns is None else f"{(ns - first) / 1e9:.6f}"
+
+
+def as_json(run: Run) -> str:
+    """The same as one JSON document."""
+    names = ("stream", "begin_ns", "end_ns", "count", "packets", "ops")
+    document = {
+        "schema": "opline losses 1",
+        "fates": [asdict(f) for f in ledger.fates(run)],
+        "losses": [asdict(e) for e in ledger.entries(run)],
+        "discarded": [dict(zip(names, row, strict=True)) for row in ledger.discarded(run)],
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the ledger; the exit status says whether it exceeds --max-loss."""
+    with opened(args.run, args.model, losses=False) as opened_run:
+        text = as_json(opened_run) if args.json else "".join(line + "\n" for line in text_lines(opened_run))
+        with output(args.output) as out:
+            out.write(text.encode())
+        lost = ledger.bad_count(ledger.entries(opened_run))
+        if args.max_loss is not None and lost > args.max_loss:
+            talk(f"opline: {lost} lost, more than --max-loss {args.max_loss}.")
+            return 3
+    return 0

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""`opline model`: lists and shows op models, compiles one to its plan, and finds the mistakes in one, also against a trace."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+
+from opline.model import Problem, check_text, check_trace, format_problem, load_model, read_text, shipped_models
+from opline_analyses.run import open_run
+
+NAME = "model"
+HELP = "check an op model, also against a trace"
+EXAMPLES = """\
+MODEL is the name of a shipped model or the path of a .toml file; docs/model.md describes the language.
+
+lint prints each finding as FILE:LINE: severity: message. An error means that the model can't be used (exit status 1); a
+warning, that it hardly does what is meant; a note is worth a look. With a TRACE, the trace is correlated with the model:
+points that are never seen, events that the model claims and has no point for, and keys that found no op.
+
+examples:
+  opline model list
+  opline model show ceph > mine.toml
+  opline model lint mine.toml
+  opline model lint mine.toml trace/
+  opline model compile mine.toml
+"""
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Adds the sub-commands."""
+    commands = parser.add_subparsers(dest="what", required=True, metavar="{list,show,compile,lint}")
+    commands.add_parser("list", help="the models that come with opline")
+    show = commands.add_parser("show", help="a model's text")
+    show.add_argument("model", metavar="MODEL", help="a shipped model's name or a .toml file")
+    plan = commands.add_parser("compile", help="the plan that the correlator's core gets, as JSON")
+    plan.add_argument("model", metavar="MODEL", help="a shipped model's name or a .toml file")
+    plan.add_argument(
+        "--match",
+        choices=("pointer", "sector"),
+        default="pointer",
+        help="how block requests are found: by the events' pointers, or as if they had none (default: pointer)",
+    )
+    lint = commands.add_parser("lint", help="a model's mistakes")
+    lint.add_argument("model", metavar="FILE", help="the model: a .toml file, or a shipped model's name")
+    lint.add_argument("trace", metavar="TRACE", nargs="?", help="check it against this trace, recording or run too")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Does what the sub-command says."""
+    if args.what == "list":
+        models = [load_model(name) for name in shipped_models()]
+        width = max((len(model.name) for model in models), default=0)
+        for model in models:
+            print(f"{model.name:{width}}  {model.title}")
+    elif args.what == "show":
+        sys.stdout.write(load_model(args.model).text)
+    elif args.what == "compile":
+        print(json.dumps(load_model(args.model).plan(args.match), indent=1, ensure_ascii=False))
+    else:
+        return _lint(args.model, args.trace)
+    return 0
+
+
+def _lint(name_or_path: str, trace: str | None) -> int:
+    text, name, path = read_text(name_or_path)
+    model, problems = check_text(text, name, path)
+    errors = any(problem.severity == "error" for problem in problems)
+    if trace is not None and not errors:
+        with open_run(trace, model=name_or_path) as opened:
+            events = {
+                str(event): int(n) for event, n in opened.rows("SELECT event, sum(count) FROM fates GROUP BY event")
+            }
+            problems += check_trace(model, opened.manifest["core"], events)
+    for problem in sorted(problems):
+        print(format_problem(path, problem))
+    unseen = " The trace was not looked at: the model can't be used." if trace is not None and errors else ""
+    sys.stderr.write(f"opline: {path}: {_summary(problems)}.{unseen}\n")
+    return 1 if errors else 0
+
+
+def _summary(problems: list[Problem]) -> str:
+    counts = Counter(problem.severity for problem in problems)
+    said = [f"{n} {what}{'' if n == 1 else 's'}" for what in ("error", "warning", "note") if (n := counts[what])]
+    return ", ".join(said) or "nothing to complain about"

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""`opline sql RUN QUERY`: ask the run's tables with SQL."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import duckdb
+
+from opline.errors import OplineError
+from opline.store.schema import TABLES
+from opline_analyses.commands.common import add_model, add_output, opened, output
+from opline_analyses.op_csv import write_csv
+from opline_analyses.text import table
+
+NAME = "sql"
+HELP = "ask the run's tables with SQL"
+_TABLES = "\n".join(f"  {t.name:12} one row per {t.row}" for t in TABLES)
+EXAMPLES = f"""\
+The query is DuckDB's SQL. Tables (docs/tables.md has the columns; times are ns):
+{_TABLES}
+
+examples:
+  opline sql run1 "SELECT class, count(*), avg(latency_ns)/1000 AS mean_us FROM ops GROUP BY class"
+  opline sql run1 "SELECT * FROM requests ORDER BY d2c_ns DESC LIMIT 10"
+  opline sql run1 "DESCRIBE stages"
+  opline sql run1 --csv "SELECT op_id, sum(duration_ns) FROM stages WHERE kind = 'wait' GROUP BY op_id" > waits.csv
+"""
+_NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U", "FLOAT", "DOUBLE", "DECIMAL")
+NULL = "·"  # in the table for people only
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    parser.add_argument("run", metavar="RUN", help="a run, a recording, or a trace (with --model)")
+    parser.add_argument("query", metavar="QUERY", help="one SQL statement")
+    add_model(parser)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="CSV")
+    form.add_argument("--json", action="store_true", help="a JSON list with one object per row")
+    add_output(parser)
+
+
+def _cell(value: object) -> str:
+    return NULL if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the query and prints its rows."""
+    with opened(args.run, args.model) as opened_run:
+        try:
+            result = opened_run.con.sql(args.query)
+            if result is None:  # a statement without a result
+                return 0
+            columns, types = result.columns, [str(t) for t in result.types]
+            with output(args.output) as out:
+                if args.csv:
+                    write_csv(columns, result, out)
+                    return 0
+                rows = result.fetchall()
+                if args.json:
+                    records = [dict(zip(columns, row, strict=True)) for row in rows]
+                    out.write((json.dumps(records, indent=1, default=str) + "\n").encode())
+                    return 0
+                numeric = [t.startswith(_NUMERIC) for t in types]
+                lines = table(columns, [[_cell(v) for v in row] for row in rows], right=numeric)
+                out.write("".join(line + "\n" for line in lines).encode())
+        except duckdb.Error as error:
+            raise OplineError(f"SQL: {' '.join(str(error).split())}") from error
+    return 0

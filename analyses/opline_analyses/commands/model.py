@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`opline model`: lists and shows op models, compiles one to its plan, and finds the mistakes in one, also against a trace."""
+"""`opline model`: lists and shows op models, compiles one to its plan, and finds mistakes, also against a trace."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ HELP = "check an op model, also against a trace"
 EXAMPLES = """\
 MODEL is the name of a shipped model or the path of a .toml file; docs/model.md describes the language.
 
-lint prints each finding as FILE:LINE: severity: message. An error means that the model can't be used (exit status 1); a
-warning, that it hardly does what is meant; a note is worth a look. With a TRACE, the trace is correlated with the model:
-points that are never seen, events that the model claims and has no point for, and keys that found no op.
+lint prints each finding as FILE:LINE: severity: message. An error means that the model can't be used (exit status 1),
+a warning that it hardly does what is meant; a note is worth a look. With a TRACE, the trace is correlated with the
+model: points that are never seen, events that the model claims and has no point for, and keys that found no op.
 
 examples:
   opline model list

@@ -14,10 +14,20 @@ from pathlib import Path
 
 from opline.errors import OplineError
 
-from . import lint
 from .language import Model, Problem, parse
+from .lint import check, check_trace
 
-__all__ = ["Model", "ModelError", "Problem", "check_text", "load_model", "shipped_models"]
+__all__ = [
+    "Model",
+    "ModelError",
+    "Problem",
+    "check_text",
+    "check_trace",
+    "format_problem",
+    "load_model",
+    "read_text",
+    "shipped_models",
+]
 
 
 class ModelError(OplineError):
@@ -50,7 +60,7 @@ def load_model(name_or_path: str | Path) -> Model:
 def check_text(text: str, name: str, path: str) -> tuple[Model, list[Problem]]:
     """Parse and check a model's text. Never raises: errors, warnings and notes come as problems, sorted by line."""
     model, problems = parse(text, name, path)
-    return model, sorted({*problems, *lint.check(model)})
+    return model, sorted({*problems, *check(model)})
 
 
 def read_text(name_or_path: str) -> tuple[str, str, str]:

@@ -145,7 +145,7 @@ class Model:
 
 
 def parse(text: str, name: str, path: str) -> tuple[Model, list[Problem]]:
-    """Parse a model. The problems are sorted by line; with an error among them the model is what could be read of it."""
+    """Parse a model. The problems are sorted by line; with an error among them the model is what could be read."""
     try:
         document = tomllib.loads(text)
         places = positions(text)

@@ -228,7 +228,7 @@ def _as_regex(name: str) -> str:
 
 
 def covers_glob(cover: str, event: str) -> bool:
-    """Whether every name that matches the glob ``event`` matches ``cover`` as well. May say no where the truth is yes."""
+    """Whether ``cover`` matches every name that the glob ``event`` matches. May say no where the truth is yes."""
     if cover == event:
         return True
     if re.search(r"[*?\[]", event) and re.search(r"[?\[]", cover):

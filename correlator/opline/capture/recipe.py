@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""What a recording captures: channels, events and contexts of the LTTng session, and how large its buffers are.
+
+Takes the event globs that a model claims; gives the channels to create.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+MIB = 1 << 20
+
+APP_CHANNEL = "app"
+KERNEL_CHANNEL = "kernel"
+BLOCK_CHANNEL = "block"
+BLOCK_PROVIDER = "block"
+
+#: Recorded when neither a model nor ``--events`` says what the application's events are: opline's own provider.
+DEFAULT_GLOBS = ("opline:*",)
+
+#: 512 KiB x 4 (LTTng's default) lost 94 k of 2 M events under contention, 4 MiB x 8 none of 20 M.
+SUBBUF_BYTES = 4 * MIB
+SUBBUF_COUNT = 8
+_SMALLEST_SUBBUF = 64 << 10
+
+APP_CONTEXTS = ("vpid", "vtid", "procname")
+KERNEL_CONTEXTS = ("pid", "tid", "procname")
+
+#: ``lttng_statedump_block_device`` gives the names of the devices.
+KERNEL_EVENTS = ("block_*", "sched_switch", "sched_wakeup", "sched_waking", "lttng_statedump_block_device")
+KERNEL_SYSCALLS = (
+    "read", "write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev", "preadv2", "pwritev2",
+    "fsync", "fdatasync", "sync_file_range", "io_submit", "io_getevents", "io_pgetevents", "io_uring_enter",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One channel of the session."""
+
+    name: str
+    kernel: bool
+    events: tuple[str, ...]
+    contexts: tuple[str, ...] = ()
+    syscalls: tuple[str, ...] = ()
+    subbuf_bytes: int = SUBBUF_BYTES
+    subbuf_count: int = SUBBUF_COUNT
+
+    def memory_bytes(self, cpus: int) -> int:
+        """Memory of its buffers: one set per CPU (and per user, for user-space channels)."""
+        return self.subbuf_bytes * self.subbuf_count * cpus
+
+
+@dataclass(frozen=True, slots=True)
+class Globs:
+    """Event globs sorted by where they are recorded."""
+
+    app: tuple[str, ...]
+    kernel_events: tuple[str, ...] = ()
+    syscalls: tuple[str, ...] = ()
+    block: bool = False
+    exclude: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def sort_globs(claims: Iterable[str]) -> Globs:
+    """Tell user-space globs (``provider:event``) from kernel ones, and from the block events of the collector.
+
+    A kernel system call is ``syscall_entry_NAME`` or ``syscall_exit_NAME``; LTTng enables both at once by name.
+    """
+    app: dict[str, None] = {}
+    kernel: dict[str, None] = {}
+    syscalls: dict[str, None] = {}
+    block = False
+    for glob in claims:
+        if glob.startswith(f"{BLOCK_PROVIDER}:"):
+            block = True
+        elif ":" in glob or glob == "*":
+            app[glob] = None
+        elif glob.startswith("syscall_"):
+            name = glob.removeprefix("syscall_").removeprefix("entry_").removeprefix("exit_")
+            if name and "*" not in name:
+                syscalls[name] = None
+        else:
+            kernel[glob] = None
+    exclude = {g: (f"{BLOCK_PROVIDER}:*",) for g in app if fnmatch.fnmatchcase(f"{BLOCK_PROVIDER}:block_rq_issue", g)}
+    return Globs(tuple(app), tuple(kernel), tuple(syscalls), block, exclude)
+
+
+def possible_cpus() -> int:
+    """CPUs that the kernel may bring up: LTTng allocates buffers for each."""
+    try:
+        return int(os.sysconf("SC_NPROCESSORS_CONF"))
+    except (ValueError, OSError):
+        return os.cpu_count() or 1
+
+
+def shared_memory_free_bytes() -> int | None:
+    """Free space where LTTng-UST keeps its buffers (``/dev/shm``), or None if unknown."""
+    try:
+        return shutil.disk_usage("/dev/shm").free
+    except OSError:
+        return None
+
+
+def fit_subbuf_bytes(wanted: int, count: int, cpus: int, channels: int, free: int | None) -> int:
+    """The largest sub-buffer size up to ``wanted``, a power of two, whose buffers fill at most half of ``free``.
+
+    A machine with many CPUs or a container with a small ``/dev/shm`` gets smaller sub-buffers rather than none.
+    """
+    size = wanted
+    while free is not None and size > _SMALLEST_SUBBUF and size * count * cpus * channels > free // 2:
+        size //= 2
+    return size
+
+
+def plan_channels(
+    globs: Globs, *, kernel: bool, bpf: bool, subbuf_bytes: int, subbuf_count: int, contexts: Sequence[str]
+) -> list[Channel]:
+    """The channels of a session. ``bpf``: block events come from the collector, in a channel of their own."""
+    channels: list[Channel] = []
+    if globs.app:
+        channels.append(Channel(APP_CHANNEL, False, globs.app, tuple(contexts)))
+    if bpf:
+        channels.append(Channel(BLOCK_CHANNEL, False, (f"{BLOCK_PROVIDER}:*",)))
+    size = fit_subbuf_bytes(
+        subbuf_bytes, subbuf_count, possible_cpus(), max(len(channels), 1), shared_memory_free_bytes()
+    )
+    if kernel:
+        events = tuple(dict.fromkeys(KERNEL_EVENTS + globs.kernel_events))
+        syscalls = tuple(dict.fromkeys(KERNEL_SYSCALLS + globs.syscalls))
+        channels.append(Channel(KERNEL_CHANNEL, True, events, KERNEL_CONTEXTS, syscalls))
+    return [Channel(c.name, c.kernel, c.events, c.contexts, c.syscalls, size, subbuf_count) for c in channels]

@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: MIT
+"""Record a command: one LTTng session around it, its output, and a manifest.
+
+Takes :class:`Options`; leaves ``DIR/trace`` (CTF), ``DIR/recording.json``, ``DIR/stdout.txt``, ``DIR/stderr.txt``, and
+gives the exit status to pass on. Whatever goes wrong once the command has started, the trace is kept. No threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from opline.capture import counting, ctfindex, devices, leftovers, machine, processes, recipe, recording, space
+from opline.capture.blocksource import BlockSource
+from opline.capture.output import Follower
+from opline.capture.recording import ChannelNote, ModelNote, Recording
+from opline.capture.session import Session, kernel_domain_works
+from opline.capture.sessiond import Sessiond, attach
+from opline.capture.signals import Signals
+from opline.errors import OplineError, UsageError
+
+_TICK_S = 0.1
+_SPACE_EVERY_S = 0.25
+_MARGIN_BYTES = 32 << 20
+_MOST_RESERVE_BYTES = 1 << 30
+
+
+class Model(Protocol):
+    """What a recording needs of an op model."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def claims(self) -> list[str]: ...
+    @property
+    def text(self) -> str: ...
+
+
+@dataclass(slots=True)
+class Options:
+    """What to record and how."""
+
+    command: list[str]
+    directory: Path
+    model: Model | None = None
+    model_argument: str = ""
+    globs: list[str] = field(default_factory=list)
+    block: bool = True
+    sessiond: str = "auto"
+    size_limit: int | None = None
+    subbuf_bytes: int = recipe.SUBBUF_BYTES
+    subbuf_count: int = recipe.SUBBUF_COUNT
+    contexts: tuple[str, ...] = recipe.APP_CONTEXTS
+    count_budget_s: float = 20.0
+
+
+def check_subbuf(size: int, count: int) -> None:
+    """LTTng wants powers of two and at least a page. Raises UsageError."""
+    if size < 4096 or size & (size - 1):
+        raise UsageError(f"Sub-buffer size {size}: it must be a power of two of at least 4096.")
+    if count < 2 or count & (count - 1):
+        raise UsageError(f"{count} sub-buffers: it must be a power of two of at least 2.")
+
+
+def find_command(name: str) -> str:
+    """Path of the program to run. Raises OplineError with the shell's exit codes: 127 not found, 126 not executable."""
+    path = shutil.which(name)
+    if path is not None:
+        return path
+    if os.sep in name and Path(name).exists():
+        raise OplineError(f"{name}: cannot be executed", exit_code=126)
+    raise OplineError(f"{name}: command not found", exit_code=127)
+
+
+class Recorder:
+    """One recording, used once: ``Recorder(options, say).run()``. ``say`` gets one line at a time for the user."""
+
+    def __init__(self, options: Options, say: Callable[[str], None]) -> None:
+        self.options = options
+        self.say = say
+        self.recording: Recording | None = None
+        self.signals = Signals()
+        self._command: subprocess.Popen[bytes] | None = None
+        self._session: Session | None = None
+        self._daemon: Sessiond | None = None
+        self._block: BlockSource | None = None
+        self._reserve_bytes = 0
+
+    def run(self) -> int:
+        """Record; the command's exit status (130 after Ctrl-C). Raises OplineError if the command could not start."""
+        check_subbuf(self.options.subbuf_bytes, self.options.subbuf_count)
+        program = find_command(self.options.command[0])
+        directory = self._make_directory()
+        try:
+            with self.signals.blocked():
+                for line in leftovers.sweep():
+                    self.say(f"note: {line}")
+                state = leftovers.State.create(directory)
+                try:
+                    return self._record(program, directory, state)
+                finally:
+                    self._tear_down()
+                    state.remove()
+        finally:
+            if self._command is None:
+                self._forget(directory)
+
+    def _record(self, program: str, directory: Path, state: leftovers.State) -> int:
+        started = time.monotonic_ns()
+        note = self._set_up(directory, state)
+        note.took_ns["start"] = time.monotonic_ns() - started
+        if self.signals.pending():
+            return 130
+        code = self._run_command(program, directory)
+        stopping = time.monotonic_ns()
+        assert self._daemon is not None
+        if self._block is not None:
+            note.collector = self._block.stop(note.notes)
+        tracer = self._stop_session()
+        note.notes += [f"session daemon: {line}" for line in self._daemon.complaints()]
+        self._tear_down()
+        note.took_ns["stop"] = time.monotonic_ns() - stopping
+        self._finish(directory, note, tracer)
+        return code
+
+    def _tear_down(self) -> None:
+        """Remove session, collector and daemon, as far as they are there. Never raises."""
+        if self._block is not None:
+            self._block.kill()
+        if self._session is not None:
+            self._session.destroy()
+        if self._daemon is not None:
+            self._daemon.stop()
+
+    # ---- before ----------------------------------------------------------------------------------------------------
+
+    def _make_directory(self) -> Path:
+        directory = self.options.directory.absolute()
+        try:
+            if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+                raise UsageError(f"{self.options.directory} exists and is not empty: choose another directory with -o.")
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OplineError(f"{self.options.directory} cannot be made: {error.strerror}") from error
+        return directory
+
+    @staticmethod
+    def _forget(directory: Path) -> None:
+        """The command never ran: leave nothing. The directory was empty or not there when we came."""
+        shutil.rmtree(directory / recording.TRACE_NAME, ignore_errors=True)
+        for name in (recording.FILE_NAME, recording.STDOUT_NAME, recording.STDERR_NAME):
+            (directory / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            directory.rmdir()
+
+    def _set_up(self, directory: Path, state: leftovers.State) -> Recording:
+        """Session daemon, session, block events: everything traces when this returns."""
+        options = self.options
+        claims = [*(options.model.claims if options.model else ()), *options.globs]
+        globs = recipe.sort_globs(claims or recipe.DEFAULT_GLOBS)
+        notes: list[str] = []
+        may_kernel = options.block and os.geteuid() == 0
+        modules = may_kernel and machine.lttng_modules() is not None
+        daemon = self._daemon = attach(options.sessiond, state, self.signals.mask, modules)
+        kernel = may_kernel and kernel_domain_works(daemon)
+        if options.block and not kernel:
+            self._block = BlockSource.find(notes)
+        channels = recipe.plan_channels(
+            globs, kernel=kernel, bpf=self._block is not None, subbuf_bytes=options.subbuf_bytes,
+            subbuf_count=options.subbuf_count, contexts=options.contexts,
+        )  # fmt: skip
+        if not channels:
+            raise OplineError("Nothing to record: no user-space events asked for and no block events possible here.")
+        self._note_shortfalls(notes, globs, channels, kernel)
+        self._check_room(directory, channels)
+        state.session = f"opline-{state.recorder.pid}-{state.recorder.start_ticks}"
+        state.write()
+        session = self._session = Session(daemon, state.session, directory / recording.TRACE_NAME)
+        session.create()
+        for channel in channels:
+            session.enable(channel, globs.exclude)
+        session.start()
+        if self._block is not None:
+            self._block.start(daemon, state, self.signals.mask, directory)
+        for line in notes:
+            self.say(f"warning: {line}")
+        self.recording = self._first_manifest(daemon.kind, session.name, channels, kernel, notes)
+        self.recording.write(directory)
+        return self.recording
+
+    def _note_shortfalls(
+        self, notes: list[str], globs: recipe.Globs, channels: list[recipe.Channel], kernel: bool
+    ) -> None:
+        smallest = min(c.subbuf_bytes for c in channels)
+        if smallest < self.options.subbuf_bytes:
+            notes.append(f"sub-buffers reduced to {space.format_bytes(smallest)}: there is little memory for buffers")
+        if (globs.kernel_events or globs.syscalls) and not kernel:
+            left_out = ", ".join((*globs.kernel_events, *(f"syscall {s}" for s in globs.syscalls)))
+            notes.append(f"no kernel events besides block events, lttng-modules are not there; left out: {left_out}")
+
+    def _check_room(self, directory: Path, channels: list[recipe.Channel]) -> None:
+        """Stopping must find room for what is still in the buffers."""
+        buffers = sum(c.memory_bytes(recipe.possible_cpus()) for c in channels)
+        self._reserve_bytes = min(buffers, _MOST_RESERVE_BYTES) + _MARGIN_BYTES
+        free, needed = space.free_bytes(directory), self._reserve_bytes
+        if free < needed:
+            raise OplineError(
+                f"{self.options.directory}: {space.format_bytes(free)} free, {space.format_bytes(needed)} needed for "
+                "the tracer's buffers alone; choose another directory with -o, or a smaller --subbuf-size."
+            )
+
+    def _first_manifest(
+        self, sessiond: str, session: str, channels: list[recipe.Channel], kernel: bool, notes: list[str]
+    ) -> Recording:
+        model = self.options.model
+        return Recording(
+            command=recording.Command(list(self.options.command), str(Path.cwd())),
+            host=machine.host(),
+            versions=machine.versions(),
+            clocks_before=machine.sample_clocks(),
+            session=session,
+            sessiond=sessiond,
+            block_source="kernel" if kernel else "bpf" if self._block is not None else "none",
+            model=ModelNote(model.name, self.options.model_argument, recording.digest(model.text)) if model else None,
+            channels=[
+                ChannelNote(
+                    c.name, "kernel" if c.kernel else "ust", list(c.events), list(c.syscalls), list(c.contexts),
+                    c.subbuf_bytes, c.subbuf_count,
+                )
+                for c in channels
+            ],
+            devices=devices.list_devices(),
+            notes=notes,
+        )  # fmt: skip
+
+    # ---- while the command runs ------------------------------------------------------------------------------------
+
+    def _run_command(self, program: str, directory: Path) -> int:
+        assert self.recording is not None and self._daemon is not None
+        note = self.recording.command
+        out = Follower(directory / recording.STDOUT_NAME, sys.stdout.fileno())
+        err = Follower(directory / recording.STDERR_NAME, sys.stderr.fileno())
+        # Its environment leads liblttng-ust to the session daemon; see opline.capture.sessiond.
+        env = self._daemon.environment()
+        argv = [program, *self.options.command[1:]]
+        try:
+            note.begin_monotonic_ns = time.monotonic_ns()
+            try:
+                child = processes.start(argv, env=env, stdout=out.sink, stderr=err.sink, mask=self.signals.mask)
+            except OSError as error:
+                raise OplineError(f"{self.options.command[0]}: {error.strerror}", exit_code=126) from error
+            self._command = child
+            space_at = 0.0
+            while child.poll() is None:
+                self.signals.wait(_TICK_S, child)
+                out.copy()
+                err.copy()
+                if time.monotonic() >= space_at:
+                    self._check_space(directory)
+                    space_at = time.monotonic() + _SPACE_EVERY_S
+            note.end_monotonic_ns = time.monotonic_ns()
+            for follower in (out, err):
+                while not follower.copy(patience_s=0.2) and self.signals.ending is None:
+                    self.signals.wait(0)
+        finally:
+            out.close()
+            err.close()
+        code = child.returncode
+        note.exit_code, note.signal = (code, None) if code >= 0 else (None, -code)
+        if self.signals.ending is not None:
+            return 128 + self.signals.ending
+        return code if code >= 0 else 128 - code
+
+    def _check_space(self, directory: Path) -> None:
+        """Stop tracing, not the command, when the trace is as large as allowed or the disk is nearly full."""
+        assert self.recording is not None and self._session is not None
+        if not self._session.active:
+            return
+        limit = self.options.size_limit
+        size = space.tree_bytes(self._session.output) if limit is not None else 0
+        free = space.free_bytes(directory)
+        if limit is not None and size >= limit:
+            self.recording.tracing_ended = "size_limit"
+            why = f"the trace has reached {space.format_bytes(size)} (--size-limit)"
+        elif free < self._reserve_bytes:
+            self.recording.tracing_ended = "disk_space"
+            why = f"only {space.format_bytes(free)} left on the disk of {self.options.directory}"
+        else:
+            return
+        self._complain(f"tracing stopped: {why}; the command goes on, untraced")
+        try:
+            self._session.stop(wait=False)
+        except OplineError as error:
+            self._complain(error.message)
+
+    def _complain(self, text: str) -> None:
+        assert self.recording is not None
+        self.recording.notes.append(text)
+        self.say(f"warning: {text}")
+
+    # ---- after -----------------------------------------------------------------------------------------------------
+
+    def _stop_session(self) -> dict[tuple[str, str], int]:
+        """Stop; the tracer's own discarded counts. A daemon that fails now costs counts, never the trace."""
+        assert self._session is not None
+        try:
+            self._session.stop()
+            return {(c.domain, c.channel): c.discarded_events for c in self._session.counts()}
+        except OplineError as error:
+            self._complain(f"the session did not stop cleanly: {error.message}")
+            return {}
+
+    def _finish(self, directory: Path, note: Recording, tracer: dict[tuple[str, str], int]) -> None:
+        """Counts and the final manifest."""
+        trace = directory / recording.TRACE_NAME
+        note.clocks_after = machine.sample_clocks()
+        known = {device.name for device in note.devices}
+        note.devices += [device for device in devices.list_devices() if device.name not in known]
+        from_ns = time.monotonic_ns()
+        counts = counting.count(trace, self.options.count_budget_s, self.signals.pending)
+        note.took_ns["count"] = time.monotonic_ns() - from_ns
+        indexes = {(i.domain, i.channel): i for i in ctfindex.read(trace)}
+        for channel in note.channels:
+            where = (channel.domain, channel.name)
+            channel.event_count = None if counts is None else counts.get(where, 0)
+            index = indexes.get(where)
+            seen = [] if index is None else [index.discarded_events]
+            # What is discarded after a stream's last packet is only in the tracer's own count.
+            channel.discarded_count = max(seen + ([tracer[where]] if where in tracer else []), default=None)
+            if index is not None:
+                channel.lost_packet_count = index.lost_packets
+                channel.packet_count = index.packets
+                channel.content_bytes = index.content_bytes
+                if index.damaged:
+                    self._complain(f"{index.damaged} index files of channel {channel.name} are damaged")
+        note.trace_bytes = space.tree_bytes(trace)
+        note.state = "complete"
+        try:
+            note.write(directory)
+        except OSError as error:
+            self.say(f"warning: {directory / recording.FILE_NAME} could not be written: {error.strerror}")

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""``recording.json``: the manifest of a recording. ``docs/capture.md`` explains every field.
+
+Written when tracing begins (``state`` = ``recording``) and again when it has ended, beside and then renamed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opline.capture.devices import BlockDevice
+from opline.capture.machine import ClockSample, Host
+from opline.errors import OplineError
+
+FILE_NAME = "recording.json"
+TRACE_NAME = "trace"
+STDOUT_NAME = "stdout.txt"
+STDERR_NAME = "stderr.txt"
+SCHEMA = "opline-recording"
+SCHEMA_VERSION = 1
+
+
+@dataclass(slots=True)
+class Command:
+    """The traced command. ``exit_code`` or ``signal`` is None while it runs and where the other applies."""
+
+    argv: list[str]
+    cwd: str
+    exit_code: int | None = None
+    signal: int | None = None
+    begin_monotonic_ns: int | None = None
+    end_monotonic_ns: int | None = None
+    stdout: str = STDOUT_NAME
+    stderr: str = STDERR_NAME
+
+
+@dataclass(slots=True)
+class ModelNote:
+    """The op model that chose the events. ``sha256`` is of its text."""
+
+    name: str
+    argument: str
+    sha256: str
+
+
+@dataclass(slots=True)
+class ChannelNote:
+    """One channel: what was asked of it and what came of it. None: not known."""
+
+    name: str
+    domain: str
+    events: list[str]
+    syscalls: list[str]
+    contexts: list[str]
+    subbuf_bytes: int
+    subbuf_count: int
+    event_count: int | None = None
+    discarded_count: int | None = None
+    lost_packet_count: int | None = None
+    packet_count: int | None = None
+    content_bytes: int | None = None
+
+
+@dataclass(slots=True)
+class Recording:
+    """Everything about one recording that is not in the trace."""
+
+    command: Command
+    host: Host
+    versions: dict[str, str | None]
+    clocks_before: ClockSample
+    session: str
+    sessiond: str
+    block_source: str  # "kernel", "bpf", "none"
+    model: ModelNote | None = None
+    state: str = "recording"  # "recording", "complete"
+    trace: str = TRACE_NAME
+    trace_bytes: int | None = None
+    tracing_ended: str = ""  # why tracing ended before the command did: "size_limit", "disk_space"
+    clocks_after: ClockSample | None = None
+    channels: list[ChannelNote] = field(default_factory=list)
+    devices: list[BlockDevice] = field(default_factory=list)
+    collector: dict[str, Any] | None = None
+    took_ns: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def event_count(self) -> int | None:
+        """Events of all channels, or None if a channel was not counted."""
+        counts = [c.event_count for c in self.channels]
+        return None if None in counts else sum(c for c in counts if c is not None)
+
+    def discarded_count(self) -> int | None:
+        """Discarded events of all channels, or None if a channel's are unknown."""
+        counts = [c.discarded_count for c in self.channels]
+        return None if None in counts else sum(c for c in counts if c is not None)
+
+    def document(self) -> dict[str, Any]:
+        """As it is written: plain JSON types."""
+        content = dataclasses.asdict(self)
+        begin, end = self.clocks_before, self.clocks_after
+        return {
+            "schema": SCHEMA,
+            "schema_version": SCHEMA_VERSION,
+            "begin": {"wall": wall_text(begin.realtime_ns), "monotonic_ns": begin.monotonic_ns},
+            "end": None if end is None else {"wall": wall_text(end.realtime_ns), "monotonic_ns": end.monotonic_ns},
+            "event_count": self.event_count(),
+            "discarded_count": self.discarded_count(),
+            **content,
+        }
+
+    def write(self, directory: Path) -> None:
+        """Write ``recording.json`` into the directory; raises OSError."""
+        part = directory / f"{FILE_NAME}.part"
+        part.write_text(json.dumps(self.document(), indent=1) + "\n")
+        part.replace(directory / FILE_NAME)
+
+
+def wall_text(realtime_ns: int) -> str:
+    """UTC in ISO 8601, to the microsecond."""
+    seconds, rest = divmod(realtime_ns, 1_000_000_000)
+    moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest // 1000:06d}Z"
+
+
+def digest(text: str) -> str:
+    """SHA-256 of a model's text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def load(directory: Path) -> dict[str, Any]:
+    """The manifest of a recording as plain JSON types. Raises OplineError if it is not there or not one."""
+    path = directory / FILE_NAME
+    try:
+        document = json.loads(path.read_text())
+    except OSError as error:
+        raise OplineError(f"{path}: {error.strerror}; is {directory} a recording?") from error
+    except ValueError as error:
+        raise OplineError(f"{path}: not JSON ({error})") from error
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise OplineError(f"{path}: not the manifest of a recording")
+    if document.get("schema_version") != SCHEMA_VERSION:
+        raise OplineError(f"{path}: version {document.get('schema_version')}; this opline reads {SCHEMA_VERSION}")
+    return document

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""One LTTng session: create, enable, start, stop, destroy, and what its tracer counted.
+
+Drives the ``lttng`` command, which is LTTng's stable interface, and reads its machine interface (``--mi xml``).
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from opline.capture.ctfindex import COUNT_MASK
+from opline.capture.recipe import Channel
+from opline.capture.sessiond import Sessiond
+from opline.errors import OplineError
+
+_MI = {"mi": "https://lttng.org/xml/ns/lttng-mi"}
+
+
+@dataclass(frozen=True, slots=True)
+class TracerCount:
+    """What LTTng says about a channel after the session was stopped."""
+
+    domain: str  # "ust" or "kernel"
+    channel: str
+    discarded_events: int
+    lost_packets: int
+
+
+class Session:
+    """A recording session of ``daemon`` that writes CTF to ``output``."""
+
+    def __init__(self, daemon: Sessiond, name: str, output: Path) -> None:
+        self.daemon = daemon
+        self.name = name
+        self.output = output
+        self.exists = False
+        self.active = False
+
+    def create(self) -> None:
+        """Create it, without channels. Raises OplineError."""
+        self.daemon.lttng("create", self.name, f"--output={self.output}")
+        self.exists = True
+
+    def enable(self, channel: Channel, exclude: Mapping[str, tuple[str, ...]]) -> None:
+        """Create a channel with its events and contexts. Raises OplineError."""
+        domain = "--kernel" if channel.kernel else "--userspace"
+        to = ("--session", self.name, domain)
+        self.daemon.lttng(
+            "enable-channel", *to, channel.name,
+            f"--subbuf-size={channel.subbuf_bytes}", f"--num-subbuf={channel.subbuf_count}",
+        )  # fmt: skip
+        inside = (*to, "--channel", channel.name)
+        for event in channel.events:
+            exclusions = exclude.get(event)
+            extra = (f"--exclude={','.join(exclusions)}",) if exclusions and not channel.kernel else ()
+            self.daemon.lttng("enable-event", *inside, event, *extra)
+        syscalls = self._known_syscalls(channel.syscalls)
+        if syscalls:
+            self.daemon.lttng("enable-event", *inside, "--syscall", ",".join(syscalls))
+        if channel.contexts:
+            types = [part for context in channel.contexts for part in ("--type", context)]
+            self.daemon.lttng("add-context", *inside, *types)
+
+    def _known_syscalls(self, wanted: Sequence[str]) -> list[str]:
+        """Those that LTTng knows on this architecture: one unknown name would fail the whole command."""
+        if not wanted:
+            return []
+        listing = self.daemon.lttng("list", "--kernel", "--syscall").stdout
+        known = {line.split()[0] for line in listing.splitlines() if line.startswith("      ") and line.strip()}
+        return [name for name in wanted if name in known]
+
+    def start(self) -> None:
+        """Start tracing."""
+        self.daemon.lttng("start", self.name)
+        self.active = True
+
+    def stop(self, wait: bool = True) -> None:
+        """Stop tracing; with ``wait`` until all data is in the files."""
+        if self.active:
+            self.active = False
+            self.daemon.lttng("stop", self.name, *(() if wait else ("--no-wait",)), timeout_s=300.0)
+
+    def counts(self) -> list[TracerCount]:
+        """The tracer's own counts per channel, the top bit masked out. Empty if the daemon does not say."""
+        done = self.daemon.lttng("--mi", "xml", "list", self.name, check=False)
+        if done.returncode != 0:
+            return []
+        try:
+            return parse_counts(done.stdout)
+        except ET.ParseError:
+            return []
+
+    def destroy(self) -> None:
+        """Remove the session from the daemon; the trace stays. Never raises."""
+        if self.exists:
+            self.exists = self.active = False
+            try:
+                self.daemon.lttng("destroy", self.name, check=False, timeout_s=300.0)
+            except OplineError:
+                return
+
+
+def parse_counts(xml: str) -> list[TracerCount]:
+    """Per channel counts from ``lttng --mi xml list SESSION``."""
+    counts = []
+    for domain in ET.fromstring(xml).iterfind(".//mi:domain", _MI):
+        kind = "kernel" if domain.findtext("mi:type", "", _MI) == "KERNEL" else "ust"
+        for channel in domain.iterfind("mi:channels/mi:channel", _MI):
+            numbers = [
+                int(channel.findtext(f"mi:attributes/mi:{name}", "0", _MI)) & COUNT_MASK
+                for name in ("discarded_events", "lost_packets")
+            ]
+            counts.append(TracerCount(kind, channel.findtext("mi:name", "", _MI), *numbers))
+    return counts
+
+
+def kernel_domain_works(daemon: Sessiond) -> bool:
+    """Does this daemon have a kernel tracer (lttng-modules loaded)?"""
+    return daemon.lttng("list", "--kernel", check=False).returncode == 0

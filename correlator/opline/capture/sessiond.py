@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+"""The LTTng session daemon of a recording: the one that runs already, or a private one for this recording alone.
+
+A private daemon has its own LTTNG_HOME, where the traced command finds its application socket (liblttng-ust looks there
+besides the system-wide place, also as root). As root LTTng 2.13 hard-codes ``/run/lttng`` for everything else, so the
+daemon gets a mount namespace with a ``/run/lttng`` of its own, and the ``lttng`` commands enter it with nsenter(1).
+The traced command stays in the caller's namespace: what it mounts is mounted for everybody.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from opline.capture import processes
+from opline.capture.leftovers import State
+from opline.errors import OplineError
+
+SYSTEM_RUNDIR = Path("/run/lttng")
+_CLIENT_SOCKET = "client-lttng-sessiond"
+_APPS_SOCKET = "lttng-ust-sock-8"  # 8: the protocol of LTTng-UST 2.7 to 2.13
+_READY_WITHIN_S = 20.0
+
+# Said by every daemon in a container; harmless.
+_HARMLESS = ("set_ulimit", "failed to set open files limit")
+
+
+def home_rundir() -> Path:
+    """Where the daemon of a user who is not root has its sockets."""
+    return Path(os.environ.get("LTTNG_HOME") or os.environ.get("HOME") or "/") / ".lttng"
+
+
+def answers(client_socket: Path) -> bool:
+    """Does a session daemon listen there?"""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.connect(str(client_socket))
+            return True
+    except OSError:
+        return False
+
+
+def running() -> Path | None:
+    """The socket of the daemon that ``lttng`` would talk to, if one runs."""
+    candidates = [SYSTEM_RUNDIR / _CLIENT_SOCKET]
+    if os.geteuid() != 0:
+        candidates.append(home_rundir() / _CLIENT_SOCKET)
+    return next((c for c in candidates if answers(c)), None)
+
+
+@dataclass(slots=True)
+class Sessiond:
+    """A session daemon to talk to. ``child`` is None if it is not ours."""
+
+    kind: str  # "private", "system"
+    rundir: str
+    child: subprocess.Popen[bytes] | None
+    home: Path | None
+    prefix: tuple[str, ...]
+    mask: frozenset[int]
+    log: Path | None = None
+
+    def environment(self) -> dict[str, str]:
+        """Environment for ``lttng`` and for everything that is to be traced."""
+        env = dict(os.environ)
+        if self.home is not None:
+            env["LTTNG_HOME"] = str(self.home)
+        # The application waits this long to be registered before main(); the default, 3 s, is short on a busy machine.
+        env.setdefault("LTTNG_UST_REGISTER_TIMEOUT", "15000")
+        return env
+
+    def lttng(self, *arguments: str, check: bool = True, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
+        """Run one ``lttng`` command. Raises OplineError with LTTng's own words if it fails and ``check`` is set."""
+        argv = [*self.prefix, "lttng", *arguments]
+        try:
+            done = subprocess.run(
+                argv,
+                env=self.environment(),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=timeout_s,
+                preexec_fn=processes.in_child(None, self.mask, new_session=True),
+            )
+        except subprocess.TimeoutExpired as error:
+            raise OplineError(f"'lttng {arguments[0]}' did not answer within {timeout_s:.0f} s") from error
+        if check and done.returncode != 0:
+            said = (done.stderr.strip() or done.stdout.strip() or "no reason given").splitlines()[-1]
+            raise OplineError(f"'lttng {' '.join(arguments)}' failed: {said.removeprefix('Error: ')}")
+        return done
+
+    def complaints(self) -> list[str]:
+        """Distinct error lines that a private daemon and its consumers logged."""
+        if self.log is None:
+            return []
+        lines: dict[str, None] = {}
+        for line in self.log.read_text(errors="replace").splitlines():
+            if ("Error" in line or "ERROR" in line) and not any(h in line for h in _HARMLESS):
+                lines[_without_time(line)] = None
+        return list(lines)
+
+    def stop(self) -> None:
+        """End the daemon if it is ours; its consumers end with it."""
+        if self.child is not None:
+            processes.end_child(self.child, patience_s=10.0)
+            self.child = None
+
+
+def _without_time(line: str) -> str:
+    """``PERROR - 10:27:10.583 [Main]: text (in f() at x.c:1)`` without the time: equal messages are equal."""
+    head, separator, rest = line.partition(" - ")
+    return f"{head}: {rest.partition(']: ')[2] or rest}" if separator and "]: " in rest else line
+
+
+def may_unshare() -> bool:
+    """May this process make a mount namespace? Containers often forbid it, root or not."""
+    try:
+        done = subprocess.run(["unshare", "--mount", "--propagation", "slave", "true"], capture_output=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def attach(mode: str, state: State, mask: Iterable[int], kernel: bool) -> Sessiond:
+    """The daemon for a recording. ``mode``: ``auto`` (the running one, else a private one), ``private``, ``system``.
+
+    ``kernel``: the private daemon shall load lttng-modules. SIGUSR1 must be blocked by the caller.
+    """
+    if shutil.which("lttng") is None or shutil.which("lttng-sessiond") is None:
+        raise OplineError("lttng and lttng-sessiond are not installed: apt install lttng-tools")
+    client = None if mode == "private" else running()
+    if client is not None:
+        state.shared_sessiond = True
+        state.write()
+        return Sessiond("system", str(client.parent), None, None, (), frozenset(mask))
+    if mode == "system":
+        raise OplineError("no session daemon is running: start one (lttng-sessiond -d), or leave out --sessiond system")
+    return _start_private(state, frozenset(mask), kernel)
+
+
+def _start_private(state: State, mask: frozenset[int], kernel: bool) -> Sessiond:
+    home = state.folder / "home"
+    rundir = home / ".lttng"
+    rundir.mkdir(parents=True)
+    for folder in (home, rundir):
+        folder.chmod(0o755)  # processes of other users below the command must reach the application socket
+    apps = rundir / _APPS_SOCKET
+    if len(str(apps)) > 107:
+        raise OplineError(f"{apps} is too long for a Unix socket: set OPLINE_RUNTIME_DIR to a shorter path")
+    argv = ["lttng-sessiond", "--sig-parent", f"--apps-sock={apps}"]
+    if not kernel:
+        argv.append("--no-kernel")
+    root = os.geteuid() == 0
+    isolated = root and may_unshare()
+    if root and not isolated and answers(SYSTEM_RUNDIR / _CLIENT_SOCKET):
+        raise OplineError("a second session daemon needs a mount namespace, forbidden here: use --sessiond system")
+    if isolated:
+        # unshare and sh exec the next one: the daemon keeps the PID and stays our child.
+        script = f'mkdir -p {SYSTEM_RUNDIR} && mount -t tmpfs -o mode=755 opline {SYSTEM_RUNDIR} && exec "$@"'
+        argv = ["unshare", "--mount", "--propagation", "slave", "sh", "-c", script, "sh", *argv]
+    env = dict(os.environ, LTTNG_HOME=str(home))
+    log = state.folder / "sessiond.log"
+    with log.open("wb") as sink:
+        child = processes.start(
+            argv, env=env, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, mask=mask, new_session=True
+        )
+    state.add("sessiond", child.pid)
+    prefix = ("nsenter", f"--mount=/proc/{child.pid}/ns/mnt") if isolated else ()
+    where = str(SYSTEM_RUNDIR) if root else str(rundir)
+    daemon = Sessiond("private", where, child, home, prefix, mask, log)
+    _await_ready(daemon)
+    return daemon
+
+
+def _await_ready(daemon: Sessiond) -> None:
+    """Wait for SIGUSR1, which ``--sig-parent`` sends when the daemon takes commands."""
+    assert daemon.child is not None
+    until = time.monotonic() + _READY_WITHIN_S
+    while signal.sigtimedwait({signal.SIGUSR1}, 0.05) is None:
+        if daemon.child.poll() is not None or time.monotonic() > until:
+            lines = daemon.complaints() or ["it gave no reason"]
+            daemon.stop()
+            raise OplineError(f"lttng-sessiond did not start: {lines[-1]}")

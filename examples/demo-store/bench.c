@@ -195,7 +195,7 @@ static int server_spawn(char *own_path)
     snprintf(program, sizeof program, "%.*sdemo-server", slash ? (int) (slash - own_path + 1) : 0, own_path);
     snprintf(object_size, sizeof object_size, "%" PRIu64, bench.object_size);
     snprintf(capacity, sizeof capacity, "%" PRIu64, (bench.op_limit ? bench.op_limit : 1000000) * POINTS_PER_OP);
-    snprintf(bench.own_socket, sizeof bench.own_socket, "/tmp/demo-store.%d.sock", (int) getpid());
+    snprintf(bench.own_socket, sizeof bench.own_socket, "@demo-store.%d", (int) getpid());
     bench.socket_path = bench.own_socket;
     const char *fixed[] = {program, "--with-parent", "--socket", bench.socket_path, "--device", bench.device_path,
                            "--backend", bench.backend, "--object-size", object_size, "--shards", bench.shards,
@@ -231,7 +231,6 @@ static int server_stop(void)
     kill(bench.server, SIGTERM);
     while (waitpid(bench.server, &status, 0) < 0 && errno == EINTR)
         ;
-    unlink(bench.own_socket);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 

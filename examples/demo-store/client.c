@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "queue.h"
@@ -182,15 +181,15 @@ int demo_aio_read(struct demo_client *c, const char *oid, void *buf, uint32_t le
 
 static int connect_socket(const char *path, int timeout_ms)
 {
-    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    struct sockaddr_un addr;
 
-    if (strlen(path) >= sizeof addr.sun_path)
+    socklen_t size = wire_address(&addr, path);
+    if (!size)
         return -ENAMETOOLONG;
-    strcpy(addr.sun_path, path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
-    for (int waited_ms = 0; connect(fd, (struct sockaddr *) &addr, sizeof addr); waited_ms += 5) {
+    for (int waited_ms = 0; connect(fd, (struct sockaddr *) &addr, size); waited_ms += 5) {
         if ((errno != ENOENT && errno != ECONNREFUSED) || waited_ms >= timeout_ms) {
             int err = -errno;
             close(fd);

@@ -17,7 +17,6 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "server.h"
@@ -178,7 +177,7 @@ static int fail(const char *what, const char *which, int err)
 
 static int server_open(struct server *srv)
 {
-    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    struct sockaddr_un addr;
     struct epoll_event ev = {.events = EPOLLIN};
 
     srv->dev_fd = open(srv->device_path, O_RDWR | O_CLOEXEC | (srv->backend->direct ? O_DIRECT : 0));
@@ -188,12 +187,13 @@ static int server_open(struct server *srv)
     if (size < (off_t) srv->object_size)
         return fail("hold even one object on the device", srv->device_path, ENOSPC);
     srv->dev_size = (uint64_t) size;
-    if (strlen(srv->socket_path) >= sizeof addr.sun_path)
+    socklen_t address_size = wire_address(&addr, srv->socket_path);
+    if (!address_size)
         return fail("listen", srv->socket_path, ENAMETOOLONG);
-    strcpy(addr.sun_path, srv->socket_path);
     unlink(srv->socket_path);
     srv->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (srv->listen_fd < 0 || bind(srv->listen_fd, (struct sockaddr *) &addr, sizeof addr) || listen(srv->listen_fd, 16))
+    if (srv->listen_fd < 0 || bind(srv->listen_fd, (struct sockaddr *) &addr, address_size) ||
+        listen(srv->listen_fd, 16))
         return fail("listen", srv->socket_path, errno);
     srv->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     srv->stop_fd = eventfd(0, EFD_CLOEXEC);

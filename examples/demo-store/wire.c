@@ -2,8 +2,22 @@
 #include "wire.h"
 
 #include <errno.h>
-#include <sys/socket.h>
+#include <string.h>
 #include <sys/uio.h>
+
+socklen_t wire_address(struct sockaddr_un *addr, const char *path)
+{
+    size_t length = strlen(path);
+
+    if (!length || length >= sizeof addr->sun_path)
+        return 0;
+    memset(addr, 0, sizeof *addr);
+    addr->sun_family = AF_UNIX;
+    memcpy(addr->sun_path, path, length);
+    if (path[0] == '@')
+        addr->sun_path[0] = 0;
+    return (socklen_t) (offsetof(struct sockaddr_un, sun_path) + length + (path[0] != '@'));
+}
 
 int wire_send(int fd, const struct wire_header *h, const void *payload)
 {

@@ -6,7 +6,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
 #define WIRE_MAGIC 0x64656d6fu /* "demo" */
 #define WIRE_OID_MAX 32
@@ -27,6 +29,8 @@ struct wire_header {
     char oid[WIRE_OID_MAX];
 };
 
+/* A path, or "@name": a socket without a file, which nobody has to remove. Returns the size, 0 if it is too long. */
+socklen_t wire_address(struct sockaddr_un *addr, const char *path);
 /* Both return 0, or -errno; -ECONNRESET at the end of the stream. Whole messages or nothing. */
 int wire_send(int fd, const struct wire_header *h, const void *payload);
 int wire_recv(int fd, void *buf, size_t size);

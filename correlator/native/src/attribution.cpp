@@ -98,7 +98,7 @@ bool Attributor::connected(const Attribution &a, std::ptrdiff_t from, std::ptrdi
     return (carried & arriving.spaces) != 0;
 }
 
-// The last to arrive of those points that can have let this one happen; -1: there is none.
+// The point that let this one happen; -1: there is none.
 std::ptrdiff_t Attributor::predecessor(const Attribution &a, std::ptrdiff_t current) const {
     const auto &to = a.transitions[static_cast<std::size_t>(current)];
     const auto &declared = after_[to.t.spec];
@@ -111,15 +111,14 @@ std::ptrdiff_t Attributor::predecessor(const Attribution &a, std::ptrdiff_t curr
             if (std::find(declared.begin(), declared.end(), a.transitions[static_cast<std::size_t>(i)].t.point) !=
                 declared.end())
                 return i;
-    for (std::ptrdiff_t i = current - 1; i >= 0; --i) {
-        if (!usable(i)) continue;
-        const auto &p = a.transitions[static_cast<std::size_t>(i)];
-        // Without a key of its own a point follows its own thread.
-        if (to.t.evidence == Evidence::kThread ? p.t.tid == to.t.tid : connected(a, i, current)) return i;
-    }
-    for (std::ptrdiff_t i = current - 1; i >= 0; --i)
-        if (usable(i)) return i;
-    return -1;
+    std::ptrdiff_t last = current - 1, same_thread = -1;
+    while (last >= 0 && !usable(last)) --last;
+    for (std::ptrdiff_t i = last; i >= 0 && same_thread < 0; --i)
+        if (usable(i) && a.transitions[static_cast<std::size_t>(i)].t.tid == to.t.tid) same_thread = i;
+    // Without a key of its own a point follows its own thread; so does one on a thread that never stopped working for
+    // the op, if nothing connects it to the last point elsewhere. Everything else follows the last point.
+    const bool own_thread = to.t.evidence == Evidence::kThread || (to.t.in_thread && last >= 0 && !connected(a, last, current));
+    return own_thread && same_thread >= 0 ? same_thread : last;
 }
 
 void Attributor::cut(Attribution &a, std::uint32_t from, std::uint32_t to, std::int64_t begin_ns, std::int64_t end_ns,

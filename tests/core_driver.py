@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""Drives the native core without a trace: takes a model and events in a readable form, gives its tables as rows.
+
+An event is one line: ``TIME EVENT key=value ...``. ``tid pid cpu comm host`` are the context, the rest is payload; a number is an
+integer (``0x`` too), ``1.5`` a float, everything else a text. An event name without a colon is the kernel domain's.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from opline._core import Core
+from opline.model import check_text
+
+CONTEXT = {"tid": ("vtid", "tid"), "pid": ("vpid", "pid"), "comm": ("procname", "procname")}
+WIDTH = {"i64": "q", "u64": "Q", "i32": "i", "u32": "I", "dict": "I"}
+
+
+@dataclass
+class Line:
+    """One event, parsed."""
+
+    ts_ns: int
+    name: str
+    context: dict[str, Any] = field(default_factory=dict)
+    payload: dict[str, Any] = field(default_factory=dict)
+
+
+def value_of(text: str) -> int | float | str:
+    """A number where it looks like one, else the text."""
+    if re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", text):
+        return int(text, 0)
+    if re.fullmatch(r"-?\d+\.\d+", text):
+        return float(text)
+    return text
+
+
+def parse_line(text: str) -> Line:
+    """Raises ValueError for a line that is no event."""
+    ts, name, *pairs = text.split()
+    line = Line(int(ts), name)
+    for pair in pairs:
+        key, _, raw = pair.partition("=")
+        kernel_payload = key in ("tid", "comm") and ":" not in name
+        where = line.context if key in (*CONTEXT, "cpu", "host") else line.payload
+        where[key] = value_of(raw)
+        if kernel_payload and name.startswith("block_"):
+            line.payload[key] = where[key]
+    return line
+
+
+def plan_of(model_toml: str, match: str = "pointer") -> str:
+    """The plan of a model's text; fails on any error in it."""
+    model, problems = check_text(model_toml, "case", "case.toml")
+    errors = [p for p in problems if p.severity == "error"]
+    assert not errors, errors
+    return model.plan_json(match)
+
+
+class Driver:
+    """A core that takes Lines. ``tables()`` after ``finish()`` gives {table: [row as dict]}."""
+
+    def __init__(self, plan_json: str) -> None:
+        self.core = Core(plan_json)
+        self._classes: dict[tuple[str, tuple[str, ...], tuple[str, ...]], tuple[int, list[int], list[tuple[str, bool]]]] = {}
+        self._streams: dict[tuple[str, bool], int] = {}
+        self._strings: list[str] = []
+        self._rows: dict[str, list[dict[str, Any]]] = {}
+
+    def stream(self, host: str, kernel: bool) -> int:
+        if (host, kernel) not in self._streams:
+            self._streams[host, kernel] = self.core.add_stream(host, kernel, "ch", len(self._streams))
+        return self._streams[host, kernel]
+
+    def push(self, line: Line) -> None:
+        kernel = ":" not in line.name
+        key = (line.name, tuple(sorted(line.context)), tuple(sorted(line.payload)))
+        if key not in self._classes:
+            fields = [(name, False) for name in sorted(line.payload)]
+            fields += [(CONTEXT[name][kernel], True) for name in sorted(line.context) if name in CONTEXT]
+            number, wanted, _ = self.core.add_class(line.name, kernel, fields)
+            self._classes[key] = (number, wanted, fields)
+        number, wanted, fields = self._classes[key]
+        values = {(name, False): v for name, v in line.payload.items()}
+        values |= {(CONTEXT[name][kernel], True): v for name, v in line.context.items() if name in CONTEXT}
+        stream = self.stream(str(line.context.get("host", "host")), kernel)
+        self.core.event(line.ts_ns, number, stream, line.context.get("cpu"), tuple(values[fields[i]] for i in wanted))
+
+    def finish(self) -> None:
+        self.core.finish()
+        self.drain()
+
+    def drain(self) -> None:
+        self._strings += self.core.take_new_strings()
+        for name, rows, columns in self.core.take():
+            decoded = {c[0]: self._column(rows, *c) for c in columns}
+            self._rows.setdefault(name, []).extend(dict(zip(decoded, r, strict=True)) for r in zip(*decoded.values(), strict=True))
+
+    def _column(self, rows: int, _: str, kind: str, __: int, validity: bytes, data: bytes, offsets: bytes | None) -> list[Any]:
+        values: list[Any]
+        if kind == "text":
+            at = array.array("i", offsets or b"")
+            values = [data[at[i] : at[i + 1]].decode() for i in range(rows)]
+        elif kind == "bool":
+            values = [bool(data[i // 8] >> (i % 8) & 1) for i in range(rows)]
+        else:
+            values = list(array.array(WIDTH[kind], data))
+            if kind == "dict":
+                values = [self._strings[v] for v in values]
+        return [v if validity[i // 8] >> (i % 8) & 1 else None for i, v in enumerate(values)]
+
+    def tables(self) -> dict[str, list[dict[str, Any]]]:
+        return self._rows
+
+    def summary(self) -> dict[str, Any]:
+        return dict(json.loads(self.core.summary()))
+
+
+def run(model_toml: str, lines: list[str], match: str = "pointer") -> Driver:
+    """Push all lines (in their order), finish, drain."""
+    driver = Driver(plan_of(model_toml, match))
+    for text in lines:
+        driver.push(parse_line(text))
+    driver.finish()
+    return driver
+
+
+def check_laws(driver: Driver, pushed: int) -> None:
+    """What holds for every input: the partition law for every op, one fate for every event."""
+    tables = driver.tables()
+    sums: dict[int, int] = {}
+    for row in tables.get("stages", []):
+        assert row["duration_ns"] >= 0
+        sums[row["op_id"]] = sums.get(row["op_id"], 0) + row["duration_ns"]
+    for op in tables.get("ops", []):
+        if op["complete"]:
+            assert sums.get(op["op_id"], 0) + op["unattributed_ns"] == op["end_ns"] - op["begin_ns"] == op["latency_ns"], op
+        else:
+            assert op["op_id"] not in sums
+    assert sum(row["count"] for row in tables.get("fates", [])) == pushed
+    assert driver.summary()["losses"]["partition_violations"] == 0

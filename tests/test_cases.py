@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""Every ``tests/cases/ops/*.case``: a model, events, and what the core concluded from them.
+
+``OPLINE_REGEN=1 pytest tests/test_cases.py`` rewrites the expectations; without it a mismatch leaves the actual
+output beside the case as ``NAME.case.actual``.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.core_driver import Driver, check_laws, run
+
+CASES = sorted((Path(__file__).parent / "cases" / "ops").glob("*.case"))
+
+
+def describe(driver: Driver) -> str:
+    """The conclusions as text: ops with their points, stages and links, then fates and losses."""
+    tables = driver.tables()
+    out: list[str] = []
+
+    def of(table: str, op: dict[str, Any]) -> list[dict[str, Any]]:
+        return [row for row in tables.get(table, []) if row["op_id"] == op["op_id"]]
+
+    for op in sorted(tables.get("ops", []), key=lambda r: r["op_id"]):
+        end = f"latency {op['latency_ns']} unattributed {op['unattributed_ns']} unknown {op['unknown_ns']}"
+        out.append(f"op {op['op_id']} {op['class'] or '-'} {op['object'] or '-'} {op['key'] or '-'} " + (end if op["complete"] else f"incomplete: {op['reason']}"))
+        if op["tainted"]:
+            out.append("  tainted")
+        for t in of("transitions", op):
+            marks = "".join(f" {m}" for m in ("late", "aside") if t[m]) + (f" batch={t['batch_id']}" if t["batch_id"] is not None else "")
+            out.append(f"  {t['ts_ns'] - op['begin_ns']:>8} {t['point']} tid={t['tid']} {t['evidence']}{marks}")
+        for s in of("stages", op):
+            out.append(f"  stage {s['stage']}: {s['duration_ns']} ({s['kind']}) {s['from_point']}..{s['to_point']}")
+        for link in of("links", op):
+            out.append(f"  bio {link['bio_id']} request {link['request_id']} by {link['evidence']}" + (" shared" if link["shared"] else "") + (" ambiguous" if link["ambiguous"] else ""))
+        if op["no_request_reason"] not in (None, "no_block_events"):
+            out.append(f"  no request: {op['no_request_reason']}")
+    for b in tables.get("batches", []):
+        out.append(f"batch {b['batch_id']} {b['space']} {b['begin_ns']}..{b['end_ns']} members {b['member_count']} requests {b['request_count']}")
+    for r in tables.get("requests", []):
+        steps = " ".join(f"{k[0].upper()}={r[k]}" for k in ("queue_ns", "getrq_ns", "insert_ns", "issue_ns", "complete_ns") if r[k] is not None)
+        out.append(f"request {r['request_id']} {r['rwbs']} {r['sector']}+{r['nr_sectors']} {steps} op={r['op_id']} {r['outcome']}")
+    fates: dict[str, int] = {}
+    for row in tables.get("fates", []):
+        fates[row["fate"]] = fates.get(row["fate"], 0) + row["count"]
+    out.append("fates " + " ".join(f"{k}={v}" for k, v in sorted(fates.items())))
+    losses = {k: v for k, v in driver.summary()["losses"].items() if v}
+    out.append("losses " + (" ".join(f"{k}={v}" for k, v in sorted(losses.items())) or "none"))
+    return "\n".join(out) + "\n"
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda p: p.stem)
+def test_case(path: Path) -> None:
+    title, model, events, expected = path.read_text().split("---\n")
+    lines = [line for line in events.splitlines() if line.strip() and not line.startswith("#")]
+    driver = run(model, lines)
+    check_laws(driver, len(lines))
+    actual = describe(driver)
+    if os.environ.get("OPLINE_REGEN"):
+        path.write_text("---\n".join((title, model, events, actual)))
+    elif actual != expected:
+        Path(f"{path}.actual").write_text(actual)
+    assert actual == expected or os.environ.get("OPLINE_REGEN")

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""What a user installs: the wheel has all that the program needs, and a build that can't work says why in plain words."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_missing_tools_are_named(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "setup.py", "-q", "build_ext", "--build-lib", tmp_path, "--build-temp", tmp_path],
+        cwd=ROOT,
+        env={"PATH": str(tmp_path), "HOME": str(tmp_path)},
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    for tool in ("g++", "make", "pkg-config"):
+        assert f"the program {tool} (Debian package {tool})" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_install_from_a_clone_has_everything(tmp_path: Path) -> None:
+    """`pip install .` into a folder of its own; the program there works without the checkout."""
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
+    target = tmp_path / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    # the objects of the checkout's own build: what is tested is the packaging, not the compiler
+    env = {**os.environ, "BUILD": str(ROOT / "correlator" / "native" / "build")}
+    done = subprocess.run(
+        [*pip, "--no-build-isolation", "--no-deps", "--no-index", "--target", target, clone],
+        env=env,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    ask = "import opline._core, pathlib; print(pathlib.Path(opline._core.__file__).parent)"
+    where = subprocess.run(
+        [sys.executable, "-c", ask], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(target)}, text=True,
+        capture_output=True, check=True,
+    ).stdout.strip()  # fmt: skip
+    assert where == str(target / "opline")
+    have = {str(p.relative_to(target)) for p in target.rglob("*")}
+    assert "opline/babeltrace-plugin-opline.so" in have
+    assert "opline/capture/_bridge.so" in have
+    for model in (ROOT / "correlator" / "opline" / "models").glob("*.toml"):
+        assert f"opline/models/{model.name}" in have
+    packages = {p.parent.relative_to(target) for p in target.rglob("__init__.py")}
+    assert all(str(p).split("/")[0] in ("opline", "opline_analyses") for p in packages), "nothing generic is installed"
+
+
+def test_metadata_is_in_setup_cfg_only() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert "project" not in project
+    assert "setuptools.build_meta" in project["build-system"]["build-backend"]
+
+
+def test_python_packages_are_pinned() -> None:
+    for name in ("requirements.txt", "requirements-dev.txt"):
+        for line in (ROOT / name).read_text().splitlines():
+            if line and not line.startswith(("#", "-r ")):
+                assert "==" in line, f"{name}: {line}"

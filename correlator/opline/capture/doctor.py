@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: MIT
+"""What this machine can capture, with what, and what to install: the checks behind ``opline doctor``.
+
+Every check really tries: it connects to the socket, makes a BPF map, loads the module's version in another process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import enum
+import importlib.util
+import os
+import platform
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from opline.capture import leftovers, machine, recipe, sessiond, space
+from opline.capture.blocksource import BlockSource
+
+#: A recording of a minute at 100 k events/s is about 600 MB.
+_COMFORTABLE_BYTES = 2 << 30
+_BTF = Path("/sys/kernel/btf/vmlinux")
+_TRACEFS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
+_LOCKDOWN = Path("/sys/kernel/security/lockdown")
+_BPF_SYSCALL = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "ppc64le": 361, "s390x": 351}
+
+
+class Status(enum.StrEnum):
+    """What a check found."""
+
+    OK = "ok"
+    OPTIONAL = "optional"  # not there, and the main job can do without
+    WARNING = "warning"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the report. ``advice`` is what to type or install."""
+
+    name: str
+    status: Status
+    detail: str
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All checks and what follows from them."""
+
+    checks: tuple[Check, ...]
+    app_events: bool
+    block_source: str  # "kernel", "bpf", "none"
+    can_read: bool
+
+    @property
+    def main_job(self) -> bool:
+        """Can an operation be followed from the application to the disk here?"""
+        return self.app_events and self.can_read and self.block_source != "none"
+
+    def document(self) -> dict[str, object]:
+        """As ``opline doctor --json`` prints it."""
+        return {
+            "schema": "opline-doctor",
+            "schema_version": 1,
+            "main_job": self.main_job,
+            "app_events": self.app_events,
+            "block_source": self.block_source,
+            "can_read": self.can_read,
+            "checks": [dataclasses.asdict(check) for check in self.checks],
+        }
+
+
+def _user() -> Check:
+    if os.geteuid() == 0:
+        return Check("user", Status.OK, "root")
+    detail = f"user {os.geteuid()}, not root: no block events, no kernel events"
+    return Check("user", Status.MISSING, detail, "run opline record as root (sudo)")
+
+
+def _lttng_tools() -> Check:
+    version = machine.versions()["lttng-tools"]
+    if version is None or shutil.which("lttng-sessiond") is None:
+        return Check("lttng-tools", Status.MISSING, "not installed", "apt install lttng-tools")
+    return Check("lttng-tools", Status.OK, version)
+
+
+def _lttng_ust() -> Check:
+    version = machine.versions()["lttng-ust"]
+    try:
+        ctypes.CDLL("liblttng-ust.so.1")
+    except OSError:
+        return Check("lttng-ust", Status.MISSING, "liblttng-ust.so.1 not found", "apt install liblttng-ust1")
+    return Check("lttng-ust", Status.OK, version or "version unknown")
+
+
+def _sessiond() -> Check:
+    client = sessiond.running()
+    if client is not None:
+        return Check(
+            "session daemon", Status.OK, f"one runs ({client.parent}): it is used; --sessiond private overrides"
+        )
+    if os.geteuid() != 0 or sessiond.may_unshare():
+        return Check("session daemon", Status.OK, "none runs: each recording starts and stops a private one")
+    return Check("session daemon", Status.OK, "none runs: each recording starts and stops one at /run/lttng")
+
+
+def _modules() -> Check:
+    state = machine.lttng_modules()
+    if state is not None:
+        return Check("lttng-modules", Status.OK, f"{state}: block events, system calls, scheduling from the kernel")
+    detail = f"none for kernel {platform.release()}: block events come through BPF"
+    return Check(
+        "lttng-modules", Status.OPTIONAL, detail, "apt install lttng-modules-dkms (where modules can be loaded)"
+    )
+
+
+def _btf() -> Check:
+    if _BTF.exists():
+        return Check("BTF", Status.OK, str(_BTF))
+    return Check("BTF", Status.MISSING, f"{_BTF} is not there", "use a kernel built with CONFIG_DEBUG_INFO_BTF")
+
+
+def _bcc() -> Check:
+    version = machine.bcc_version()
+    if version is None:
+        return Check("bcc", Status.MISSING, "Python's bcc module not found", "apt install python3-bpfcc")
+    return Check("bcc", Status.OK, version)
+
+
+def _make_bpf_map() -> str | None:
+    """Create a one-element BPF array and close it; None if that worked, else why not."""
+    number = _BPF_SYSCALL.get(platform.machine())
+    if number is None:
+        return "not checked on this architecture"
+
+    class MapCreate(ctypes.Structure):  # the head of union bpf_attr, linux/bpf.h
+        _fields_ = tuple((n, ctypes.c_uint32) for n in ("type", "key_size", "value_size", "max_entries", "flags"))
+
+    attributes = MapCreate(2, 4, 8, 1, 0)  # BPF_MAP_TYPE_ARRAY
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.syscall(number, 0, ctypes.byref(attributes), ctypes.sizeof(attributes))
+    if fd < 0:
+        return os.strerror(ctypes.get_errno())
+    os.close(fd)
+    return None
+
+
+def _bpf() -> Check:
+    problem = _make_bpf_map()
+    if problem is not None:
+        return Check(
+            "BPF", Status.MISSING, f"not permitted: {problem}", "run as root, outside of a restricted container"
+        )
+    try:
+        locked = "[confidentiality]" in _LOCKDOWN.read_text()
+    except OSError:
+        locked = False
+    if locked:
+        return Check("BPF", Status.MISSING, "kernel lockdown forbids reading kernel memory", "boot without lockdown")
+    return Check("BPF", Status.OK, "permitted")
+
+
+def _tracefs() -> Check:
+    mounted = next((path for path in _TRACEFS if (path / "events").is_dir()), None)
+    if mounted is not None:
+        return Check("tracefs", Status.OK, str(mounted))
+    return Check("tracefs", Status.OPTIONAL, "not mounted", f"mount -t tracefs nodev {_TRACEFS[0]}")
+
+
+def _collector() -> Check:
+    notes: list[str] = []
+    if BlockSource.find(notes) is not None:
+        return Check("BPF collector", Status.OK, "ready")
+    return Check("BPF collector", Status.MISSING, notes[0] if notes else "not there")
+
+
+def _bt2() -> Check:
+    version = machine.bt2_version()
+    if version is None:
+        return Check("Python bt2", Status.MISSING, "not found: no trace can be read", "apt install python3-bt2")
+    parts = tuple(int(p) for p in version.split(".")[:2] if p.isdigit())
+    ctf2 = "reads CTF 1.8 and CTF 2" if parts >= (2, 1) else "reads CTF 1.8; CTF 2 needs 2.1"
+    return Check("Python bt2", Status.OK, f"{version}, {ctf2}")
+
+
+def _babeltrace2() -> Check:
+    version = machine.versions()["babeltrace2"]
+    if version is None:
+        detail = "not installed: recordings are not counted"
+        return Check("babeltrace2", Status.WARNING, detail, "apt install babeltrace2")
+    return Check("babeltrace2", Status.OK, version)
+
+
+def _module(name: str, what: str) -> Check:
+    if importlib.util.find_spec(name) is None:
+        return Check(name, Status.MISSING, f"not found: {what}", f"pip install {name}")
+    return Check(name, Status.OK, what)
+
+
+def _gnuplot() -> Check:
+    if shutil.which("gnuplot") is None:
+        return Check(
+            "gnuplot", Status.OPTIONAL, "not installed: only the gnuplot recipe needs it", "apt install gnuplot"
+        )
+    return Check("gnuplot", Status.OK, "for the gnuplot recipe")
+
+
+def _disk(directory: Path) -> Check:
+    try:
+        free = space.free_bytes(directory)
+    except OSError as error:
+        return Check("disk space", Status.WARNING, f"{directory}: {error.strerror}")
+    text = f"{space.format_bytes(free)} free here"
+    if free < _COMFORTABLE_BYTES:
+        return Check("disk space", Status.WARNING, text, "record elsewhere (-o) or with --size-limit")
+    return Check("disk space", Status.OK, text)
+
+
+def _buffers() -> Check:
+    free = recipe.shared_memory_free_bytes()
+    size = recipe.fit_subbuf_bytes(recipe.SUBBUF_BYTES, recipe.SUBBUF_COUNT, recipe.possible_cpus(), 2, free)
+    total = size * recipe.SUBBUF_COUNT * recipe.possible_cpus() * 2
+    text = f"{space.format_bytes(total)} of {'?' if free is None else space.format_bytes(free)} in /dev/shm"
+    if size < recipe.SUBBUF_BYTES:
+        text += f"; sub-buffers of {space.format_bytes(size)} instead of {space.format_bytes(recipe.SUBBUF_BYTES)}"
+        return Check("tracer's buffers", Status.WARNING, text, "mount -o remount,size=4G /dev/shm")
+    return Check("tracer's buffers", Status.OK, text)
+
+
+def _leftovers() -> Check:
+    lines = leftovers.sweep()
+    if not lines:
+        return Check("leftovers", Status.OK, "none of killed recordings")
+    stuck = any(line.endswith("could not be cleaned up") for line in lines)
+    return Check("leftovers", Status.WARNING if stuck else Status.OK, "; ".join(lines))
+
+
+_CHECKS: tuple[Callable[[], Check], ...] = (
+    _user, _lttng_tools, _lttng_ust, _sessiond, _modules, _bpf, _btf, _bcc, _collector, _tracefs, _bt2, _babeltrace2,
+    lambda: _module("pyarrow", "tables of a run"), lambda: _module("duckdb", "analyses"),
+    lambda: _module("matplotlib", "plots"), _gnuplot, lambda: _disk(Path.cwd()), _buffers, _leftovers,
+)  # fmt: skip
+
+
+def examine() -> Report:
+    """Run every check. Sweeps what killed recordings have left."""
+    checks = tuple(check() for check in _CHECKS)
+    fine = {check.name for check in checks if check.status is not Status.MISSING}
+    app_events = {"lttng-tools", "lttng-ust"} <= fine
+    by_name = {check.name: check for check in checks}
+    block = "none"
+    if "user" in fine and app_events:
+        if by_name["lttng-modules"].status is Status.OK:
+            block = "kernel"
+        elif {"BPF", "BTF", "bcc", "BPF collector"} <= fine:
+            block = "bpf"
+    if block == "kernel":
+        # What only the BPF way needs is no lack where the kernel domain works.
+        unneeded = {"BPF", "BTF", "bcc", "BPF collector"}
+        checks = tuple(
+            dataclasses.replace(c, status=Status.OPTIONAL) if c.name in unneeded and c.status is Status.MISSING else c
+            for c in checks
+        )
+    return Report(checks, app_events, block, {"Python bt2", "pyarrow", "duckdb"} <= fine)

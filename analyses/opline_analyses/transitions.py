@@ -154,21 +154,24 @@ def default_list(op: OpDetail) -> Iterator[str]:
 
 
 def mail_label(t: Passed) -> str:
-    """An event's own name with a colon; `mark_flagpt:STATE` for a flag point, whose field names the state (C1.7)."""
+    """An event's own name with a colon, or the point's where the model made it of a field: mark_flagpt:started_2 (C1.7)."""
+    name, _, again = t.point.partition("#")
+    if name == t.event:
+        return f"{t.event}:"
     if ":mark_flag_point" in t.event:
-        state, _, again = t.point.rpartition(".")[2].partition("#")
-        return f"mark_flagpt:{state}_{again}" if again else f"mark_flagpt:{state}"
-    return f"{t.event}:"
+        name = "mark_flagpt:" + name.removeprefix("mark_flagpt:").rpartition(".")[2]
+    return f"{name}_{again}" if again else name
 
 
 def ceph_devel_list(op: OpDetail) -> Iterator[str]:
-    """The mail's list (C1.6). Deltas are differences of whole microseconds since the first state, so they sum to the total."""
-    shown = [t for t in op.transitions if not t.late]
+    """The mail's list (C1.6), late points included. A delta is the difference of two whole numbers of microseconds since
+    the first state, so the deltas sum to the total whatever the nanoseconds are.
+    """
     name = op.object if op.object is not None else op.key or f"op {op.op_id}"
-    yield f"Op Transition list for {name}, {len(shown)} states"
+    yield f"Op Transition list for {name}, {len(op.transitions)} states"
     yield "  - [ ThrID   us ]"
-    first_ns, last_us = (shown[0].ts_ns if shown else 0), 0
-    for n, t in enumerate(shown):
+    first_ns, last_us = (op.transitions[0].ts_ns if op.transitions else 0), 0
+    for n, t in enumerate(op.transitions):
         at_us = (t.ts_ns - first_ns) // 1000
         arrow = "    ->" if n else "Start->"
         yield f"  - [ {str(t.tid)[-5:]:>5} {at_us - last_us:+05d}] {arrow} {mail_label(t)}"

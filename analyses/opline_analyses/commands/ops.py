@@ -17,8 +17,8 @@ Columns: us since the op's begin; us since the line before on the critical path;
 the step of a block request (Q queued, G request allocated, I inserted, D issued to the driver, C completed); the
 thread; the CPU. Stage `-`: the model has no name for it. `aside`: off the critical path. `late`: after the op's end. ? is a step that was not seen.
 
---style ceph-devel prints the lists of the ceph-devel mail "performance latency analysis with LTTng": complete ops, whole
-microseconds since the first state, each delta the difference of two of them, so that the deltas sum to the total.
+--style ceph-devel prints the lists of the ceph-devel mail "performance latency analysis with LTTng": complete ops, every
+point (late ones too), deltas in whole microseconds that sum to the total, which runs from the first state to the last.
 
 examples:
   opline ops run1 --slowest 3

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""`opline graph RUN`: which point follows which, how often, how long; and the difference of two runs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from opline.errors import UsageError
+from opline_analyses.commands.common import add_output, add_run, opened, output
+from opline_analyses.selection import add_filters, selection
+from opline_analyses.text import table
+
+NAME = "graph"
+HELP = "which point follows which, how often, how long; compare two runs"
+EXAMPLES = """\
+Nodes are points and block steps (Q G I D C). Edges are the intervals of the ops' critical paths, with count, mean, p50, p99,
+the share of the total latency and the share of the ops whose critical path passes. Edges to points aside of the critical
+path are marked; their time lies inside other edges. The ending of -o FILE decides the format where --format does not.
+
+--diff A B compares two runs, the edge whose time per op changed most first; + and - mark edges that only B or only A has.
+
+examples:
+  opline graph run1                                    # the edges as a table
+  opline graph run1 --format dot | dot -Tsvg > run1.svg
+  opline graph run1 -o run1.graphml                    # networkx.read_graphml, Gephi
+  opline graph --diff run1 run2
+"""
+FORMATS = ("text", "dot", "graphml", "json")
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    add_run(parser, optional=True)
+    parser.add_argument("--format", choices=FORMATS, help="text, dot (Graphviz), graphml, or json (node-link; with --diff: the changes)")
+    parser.add_argument("--diff", nargs=2, metavar=("A", "B"), help="compare run B with run A")
+    parser.add_argument("--tainted", action="store_true", help="count ops that overlap discarded events too")
+    add_filters(parser)
+    add_output(parser)
+
+
+def _format(args: argparse.Namespace) -> str:
+    if args.format:
+        return str(args.format)
+    endings = {".dot": "dot", ".gv": "dot", ".graphml": "graphml", ".json": "json"}
+    return endings.get(args.output.suffix.lower(), "text") if args.output else "text"
+
+
+def run(args: argparse.Namespace) -> int:
+    """Writes the graph or the difference."""
+    from opline_analyses.graph import difference, difference_rows, text_rows, transition_graph, write_graph
+
+    form = _format(args)
+    if args.diff:
+        if args.run is not None:
+            raise UsageError("--diff takes both runs: opline graph --diff A B.")
+        if form not in ("text", "json"):
+            raise UsageError(f"--diff writes text or json, not {form}.")
+        graphs = []
+        for path in args.diff:
+            with opened(path, args.model) as opened_run:
+                graphs.append(transition_graph(opened_run, selection(opened_run, args), args.tainted))
+        changes = difference(*graphs)
+        with output(args.output) as out:
+            if form == "json":
+                head = {"schema": "opline graph diff 1", "a": args.diff[0], "b": args.diff[1]}
+                ops = {"ops": [g.graph["ops"] for g in graphs]}
+                out.write((json.dumps({**head, **ops, "edges": [c.record() for c in changes]}, indent=1) + "\n").encode())
+            else:
+                out.write("".join(line + "\n" for line in table(*difference_rows(changes), left=2)).encode())
+        return 0
+    if args.run is None:
+        raise UsageError("opline graph needs a RUN, or --diff A B.")
+    with opened(args.run, args.model) as opened_run:
+        graph = transition_graph(opened_run, selection(opened_run, args), args.tainted)
+        with output(args.output) as out:
+            if form == "text":
+                out.write("".join(line + "\n" for line in table(*text_rows(graph), left=2)).encode())
+            else:
+                write_graph(graph, form, out)
+    return 0

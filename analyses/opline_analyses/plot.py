@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: MIT
+"""The picture of a whole run: every op as a point over time, and the stages stacked below, on one time axis.
+
+Takes a run and a selection; gives a matplotlib figure. The upper panel has one point per complete op, at its begin. The
+lower panel stacks what the stages take: op by op while the run is small, the mean per interval of time beyond. What is
+stacked sums to the (mean) latency.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import matplotlib
+
+matplotlib.use("agg")
+import numpy as np
+from matplotlib.figure import Figure
+
+from opline.errors import OplineError
+from opline_analyses.op_csv import stage_names
+from opline_analyses.run import Run
+from opline_analyses.selection import Selection
+from opline_analyses.stages import select_counted
+from opline_analyses.text import count_of, duration, percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SINGLE_OPS = 160  # up to here one bar per op
+BUCKETS = 120
+SHOWN_STAGES = 11  # the widest; the others are one layer
+# Paul Tol's muted and light schemes (https://sronpersonalpages.nl/~pault/), told apart by the colour-blind too.
+COLOURS = (
+    "#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#99DDFF", "#EE8866", "#44BB99", "#FFAABB", "#BBCC33",
+)  # fmt: skip
+OTHER, UNKNOWN, UNATTRIBUTED = "#BBBBBB", "#666666", "#DDDDDD"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One stage of the lower panel: a value per bar or interval."""
+
+    label: str
+    colour: str
+    values: Any  # ndarray of float, ns
+
+
+def _unit(ns: float) -> tuple[float, str]:
+    return (1e9, "s") if ns >= 2e9 else (1e6, "ms") if ns >= 2e6 else (1e3, "us")
+
+
+def _ops(run: Run) -> tuple[Any, Any, Any]:
+    """Begins in seconds from the first op of the run, latencies in ns, classes; in order of begin."""
+    data = run.con.execute(
+        """SELECT (o.begin_ns - (SELECT min(begin_ns) FROM ops)) AS t, o.latency_ns AS v, coalesce(o.class, '') AS c
+           FROM ops o SEMI JOIN counted USING (op_id) ORDER BY o.begin_ns, o.op_id"""
+    ).fetchnumpy()
+    return np.asarray(data["t"]) / 1e9, np.asarray(data["v"], dtype=np.float64), np.asarray(data["c"], dtype=object)
+
+
+def _layers(run: Run, edges: Sequence[float] | None) -> tuple[Any, list[Layer]]:
+    """The stacked values, and the op count of each bar: one bar per op, or per interval between ``edges`` (seconds)."""
+    first = "(SELECT min(begin_ns) FROM ops)"
+    if edges is None:
+        place = "row_number() OVER (ORDER BY o.begin_ns, o.op_id) - 1"
+    else:
+        low, width, last = edges[0], edges[1] - edges[0], len(edges) - 2
+        place = f"least({last}, greatest(0, floor(((o.begin_ns - {first}) / 1e9 - {low!r}) / {width!r})))::BIGINT"
+    run.con.execute(
+        f"CREATE OR REPLACE TEMP TABLE place AS SELECT o.op_id, {place} AS bar, o.unattributed_ns FROM ops o SEMI JOIN counted USING (op_id)"
+    )
+    counts = dict(run.rows("SELECT bar, count(*) FROM place GROUP BY bar"))
+    bars = len(edges) - 1 if edges is not None else len(counts)
+    per_bar = np.array([counts.get(b, 0) for b in range(bars)], dtype=np.float64)
+
+    def spread(rows: list[tuple[int, int]]) -> Any:
+        values = np.zeros(bars)
+        for bar, total in rows:
+            values[bar] = total
+        return values / np.maximum(per_bar, 1)
+
+    by_stage: dict[str, list[tuple[int, int]]] = {}
+    kinds: dict[str, str] = {}
+    for stage, kind, bar, total in run.rows(
+        """SELECT s.stage, any_value(s.kind), p.bar, sum(s.duration_ns)::BIGINT
+           FROM stages s JOIN place p USING (op_id) GROUP BY s.stage, p.bar"""
+    ):
+        by_stage.setdefault(stage, []).append((bar, total))
+        kinds[stage] = kind
+    totals = {s: sum(t for _, t in rows) for s, rows in by_stage.items()}
+    named = [s for s in stage_names(run) if totals.get(s, 0) > 0 and kinds[s] != "unknown"]
+    widest = set(sorted(named, key=lambda s: -totals[s])[:SHOWN_STAGES])
+    shown = [s for s in named if s in widest]
+    layers = [Layer(s, COLOURS[n % len(COLOURS)], spread(by_stage[s])) for n, s in enumerate(shown)]
+    others = [s for s in named if s not in widest]
+    unknown = [s for s in by_stage if kinds[s] == "unknown" and totals[s] > 0]
+    for label, colour, group in ((f"{len(others)} other stages", OTHER, others), ("unknown", UNKNOWN, unknown)):
+        if group:
+            layers.append(Layer(label, colour, sum(spread(by_stage[s]) for s in group)))
+    rest = spread(run.rows("SELECT bar, sum(unattributed_ns)::BIGINT FROM place GROUP BY bar"))
+    if rest.any():
+        layers.append(Layer("unattributed", UNATTRIBUTED, rest))
+    return per_bar, layers
+
+
+def _points(axes: Axes, t: Any, v: Any, classes: Any) -> None:
+    divisor, unit = _unit(float(np.quantile(v, 0.99)))
+    names = sorted(set(classes))
+    alpha = 0.9 if len(t) <= 2000 else 0.5 if len(t) <= 50_000 else 0.2
+    size = 7.0 if len(t) <= 500 else 4.0 if len(t) <= 5000 else 2.5
+    for n, name in enumerate(names):
+        mine = classes == name
+        axes.plot(
+            t[mine], v[mine] / divisor, linestyle="none", marker=".", markersize=size, markeredgewidth=0, alpha=alpha,
+            color=COLOURS[n % len(COLOURS)], label=f"{name or 'no class'}, {count_of(int(mine.sum()), 'op')}",
+            gid=f"ops-{n}",
+        )  # fmt: skip
+    for q, style in ((0.5, "-"), (0.99, "--")):
+        value = float(np.sort(v)[max(0, int(np.ceil(q * len(v))) - 1)])
+        axes.axhline(value / divisor, color="#333333", linewidth=0.8, linestyle=style, label=f"p{q * 100:g} {duration(value)}")
+    if v.min() > 0 and v.max() > 20 * np.median(v):
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    axes.set_ylabel(f"latency ({unit})")
+    axes.set_title("every op", loc="left", fontsize=10)
+    _legend(axes, 3)
+
+
+def _legend(axes: Axes, scale: float) -> None:
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02), frameon=False, fontsize=8, markerscale=scale, borderaxespad=0)
+
+
+def _stacks(axes: Axes, edges: Any, per_bar: Any, layers: list[Layer], single: bool) -> None:
+    total = sum(layer.values for layer in layers) if layers else np.zeros(len(per_bar))
+    divisor, unit = _unit(float(total.max()) if len(per_bar) else 0.0)
+    base = np.zeros(len(per_bar))
+    whole = float((total * per_bar).sum())
+    for layer in layers:
+        share = percent(float((layer.values * per_bar).sum()), whole)
+        heights = layer.values / divisor
+        name = layer.label if len(layer.label) <= 30 else layer.label[:29] + "…"
+        label = f"{name}  {share}%"
+        axes.bar(
+            edges[:-1], heights, width=np.diff(edges), bottom=base, align="edge", color=layer.colour, label=label, linewidth=0
+        )
+        base = base + heights
+    axes.set_ylabel(f"{'latency' if single else 'mean latency'} ({unit})")
+    width = duration(float(edges[1] - edges[0]) * 1e9)
+    axes.set_title("stages, op by op" if single else f"stages, mean per {width}", loc="left", fontsize=10)
+    axes.set_ylim(bottom=0)
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend(
+        handles[::-1], labels[::-1], loc="upper left", bbox_to_anchor=(1.01, 1.02), frameon=False, fontsize=8, borderaxespad=0
+    )
+
+
+def _round_edges(first: float, last: float) -> Any:
+    """Intervals of 1, 2 or 5 times a power of ten seconds, at most BUCKETS of them, over [first, last]."""
+    wanted = max(last - first, 1e-6) / BUCKETS
+    power = 10.0 ** np.floor(np.log10(wanted))
+    width = next(power * m for m in (1, 2, 5, 10) if power * m >= wanted)
+    low = np.floor(first / width)
+    return width * np.arange(low, max(np.floor(last / width), low) + 2)
+
+
+def figure(run: Run, which: Selection, title: str, tainted: bool = False) -> Figure:
+    """The picture of the selected ops. Raises OplineError where there is none to show."""
+    n, incomplete, touched = select_counted(run, which, tainted)
+    if n == 0:
+        raise OplineError(f"No complete op to plot in {run.given}: {incomplete} incomplete, {touched} tainted.")
+    t, v, classes = _ops(run)
+    single = n <= SINGLE_OPS
+    fig = Figure(figsize=(11, 7), layout="constrained")
+    upper, lower = fig.subplots(2, 1, sharex=not single, height_ratios=(1, 1))
+    _points(upper, t, v, classes)
+    if single:
+        edges = np.arange(n + 1) - 0.5
+        per_bar, layers = _layers(run, None)
+        lower.set_xlabel("op, in order of begin")
+        upper.set_xlabel("begin of the op (s from the run's first op)")
+        lower.set_xlim(-0.5, n - 0.5)
+    else:
+        edges = _round_edges(float(t[0]), float(t[-1]))
+        per_bar, layers = _layers(run, [float(e) for e in edges])
+        lower.set_xlabel("begin of the op (s from the run's first op)")
+        lower.set_xlim(float(edges[0]), float(edges[-1]))
+    _stacks(lower, edges, per_bar, layers, single)
+    for axes in (upper, lower):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", color="#EEEEEE", linewidth=0.6)
+        axes.set_axisbelow(True)
+    fig.suptitle(title, x=0.01, ha="left", fontsize=12, fontweight="bold")
+    return fig

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""Mistakes in op models: all of them are found, each with its line; and what a trace says about a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opline.errors import OplineError
+from opline.model import ModelError, check_text, check_trace, format_problem, load_model
+
+SMALL = """\
+[keys]
+op = "id"
+[points]
+"p:begin" = { role = "begin", key = "op" }
+"p:end" = { role = "end", key = "op" }
+"""
+
+
+def findings(text: str, severity: str = "error") -> list[str]:
+    return [f"{p.line}: {p.message}" for p in check_text(text, "m", "m.toml")[1] if p.severity == severity]
+
+
+def test_all_mistakes_are_reported_each_with_its_line() -> None:
+    text = """\
+titel = "x"
+linger_ns = true
+[keys]
+op = { fields = "id", scop = "global" }
+unused = 3
+[points]
+"p:begin" = { role = "begn", key = "op" }
+x = { evnt = "p:x" }
+y = { event = "p:y", when = { a = 1.5 }, after = ["z"],
+      key = "nosuch", aside = 1 }
+"z{a}{b}" = "p:z"
+[points.w]
+event = ["p:w", 3]
+duration = { field = "d", unit = "minutes" }
+batch = { opn = "kv" }
+[stages]
+s = { from = "x", to = "q", kind = "idle" }
+t = { from = "x" }
+""".replace('["z"],\n      key', '["z"], key')
+    assert findings(text) == [
+        "1: a model has no field `titel` (did you mean `title`?)",
+        "2: `linger_ns`: an integer is wanted, not true or false",
+        "4: key space op has no field `scop` (did you mean `scope`?)",
+        "5: key space unused: a field's name, a list of them, or a table is wanted",
+        '7: `role = "begn"`: one of begin, end is wanted',
+        "8: point x has no field `evnt` (did you mean `event`?)",
+        "8: point x: `event` is missing (only a name like provider:event is an event by itself)",
+        "9: `aside`: true or false is wanted, not an integer",
+        "9: `when.a`: an integer, a string, or a list of them is wanted",
+        "9: point y: `after` names z, which is no point",
+        "9: point y: there is no key space `nosuch` in [keys]",
+        "10: point z{a}{b}: a name may contain one {field} and no other braces",
+        "12: `event`: a list of texts is wanted",
+        '13: `unit = "minutes"`: one of ns, us, ms, s is wanted',
+        "14: `batch` has no field `opn` (did you mean `open`?)",
+        '16: `kind = "idle"`: one of work, wait, network, device, unknown is wanted',
+        "16: stage s: `to` names q, which is no point",
+        "17: stage t: `to` is missing",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[points\n", "1: not valid TOML: expected ']' at the end of a table declaration"),
+        ("a = 1\na = 2\n", "2: not valid TOML: cannot overwrite a value"),
+        ("a = ", "1: not valid TOML: invalid value"),
+        ("x = " + "[" * 5000, "0: not a model: nested too deeply"),
+        ("x = " + "9" * 5000, "1: not valid TOML"),
+        ("", "0: a model needs [points]"),
+        ("[points]\n'p:x' = {}\n", "2: no point has role = \"begin\": there would be no op"),
+        (SMALL + "'p:Q' = { batch = { join = 'kv' } }\n", "6: point p:Q: no point opens the batch kv"),
+        (SMALL + "'Q' = 'p:q'\n", "6: point Q: this is the name of a step of block requests"),
+        (SMALL + "'p:x' = { key = 'op(a, b)' }\n", "6: point p:x: 2 fields for key space op, which has 1"),
+        (SMALL + "'p:x' = { key = 'op(a' }\n", '6: `key = "op(a"`: a key is written "space" or "space(field, field)"'),
+        (SMALL + "[stages]\ns = { from = 'p:end#2', to = 'p:end' }", "7: stage s: `from` names p:end#2, which has a"),
+        (SMALL + "x = []\n", "6: point x: an empty list has no rule"),
+        (SMALL.replace('"id"', "[]"), "4: point p:begin: key space op has no fields of its own: write `op(field)`"),
+    ],
+)  # fmt: skip
+def test_an_error(text: str, said: str) -> None:
+    assert [f for f in findings(text) if f.startswith(said)], findings(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a = { event = 'p:*' }\nb = 'p:x'\n", "7: point b: p:x never gets here: point a (line 6) takes all of it"),
+        (
+            "a = [ { event = 'p:x', when = { n = [1, 2] } }, { event = 'p:x', when = { n = 1, m = 3 } } ]\n",
+            "6: point a: p:x never gets here: an earlier rule of it (line 6) takes all of it",
+        ),
+        ("a = 'p:x'\n", "6: point a: has no key, and no thread ever enters an op: it would be nobody's"),
+        ("a = { event = 'p:x', thread = 'leave', key = 'op' }\n", "6: point a: a thread leaves, but none ever enters"),
+        ("a = { event = 'p:x', batch = { open = 'b' } }\n", "6: point a: opens the batch b, but no op ever joins it"),
+        ("[stages]\na = { from = 'p:begin', to = 'p:end' }\nb = { from = 'p:begin', to = 'p:end' }\n",
+         "8: stage b: p:begin → p:end is called a already"),
+    ],
+)  # fmt: skip
+def test_a_warning(text: str, said: str) -> None:
+    assert said in findings(SMALL + text, "warning")
+    assert not findings(SMALL + text)
+
+
+def test_warnings_about_keys_ends_and_claims() -> None:
+    keys = "claims = ['q:*']\n[keys]\na = 'x'\nb = 'y'\nc = 'z'\n"
+    text = keys + "[points]\n'q:b' = { role = 'begin', key = 'a' }\n'p:x' = { key = 'b' }\n"
+    assert findings(text, "warning") == [
+        "4: key space b is never bound: no `begin` carries it, no `bind`, and no point with another key",
+        "5: key space c is not used",
+        "7: no point has role = \"end\": no op would be complete",
+        "8: point p:x: p:x is not in `claims`: `opline record` would not enable it",
+    ]  # fmt: skip
+    assert findings(SMALL + "'p:x' = { key = 'op', thread = 'enter' }\n", "note") == [
+        '6: point p:x: a thread enters and none ever leaves: is `thread = "switch"` meant?'
+    ]
+
+
+def test_disjoint_conditions_are_reachable() -> None:
+    assert not findings(
+        SMALL + "a = [ { event = 'p:x', when = { n = 1 }, key = 'op' }, { event = 'p:x', key = 'op' } ]\n", "warning"
+    )
+
+
+def test_loading_a_model_that_is_wrong_or_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text("[points]\nx = { evnt = 'p:x' }\ny = 3\n")
+    with pytest.raises(ModelError) as raised:
+        load_model(path)
+    assert [line.split(": ")[0] for line in str(raised.value).splitlines()] == [f"{path}:2", f"{path}:2", f"{path}:3"]
+    assert issubclass(ModelError, OplineError)
+    assert raised.value.exit_code == 1
+    for name in ("nosuch", str(tmp_path / "nosuch.toml"), str(tmp_path), "a\0.toml"):
+        with pytest.raises(ModelError):
+            load_model(name)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ModelError, match="UTF-8"):
+        load_model(path)
+
+
+def test_a_problem_is_one_line_whatever_the_names_are() -> None:
+    _, problems = check_text('"a\\nb" = 1\n[points]\n"x\\u001b" = 3\n', "m", "m.toml")
+    assert all("\n" not in format_problem("m.toml", p) and "\x1b" not in format_problem("m.toml", p) for p in problems)
+
+
+def test_what_a_trace_says() -> None:
+    text = SMALL + '"p:a" = { key = "op" }\nb = { event = ["p:b", "p:c"], key = "op" }\n'
+    model = check_text("ignore = ['p:noise']\n" + text, "m", "m.toml")[0]
+    points = [
+        {"name": n, "seen": s, "transitions": s}
+        for n, s in (("p:begin", 3), ("p:end", 3), ("p:a", 0), ("b", 0), ("b", 2))
+    ]
+    keys = [
+        {"space": "op", "point": "p:end", "found": 3, "missed": 0},
+        {"space": "op", "point": "b", "found": 0, "missed": 2},
+        {"space": "op", "point": "p:a", "found": 5, "missed": 1},
+    ]
+    events = {"p:begin": 3, "p:noise": 9, "p:new": 4, "q:other": 7}
+    said = [f"{p.line} {p.severity}: {p.message}" for p in check_trace(model, {"points": points, "keys": keys}, events)]
+    assert said == [
+        "0 warning: no point for p:new (4 events): give it one, or list it in `ignore`",
+        "7 note: point p:a: its key op found no op in 1 of 6 events",
+        "7 warning: point p:a: never seen (p:a)",
+        "8 warning: point b: its key op never found an op",
+    ]

@@ -16,8 +16,29 @@ from opline.model.language import POINT_FIELDS
 OWN_MODELS = sorted((Path(__file__).resolve().parent / "models").glob("*.toml"))
 
 _SOURCES = [load_model(name).text for name in shipped_models()] + [path.read_text() for path in OWN_MODELS]
-_NAMES = """points keys stages title fields scope from to kind open op p:x
-    begin enter {f} a.b op(a) s Q x#2 é""".split()
+_NAMES = [
+    "points",
+    "keys",
+    "stages",
+    "title",
+    "fields",
+    "scope",
+    "from",
+    "to",
+    "kind",
+    "open",
+    "op",
+    "p:x",
+    "begin",
+    "enter",
+    "{f}",
+    "a.b",
+    "op(a)",
+    "s",
+    "Q",
+    "x#2",
+    "é",
+]
 _WORDS = st.sampled_from([*POINT_FIELDS, *_NAMES, ""])
 _SCALARS = st.one_of(_WORDS, st.integers(-(2**70), 2**70), st.booleans(), st.floats())
 _TREES = st.recursive(_SCALARS, lambda t: st.one_of(st.lists(t, max_size=3), st.dictionaries(_WORDS, t, max_size=4)))

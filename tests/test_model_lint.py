@@ -123,10 +123,15 @@ def test_warnings_about_keys_ends_and_claims() -> None:
     ]
 
 
-def test_disjoint_conditions_are_reachable() -> None:
-    assert not findings(
-        SMALL + "a = [ { event = 'p:x', when = { n = 1 }, key = 'op' }, { event = 'p:x', key = 'op' } ]\n", "warning"
-    )
+def test_rules_that_something_reaches() -> None:
+    # By another value of the field; and where the event has no field id.
+    for later in (
+        "{ event = 'p:x', when = { n = 2 }, key = 'op' }",
+        "{ event = 'p:x' , when = { n = 1 }, thread = 'enter' }",
+    ):
+        assert not findings(
+            SMALL + f"a = [ {{ event = 'p:x', when = {{ n = 1 }}, key = 'op' }}, {later} ]\n", "warning"
+        )
 
 
 def test_loading_a_model_that_is_wrong_or_not_there(tmp_path: Path) -> None:

@@ -190,9 +190,12 @@ def _stages(model: Model) -> Iterator[Problem]:
 
 def _unreachable(model: Model) -> Iterator[Problem]:
     flat = plan_rules(model)
+    fields = {space.name: space.fields for space in model.keys}
+    needs = [_needed_fields(rule, fields) for rule, _ in flat]
     for i, (rule, event) in enumerate(flat):
-        for earlier, other in flat[:i]:
-            if covers_glob(other, event) and _implied(earlier, rule):
+        for j, (earlier, other) in enumerate(flat[:i]):
+            # A rule is passed over where the event lacks a field that it needs.
+            if needs[j] <= needs[i] and covers_glob(other, event) and _implied(earlier, rule):
                 who = "an earlier rule of it" if earlier.name == rule.name else f"point {earlier.name}"
                 what = f"{event} never gets here: {who} (line {earlier.line}) takes all of it"
                 yield _about(rule, "warning", what)
@@ -234,6 +237,15 @@ def covers_glob(cover: str, event: str) -> bool:
     if re.search(r"[*?\[]", event) and re.search(r"[?\[]", cover):
         return False
     return fnmatch.fnmatchcase(event, cover)
+
+
+def _needed_fields(rule: Rule, fields: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """The fields without which the core passes the rule over (an object, offset or length may be absent)."""
+    needed = {c.field for c in rule.when}
+    for use in (*rule.key, *rule.bind, *rule.release):
+        needed.update(use.fields or fields.get(use.space, ()))
+    needed.update(f for f in (rule.name_field, rule.class_field, rule.duration_field) if f is not None)
+    return frozenset(needed)
 
 
 def _implied(earlier: Rule, later: Rule) -> bool:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The generated parts of README.md and docs/: cog calls these functions, each prints Markdown.
 
-`make docs` writes them, `make docs-check` (part of ./check) fails where they differ. Output of commands is real: they run on the
-recorded traces of tests/traces, so it is the same everywhere.
+`make docs` writes them, `make docs-check` (part of ./check) fails where they differ. Output of commands is real: they
+run on the recorded traces of tests/traces, so it is the same everywhere.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def recorded(trace: str, model: str) -> Path:
 
 
 def example(command: str, trace: str, model: str, keep: int = 40) -> None:
-    """A command and what it prints on a recorded trace; RUN in it is the trace's folder. Shows the first `keep` lines."""
+    """A command and what it prints on a recorded trace; RUN in it is the trace's folder. Shows `keep` lines."""
     run = recorded(trace, model)
     shown = subprocess.run(
         [OPLINE, *(str(run) if word == "RUN" else word for word in command.split())],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a user installs: the wheel has all that the program needs, and a build that can't work says why in plain words."""
+"""What a user installs: the wheel has all that the program needs; a build that can't work says why in plain words."""
 
 from __future__ import annotations
 

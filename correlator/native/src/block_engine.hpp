@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// One matcher of block events: by pointer (falling back on sectors where an event has none) or by sector only.
+// BlockModel runs one that reports, and beside it, where events carry pointers, one of the other kind that only concludes.
+// Private to the block model.
+#pragma once
+#include <cstdint>
+#include <deque>
+
+#include "block_records.hpp"
+
+namespace opline::block_model {
+
+// What a matcher concluded from one event, in terms that two matchers share: ordinals of events.
+struct Conclusion {
+    enum class Hop : std::uint8_t { kNone, kBio, kFurtherBio, kIssue, kComplete };
+    Hop hop = Hop::kNone;
+    bool by_pointer = false;
+    bool ambiguous = false;
+    std::uint64_t answer = 0;  // event that began the bio (kBio) or request (kIssue), or its last issue (kComplete)
+    std::uint64_t issue = 0;   // kFurtherBio: the request's last issue …
+    Place place;               // … and where it begins
+};
+
+struct Found {
+    Index index = kNil;
+    bool ambiguous = false;
+    bool by_pointer = false;
+    explicit operator bool() const { return index != kNil; }
+};
+
+class Engine {
+  public:
+    // hooks: nullptr for a matcher that only concludes.
+    Engine(bool pointers, const BlockModel::Hooks *hooks) : pointers_(pointers), hooks_(hooks) {}
+
+    // ordinal: of the event, from 1, rising.
+    Fate apply(const BlockEvent &, std::uint64_t ordinal);
+    void finish();
+    // Whether the request that begins at place and was last issued by that event has the bio that began with this one.
+    bool has_bio(const Place &, std::uint64_t issue_ordinal, std::uint64_t bio_ordinal) const;
+
+    const Conclusion &said() const { return said_; }
+    std::size_t open_requests() const { return requests_.live(); }
+    std::size_t open_bios() const { return bios_.live(); }
+
+    BlockCounts counts;
+    std::uint64_t unconfirmed_merges = 0;  // merged bios that no pointer confirmed
+
+  private:
+    // block_bios.cpp
+    Fate queue(const BlockEvent &);
+    Fate remap(const BlockEvent &);
+    Fate split(const BlockEvent &);
+    Fate bio_complete(const BlockEvent &);
+    Index new_bio(const BlockEvent &, std::uint64_t sector, std::uint32_t nr_sectors, Index parent, Index family);
+    Index cut_bio(const BlockEvent &, Index bio, std::uint64_t at);
+    Found parent_of(const BlockEvent &);
+    Index remap_to(const BlockEvent &) const;
+    void drop_remap(Index);
+    void close_bio(Index);
+    void release_parent(Index);
+    void unhold(Index bio);
+    void leave_place(Index bio);
+    void expire(std::int64_t now_ns);
+
+    // block_find.cpp
+    Found open_bio(const BlockEvent &, std::uint32_t nr_sectors, bool exact);
+    Found bio_for_request(const BlockEvent &);
+    Found merge_target(const BlockEvent &, bool front);
+    Found request_for(const BlockEvent &, BlockKind);
+    Found request_at(const BlockEvent &, BlockKind);
+    bool covers(const ReqRec &, const BlockEvent &) const;
+    bool presumed_lost(const ReqRec &);
+    template <class Rank>
+    Found choose(const Place &, Rank rank, bool tie_decides);
+
+    // block_requests.cpp
+    Fate getrq(const BlockEvent &);
+    Fate merge(const BlockEvent &, bool front);
+    Fate rq_merge(const BlockEvent &);
+    Fate rq_bio(const BlockEvent &);
+    Fate insert(const BlockEvent &);
+    Fate issue(const BlockEvent &);
+    Fate requeue(const BlockEvent &);
+    Fate complete(const BlockEvent &);
+    Index issue_of_bios(const BlockEvent &);
+    void begin_issue(const BlockEvent &, Index);
+
+    // block_lifetime.cpp
+    Index new_request(const BlockEvent &, std::uint64_t sector, std::uint32_t nr_sectors);
+    void attach(Index bio, Index request, bool front, bool by_pointer);
+    void detach(Index bio);
+    void add_owner(ReqRec &, const Owner &);
+    void set_pointer(Index request, std::uint64_t pointer);
+    void reuse(Index request);
+    void close_request(Index);
+    void leave_chains(Index);
+    void enter_chains(Index);
+    void leave_device(ReqRec &);
+    Fate stepped(const BlockEvent &, Index request);
+    Fate fate_of(const ReqRec &r) const { return r.r.owners.empty() ? Fate::kBackground : Fate::kRequestStep; }
+
+    // block_flush.cpp
+    Fate issue_flush(const BlockEvent &);
+    Fate complete_empty(const BlockEvent &);
+    Found flush_to_complete(const BlockEvent &);
+    Found empty_to_complete(const BlockEvent &);
+    void note_flush_entry(Index request, std::uint32_t flags);
+    void flush_completed(const BlockEvent &, Index flush);
+    void completed(const BlockEvent &, Index request);
+    static void forget(std::vector<Index> &, Index);
+
+    std::uint64_t rq_of(const BlockEvent &e) const { return pointers_ ? e.rq : 0; }
+    std::uint64_t bio_of(const BlockEvent &e) const { return pointers_ ? e.bio : 0; }
+    Device &device(std::uint32_t dev) { return devices_[dev]; }
+    void says(Conclusion::Hop hop, std::uint64_t answer, bool by_pointer, bool ambiguous) {
+        said_ = {hop, by_pointer, ambiguous, answer, 0, {}};
+    }
+
+    const bool pointers_;
+    const BlockModel::Hooks *hooks_;
+    std::uint64_t now_ = 0;  // ordinal of the event at hand
+    std::int64_t last_ns_ = kNoTime;
+    std::uint64_t next_bio_ = 1, next_request_ = 1;
+    Conclusion said_;
+
+    Pool<BioRec> bios_;
+    Pool<ReqRec> requests_;
+    Pool<RemapRec> remaps_;
+    Chain<BioRec, &BioRec::place> bio_places_;         // bios without a request
+    Chain<ReqRec, &ReqRec::by_start> request_starts_;  // open requests with sectors
+    Chain<ReqRec, &ReqRec::by_end> request_ends_;      // those that can still grow
+    Chain<RemapRec, &RemapRec::place> remap_places_;
+    Ends bio_age_, request_age_, remap_age_;
+    FlatMap<std::uint64_t, Index> by_bio_, by_rq_;
+    FlatMap<std::uint32_t, Device> devices_;
+    struct Waiting {
+        Index bio;
+        std::uint64_t id;
+        std::int64_t since_ns;
+    };
+    std::vector<Index> scratch_;
+    std::deque<Waiting> served_;  // bios of bio-based devices whose children are done, without a completion of their own
+};
+
+constexpr std::size_t kOpenLimit = std::size_t{1} << 20;    // bios, and requests; beyond: the oldest is given up
+constexpr std::size_t kRemapLimit = std::size_t{1} << 16;
+constexpr std::int64_t kServedLinger_ns = 1'000'000'000;
+// A request that so many later ones of its device have overtaken is presumed to have lost its completion, where another
+// fits as well. The deepest queues in use (NVMe) have 1024 entries.
+constexpr std::uint64_t kOvertaken = 16'384;
+constexpr unsigned kChainLimit = 256;  // candidates looked at in one place
+
+}  // namespace opline::block_model

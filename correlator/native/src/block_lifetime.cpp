@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+// Requests in memory: made, given bios and owners, found by place and pointer, closed and reported.
+#include <algorithm>
+
+#include "block_engine.hpp"
+
+namespace opline::block_model {
+
+Index Engine::new_request(const BlockEvent &e, std::uint64_t sector, std::uint32_t nr_sectors) {
+    const Index i = requests_.take();
+    ReqRec &rec = requests_[i];
+    rec.ordinal = now_;
+    rec.seen_ns = e.ts_ns;
+    rec.start = sector;
+    rec.remaining = nr_sectors;
+    rec.op = e.rwbs & kDirection;
+    Request &r = rec.r;
+    r.id = next_request_++;
+    r.dev = e.dev;
+    r.sector = sector;
+    r.nr_sectors = nr_sectors;
+    r.rwbs = e.rwbs;
+    r.kind = BlockModel::kind_of(e.rwbs, nr_sectors);
+    append<ReqRec, &ReqRec::age>(requests_, request_age_, i);
+    if (requests_.live() > kOpenLimit && request_age_.head != i) {
+        ++counts.evicted;
+        close_request(request_age_.head);
+    }
+    return i;
+}
+
+void Engine::enter_chains(Index i) {
+    ReqRec &rec = requests_[i];
+    if (rec.is_flush || rec.remaining == 0) return;
+    if (!rec.at_start) request_starts_.add(requests_, {rec.r.dev, rec.start}, i);
+    rec.at_start = true;
+    if (rec.step != Step::kAllocated && rec.step != Step::kInserted) return;
+    if (!rec.at_end) request_ends_.add(requests_, {rec.r.dev, rec.start + rec.remaining}, i);
+    rec.at_end = true;
+}
+
+// Call before start or remaining changes.
+void Engine::leave_chains(Index i) {
+    ReqRec &rec = requests_[i];
+    if (rec.at_start) request_starts_.remove(requests_, {rec.r.dev, rec.start}, i);
+    if (rec.at_end) request_ends_.remove(requests_, {rec.r.dev, rec.start + rec.remaining}, i);
+    rec.at_start = rec.at_end = false;
+}
+
+void Engine::add_owner(ReqRec &rec, const Owner &owner) {
+    if (!owner) return;
+    for (auto it = rec.r.owners.rbegin(); it != rec.r.owners.rend(); ++it)
+        if (it->op == owner.op && it->batch == owner.batch) return;
+    rec.r.owners.push_back(owner);
+}
+
+// The bio is the request's from now on: its first (front) or last one.
+void Engine::attach(Index b, Index i, bool front, bool by_pointer) {
+    BioRec &bio = bios_[b];
+    ReqRec &rec = requests_[i];
+    leave_place(b);
+    bio.request = i;
+    bio.bio.request = rec.r.id;
+    bio.confirmed = by_pointer;
+    rec.bio_sectors += bio.bio.nr_sectors;
+    rec.r.ambiguous = rec.r.ambiguous || bio.ambiguous;
+    if (front || rec.bios.empty()) {
+        rec.r.queue_tid = bio.bio.tid;
+        rec.r.queue_comm = bio.bio.comm;
+        rec.r.queue_cpu = bio.cpu;
+    }
+    if (bio.bio.queue_ns != kNoTime && (rec.r.queue_ns == kNoTime || front)) rec.r.queue_ns = bio.bio.queue_ns;
+    rec.bios.insert(front ? rec.bios.begin() : rec.bios.end(), b);
+    rec.r.bios.insert(front ? rec.r.bios.begin() : rec.r.bios.end(), bio.bio.id);
+    if (hooks_) add_owner(rec, bio.bio.owner);
+}
+
+void Engine::detach(Index b) {
+    BioRec &bio = bios_[b];
+    if (bio.request == kNil) return;
+    ReqRec &rec = requests_[bio.request];
+    rec.bios.erase(std::remove(rec.bios.begin(), rec.bios.end(), b), rec.bios.end());
+    rec.r.bios.erase(std::remove(rec.r.bios.begin(), rec.r.bios.end(), bio.bio.id), rec.r.bios.end());
+    rec.bio_sectors -= bio.bio.nr_sectors;
+    rec.r.owners.clear();
+    for (Index other : rec.bios) add_owner(rec, bios_[other].bio.owner);
+    bio.request = kNil;
+    bio.bio.request = 0;
+}
+
+void Engine::set_pointer(Index i, std::uint64_t pointer) {
+    ReqRec &rec = requests_[i];
+    if (rec.r.pointer == pointer) return;
+    rec.r.pointer = pointer;
+    if (!pointers_) return;
+    auto [known, made] = by_rq_.insert(pointer);
+    const Index old = made ? kNil : *known;
+    *known = i;
+    if (old != kNil && old != i) reuse(old);
+}
+
+// Its pointer (or a bio's of it) came back: it is over, and how was not seen.
+void Engine::reuse(Index i) {
+    ReqRec &rec = requests_[i];
+    if (rec.step != Step::kDataDone) {
+        ++counts.pointer_reuse;
+        rec.r.reused = true;
+    }
+    close_request(i);
+}
+
+void Engine::leave_device(ReqRec &rec) {
+    if (!rec.in_device) return;
+    rec.in_device = false;
+    --device(rec.r.dev).in_flight;
+}
+
+void Engine::close_request(Index i) {
+    ReqRec &rec = requests_[i];
+    leave_chains(i);
+    leave_device(rec);
+    unlink<ReqRec, &ReqRec::age>(requests_, request_age_, i);
+    if (rec.is_flush || rec.waits_flush || rec.twice || rec.remaining == 0) {
+        Device &d = device(rec.r.dev);
+        forget(d.flush_waiters, i);
+        forget(d.second_waiters, i);
+        forget(d.flushes, i);
+        forget(d.passthrough, i);
+    }
+    if (pointers_ && rec.r.pointer)
+        if (Index *known = by_rq_.find(rec.r.pointer); known && *known == i) by_rq_.erase(rec.r.pointer);
+    if (rec.r.complete_ns != kNoTime && rec.r.end_ns == kNoTime) rec.r.end_ns = rec.r.complete_ns;
+    if (hooks_ && hooks_->request_done) hooks_->request_done(rec.r);
+    for (Index b : rec.bios) {
+        if (bios_[b].bio.merged && !bios_[b].confirmed) ++unconfirmed_merges;
+        close_bio(b);
+    }
+    requests_.give_back(i);
+}
+
+Fate Engine::stepped(const BlockEvent &e, Index i) {
+    const ReqRec &rec = requests_[i];
+    if (hooks_ && hooks_->request_step && !rec.r.owners.empty()) hooks_->request_step(e, rec.r);
+    return fate_of(rec);
+}
+
+void Engine::finish() {
+    while (request_age_.head != kNil) {
+        const ReqRec &rec = requests_[request_age_.head];
+        if (rec.r.complete_ns == kNoTime) ++counts.incomplete_at_end;
+        close_request(request_age_.head);
+    }
+    while (remap_age_.head != kNil) drop_remap(remap_age_.head);
+    while (bio_age_.head != kNil) close_bio(bio_age_.head);
+    served_.clear();
+}
+
+bool Engine::has_bio(const Place &place, std::uint64_t issue_ordinal, std::uint64_t bio_ordinal) const {
+    for (Index i = request_starts_.first(place); i != kNil; i = requests_[i].by_start.next) {
+        const ReqRec &rec = requests_[i];
+        if (rec.issue_ordinal != issue_ordinal) continue;
+        return std::any_of(rec.bios.begin(), rec.bios.end(), [&](Index b) { return bios_[b].ordinal == bio_ordinal; });
+    }
+    return false;
+}
+
+Fate Engine::apply(const BlockEvent &e, std::uint64_t ordinal) {
+    now_ = ordinal;
+    said_ = {};
+    expire(e.ts_ns);
+    switch (e.kind) {
+    case BlockKind::kBioQueue: return queue(e);
+    case BlockKind::kBioRemap: return remap(e);
+    case BlockKind::kSplit: return split(e);
+    case BlockKind::kGetRq: return getrq(e);
+    case BlockKind::kBioBackmerge: return merge(e, false);
+    case BlockKind::kBioFrontmerge: return merge(e, true);
+    case BlockKind::kRqMerge: return rq_merge(e);
+    case BlockKind::kRqInsert: return insert(e);
+    case BlockKind::kRqIssue: return issue(e);
+    case BlockKind::kRqRequeue: return requeue(e);
+    case BlockKind::kRqComplete:
+    case BlockKind::kRqError: return complete(e);
+    case BlockKind::kBioComplete: return bio_complete(e);
+    case BlockKind::kRqBio: return rq_bio(e);
+    case BlockKind::kPlug:
+    case BlockKind::kUnplug:
+    case BlockKind::kRqRemap:
+    case BlockKind::kBioBounce: return Fate::kContext;
+    case BlockKind::kOther: break;
+    }
+    return Fate::kIgnored;
+}
+
+}  // namespace opline::block_model

@@ -7,7 +7,7 @@ PYTHON_DIRS := $(wildcard setup.py correlator analyses tests benchmarks examples
 DOCS := $(wildcard README.md docs/*.md)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build providers test lint format-check ruff mypy docs-check docs native-test native-asan regen bench clean
+.PHONY: help setup build test lint format-check ruff mypy docs-check docs native-test native-asan regen bench clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1\t\2/p' Makefile | expand -t 14

@@ -3,6 +3,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <exception>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -11,6 +12,8 @@
 
 #include "cookie.hpp"
 #include "core.hpp"
+#include "ctf_reader.hpp"
+#include "ctf_types.hpp"
 
 namespace {
 
@@ -315,6 +318,158 @@ PyType_Slot core_slots[] = {
 
 PyType_Spec core_spec = {"opline._core.Core", sizeof(CoreObject), 0, Py_TPFLAGS_DEFAULT, core_slots};
 
+PyObject *unsupported_error = nullptr;  // opline._core.Unsupported
+
+struct ReaderState {
+    explicit ReaderState(const std::vector<std::string> &paths) : reader(paths) {}
+    opline::ctf::Reader reader;
+    PyObject *core = nullptr;  // kept alive while the reader pushes into it
+};
+
+struct ReaderObject {
+    PyObject_HEAD
+    ReaderState *state;
+};
+
+template <class F>
+PyObject *guarded_reader(F &&f) {
+    try {
+        return f();
+    } catch (const opline::ctf::Unsupported &e) {
+        PyErr_SetString(unsupported_error, e.what());
+        return nullptr;
+    } catch (const std::bad_alloc &) {
+        return PyErr_NoMemory();
+    } catch (const std::exception &e) {
+        PyErr_SetString(PyExc_ValueError, e.what());
+        return nullptr;
+    }
+}
+
+ReaderState &reader_of(PyObject *self) { return *reinterpret_cast<ReaderObject *>(self)->state; }
+
+PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *) {
+    PyObject *list;
+    if (!PyArg_ParseTuple(args, "O!", &PyList_Type, &list)) return nullptr;
+    return guarded_reader([&]() -> PyObject * {
+        std::vector<std::string> paths;
+        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+            const char *s = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i));
+            if (!s) return nullptr;
+            paths.emplace_back(s);
+        }
+        auto state = std::make_unique<ReaderState>(paths);
+        auto self = reinterpret_cast<ReaderObject *>(type->tp_alloc(type, 0));
+        if (!self) return nullptr;
+        self->state = state.release();
+        return reinterpret_cast<PyObject *>(self);
+    });
+}
+
+void reader_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    ReaderState *state = reinterpret_cast<ReaderObject *>(self)->state;
+    if (state) {
+        Py_XDECREF(state->core);
+        delete state;
+    }
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+// Takes anything with address(): a Core, a Printer.
+PyObject *reader_open(PyObject *self, PyObject *consumer) {
+    ReaderState &state = reader_of(self);
+    if (state.core) {
+        PyErr_SetString(PyExc_ValueError, "the reader is open already");
+        return nullptr;
+    }
+    PyObject *address = PyObject_CallMethod(consumer, "address", nullptr);
+    if (!address) return nullptr;
+    void *p = PyLong_AsVoidPtr(address);
+    Py_DECREF(address);
+    if (!p) return nullptr;
+    return guarded_reader([&]() -> PyObject * {
+        state.core = Py_NewRef(consumer);
+        state.reader.open(*static_cast<opline::Consumer *>(p));
+        Py_RETURN_NONE;
+    });
+}
+
+PyObject *reader_run(PyObject *self, PyObject *args) {
+    unsigned long long max_events;
+    if (!PyArg_ParseTuple(args, "K", &max_events)) return nullptr;
+    ReaderState &state = reader_of(self);
+    if (!state.core) {
+        PyErr_SetString(PyExc_ValueError, "the reader is not open");
+        return nullptr;
+    }
+    return guarded_reader([&]() -> PyObject * {
+        bool more = false;
+        std::exception_ptr error;
+        Py_BEGIN_ALLOW_THREADS
+        try {
+            more = state.reader.run(max_events);
+        } catch (...) {
+            error = std::current_exception();
+        }
+        Py_END_ALLOW_THREADS
+        if (error) std::rethrow_exception(error);
+        return PyBool_FromLong(more);
+    });
+}
+
+PyObject *reader_progress(PyObject *self, PyObject *) {
+    return guarded_reader([&]() -> PyObject * {
+        return Py_BuildValue("(KK)", static_cast<unsigned long long>(reader_of(self).reader.bytes_read()),
+                             static_cast<unsigned long long>(reader_of(self).reader.bytes_total()));
+    });
+}
+
+PyObject *reader_losses(PyObject *self, PyObject *) {
+    const auto &l = reader_of(self).reader.losses();
+    PyObject *messages = PyList_New(0);
+    if (!messages) return nullptr;
+    for (const auto &m : l.messages) {
+        PyObject *s = PyUnicode_DecodeUTF8(m.data(), static_cast<Py_ssize_t>(m.size()), "replace");
+        if (s) PyList_Append(messages, s);
+        Py_XDECREF(s);
+    }
+    return Py_BuildValue("{sKsKsKsKsN}", "truncated_packets", l.truncated_packets, "malformed_packets", l.malformed_packets,
+                         "packets_out_of_order", l.packets_out_of_order, "unknown_events", l.unknown_events, "messages", messages);
+}
+
+PyObject *reader_environment(PyObject *self, PyObject *) {
+    return guarded_reader([&]() -> PyObject * {
+        const std::string s = reader_of(self).reader.environment_json();
+        return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace");
+    });
+}
+
+PyMethodDef reader_methods[] = {
+    {"open", reader_open, METH_O, "open(consumer): declare classes and streams to a Core or Printer."},
+    {"run", reader_run, METH_VARARGS, "run(max_events) -> bool: push events in merge order; False: that was all, and the consumer is finished."},
+    {"progress", reader_progress, METH_NOARGS, "(bytes read, bytes in all)"},
+    {"losses", reader_losses, METH_NOARGS, "What was wrong with the bytes: counts, and messages of one line each."},
+    {"environment", reader_environment, METH_NOARGS, "Environment and clock of each trace, a JSON list."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyType_Slot reader_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void *>(reader_dealloc)},
+    {Py_tp_doc, const_cast<char *>("NativeReader([trace folder]): LTTng's CTF 1.8. Raises Unsupported for what it does not recognise, ValueError for junk.")},
+    {Py_tp_methods, reader_methods},
+    {Py_tp_new, reinterpret_cast<void *>(reader_new)},
+    {0, nullptr}};
+
+PyType_Spec reader_spec = {"opline._core.NativeReader", sizeof(ReaderObject), 0, Py_TPFLAGS_DEFAULT, reader_slots};
+
+bool add_type(PyObject *m, const char *name, PyType_Spec *spec) {
+    PyObject *type = PyType_FromSpec(spec);
+    const bool added = type && PyModule_AddObjectRef(m, name, type) == 0;
+    Py_XDECREF(type);
+    return added;
+}
+
 PyModuleDef module = {PyModuleDef_HEAD_INIT, "opline._core", "The native core.", -1, nullptr, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
@@ -322,10 +477,10 @@ PyModuleDef module = {PyModuleDef_HEAD_INIT, "opline._core", "The native core.",
 PyMODINIT_FUNC PyInit__core() {
     PyObject *m = PyModule_Create(&module);
     if (!m) return nullptr;
-    PyObject *type = PyType_FromSpec(&core_spec);
-    const bool added = type && PyModule_AddObjectRef(m, "Core", type) == 0;
-    Py_XDECREF(type);
-    if (!added || PyModule_AddStringConstant(m, "COOKIE", opline::build_cookie()) < 0) {
+    unsupported_error = PyErr_NewException("opline._core.Unsupported", PyExc_ValueError, nullptr);
+    if (!unsupported_error || PyModule_AddObjectRef(m, "Unsupported", unsupported_error) < 0 ||
+        !add_type(m, "Core", &core_spec) || !add_type(m, "NativeReader", &reader_spec) ||
+        PyModule_AddStringConstant(m, "COOKIE", opline::build_cookie()) < 0) {
         Py_DECREF(m);
         return nullptr;
     }

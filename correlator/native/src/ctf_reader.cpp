@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+#include "ctf_reader.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "ctf_stream.hpp"
+
+namespace opline::ctf {
+namespace {
+
+namespace fs = std::filesystem;
+
+// One trace: its metadata, and what is compiled of it.
+struct Trace {
+    std::string path;
+    Metadata meta;
+    PacketFields fields;
+    std::map<std::uint64_t, StreamClass> classes;
+    double ns_per_cycle = 1;
+    std::string clock;
+};
+
+std::string read_file(const fs::path &path) {
+    std::ifstream in(path, std::ios::binary);
+    if (!in) throw Malformed("cannot read " + path.string());
+    std::ostringstream out;
+    out << in.rdbuf();
+    return out.str();
+}
+
+bool is_integer(const TypePtr &t, std::uint32_t bits) {
+    return t && t->kind == Type::Kind::kInteger && t->size_bits == bits && !t->is_signed;
+}
+
+// struct { enum : uintN { compact, extended } id; variant <id> { struct { uintM timestamp; } compact;
+// struct { uint32 id; uint64 timestamp; } extended; } v; }
+void recognise_header(const TypePtr &t, StreamClass &out) {
+    auto no = [](const char *why) { throw Unsupported(std::string("an event header that LTTng does not write: ") + why); };
+    if (!t || t->kind != Type::Kind::kStruct || t->members.size() != 2) no("not two members");
+    const Type &id = *t->members[0].type, &v = *t->members[1].type;
+    if (id.kind != Type::Kind::kEnum || v.kind != Type::Kind::kVariant || v.tag_name != t->members[0].name || v.members.size() != 2) no("no id and variant");
+    const Type &compact = *v.members[0].type, &extended = *v.members[1].type;
+    if (compact.kind != Type::Kind::kStruct || compact.members.size() != 1 || extended.kind != Type::Kind::kStruct || extended.members.size() != 2) no("its variant");
+    if (!is_integer(extended.members[0].type, 32) || !is_integer(extended.members[1].type, 64)) no("its extended form");
+    const auto last = id.ranges.empty() ? -1 : id.ranges.back().low;
+    if (id.size_bits == 5 && last == 31 && is_integer(compact.members[0].type, 27)) out.header = HeaderKind::kCompact;
+    else if (id.size_bits == 16 && last == 65535 && is_integer(compact.members[0].type, 32)) out.header = HeaderKind::kLarge;
+    else no("its sizes");
+    out.header_align_bits = std::max({t->align_bits, alignment(id), alignment(extended), 8u});
+    if (out.header_align_bits != 8) no("its alignment");
+    out.big_endian = id.big_endian;
+}
+
+void compile_packet_fields(Trace &trace) {
+    // LTTng gives all streams of a trace the same packet context: anything else is for the other reader.
+    TypePtr context;
+    for (const auto &[id, s] : trace.meta.streams) {
+        if (!s.packet_context) throw Unsupported("a stream class without a packet context");
+        if (context) {
+            auto a = leaves_of(context, FieldScope::kPayload), b = leaves_of(s.packet_context, FieldScope::kPayload);
+            if (!std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Leaf &x, const Leaf &y) { return x.decl.name == y.decl.name && x.decl.type == y.decl.type; }))
+                throw Unsupported("stream classes with different packet contexts");
+        }
+        context = s.packet_context;
+    }
+    if (!trace.meta.packet_header || !context) throw Unsupported("a trace without packet headers or stream classes");
+    PacketFields &f = trace.fields;
+    Compiler compiler;
+    std::int32_t next = 0;
+    auto add = [&](const TypePtr &structure, std::initializer_list<std::pair<const char *, std::int32_t *>> wanted) {
+        auto leaves = leaves_of(structure, FieldScope::kPayload);
+        std::vector<std::int32_t> slots(leaves.size(), -1);
+        for (std::size_t i = 0; i < leaves.size(); ++i)
+            for (const auto &[name, slot] : wanted)
+                if (leaves[i].decl.name == name && leaves[i].decl.type != FieldType::kOther) *slot = slots[i] = next++;
+        compiler.add(structure, slots);
+    };
+    add(trace.meta.packet_header, {{"magic", &f.magic}, {"stream_id", &f.stream_id}, {"stream_instance_id", &f.stream_instance}});
+    add(context, {{"timestamp_begin", &f.begin}, {"timestamp_end", &f.end}, {"content_size", &f.content_size}, {"packet_size", &f.packet_size},
+                  {"packet_seq_num", &f.sequence}, {"events_discarded", &f.discarded}, {"cpu_id", &f.cpu}});
+    f.program = compiler.take();
+    f.slot_count = static_cast<std::size_t>(next);
+}
+
+std::unique_ptr<Trace> load_trace(const std::string &path) {
+    auto trace = std::make_unique<Trace>();
+    trace->path = path;
+    trace->meta = parse_metadata(metadata_text(read_file(fs::path(path) / "metadata")));
+    if (trace->meta.clocks.size() != 1) throw Unsupported(std::to_string(trace->meta.clocks.size()) + " clocks in one trace");
+    const ClockDecl &clock = trace->meta.clocks.begin()->second;
+    trace->clock = clock.name;
+    trace->ns_per_cycle = 1e9 / static_cast<double>(clock.frequency);
+    compile_packet_fields(*trace);
+    for (const auto &[id, s] : trace->meta.streams) recognise_header(s.event_header, trace->classes[id]);
+    return trace;
+}
+
+// "ch_0", "ch_12_3" → "ch": LTTng's names of data stream files are CHANNEL_CPU[_FILE].
+std::string channel_of(const std::string &file) {
+    auto is_number = [](const std::string &s) { return !s.empty() && std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; }); };
+    std::string name = file;
+    for (int i = 0; i < 2; ++i) {
+        const auto cut = name.rfind('_');
+        if (cut == std::string::npos || cut == 0 || !is_number(name.substr(cut + 1))) break;
+        name.resize(cut);
+    }
+    return name;
+}
+
+}  // namespace
+
+struct Reader::Impl {
+    std::vector<std::unique_ptr<Trace>> traces;
+    std::vector<std::unique_ptr<Stream>> streams;
+    std::vector<std::size_t> trace_of;
+    ReadLosses losses;
+    Consumer *consumer = nullptr;
+    struct Head {
+        std::int64_t time_ns;
+        std::uint32_t rank;
+        Stream *stream;
+        bool operator<(const Head &o) const { return time_ns != o.time_ns ? time_ns < o.time_ns : rank < o.rank; }
+    };
+    std::vector<Head> heap;  // a binary heap, the least first
+    bool finished = false;
+
+    void find_streams(std::size_t index) {
+        Trace &trace = *traces[index];
+        std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::pair<std::uint64_t, std::shared_ptr<MappedFile>>>> groups;
+        std::vector<fs::path> files;
+        for (const auto &entry : fs::directory_iterator(trace.path))
+            if (entry.is_regular_file() && entry.path().filename() != "metadata" && entry.path().filename().string()[0] != '.') files.push_back(entry.path());
+        std::sort(files.begin(), files.end());
+        for (const auto &file : files) {
+            auto mapped = std::make_shared<MappedFile>(file.string());
+            if (mapped->size() == 0) continue;  // a channel's CPU without an event
+            PacketInfo info;
+            std::string why;
+            if (!read_packet(*mapped, 0, trace.meta, trace.fields, info, why)) {
+                ++(why == "its header is cut off" ? losses.truncated_packets : losses.malformed_packets);
+                if (losses.messages.size() < 32) losses.messages.push_back(file.string() + ": first packet: " + why + "; the file is not read");
+                continue;
+            }
+            const std::uint64_t instance = trace.fields.stream_instance >= 0 ? info.instance : groups.size();
+            groups[{info.stream_id, instance}].emplace_back(info.begin, mapped);
+        }
+        for (auto &[key, members] : groups) {
+            std::stable_sort(members.begin(), members.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+            StreamDecl decl;
+            auto env = [&](const char *name) { auto it = trace.meta.env.find(name); return it == trace.meta.env.end() ? std::string() : it->second; };
+            decl.host = env("hostname");
+            decl.domain = env("domain") == "kernel" ? Domain::kKernel : Domain::kUst;
+            decl.path = members.front().second->path();
+            decl.channel = channel_of(fs::path(decl.path).filename().string());
+            decl.instance = key.second;
+            std::vector<std::shared_ptr<MappedFile>> mapped;
+            for (auto &m : members) mapped.push_back(m.second);
+            streams.push_back(std::make_unique<Stream>(std::move(mapped), trace.meta, trace.fields, std::move(decl), key.first, trace.ns_per_cycle));
+            trace_of.push_back(index);
+        }
+    }
+
+    void declare_classes(Trace &trace) {
+        auto it = trace.meta.env.find("domain");
+        const Domain domain = it != trace.meta.env.end() && it->second == "kernel" ? Domain::kKernel : Domain::kUst;
+        for (const auto &e : trace.meta.events) {
+            auto s = trace.meta.streams.find(e.stream_id);
+            if (s == trace.meta.streams.end()) throw Malformed(trace.path + ": event \"" + e.name + "\" is of a stream class that is not declared");
+            auto payload = leaves_of(e.payload, FieldScope::kPayload);
+            auto common = leaves_of(s->second.event_context, FieldScope::kContext);
+            auto specific = leaves_of(e.context, FieldScope::kContext);
+            ClassDecl decl;
+            decl.name = e.name;
+            decl.domain = domain;
+            for (const auto *part : {&payload, &common, &specific})
+                for (const auto &leaf : *part) decl.fields.push_back(leaf.addressable ? leaf.decl : FieldDecl{leaf.decl.name, FieldType::kOther, leaf.decl.scope});
+            const ClassPlan plan = consumer->add_class(decl);
+            std::vector<std::int32_t> slot_of(decl.fields.size(), -1);
+            for (std::size_t k = 0; k < plan.wanted.size(); ++k) slot_of[plan.wanted[k]] = static_cast<std::int32_t>(k);
+            auto part = [&](std::size_t begin, std::size_t size) {
+                return std::vector<std::int32_t>(slot_of.begin() + static_cast<std::ptrdiff_t>(begin), slot_of.begin() + static_cast<std::ptrdiff_t>(begin + size));
+            };
+            Compiler compiler;
+            compiler.add(s->second.event_context, part(payload.size(), common.size()));
+            compiler.add(e.context, part(payload.size() + common.size(), specific.size()));
+            compiler.add(e.payload, part(0, payload.size()));
+            StreamClass &cls = trace.classes[e.stream_id];
+            if (e.id > 1'000'000) throw Unsupported("an event id of " + std::to_string(e.id));
+            if (cls.events.size() <= e.id) cls.events.resize(static_cast<std::size_t>(e.id) + 1);
+            EventClass &event = cls.events[static_cast<std::size_t>(e.id)];
+            event.cls = plan.id;
+            event.time_slot = plan.time_slot;
+            event.known = true;
+            std::size_t field = 0;
+            for (const auto *leaves : {&payload, &common, &specific})
+                for (const auto &leaf : *leaves) {
+                    if (!leaf.addressable && slot_of[field] >= 0) event.absent.push_back(slot_of[field]);
+                    ++field;
+                }
+            event.program = compiler.take();
+            cls.slot_count = std::max(cls.slot_count, plan.wanted.size());
+            cls.registers = std::max(cls.registers, event.program.registers);
+        }
+    }
+};
+
+Reader::Reader(const std::vector<std::string> &paths) : impl_(std::make_unique<Impl>()) {
+    for (const auto &p : paths) {
+        try {
+            impl_->traces.push_back(load_trace(p));
+        } catch (const Unsupported &e) {
+            throw Unsupported(p + ": " + e.what());
+        } catch (const Malformed &e) {
+            throw Malformed(p + ": " + e.what());
+        }
+    }
+    for (std::size_t i = 0; i < impl_->traces.size(); ++i) impl_->find_streams(i);
+}
+
+Reader::~Reader() = default;
+
+void Reader::open(Consumer &consumer) {
+    Impl &m = *impl_;
+    m.consumer = &consumer;
+    for (auto &trace : m.traces) m.declare_classes(*trace);
+    // The tie-break of equal times: host, domain, channel, stream instance, path.
+    std::vector<std::size_t> order(m.streams.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    auto key = [&](std::size_t i) {
+        const StreamDecl &d = m.streams[i]->decl;
+        return std::tie(d.host, d.domain, d.channel, d.instance, d.path);
+    };
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+    for (std::uint32_t rank = 0; rank < order.size(); ++rank) {
+        Stream &s = *m.streams[order[rank]];
+        s.cls = &m.traces[m.trace_of[order[rank]]]->classes.at(s.stream_id);
+        s.number = consumer.add_stream(s.decl);
+        if (s.next(consumer, m.losses)) m.heap.push_back({s.time_ns, rank, &s});
+    }
+    std::sort(m.heap.begin(), m.heap.end());
+}
+
+bool Reader::run(std::uint64_t max_events) {
+    Impl &m = *impl_;
+    auto &heap = m.heap;
+    while (max_events > 0 && !heap.empty()) {
+        // The first of the heap goes on alone as long as it stays before the second.
+        Impl::Head &top = heap.front();
+        Stream &s = *top.stream;
+        const Impl::Head *second = nullptr;
+        if (heap.size() > 1) second = &heap[1];
+        if (heap.size() > 2 && heap[2] < heap[1]) second = &heap[2];
+        bool more = true;
+        do {
+            m.consumer->event(Event{s.time_ns, s.event_class->cls, s.number, s.cpu(), s.slots()});
+            --max_events;
+            more = s.next(*m.consumer, m.losses);
+            top.time_ns = s.time_ns;
+        } while (more && max_events > 0 && (!second || top < *second));
+        if (!more) {
+            heap.front() = heap.back();
+            heap.pop_back();
+        }
+        // Sift the first down to its place.
+        for (std::size_t i = 0;;) {
+            std::size_t least = i, left = 2 * i + 1;
+            if (left < heap.size() && heap[left] < heap[least]) least = left;
+            if (left + 1 < heap.size() && heap[left + 1] < heap[least]) least = left + 1;
+            if (least == i) break;
+            std::swap(heap[i], heap[least]);
+            i = least;
+        }
+    }
+    if (!heap.empty()) return true;
+    if (!m.finished) {
+        m.finished = true;
+        m.consumer->finish();
+    }
+    return false;
+}
+
+std::uint64_t Reader::bytes_total() const {
+    std::uint64_t total = 0;
+    for (const auto &trace : impl_->traces)
+        for (const auto &entry : fs::directory_iterator(trace->path))
+            if (entry.is_regular_file() && entry.path().filename() != "metadata") total += entry.file_size();
+    return total;
+}
+
+std::uint64_t Reader::bytes_read() const {
+    std::uint64_t total = 0;
+    for (const auto &s : impl_->streams) total += s->bytes_read();
+    return total;
+}
+
+const ReadLosses &Reader::losses() const { return impl_->losses; }
+
+std::string Reader::environment_json() const {
+    nlohmann::json out = nlohmann::json::array();
+    for (const auto &t : impl_->traces) {
+        const ClockDecl &c = t->meta.clocks.begin()->second;
+        out.push_back({{"path", t->path}, {"env", t->meta.env}, {"uuid", t->meta.uuid},
+                       {"clock", {{"name", c.name}, {"uuid", c.uuid}, {"frequency", c.frequency}, {"offset_s", c.offset_s}, {"offset_cycles", c.offset}}}});
+    }
+    return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace opline::ctf

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// One data stream: its files, packets and events, in order. Private to the native reader.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ctf_plan.hpp"
+#include "ctf_reader.hpp"
+#include "ctf_types.hpp"
+#include "event.hpp"
+
+namespace opline::ctf {
+
+// A file, mapped for reading. Throws Malformed with the system's reason.
+class MappedFile {
+  public:
+    explicit MappedFile(const std::string &path);
+    ~MappedFile();
+    MappedFile(const MappedFile &) = delete;
+    MappedFile &operator=(const MappedFile &) = delete;
+    const std::uint8_t *data() const { return data_; }
+    std::size_t size() const { return size_; }
+    const std::string &path() const { return path_; }
+    // The pages before `end` are not needed again.
+    void done_until(std::size_t end);
+
+  private:
+    std::string path_;
+    const std::uint8_t *data_ = nullptr;
+    std::size_t size_ = 0, dropped_ = 0;
+};
+
+// The two event headers that LTTng writes.
+enum class HeaderKind : std::uint8_t { kCompact, kLarge };
+
+struct EventClass {
+    std::uint32_t cls = 0;      // the consumer's
+    std::int32_t time_slot = -1;
+    bool known = false;
+    std::vector<std::int32_t> absent;  // wanted slots that no step fills
+    Program program;
+};
+
+// Everything that streams of one class share.
+struct StreamClass {
+    HeaderKind header = HeaderKind::kCompact;
+    std::uint32_t header_align_bits = 8;
+    bool big_endian = false;
+    std::vector<EventClass> events;  // by event id
+    std::size_t slot_count = 0;
+    std::uint32_t registers = 0;
+};
+
+// Where a packet's own fields lie, found once per stream class.
+struct PacketFields {
+    Program program;
+    std::int32_t magic = -1, stream_id = -1, stream_instance = -1, begin = -1, end = -1, content_size = -1,
+                 packet_size = -1, sequence = -1, discarded = -1, cpu = -1;
+    std::vector<std::int32_t> uuid;
+    std::size_t slot_count = 0;
+};
+
+struct PacketInfo {
+    std::size_t offset = 0;      // bytes in the file
+    std::uint64_t content_bits = 0, packet_bits = 0, header_bits = 0;
+    std::uint64_t begin = 0, end = 0, sequence = 0, discarded = 0, stream_id = 0, instance = 0;
+    bool has_sequence = false, has_discarded = false, has_times = false;
+    std::uint32_t cpu = kNoCpu;
+};
+
+class Stream {
+  public:
+    Stream(std::vector<std::shared_ptr<MappedFile>> files, const Metadata &meta, const PacketFields &fields,
+           StreamDecl decl, std::uint64_t stream_id, double ns_per_cycle)
+        : decl(std::move(decl)), stream_id(stream_id), files_(std::move(files)), meta_(meta), fields_(fields), ns_per_cycle_(ns_per_cycle) {}
+
+    StreamDecl decl;
+    std::uint64_t stream_id;
+    const StreamClass *cls = nullptr;  // set by the reader once the plans exist
+    std::uint32_t number = 0;          // the consumer's
+
+    // The next event: time and slots are valid until the next call. False: the stream has ended.
+    bool next(Consumer &, ReadLosses &);
+    std::int64_t time_ns = 0;
+    std::uint64_t ordinal = 0;
+    const EventClass *event_class = nullptr;
+    std::uint32_t cpu() const { return packet_.cpu; }
+    const Slot *slots() const { return slots_.data(); }
+    std::uint64_t bytes_read() const { return bytes_before_ + position_; }
+
+  private:
+    bool next_packet(Consumer &, ReadLosses &);
+    bool event(ReadLosses &);
+    std::int64_t to_ns(std::uint64_t cycles) const {
+        return ns_per_cycle_ == 1 ? static_cast<std::int64_t>(cycles) : static_cast<std::int64_t>(static_cast<double>(cycles) * ns_per_cycle_);
+    }
+    void complain(ReadLosses &, const std::string &what) const;
+
+    std::vector<std::shared_ptr<MappedFile>> files_;
+    const Metadata &meta_;
+    const PacketFields &fields_;
+    double ns_per_cycle_;
+    std::size_t file_ = 0, position_ = 0, bytes_before_ = 0;
+    bool in_packet_ = false, any_packet_ = false;
+    PacketInfo packet_;
+    std::uint64_t last_end_ = 0, last_sequence_ = 0, last_discarded_ = 0, clock_ = 0;
+    Cursor cursor_{nullptr, 0, 0};
+    std::vector<Slot> slots_;
+    std::vector<std::uint64_t> registers_;
+};
+
+// Reads a packet's header and context at `offset`. False: the file ends before, or the magic or uuid are wrong.
+bool read_packet(const MappedFile &, std::size_t offset, const Metadata &, const PacketFields &, PacketInfo &, std::string &why);
+
+}  // namespace opline::ctf

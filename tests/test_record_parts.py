@@ -238,7 +238,11 @@ def test_unknown_counts_stay_unknown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
-    [("{", "not JSON"), ("[]", "not the manifest"), ('{"schema": "opline-recording", "schema_version": 99}', "version 99")],
+    [
+        ("{", "not JSON"),
+        ("[]", "not the manifest"),
+        ('{"schema": "opline-recording", "schema_version": 99}', "version 99"),
+    ],
 )
 def test_a_damaged_manifest_is_one_clear_line(tmp_path: Path, text: str, complaint: str) -> None:
     (tmp_path / "recording.json").write_text(text)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ MODULE = "opline.capture.collector"
 class BlockSource:
     @classmethod
     def find(cls, notes: list[str]) -> BlockSource | None:
+        if os.geteuid() != 0:
+            notes.append("no block events: not root; the application's events only")
+            return None
         if importlib.util.find_spec(MODULE) is None:
             notes.append("no block events: the BPF collector is not installed")
             return None

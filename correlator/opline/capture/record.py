@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,7 @@ _TICK_S = 0.1
 _SPACE_EVERY_S = 0.25
 _MARGIN_BYTES = 32 << 20
 _MOST_RESERVE_BYTES = 1 << 30
+_WRITE_FAILED = re.compile(r"No space left|Error consuming|Error in write|Input/output error")
 
 
 class Model(Protocol):
@@ -125,7 +127,7 @@ class Recorder:
         if self._block is not None:
             note.collector = self._block.stop(note.notes)
         tracer = self._stop_session()
-        note.notes += [f"session daemon: {line}" for line in self._daemon.complaints()]
+        self._note_complaints(self._daemon.complaints())
         self._tear_down()
         note.took_ns["stop"] = time.monotonic_ns() - stopping
         self._finish(directory, note, tracer)
@@ -186,7 +188,9 @@ class Recorder:
         session = self._session = Session(daemon, state.session, directory / recording.TRACE_NAME)
         session.create()
         for channel in channels:
-            session.enable(channel, globs.exclude)
+            unknown = session.enable(channel, globs.exclude)
+            if unknown:
+                notes.append(f"not recorded, this kernel's lttng-modules do not have them: {', '.join(unknown)}")
         session.start()
         if self._block is not None:
             self._block.start(daemon, state, self.signals.mask, directory)
@@ -292,6 +296,7 @@ class Recorder:
             why = f"the trace has reached {space.format_bytes(size)} (--size-limit)"
         elif free < self._reserve_bytes:
             self.recording.tracing_ended = "disk_space"
+            self.recording.write_failed = free == 0
             why = f"only {space.format_bytes(free)} left on the disk of {self.options.directory}"
         else:
             return
@@ -318,6 +323,15 @@ class Recorder:
             self._complain(f"the session did not stop cleanly: {error.message}")
             return {}
 
+    def _note_complaints(self, lines: list[str]) -> None:
+        """What the daemon and its consumers logged. After a failed write nobody knows how many events are missing."""
+        assert self.recording is not None
+        self.recording.notes += [f"session daemon: {line}" for line in lines]
+        failed = next((line for line in lines if _WRITE_FAILED.search(line)), None)
+        if failed is not None:
+            self.recording.write_failed = True
+            self.say(f"warning: events are missing, LTTng could not write them: {failed}")
+
     def _finish(self, directory: Path, note: Recording, tracer: dict[tuple[str, str], int]) -> None:
         """Counts and the final manifest."""
         trace = directory / recording.TRACE_NAME
@@ -334,7 +348,8 @@ class Recorder:
             index = indexes.get(where)
             seen = [] if index is None else [index.discarded_events]
             # What is discarded after a stream's last packet is only in the tracer's own count.
-            channel.discarded_count = max(seen + ([tracer[where]] if where in tracer else []), default=None)
+            if not note.write_failed:
+                channel.discarded_count = max(seen + ([tracer[where]] if where in tracer else []), default=None)
             if index is not None:
                 channel.lost_packet_count = index.lost_packets
                 channel.packet_count = index.packets

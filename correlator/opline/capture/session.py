@@ -7,7 +7,7 @@ Drives the ``lttng`` command, which is LTTng's stable interface, and reads its m
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,8 +44,11 @@ class Session:
         self.daemon.lttng("create", self.name, f"--output={self.output}")
         self.exists = True
 
-    def enable(self, channel: Channel, exclude: Mapping[str, tuple[str, ...]]) -> None:
-        """Create a channel with its events and contexts. Raises OplineError."""
+    def enable(self, channel: Channel, exclude: Mapping[str, tuple[str, ...]]) -> list[str]:
+        """Create a channel with its events and contexts; the kernel events that this kernel does not have.
+
+        Raises OplineError, also if the kernel has none of the channel's events.
+        """
         domain = "--kernel" if channel.kernel else "--userspace"
         to = ("--session", self.name, domain)
         self.daemon.lttng(
@@ -53,24 +56,29 @@ class Session:
             f"--subbuf-size={channel.subbuf_bytes}", f"--num-subbuf={channel.subbuf_count}",
         )  # fmt: skip
         inside = (*to, "--channel", channel.name)
+        unknown = []
         for event in channel.events:
             exclusions = exclude.get(event)
             extra = (f"--exclude={','.join(exclusions)}",) if exclusions and not channel.kernel else ()
-            self.daemon.lttng("enable-event", *inside, event, *extra)
-        syscalls = self._known_syscalls(channel.syscalls)
-        if syscalls:
-            self.daemon.lttng("enable-event", *inside, "--syscall", ",".join(syscalls))
+            done = self.daemon.lttng("enable-event", *inside, event, *extra, check=not channel.kernel)
+            if done.returncode != 0:
+                unknown.append(event)
+        if len(unknown) == len(channel.events):
+            raise OplineError(f"This kernel's lttng-modules have none of: {', '.join(unknown)}.")
+        syscalls = self._known_syscalls() if channel.syscalls else set()
+        unknown += [f"syscall {name}" for name in channel.syscalls if name not in syscalls]
+        wanted = [name for name in channel.syscalls if name in syscalls]
+        if wanted:
+            self.daemon.lttng("enable-event", *inside, "--syscall", ",".join(wanted))
         if channel.contexts:
             types = [part for context in channel.contexts for part in ("--type", context)]
             self.daemon.lttng("add-context", *inside, *types)
+        return unknown
 
-    def _known_syscalls(self, wanted: Sequence[str]) -> list[str]:
-        """Those that LTTng knows on this architecture: one unknown name would fail the whole command."""
-        if not wanted:
-            return []
-        listing = self.daemon.lttng("list", "--kernel", "--syscall").stdout
-        known = {line.split()[0] for line in listing.splitlines() if line.startswith("      ") and line.strip()}
-        return [name for name in wanted if name in known]
+    def _known_syscalls(self) -> set[str]:
+        """System calls that LTTng knows on this architecture: one unknown name would fail a whole command."""
+        listing = self.daemon.lttng("--mi", "xml", "list", "--kernel", "--syscall").stdout
+        return {event.findtext("mi:name", "", _MI) for event in ET.fromstring(listing).iterfind(".//mi:event", _MI)}
 
     def start(self) -> None:
         """Start tracing."""

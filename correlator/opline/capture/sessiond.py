@@ -10,6 +10,7 @@ The traced command stays in the caller's namespace: what it mounts is mounted fo
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -29,6 +30,7 @@ _APPS_SOCKET = "lttng-ust-sock-8"  # 8: the protocol of LTTng-UST 2.7 to 2.13
 _READY_WITHIN_S = 20.0
 
 # Said by every daemon in a container; harmless.
+_SOURCE_PLACE = re.compile(r" \(in \w+\(\) at [\w.-]+:\d+\)$")
 _HARMLESS = ("set_ulimit", "failed to set open files limit")
 
 
@@ -105,7 +107,7 @@ class Sessiond:
         for line in self.log.read_text(errors="replace").splitlines():
             if ("Error" in line or "ERROR" in line) and not any(h in line for h in _HARMLESS):
                 lines[_without_time(line)] = None
-        return list(lines)
+        return [_SOURCE_PLACE.sub("", line) for line in lines]
 
     def stop(self) -> None:
         """End the daemon if it is ours; its consumers end with it."""

@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: MIT
+"""``opline record`` against a real session daemon, a real traced program, real signals and a real full disk (C1.1)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.live
+
+ROOT = Path(__file__).resolve().parent.parent
+APP_SOURCES = ROOT / "tests" / "ust_app"
+PROGRAM = [sys.executable, "-m", "opline_analyses", "record"]
+# Without block events the application alone is traced: these tests are about the session.
+APP_ONLY = ["--no-block", "--events", "opltest:*", "--sessiond", "private"]
+SMALL = ["--subbuf-size", "64K", "--subbufs", "4"]
+
+
+@pytest.fixture(scope="module")
+def ticker(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program with one tracepoint: ``ticker COUNT [PAUSE_US [STATUS]]``."""
+    binary = tmp_path_factory.mktemp("ust") / "ticker"
+    argv = ["gcc", "-O1", f"-I{APP_SOURCES}", "-o", str(binary), f"{APP_SOURCES}/ticker.c", "-llttng-ust", "-ldl"]
+    subprocess.run(argv, check=True, timeout=60)
+    return binary
+
+
+@pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A runtime directory of the test's own: other recordings on this machine are none of its business."""
+    folder = Path(tempfile.mkdtemp(prefix="oplrt-", dir="/tmp"))  # short: sockets go below it
+    monkeypatch.setenv("OPLINE_RUNTIME_DIR", str(folder))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    """Start the recorder in a process group of its own, SIGINT as in a terminal."""
+    return subprocess.Popen(
+        [*PROGRAM, *map(str, arguments)],
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
+    """Wait for a recorder, whatever it says, and close its pipes."""
+    out, err = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def record(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Record to the end."""
+    return finish(start(*arguments))
+
+
+def manifest(directory: Path) -> dict[str, Any]:
+    document = json.loads((directory / "recording.json").read_text())
+    assert isinstance(document, dict)
+    return document
+
+
+def events(directory: Path) -> list[str]:
+    argv = ["babeltrace2", str(directory / "trace")]
+    return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+
+
+def daemons(runtime: Path) -> list[str]:
+    """Live processes whose command line names the runtime directory: the private daemon of a recording."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            line = path.read_bytes().replace(b"\0", b" ").decode()
+            if str(runtime) in line:
+                found.append(line)
+    return found
+
+
+def wait_for(condition: Callable[[], object], patience_s: float = 15.0) -> None:
+    until = time.monotonic() + patience_s
+    while not condition():
+        assert time.monotonic() < until, "waited in vain"
+        time.sleep(0.05)
+
+
+def running_ticker(directory: Path) -> Callable[[], bool]:
+    """True once the traced program must have emitted something: tracing is on and its files are there."""
+    return lambda: (directory / "stderr.txt").exists() and any((directory / "trace").rglob("app_0"))
+
+
+def test_records_the_command_its_output_and_a_manifest(ticker: Path, runtime: Path, tmp_path: Path) -> None:
+    run = tmp_path / "a run"
+    done = record("-o", run, *APP_ONLY, "--", ticker, 1009, 0, 7)
+    assert done.returncode == 7
+    assert done.stdout == "ticks 1009\n" and done.stderr.startswith("done\n")
+    assert (run / "stdout.txt").read_text() == "ticks 1009\n" and (run / "stderr.txt").read_text() == "done\n"
+    assert "1,009 events, none discarded" in done.stderr
+    lines = events(run)
+    assert len(lines) == 1009 and len({re.search(r"n = (\d+)", line)[1] for line in lines}) == 1009  # type: ignore[index]
+    assert re.search(r'opltest:tick: .*vpid = (\d+), vtid = \1, procname = "ticker"', lines[0])
+    document = manifest(run)
+    assert document["schema"] == "opline-recording" and document["state"] == "complete"
+    command = document["command"]
+    assert (
+        command["argv"] == [str(ticker), "1009", "0", "7"] and command["exit_code"] == 7 and command["signal"] is None
+    )
+    assert command["begin_monotonic_ns"] < command["end_monotonic_ns"]
+    assert document["host"]["boot_id"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    assert document["host"]["kernel"] == os.uname().release and document["host"]["root"] is True
+    for tool in ("python", "lttng-tools", "lttng-ust", "babeltrace2"):
+        assert re.match(r"\d+\.\d+", document["versions"][tool]), tool
+    (channel,) = document["channels"]
+    assert (channel["event_count"], channel["discarded_count"], channel["lost_packet_count"]) == (1009, 0, 0)
+    assert document["event_count"] == 1009 and document["discarded_count"] == 0
+    offsets = [document[f"clocks_{when}"]["realtime_minus_monotonic_ns"] for when in ("before", "after")]
+    assert abs(offsets[0] - offsets[1]) < 100_000_000
+    for device in document["devices"]:
+        major, minor = map(int, device["number"].split(":"))
+        assert device["dev"] == major << 20 | minor
+    assert not list(run.glob("*.part")) and not list(runtime.iterdir()) and not daemons(runtime)
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "complaint"),
+    [
+        (["./no-such-program"], 127, "./no-such-program: command not found"),
+        (["/etc/passwd"], 126, "/etc/passwd: cannot be executed"),
+        ([], 2, "No command to record"),
+    ],
+)
+def test_what_cannot_be_started_leaves_nothing(
+    runtime: Path, tmp_path: Path, command: list[str], status: int, complaint: str
+) -> None:
+    done = record("-o", tmp_path / "run", *APP_ONLY, "--", *command)
+    assert done.returncode == status
+    assert done.stderr.startswith(f"opline: {complaint}") and done.stderr.count("\n") == 1
+    assert not (tmp_path / "run").exists() and not list(runtime.iterdir())
+
+
+def test_a_directory_that_is_not_empty_is_refused(runtime: Path, tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("mine")
+    done = record("-o", tmp_path, *APP_ONLY, "--", "true")
+    assert done.returncode == 2 and "exists and is not empty" in done.stderr and done.stderr.count("\n") == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["precious"]
+
+
+def test_a_command_that_a_signal_ends(ticker: Path, runtime: Path, tmp_path: Path) -> None:
+    done = record("-o", tmp_path / "run", *APP_ONLY, "--", "sh", "-c", f"{ticker} 23; kill -SEGV $$")
+    assert done.returncode == 128 + signal.SIGSEGV
+    assert manifest(tmp_path / "run")["command"]["signal"] == signal.SIGSEGV
+    assert manifest(tmp_path / "run")["command"]["exit_code"] is None
+    assert len(events(tmp_path / "run")) == 23
+
+
+def test_a_server_that_outlives_the_command_does_not_hold_it_up(ticker: Path, runtime: Path, tmp_path: Path) -> None:
+    """It keeps its standard output, too: no SIGPIPE when it writes later."""
+    script = f"(sleep 3; echo late; echo $? >&2) & {ticker} 23"
+    begin = time.monotonic()
+    done = record("-o", tmp_path / "run", *APP_ONLY, "--", "sh", "-c", script)
+    assert done.returncode == 0 and time.monotonic() - begin < 3 and "late" not in done.stdout
+    wait_for(lambda: (tmp_path / "run/stdout.txt").read_text() == "ticks 23\nlate\n")
+
+
+def test_ctrl_c_ends_the_command_and_keeps_the_trace(ticker: Path, runtime: Path, tmp_path: Path) -> None:
+    process = start("-o", tmp_path / "run", *APP_ONLY, "--", ticker, 100_000, 10_000)
+    wait_for(running_ticker(tmp_path / "run"))
+    os.killpg(process.pid, signal.SIGINT)
+    done = finish(process)
+    assert done.returncode == 130, done.stderr
+    document = manifest(tmp_path / "run")
+    assert document["state"] == "complete" and document["command"]["signal"] == signal.SIGINT
+    assert 0 < document["event_count"] == len(events(tmp_path / "run")) < 100_000
+    assert not list(runtime.iterdir()) and not daemons(runtime)
+
+
+def test_sigint_to_the_recorder_alone_is_passed_on_and_sigterm_too(ticker: Path, runtime: Path, tmp_path: Path) -> None:
+    runs = {number: tmp_path / number.name for number in (signal.SIGINT, signal.SIGTERM)}
+    processes = {n: start("-o", run, *APP_ONLY, "--", ticker, 100_000, 10_000) for n, run in runs.items()}
+    for number, process in processes.items():
+        wait_for(running_ticker(runs[number]))
+        process.send_signal(number)
+    for number, process in processes.items():
+        assert finish(process).returncode == 128 + number
+        document = manifest(runs[number])
+        assert document["command"]["signal"] == number and document["event_count"] > 0
+
+
+def test_nothing_is_left_of_a_killed_recorder(ticker: Path, runtime: Path, tmp_path: Path) -> None:
+    process = start("-o", tmp_path / "run", *APP_ONLY, "--", ticker, 100_000, 1_000)
+    wait_for(running_ticker(tmp_path / "run"))
+    time.sleep(0.2)
+    (state,) = runtime.glob("*/state.json")
+    pids = json.loads(state.read_text())["processes"]
+    process.kill()
+    finish(process)
+    # The kernel tells daemon and command at once (PR_SET_PDEATHSIG); nobody has to start anything again.
+    wait_for(lambda: not daemons(runtime) and not Path(f"/proc/{pids['sessiond'][0]}/exe").exists())
+    assert manifest(tmp_path / "run")["state"] == "recording"
+    assert events(tmp_path / "run")
+    done = record("-o", tmp_path / "next", *APP_ONLY, "--", ticker, 23)
+    assert done.returncode == 0 and manifest(tmp_path / "next")["event_count"] == 23
+    assert re.search(rf"opline: note: recorder {process.pid} of {tmp_path}/run was killed; .*cleaned up", done.stderr)
+    assert not list(runtime.iterdir())
+
+
+def test_discarded_events_are_counted_as_babeltrace2_counts_them(ticker: Path, runtime: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    done = record("-o", run, *APP_ONLY, "--subbuf-size", "4096", "--subbufs", "2", "--", ticker, 200_003)
+    document = manifest(run)
+    seen, lost = document["event_count"], document["discarded_count"]
+    assert done.returncode == 0 and lost > 0 and seen + lost == 200_003
+    assert re.search(rf"warning: {lost:,} events discarded in channel app .*--subbuf-size 8K", done.stderr)
+    said = subprocess.run(["babeltrace2", run / "trace"], capture_output=True, text=True, timeout=60).stderr
+    by_babeltrace = sum(int(n) for n in re.findall(r"Tracer discarded (\d+) event", said))
+    assert 0 < by_babeltrace <= lost  # what is discarded after a stream's last packet only LTTng itself knows
+
+
+def test_size_limit_stops_tracing_and_not_the_command(ticker: Path, runtime: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    script = f"for i in 1 2 3 4 5 6; do {ticker} 50021; sleep 0.1; done"
+    done = record("-o", run, *APP_ONLY, *SMALL, "--size-limit", "2M", "--", "sh", "-c", script)
+    document = manifest(run)
+    assert done.returncode == 0 and done.stdout.count("ticks 50021") == 6
+    assert document["tracing_ended"] == "size_limit" and "tracing stopped: the trace has reached" in done.stderr
+    assert 2 << 20 <= document["trace_bytes"] < 9 << 20
+    assert 0 < document["event_count"] == len(events(run)) < 6 * 50021
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 48 MiB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "opline-test", disk], check=True)
+    yield disk
+    subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_a_disk_that_fills_up_stops_tracing_and_not_the_command(ticker: Path, runtime: Path, small_disk: Path) -> None:
+    script = f"for i in 1 2 3 4 5 6 7 8; do {ticker} 60013; sleep 0.1; done"
+    done = record("-o", small_disk / "run", *APP_ONLY, *SMALL, "--", "sh", "-c", script)
+    document = manifest(small_disk / "run")
+    assert done.returncode == 0 and done.stdout.count("ticks 60013") == 8
+    assert document["tracing_ended"] == "disk_space" and document["state"] == "complete"
+    assert "left on the disk" in done.stderr
+    assert 0 < document["event_count"] == len(events(small_disk / "run")) < 8 * 60013
+
+
+def test_a_disk_that_somebody_else_fills_costs_events_but_not_the_trace(
+    ticker: Path, runtime: Path, small_disk: Path
+) -> None:
+    fill = f"dd if=/dev/zero of={small_disk}/ballast bs=1M 2>/dev/null"
+    script = f"{ticker} 10007; sleep 0.3; {fill}; {ticker} 100003; sleep 0.6; rm {small_disk}/ballast; echo end"
+    done = record("-o", small_disk / "run", *APP_ONLY, *SMALL, "--", "sh", "-c", script)
+    assert done.returncode == 0
+    document = manifest(small_disk / "run")
+    assert document["tracing_ended"] == "disk_space" and document["write_failed"]
+    assert document["discarded_count"] is None and "discarded unknown" in done.stderr
+    assert 0 < len(events(small_disk / "run")) == document["event_count"]
+
+
+def test_a_disk_too_small_to_begin_with_is_refused(runtime: Path, small_disk: Path) -> None:
+    done = record("-o", small_disk / "run", *APP_ONLY, "--", "true")
+    assert done.returncode == 1 and re.search(r"48\.0 MiB free, \S+ MiB needed", done.stderr)
+    assert not (small_disk / "run").exists()
+
+
+def test_without_root_the_application_is_recorded_with_a_warning(ticker: Path, tmp_path: Path) -> None:
+    """The program is copied to where nobody may read it, and run with the system's Python."""
+    home = Path(tempfile.mkdtemp(prefix="oplu-", dir="/tmp"))
+    try:
+        for package in ("correlator/opline", "analyses/opline_analyses"):
+            shutil.copytree(ROOT / package, home / Path(package).name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ticker, home / "ticker")
+        subprocess.run(["chown", "-R", "nobody", home], check=True)
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "PYTHONPATH": str(home),
+            "OPLINE_RUNTIME_DIR": f"{home}/rt",
+        }
+        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        argv = [*user, "/usr/bin/python3", "-m", "opline_analyses", "record", "-o", "run", "--events", "opltest:*"]
+        argv += ["--sessiond", "private", "--", "./ticker", "1009"]
+        done = subprocess.run(argv, env=env, cwd=home, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert "warning: no block events: not root" in done.stderr
+        document = manifest(home / "run")
+        assert document["block_source"] == "none" and document["host"]["root"] is False
+        assert document["event_count"] == 1009 and not daemons(home)
+    finally:
+        shutil.rmtree(home)
+
+
+OWN_RUN_LTTNG = ["unshare", "--mount", "--propagation", "slave", "sh", "-c"]
+
+
+def test_a_running_session_daemon_is_used_and_left_running(ticker: Path, runtime: Path, tmp_path: Path) -> None:
+    """In a mount namespace with a /run/lttng of its own, so that the system's daemon, if any, is not disturbed.
+
+    There: record with it; kill a recorder and let the next one destroy its session; `--sessiond system`.
+    """
+    program = " ".join([*PROGRAM, "--no-block", "--events", "'opltest:*'"])
+    script = f"""
+    mkdir -p /run/lttng && mount -t tmpfs opline-test /run/lttng && lttng-sessiond -d --no-kernel || exit 99
+    cd {tmp_path}
+    {program} -o one -- {ticker} 1009; echo status $?
+    {program} -o two -- {ticker} 100000 1000 & sleep 1.5; kill -9 $!; wait
+    echo sessions $(lttng list | grep -c opline-)
+    {program} --sessiond system -o three -- {ticker} 23; echo status $?
+    echo sessions $(lttng list | grep -c opline-)
+    kill $(cat /run/lttng/lttng-sessiond.pid) && echo alive until the end
+    """
+    done = subprocess.run([*OWN_RUN_LTTNG, script], capture_output=True, text=True, timeout=60)
+    said = [line for line in done.stdout.splitlines() if line.split()[0] in ("status", "sessions", "alive")]
+    assert said == ["status 0", "sessions 1", "status 0", "sessions 0", "alive until the end"], done.stderr
+    assert manifest(tmp_path / "one")["sessiond"] == "system" and manifest(tmp_path / "one")["event_count"] == 1009
+    assert manifest(tmp_path / "three")["event_count"] == 23
+    assert "was killed" in done.stderr and not list(runtime.iterdir())
+
+
+def test_no_session_daemon_to_use(runtime: Path, tmp_path: Path) -> None:
+    script = 'mkdir -p /run/lttng && mount -t tmpfs opline-test /run/lttng && exec "$@"'
+    argv = [*OWN_RUN_LTTNG, script, "sh", *PROGRAM, "-o", f"{tmp_path}/run", "--sessiond", "system", "--", "true"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "no session daemon is running" in done.stderr.lower()
+    assert not (tmp_path / "run").exists()
+
+
+def test_two_recordings_at_once_do_not_see_each_other(ticker: Path, runtime: Path, tmp_path: Path) -> None:
+    processes = [start("-o", tmp_path / f"r{n}", *APP_ONLY, "--", ticker, 1000 + n, 100) for n in (1, 2)]
+    for process in processes:
+        assert finish(process).returncode == 0
+    assert [manifest(tmp_path / f"r{n}")["event_count"] for n in (1, 2)] == [1001, 1002]
+
+
+def test_a_command_without_the_tracepoints_is_told_so(runtime: Path, tmp_path: Path) -> None:
+    done = record("-o", tmp_path / "run", *APP_ONLY, "--", "true")
+    assert done.returncode == 0 and "no events in channel app" in done.stderr
+    assert manifest(tmp_path / "run")["event_count"] == 0

@@ -7,6 +7,7 @@ namespace opline {
 
 void Linker::by_sector(const Bio &bio, BioLink &link) {
     if (bio.nr_sectors == 0 || bio.sector == kNoSector) return;
+    bool unserved = false;  // by_sector is an op without a bio
     const std::uint64_t first = bio.sector * 512, last = first + std::uint64_t{bio.nr_sectors} * 512;
     for (auto ref : stitcher_.io_windows()) {
         const Op *op = stitcher_.ops().find(ref);
@@ -14,8 +15,10 @@ void Linker::by_sector(const Bio &bio, BioLink &link) {
         const auto begin = static_cast<std::uint64_t>(op->offset_bytes);
         if (first < begin || last > begin + static_cast<std::uint64_t>(op->length_bytes)) continue;
         ++link.sector_candidates;
-        // The oldest: first in, first out.
-        if (link.by_sector == 0 || ref < link.by_sector) link.by_sector = ref;
+        // The oldest that has no bio yet, else the oldest: first in, first out.
+        const bool better = op->bios == 0 ? !unserved || ref < link.by_sector : !unserved && (link.by_sector == 0 || ref < link.by_sector);
+        if (better) link.by_sector = ref;
+        unserved = unserved || op->bios == 0;
     }
 }
 

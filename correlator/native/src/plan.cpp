@@ -83,6 +83,7 @@ PointSpec point_spec(const json &p, const std::string &where, std::size_t spaces
     if (auto it = p.find("batch"); it != p.end() && !it->is_null()) {
         out.batch_do = choice<BatchDo>(*it, "do", where + ".batch",
                                        {{"open", BatchDo::kOpen},
+                                        {"open_or_work", BatchDo::kOpenOrWork},
                                         {"join", BatchDo::kJoin},
                                         {"work", BatchDo::kWork},
                                         {"close", BatchDo::kClose}},

@@ -13,7 +13,8 @@ namespace opline {
 enum class KeyScope : std::uint8_t { kGlobal, kProcess, kThread };
 enum class Role : std::uint8_t { kNone, kBegin, kEnd };
 enum class ThreadRule : std::uint8_t { kNone, kEnter, kLeave, kSwitch };
-enum class BatchDo : std::uint8_t { kNone, kOpen, kJoin, kWork, kClose };
+// kOpenOrWork: work that opens the batch where its thread has none open.
+enum class BatchDo : std::uint8_t { kNone, kOpen, kOpenOrWork, kJoin, kWork, kClose };
 enum class IoWindow : std::uint8_t { kNone, kBegin, kEnd };
 
 struct KeySpace {

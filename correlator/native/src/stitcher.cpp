@@ -275,7 +275,8 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
         t.point = strings_.intern(name);
     }
 
-    if (spec.batch_do == BatchDo::kOpen) open_batch(ts, *bp, ev.ts_ns, tid);
+    if (spec.batch_do == BatchDo::kOpen || (spec.batch_do == BatchDo::kOpenOrWork && !ts.batch))
+        open_batch(ts, *bp, ev.ts_ns, tid);
     struct CloseAtExit {
         Stitcher &self; ThreadState &ts; bool on; std::int64_t at;
         ~CloseAtExit() { if (on) self.close_batch(ts, at); }
@@ -293,7 +294,7 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     } else if (bp->find.empty()) {
         op = thread_op;
         t.evidence = Evidence::kThread;
-        if (!op || spec.batch_do == BatchDo::kWork) {
+        if (!op || spec.batch_do == BatchDo::kWork || spec.batch_do == BatchDo::kOpenOrWork) {
             if (ts.batch && (spec.batch_do != BatchDo::kNone || !op)) {
                 t.evidence = Evidence::kBatch;
                 t.batch = static_cast<std::int64_t>(ts.batch->serial);

@@ -19,7 +19,7 @@ from .positions import Path, Place, positions
 SCOPES = ("process", "global", "thread")
 ROLES = ("begin", "end")
 THREAD_RULES = ("enter", "leave", "switch")
-BATCH_DOINGS = ("open", "join", "work", "close")
+BATCH_DOINGS = ("open", "open_or_work", "join", "work", "close")
 IO_WINDOWS = ("begin", "end")
 STAGE_KINDS = ("work", "wait", "network", "device", "unknown")
 UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
@@ -392,7 +392,10 @@ class _Reader:
             return None, None
         here = (*path, "batch")
         if not isinstance(written, dict) or len(written) != 1:
-            self.error(here, '`batch`: one of { open = "name" }, { join = … }, { work = … }, { close = … } is wanted')
+            self.error(
+                here,
+                '`batch`: one of { open = "name" }, { open_or_work = … }, { join = … }, { work = … }, { close = … } is wanted',
+            )
             return None, None
         if not self.known(here, written, BATCH_DOINGS, "`batch`"):
             return None, None

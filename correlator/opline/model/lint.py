@@ -18,6 +18,8 @@ from .language import KeyUse, Model, Problem, Rule
 MAX_KEY_SPACES = 64  # the core keeps a bit for each
 
 _NUMBERED = re.compile(r"#\d+$")
+OPENING = {"open", "open_or_work"}
+BATCH_OWN = {*OPENING, "work", "close"}  # points that need no op
 _BLOCK_STEPS = ("Q", "G", "I", "D", "C")
 
 
@@ -136,7 +138,7 @@ def _roles(model: Model) -> Iterator[Problem]:
         if rule.thread == "leave":
             yield _about(rule, "warning", "begins an op and leaves it at once")
     for rule in model.rules:
-        if rule.role is not None and rule.batch_do in ("open", "work", "close") and not rule.key:
+        if rule.role is not None and rule.batch_do in BATCH_OWN and not rule.key:
             yield _about(rule, "warning", f'role = "{rule.role}" on a batch\'s own point')
 
 
@@ -151,7 +153,7 @@ def _threads(model: Model) -> Iterator[Problem]:
     if enters or switches:
         return
     for rule in model.rules:
-        if not rule.key and rule.role != "begin" and rule.batch_do not in ("open", "work", "close"):
+        if not rule.key and rule.role != "begin" and rule.batch_do not in BATCH_OWN:
             yield _about(rule, "warning", "has no key, and no thread ever enters an op: it would be nobody's")
 
 
@@ -164,11 +166,12 @@ def _batches(model: Model) -> Iterator[Problem]:
         if rule.batch_space is None:
             continue
         done = doings[rule.batch_space]
-        if rule.batch_do != "open" and "open" not in done:
+        opens = rule.batch_do in OPENING
+        if not done & OPENING:
             yield _about(rule, "error", f"no point opens the batch {rule.batch_space}")
-        if rule.batch_do == "open" and "join" not in done:
+        if opens and "join" not in done:
             yield _about(rule, "warning", f"opens the batch {rule.batch_space}, but no op ever joins it")
-        if rule.batch_do == "open" and "close" not in done:
+        if opens and "close" not in done:
             yield _about(rule, "warning", f"opens the batch {rule.batch_space}, but it is never closed")
 
 

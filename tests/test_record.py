@@ -351,6 +351,15 @@ def test_two_recordings_at_once_do_not_see_each_other(ticker: Path, runtime: Pat
     assert [manifest(tmp_path / f"r{n}")["event_count"] for n in (1, 2)] == [1001, 1002]
 
 
+def test_a_device_that_is_there_only_while_the_command_runs_is_noted(runtime: Path, tmp_path: Path) -> None:
+    image = tmp_path / "image"
+    image.write_bytes(bytes(1 << 20))
+    script = f"d=$(losetup --find --show {image}) && sleep 1.2 && losetup -d $d"
+    assert record("-o", tmp_path / "run", *APP_ONLY, "--", "sh", "-c", script).returncode == 0
+    (loop,) = [device for device in manifest(tmp_path / "run")["devices"] if device["backing"] == str(image)]
+    assert loop["name"].startswith("loop") and loop["dev"] >> 20 == 7 and loop["size_bytes"] == 1 << 20
+
+
 def test_a_command_without_the_tracepoints_is_told_so(runtime: Path, tmp_path: Path) -> None:
     done = record("-o", tmp_path / "run", *APP_ONLY, "--", "true")
     assert done.returncode == 0 and "no events in channel app" in done.stderr

@@ -50,7 +50,8 @@ def _scheduler(text: str | None) -> str | None:
 
 def _device(path: Path) -> BlockDevice | None:
     number = _text(path / "dev")
-    if number is None:
+    backing = _text(path / "loop/backing_file") or _text(path / "dm/name")
+    if number is None or (path.name.startswith("loop") and backing is None and not (path / "partition").exists()):
         return None
     major, minor = (int(part) for part in number.split(":"))
     disk = path.resolve().parent if (path / "partition").exists() else path
@@ -66,7 +67,7 @@ def _device(path: Path) -> BlockDevice | None:
         parent=disk.name if disk != path else None,
         start_sector=_number(path / "start"),
         logical_block_bytes=_number(disk / "queue/logical_block_size"),
-        backing=_text(path / "loop/backing_file") or _text(path / "dm/name"),
+        backing=backing,
     )
 
 
@@ -77,4 +78,4 @@ def list_devices(root: Path = _SYS) -> list[BlockDevice]:
     except OSError:
         return []
     found = (_device(path) for path in paths)
-    return [d for d in found if d is not None and not (d.name.startswith("loop") and d.backing is None)]
+    return [d for d in found if d is not None]

@@ -30,6 +30,7 @@ from opline.errors import OplineError, UsageError
 
 _TICK_S = 0.1
 _SPACE_EVERY_S = 0.25
+_DEVICES_EVERY_S = 0.5
 _MARGIN_BYTES = 32 << 20
 _MOST_RESERVE_BYTES = 1 << 30
 _WRITE_FAILED = re.compile(r"No space left|Error consuming|Error in write|Input/output error")
@@ -262,7 +263,7 @@ class Recorder:
             except OSError as error:
                 raise OplineError(f"{self.options.command[0]}: {error.strerror}", exit_code=126) from error
             self._command = child
-            space_at = 0.0
+            space_at = devices_at = time.monotonic()
             while child.poll() is None:
                 self.signals.wait(_TICK_S, child)
                 out.copy()
@@ -270,6 +271,9 @@ class Recorder:
                 if time.monotonic() >= space_at:
                     self._check_space(directory)
                     space_at = time.monotonic() + _SPACE_EVERY_S
+                if time.monotonic() >= devices_at:
+                    self._note_devices()
+                    devices_at = time.monotonic() + _DEVICES_EVERY_S
             note.end_monotonic_ns = time.monotonic_ns()
             for follower in (out, err):
                 while not follower.copy(patience_s=0.2) and self.signals.ending is None:
@@ -282,6 +286,13 @@ class Recorder:
         if self.signals.ending is not None:
             return 128 + self.signals.ending
         return code if code >= 0 else 128 - code
+
+    def _note_devices(self) -> None:
+        """Add what has appeared since: benchmarks make loop and device-mapper devices of their own, and remove them."""
+        assert self.recording is not None
+        known = {(device.name, device.backing) for device in self.recording.devices}
+        found = devices.list_devices()
+        self.recording.devices += [device for device in found if (device.name, device.backing) not in known]
 
     def _check_space(self, directory: Path) -> None:
         """Stop tracing, not the command, when the trace is as large as allowed or the disk is nearly full."""
@@ -336,8 +347,7 @@ class Recorder:
         """Counts and the final manifest."""
         trace = directory / recording.TRACE_NAME
         note.clocks_after = machine.sample_clocks()
-        known = {device.name for device in note.devices}
-        note.devices += [device for device in devices.list_devices() if device.name not in known]
+        self._note_devices()
         from_ns = time.monotonic_ns()
         counts = counting.count(trace, self.options.count_budget_s, self.signals.pending)
         note.took_ns["count"] = time.monotonic_ns() - from_ns

@@ -172,6 +172,6 @@ def test_what_a_trace_says() -> None:
     assert said == [
         "0 warning: no point for p:new (4 events): give it one, or list it in `ignore`",
         "7 note: point p:a: its key op found no op in 1 of 6 events",
-        "7 warning: point p:a: never seen (p:a)",
+        "7 warning: point p:a: never seen: the trace has no p:a",
         "8 warning: point b: its key op never found an op",
     ]

@@ -394,7 +394,7 @@ class _Reader:
         if not isinstance(written, dict) or len(written) != 1:
             self.error(
                 here,
-                '`batch`: one of { open = "name" }, { open_or_work = … }, { join = … }, { work = … }, { close = … } is wanted',
+                '`batch`: { open = "name" }, or open_or_work, join, work or close instead of open, is wanted',
             )
             return None, None
         if not self.known(here, written, BATCH_DOINGS, "`batch`"):

@@ -43,7 +43,7 @@ def check_trace(model: Model, core: Mapping[str, Any], events: Mapping[str, int]
         seen[rule.line] = seen.get(rule.line, 0) + int(point["seen"])
     for rule in model.rules:
         if seen.get(rule.line) == 0:
-            problems.append(_about(rule, "warning", f"never seen ({', '.join(rule.events)})"))
+            problems.append(_about(rule, "warning", f"never seen: {_why_unseen(rule, events)}"))
     lines = {rule.name.partition("{")[0]: rule.line for rule in reversed(model.rules)}
     for key in core["keys"]:
         found, missed, point = int(key["found"]), int(key["missed"]), str(key["point"])
@@ -56,6 +56,14 @@ def check_trace(model: Model, core: Mapping[str, Any], events: Mapping[str, int]
         message = f"no point for {event} ({count} events): give it one, or list it in `ignore`"
         problems.append(Problem(model.claims_line, "warning", message))
     return sorted(set(problems))
+
+
+def _why_unseen(rule: Rule, events: Mapping[str, int]) -> str:
+    count = sum(n for event, n in events.items() if matches_any(event, rule.events))
+    names = ", ".join(rule.events)
+    if count:
+        return f"{names} comes {count} times, but `when`, an earlier rule or a missing field keeps it away"
+    return f"the trace has no {names}"
 
 
 def unclaimed_events(model: Model, events: Mapping[str, int]) -> dict[str, int]:

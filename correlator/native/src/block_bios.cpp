@@ -82,6 +82,9 @@ Fate Engine::queue(const BlockEvent &e) {
     }
     rec.bio.pointer = e.bio;
     if (const std::uint64_t pointer = bio_of(e)) by_bio_.put(pointer, bio);
+    if (e.rwbs & rwbs::kPreflush)
+        if (Device &d = device(e.dev); !d.has_getrq && d.flush_bios.size() < kFlushBioLimit)
+            d.flush_bios.push_back({bio, rec.bio.id, e.ts_ns});
     return rec.bio.owner ? Fate::kRequestStep : Fate::kBackground;
 }
 

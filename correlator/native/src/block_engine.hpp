@@ -94,6 +94,7 @@ class Engine {
     void set_pointer(Index request, std::uint64_t pointer);
     void reuse(Index request);
     void close_request(Index);
+    void give_up_overtaken();
     void leave_chains(Index);
     void enter_chains(Index);
     void leave_device(ReqRec &);
@@ -105,6 +106,11 @@ class Engine {
     Fate complete_empty(const BlockEvent &);
     Found flush_to_complete(const BlockEvent &);
     Found empty_to_complete(const BlockEvent &);
+    void give_up_flushes(const BlockEvent &);
+    void take_flush_bios(const BlockEvent &, Index flush);
+    Index flush_of(const Device &, const ReqRec &waiter) const;
+    void serve(Index flush, Index waiter, std::uint32_t cpu);
+    void unserve(Index flush, Index waiter);
     void note_flush_entry(Index request, std::uint32_t flags);
     void flush_completed(const BlockEvent &, Index flush);
     void completed(const BlockEvent &, Index request);
@@ -134,20 +140,16 @@ class Engine {
     Ends bio_age_, request_age_, remap_age_;
     FlatMap<std::uint64_t, Index> by_bio_, by_rq_;
     FlatMap<std::uint32_t, Device> devices_;
-    struct Waiting {
-        Index bio;
-        std::uint64_t id;
-        std::int64_t since_ns;
-    };
     std::vector<Index> scratch_;
     std::deque<Waiting> served_;  // bios of bio-based devices whose children are done, without a completion of their own
 };
 
 constexpr std::size_t kOpenLimit = std::size_t{1} << 20;    // bios, and requests; beyond: the oldest is given up
 constexpr std::size_t kRemapLimit = std::size_t{1} << 16;
+constexpr std::size_t kFlushBioLimit = std::size_t{1} << 12;
 constexpr std::int64_t kServedLinger_ns = 1'000'000'000;
-// A request that so many later ones of its device have overtaken is presumed to have lost its completion, where another
-// fits as well. The deepest queues in use (NVMe) have 1024 entries.
+// An open request that so many later ones of its device have overtaken is given up. The deepest queues in use (NVMe) have
+// 1024 entries.
 constexpr std::uint64_t kOvertaken = 16'384;
 constexpr unsigned kChainLimit = 256;  // candidates looked at in one place
 

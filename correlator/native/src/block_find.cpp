@@ -11,9 +11,11 @@ namespace {
 bool same_direction(std::uint32_t a, std::uint32_t b) { return ((a ^ b) & kDirection) == 0; }
 }  // namespace
 
-// Too many later requests of its device have completed: its own completion is lost.
+// Where another request fits as well: this one was overtaken by more than a device reorders, so its completion is lost.
 bool Engine::presumed_lost(const ReqRec &rec) {
-    return rec.in_device && device(rec.r.dev).completions - rec.dev_completions > kOvertaken;
+    if (!rec.in_device) return false;
+    const Device &d = device(rec.r.dev);
+    return d.completions - rec.dev_completions > 64 + 8 * std::uint64_t{d.most_in_flight};
 }
 
 // The request of that place with the highest rank (0: does not fit); first in, first out. Ranks that differ by 1 only in

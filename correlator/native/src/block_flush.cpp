@@ -24,7 +24,7 @@ void Engine::note_flush_entry(Index i, std::uint32_t flags) {
     device(rec.r.dev).flush_waiters.push_back(i);
 }
 
-// Every waiting request of the device is served by the flush that is issued now, unless one in flight serves it.
+// Every waiting request of the device is served by the flush that is issued now, unless one in flight serves it already.
 Fate Engine::issue_flush(const BlockEvent &e) {
     ++counts.flushes;
     Index i = kNil;
@@ -39,6 +39,7 @@ Fate Engine::issue_flush(const BlockEvent &e) {
         begin_issue(e, i);
         return stepped(e, i);
     }
+    give_up_flushes(e);
     i = new_request(e, kNoSector, 0);
     ReqRec &flush = requests_[i];
     flush.is_flush = true;
@@ -46,42 +47,113 @@ Fate Engine::issue_flush(const BlockEvent &e) {
     if (e.rq) set_pointer(i, e.rq);
     Device &dev = device(e.dev);
     dev.flushes.push_back(i);
-    auto serve = [&](Index w) {
-        ReqRec &waiter = requests_[w];
-        if (waiter.r.flushed_by != 0 && !waiter.flush_done) {
-            bool in_flight = false;
-            for (Index f : dev.flushes) in_flight = in_flight || (f != i && requests_[f].r.id == waiter.r.flushed_by);
-            if (in_flight) return;
-        }
-        waiter.r.flushed_by = flush.r.id;
-        waiter.flush_done = false;
-        if (flush.r.queue_ns == kNoTime) {
-            flush.r.queue_ns = waiter.r.queue_ns;
-            flush.r.queue_tid = waiter.r.queue_tid;
-            flush.r.queue_comm = waiter.r.queue_comm;
-            flush.r.queue_cpu = waiter.r.queue_cpu;
-        }
-        flush.r.ambiguous = flush.r.ambiguous || waiter.r.ambiguous;
-        flush.r.bios.insert(flush.r.bios.end(), waiter.r.bios.begin(), waiter.r.bios.end());
-        for (const Owner &o : waiter.r.owners) add_owner(flush, o);
-    };
-    // One that has seen two flushes complete and did not go on has lost its completion.
+    take_flush_bios(e, i);
+    // What a flush served goes on before the next one is issued, unless it came between that flush's start and its issue.
+    // The first in line did not; others are given a second one.
     scratch_.clear();
-    for (Index w : dev.flush_waiters)
-        if (requests_[w].flush_missed >= 2) scratch_.push_back(w);
-    const std::vector<Index> lost = scratch_;
-    for (Index w : lost) {
+    for (const auto *list : {&dev.flush_waiters, &dev.second_waiters})
+        for (Index w : *list)
+            if (requests_[w].flush_done && requests_[w].flush_missed >= 2) scratch_.push_back(w);
+    for (std::size_t k = 0; k < scratch_.size(); ++k) {
         ++counts.presumed_lost;
-        close_request(w);
+        close_request(scratch_[k]);
     }
-    for (Index w : dev.flush_waiters) serve(w);
-    for (Index w : dev.second_waiters) serve(w);
+    for (const auto *list : {&dev.flush_waiters, &dev.second_waiters})
+        for (Index w : *list)
+            if (flush_of(dev, requests_[w]) == kNil) serve(i, w, e.cpu);
+    if (flush.r.bios.empty() && flush.r.queue_ns == kNoTime) {
+        // The device has a flush queue per hardware queue: what this CPU allocated is not the other queue's.
+        for (const auto *list : {&dev.flush_waiters, &dev.second_waiters})
+            for (Index w : *list)
+                if (Index f = flush_of(dev, requests_[w]); f != i && f != kNil && requests_[w].r.queue_cpu == e.cpu &&
+                                                           requests_[f].r.issue_cpu != e.cpu) {
+                    unserve(f, w);
+                    serve(i, w, e.cpu);
+                }
+    }
     begin_issue(e, i);
-    if (flush.r.queue_ns == kNoTime && flush.r.bios.empty()) {
+    if (flush.r.bios.empty() && flush.r.queue_ns == kNoTime) {
         ++counts.unmatched_issue;
         return Fate::kOrphanRequest;
     }
     return stepped(e, i);
+}
+
+// A hardware queue has one flush in flight, and a CPU issues for one hardware queue: an open flush that this CPU issued
+// has lost its completion. (Where pointers say which is which, the pointer's return says it.)
+void Engine::give_up_flushes(const BlockEvent &e) {
+    if (rq_of(e)) return;
+    constexpr std::size_t kMost = 64;
+    Device &d = device(e.dev);
+    scratch_.clear();
+    for (Index f : d.flushes)
+        if (requests_[f].step == Step::kIssued && e.cpu != kNoCpu && requests_[f].r.issue_cpu == e.cpu)
+            scratch_.push_back(f);
+    if (scratch_.empty() && d.flushes.size() > kMost) scratch_.push_back(d.flushes.front());
+    for (std::size_t k = 0; k < scratch_.size(); ++k) {
+        ++counts.presumed_lost;
+        flush_completed(e, scratch_[k]);
+        close_request(scratch_[k]);
+    }
+}
+
+// Without getrq events the flush bios themselves wait.
+void Engine::take_flush_bios(const BlockEvent &e, Index flush) {
+    std::vector<Waiting> pending;
+    pending.swap(device(e.dev).flush_bios);
+    for (const Waiting &w : pending) {
+        const BioRec &bio = bios_[w.bio];
+        if (bio.bio.id != w.id || bio.finished || bio.request != kNil) continue;
+        if (bio.bio.nr_sectors > 0) {  // its request begins at its issue
+            ReqRec &rec = requests_[flush];
+            if (rec.r.queue_ns == kNoTime) rec.r.queue_ns = bio.bio.queue_ns;
+            rec.r.bios.push_back(w.id);
+            add_owner(rec, bio.bio.owner);
+            continue;
+        }
+        BlockEvent own = e;
+        own.rwbs = bio.bio.rwbs;
+        const Index i = new_request(own, 0, 0);
+        note_flush_entry(i, own.rwbs);
+        attach(w.bio, i, false, false);
+    }
+}
+
+// The flush in flight that serves it.
+Index Engine::flush_of(const Device &d, const ReqRec &waiter) const {
+    if (waiter.r.flushed_by == 0 || waiter.flush_done) return kNil;
+    for (Index f : d.flushes)
+        if (requests_[f].r.id == waiter.r.flushed_by) return f;
+    return kNil;
+}
+
+void Engine::serve(Index i, Index w, std::uint32_t cpu) {
+    ReqRec &flush = requests_[i], &waiter = requests_[w];
+    waiter.r.flushed_by = flush.r.id;
+    waiter.flush_done = false;
+    waiter.first_served = flush.r.queue_ns == kNoTime && flush.r.bios.empty() && waiter.r.queue_cpu == cpu;
+    if (flush.r.queue_ns == kNoTime) {
+        flush.r.queue_ns = waiter.r.queue_ns;
+        flush.r.queue_tid = waiter.r.queue_tid;
+        flush.r.queue_comm = waiter.r.queue_comm;
+        flush.r.queue_cpu = waiter.r.queue_cpu;
+    }
+    flush.r.ambiguous = flush.r.ambiguous || waiter.r.ambiguous;
+    flush.r.bios.insert(flush.r.bios.end(), waiter.r.bios.begin(), waiter.r.bios.end());
+    if (hooks_)
+        for (const Owner &o : waiter.r.owners) add_owner(flush, o);
+}
+
+void Engine::unserve(Index i, Index w) {
+    ReqRec &flush = requests_[i];
+    for (std::uint64_t id : requests_[w].r.bios)
+        flush.r.bios.erase(std::remove(flush.r.bios.begin(), flush.r.bios.end(), id), flush.r.bios.end());
+    flush.r.owners.clear();
+    const Device &d = device(flush.r.dev);
+    for (const auto *list : {&d.flush_waiters, &d.second_waiters})
+        for (Index other : *list)
+            if (other != w && flush_of(d, requests_[other]) == i)
+                for (const Owner &o : requests_[other].r.owners) add_owner(flush, o);
 }
 
 void Engine::flush_completed(const BlockEvent &e, Index i) {
@@ -91,7 +163,7 @@ void Engine::flush_completed(const BlockEvent &e, Index i) {
         for (Index w : *list)
             if (requests_[w].r.flushed_by == id) {
                 requests_[w].flush_done = true;
-                ++requests_[w].flush_missed;
+                requests_[w].flush_missed = static_cast<std::uint8_t>(requests_[w].flush_missed + (requests_[w].first_served ? 2 : 1));
             }
 }
 
@@ -111,19 +183,17 @@ Found Engine::flush_to_complete(const BlockEvent &e) {
         return {*known, false, true};
     Found found;
     const Device &d = device(e.dev);
-    unsigned fits = 0;
-    int best = -1;
+    // One in flight per hardware queue, and both issue and completion run on that queue's CPUs.
+    unsigned fits = 0, here = 0;
     for (Index i : d.flushes) {
         const ReqRec &rec = requests_[i];
         if (rec.step != Step::kIssued || (rq_of(e) && rec.r.pointer)) continue;
-        const int rank = e.cpu != kNoCpu && rec.r.issue_cpu == e.cpu ? 1 : 0;
+        const bool same_cpu = e.cpu != kNoCpu && rec.r.issue_cpu == e.cpu;
         ++fits;
-        if (rank > best) {
-            found.index = i;
-            best = rank;
-        }
+        here += same_cpu;
+        if (!found || (same_cpu && here == 1)) found.index = i;
     }
-    if (fits < 2) return found;
+    if (fits < 2 || here == 1) return found;
     found.ambiguous = true;
     for (Index i : d.flushes) requests_[i].r.ambiguous = true;
     return found;

@@ -10,7 +10,7 @@ Index Engine::new_request(const BlockEvent &e, std::uint64_t sector, std::uint32
     const Index i = requests_.take();
     ReqRec &rec = requests_[i];
     rec.ordinal = now_;
-    rec.seen_ns = e.ts_ns;
+    rec.dev_completions = device(e.dev).completions;
     rec.start = sector;
     rec.remaining = nr_sectors;
     rec.op = e.rwbs & kDirection;
@@ -164,10 +164,21 @@ bool Engine::has_bio(const Place &place, std::uint64_t issue_ordinal, std::uint6
     return false;
 }
 
+// Open requests that so many later ones have overtaken are not waited for any longer.
+void Engine::give_up_overtaken() {
+    while (request_age_.head != kNil) {
+        const ReqRec &rec = requests_[request_age_.head];
+        if (device(rec.r.dev).completions - rec.dev_completions <= kOvertaken) return;
+        ++counts.presumed_lost;
+        close_request(request_age_.head);
+    }
+}
+
 Fate Engine::apply(const BlockEvent &e, std::uint64_t ordinal) {
     now_ = ordinal;
     said_ = {};
     expire(e.ts_ns);
+    if (ordinal % 256 == 0) give_up_overtaken();
     switch (e.kind) {
     case BlockKind::kBioQueue: return queue(e);
     case BlockKind::kBioRemap: return remap(e);

@@ -138,8 +138,7 @@ struct ReqRec {
     std::uint32_t bio_sectors = 0;    // sum of its bios, to tell a lost merge
     std::uint32_t op = 0;             // direction bits of rwbs
     std::uint32_t entry_flags = 0;    // rwbs of its bio; 0: not seen
-    std::uint64_t dev_completions = 0;  // of its device at its issue
-    std::int64_t seen_ns = kNoTime;
+    std::uint64_t dev_completions = 0;  // of its device at its beginning, then at its issue
     bool at_start = false, at_end = false;  // in the chains
     bool in_device = false;                 // counted in flight
     bool is_flush = false;            // the flush machinery's own request
@@ -147,6 +146,7 @@ struct ReqRec {
     bool waits_flush = false;         // in its device's flush_waiters
     bool twice = false;               // completes a second time with 0 sectors
     bool flush_done = false;          // the flush that it waited for is complete
+    bool first_served = false;        // it started that flush
     std::uint8_t flush_missed = 0;    // flushes after which it did not go on
     Link by_start, by_end, age;
 
@@ -174,9 +174,17 @@ struct RemapRec {
     void reset() { *this = RemapRec{}; }
 };
 
+struct Waiting {  // a bio that may be gone by the time it is looked at
+    Index bio;
+    std::uint64_t id;
+    std::int64_t since_ns;
+};
+
 struct Device {
-    std::uint32_t in_flight = 0;
+    std::uint32_t in_flight = 0, most_in_flight = 0;
     std::uint64_t completions = 0;
+    bool has_getrq = false;              // the trace has getrq events of it
+    std::vector<Waiting> flush_bios;     // while it has none: bios with PREFLUSH
     Index last_based = kNil;             // the last bio that was remapped from here
     std::vector<Index> flush_waiters;    // requests that a flush precedes, in order of arrival
     std::vector<Index> second_waiters;   // data done, second completion to come

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Steps of requests that carry data: G, merges, I, D, R, C. Flushes: block_flush.cpp.
+#include <algorithm>
+
 #include "block_engine.hpp"
 
 namespace opline::block_model {
@@ -13,6 +15,10 @@ Fate Engine::getrq(const BlockEvent &e) {
     const Index i = new_request(e, e.sector, e.nr_sectors);
     ReqRec &rec = requests_[i];
     rec.r.getrq_ns = e.ts_ns;
+    if (Device &d = device(e.dev); !d.has_getrq) {
+        d.has_getrq = true;
+        d.flush_bios.clear();
+    }
     rec.r.ambiguous = bio.ambiguous;
     if (e.rq) set_pointer(i, e.rq);
     note_flush_entry(i, e.rwbs);
@@ -204,7 +210,7 @@ void Engine::begin_issue(const BlockEvent &e, Index i) {
         rec.r.in_flight = d.in_flight;
     }
     rec.dev_completions = d.completions;
-    if (!rec.in_device) ++d.in_flight;
+    if (!rec.in_device) d.most_in_flight = std::max(d.most_in_flight, ++d.in_flight);
     rec.in_device = true;
     enter_chains(i);
 }

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -144,8 +145,8 @@ class RunBuilder:
                     if ts is not None:
                         cuts.append((ts, letter, None, "block", None if letter == "C" else r.tid, request_id))
         cuts.sort(key=lambda c: c[0])
-        stages = []
-        for before, after in zip(cuts, cuts[1:], strict=False):
+        stages: list[dict[str, Any]] = []
+        for before, after in pairwise(cuts):
             name, kind = after[2], after[3]
             if after[5] is not None and before[5] is not None:
                 name, kind = _block_stage(before[1], after[1])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The command line: `opline COMMAND ...`.
 
-Commands are imported when they are used. Standard output is data, standard error is talk. Exit status: 0 fine, 1 failed,
-2 usage, 3 losses above --max-loss, 130 interrupted. Only `main` catches OplineError.
+Commands are imported when they are used. Standard output is data, standard error is talk. Exit status: 0 fine, 1
+failed, 2 usage, 3 losses above --max-loss, 130 interrupted. Only `main` catches OplineError.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "Capture",
         (
-            ("record", "record", "run a command and record it: application and block events in one session"),
+            ("record", "record", "record a command: its events and the block layer's, in one session"),
             ("doctor", "doctor", "what this machine can capture, with what, and what to install"),
         ),
     ),
@@ -70,7 +70,8 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
 )
 
 EPILOG = """\
-A RUN is a run directory, a recording (opline record -o DIR), or a trace; a trace needs --model.
+A RUN is a run's directory, a recording (opline record -o DIR), or a trace; a
+trace needs --model.
 
 examples:
   opline record -o run1 -- ./my-benchmark
@@ -93,8 +94,12 @@ def load(name: str) -> Command:
 
 def overview() -> str:
     """What `opline --help` prints."""
-    lines = ["usage: opline [--version] [--help] COMMAND ...", "", "Follow one application operation from its tracepoints down to the disk and back,"]
-    lines += ["and see where every nanosecond went.", ""]
+    lines = [
+        "usage: opline [--version] [--help] COMMAND ...",
+        "",
+        "Follow one application operation from its tracepoints down to the disk and",
+    ]
+    lines += ["back, and see where every nanosecond went.", ""]
     for heading, group in GROUPS:
         lines.append(heading + ":")
         lines += [f"  {name:9} {text}" for name, _, text in group]

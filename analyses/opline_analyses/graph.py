@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""The transition graph of a run: points and block steps as nodes, what leads to what as edges; and two runs' difference.
+"""The transition graph of a run: points and block steps as nodes, what leads to what as edges; and two runs'
+difference.
 
 Takes a run and a selection; gives a `networkx.DiGraph`, or rows. An edge of the critical path is an interval of ops'
-stages: its times are those intervals', its `share` is of the total latency of the counted ops, its `critical_share` is of
-the ops whose critical path passes it. An edge to a point aside of the path (`aside` true) leads from the point before it
-in the same op; its time lies inside other edges, so it has no share.
+stages: its times are those intervals', its `share` is of the total latency of the counted ops, its `critical_share`
+is of the ops whose critical path passes it. An edge to a point aside of the path (`aside` true) leads from the point
+before it in the same op; its time lies inside other edges, so it has no share.
 
-Attributes of a node: count (ops that pass it), step (it is Q G I D C of a block request).
-Attributes of an edge: count (intervals), ops, mean_ns, p50_ns, p99_ns, max_ns, total_ns, share, critical_share, stage, kind, aside.
+Attributes of a node: count (ops that pass it), step (it is Q G I D C of a block request). Attributes of an edge:
+count (intervals), ops, mean_ns, p50_ns, p99_ns, max_ns, total_ns, share, critical_share, stage, kind, aside.
 """
 
 from __future__ import annotations
@@ -72,17 +73,17 @@ def transition_graph(run: Run, which: Selection, tainted: bool = False) -> Graph
         graph.add_node(name, count=counts.get(name, 0), step=name in STEPS)
         return name
 
-    for source, target, count, ops, mean, q, largest, total, stage, kind, _ in run.rows(_EDGES):
-        graph.add_edge(
-            node(source), node(target), count=count, ops=ops, mean_ns=mean, p50_ns=q[0], p99_ns=q[1], max_ns=largest,
-            total_ns=total, share=total / whole if whole else 0.0, critical_share=ops / n, stage=stage, kind=kind, aside=False,
-        )  # fmt: skip
-    for source, target, count, ops, mean, q, largest in run.rows(_ASIDE):
-        if not graph.has_edge(source, target):
-            graph.add_edge(
-                node(source), node(target), count=count, ops=ops, mean_ns=mean, p50_ns=q[0], p99_ns=q[1], max_ns=largest,
-                total_ns=0, share=0.0, critical_share=0.0, stage="", kind="aside", aside=True,
-            )  # fmt: skip
+    def edge(row: tuple[Any, ...], **more: Any) -> None:
+        source, target, count, ops, mean, q, largest = row
+        times = {"mean_ns": mean, "p50_ns": q[0], "p99_ns": q[1], "max_ns": largest}
+        graph.add_edge(node(source), node(target), count=count, ops=ops, **times, **more)
+
+    for *first, total, stage, kind, _ in run.rows(_EDGES):
+        shares = {"share": total / whole if whole else 0.0, "critical_share": first[3] / n}
+        edge(tuple(first), total_ns=total, **shares, stage=stage, kind=kind, aside=False)
+    for row in run.rows(_ASIDE):
+        if not graph.has_edge(row[0], row[1]):
+            edge(row, total_ns=0, share=0.0, critical_share=0.0, stage="", kind="aside", aside=True)
     return graph
 
 
@@ -94,8 +95,8 @@ def _quoted(text: str) -> str:
 
 
 _KIND_COLOURS = {
-    "work": "#4477AA", "wait": "#CCBB44", "network": "#228833", "device": "#EE6677", "block": "#AA3377", "unknown": "#888888",
-    "aside": "#BBBBBB",
+    "work": "#4477AA", "wait": "#CCBB44", "network": "#228833", "device": "#EE6677", "block": "#AA3377",
+    "unknown": "#888888", "aside": "#BBBBBB",
 }  # fmt: skip
 
 
@@ -112,12 +113,13 @@ def dot_lines(graph: Graph) -> Iterator[str]:
     for source, target, d in graph.edges(data=True):
         colour = _KIND_COLOURS.get(d["kind"], "#444444")
         if d["aside"]:
-            label, style = f"aside, p50 {us(d['p50_ns'], 1)}", ", style=dashed, constraint=false"
+            label, style = f"aside, p50 {us(d['p50_ns'], 1)}", ", style=dashed"
         else:
             own = d["stage"] if d["stage"] != f"{source} → {target}" else ""
             own = "unknown" if own == f"unknown: {source} → {target}" else own
             first = f"{own}  {percent(d['share'], 1)}% of time".strip()
-            label = f"{first}, {percent(d['critical_share'], 1, 0)}% of ops\\nn {d['count']}  p50 {us(d['p50_ns'], 1)}  p99 {us(d['p99_ns'], 1)}"
+            times = f"n {d['count']}  p50 {us(d['p50_ns'], 1)}  p99 {us(d['p99_ns'], 1)}"
+            label = f" {first}, {percent(d['critical_share'], 1, 0)}% of ops \\n {times} "
             style = ", style=dotted" if d["kind"] == "unknown" else ""
         text = _quoted(label).replace("\\\\n", "\\n")
         width = 1 + 7 * d["share"]
@@ -128,14 +130,11 @@ def dot_lines(graph: Graph) -> Iterator[str]:
 def text_rows(graph: Graph) -> tuple[list[str], list[list[str]]]:
     """The edges as a table for people."""
     header = ["from", "to", "count", "mean(us)", "p50", "p99", "time%", "critical%"]
-    rows = [
-        [
-            source, target + (" (aside)" if d["aside"] else ""), str(d["count"]), us(d["mean_ns"], 1), us(d["p50_ns"], 1),
-            us(d["p99_ns"], 1), "" if d["aside"] else percent(d["share"], 1),
-            "" if d["aside"] else percent(d["critical_share"], 1),
-        ]
-        for source, target, d in graph.edges(data=True)
-    ]  # fmt: skip
+    rows = []
+    for source, target, d in graph.edges(data=True):
+        times = [us(d[name], 1) for name in ("mean_ns", "p50_ns", "p99_ns")]
+        shares = ["", ""] if d["aside"] else [percent(d["share"], 1), percent(d["critical_share"], 1)]
+        rows.append([source, target + (" (aside)" if d["aside"] else ""), str(d["count"]), *times, *shares])
     return header, rows
 
 

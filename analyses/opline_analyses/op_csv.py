@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """One row per op, one column per stage: for spreadsheets, gnuplot and pandas.
 
-Takes a run and a selection; gives Arrow record batches (never Python objects per cell) and writes them as CSV by RFC 4180
-with lines that end in LF. The columns before the stages are fixed; the stages follow in the order in which an op meets
-them; `unattributed_ns` is last. In each row the stage columns and unattributed_ns sum to latency_ns. An empty cell is
-unknown, or a stage that the op does not have.
+Takes a run and a selection; gives Arrow record batches (never Python objects per cell) and writes them as CSV by RFC
+4180 with lines that end in LF. The columns before the stages are fixed; the stages follow in the order in which an op
+meets them; `unattributed_ns` is last. In each row the stage columns and unattributed_ns sum to latency_ns. An empty
+cell is unknown, or a stage that the op does not have.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import duckdb
 
 BATCH_ROWS = 65536
+_NO_CLIENT = "(SELECT NULL::BIGINT AS op_id, NULL::BIGINT AS client_ns)"
 
 # column, expression over ops o and the kind of its first bio f, meaning
 FIXED: tuple[tuple[str, str, str], ...] = (
@@ -36,7 +37,7 @@ FIXED: tuple[tuple[str, str, str], ...] = (
     ("begin_ns", "o.begin_ns", "Time of the begin point, ns of the raw monotonic clock."),
     ("end_ns", "o.end_ns", "Time of the end point."),
     ("latency_ns", "o.latency_ns", "end_ns - begin_ns."),
-    ("client_ns", "NULL::BIGINT", "The client's own figure for this op, where it is known."),
+    ("client_ns", "c.client_ns", "The client's own figure for this op, where it is known."),
     ("complete", "o.complete", "true: the end point was seen."),
     (
         "reason",
@@ -73,8 +74,8 @@ def _name(value: str) -> str:
     return '"' + value.replace('"', '""') + '"'
 
 
-def op_rows(run: Run, which: Selection) -> tuple[list[str], duckdb.DuckDBPyRelation]:
-    """The columns, and the query's result to fetch record batches from."""
+def op_rows(run: Run, which: Selection, client: bool = False) -> tuple[list[str], duckdb.DuckDBPyRelation]:
+    """The columns, and the query's result. ``client``: the temporary table client_ops is there (client_log.py)."""
     stages = stage_names(run)
     run.con.execute(f"CREATE OR REPLACE TEMP TABLE wanted AS {which.sql()}", list(which.parameters))
     sums = "".join(f", sum(duration_ns) FILTER (stage = {_text(s)})::BIGINT AS s{n}" for n, s in enumerate(stages))
@@ -83,10 +84,11 @@ def op_rows(run: Run, which: Selection) -> tuple[list[str], duckdb.DuckDBPyRelat
     result = run.con.sql(
         f"""WITH p AS (SELECT op_id{sums} FROM stages WHERE op_id IN (SELECT op_id FROM wanted) GROUP BY op_id),
                  f AS (SELECT l.op_id, arg_min(b.kind, b.bio_id) AS kind FROM links l JOIN bios b USING (bio_id)
-                       WHERE l.op_id IN (SELECT op_id FROM wanted) GROUP BY l.op_id)
+                       WHERE l.op_id IN (SELECT op_id FROM wanted) GROUP BY l.op_id),
+                 c AS (SELECT op_id, client_ns FROM {"client_ops" if client else _NO_CLIENT})
             SELECT {fixed}{cells}, o.unattributed_ns
             FROM ops o SEMI JOIN wanted w ON w.op_id = o.op_id
-            LEFT JOIN p ON p.op_id = o.op_id LEFT JOIN f ON f.op_id = o.op_id
+            LEFT JOIN p ON p.op_id = o.op_id LEFT JOIN f ON f.op_id = o.op_id LEFT JOIN c ON c.op_id = o.op_id
             ORDER BY {which.order}"""
     )
     return [c for c, _, _ in FIXED] + [stage_column(s) for s in stages] + ["unattributed_ns"], result
@@ -95,7 +97,18 @@ def op_rows(run: Run, which: Selection) -> tuple[list[str], duckdb.DuckDBPyRelat
 def stage_rows(run: Run, which: Selection) -> tuple[list[str], duckdb.DuckDBPyRelation]:
     """The long form: one row per interval of an op."""
     run.con.execute(f"CREATE OR REPLACE TEMP TABLE wanted AS {which.sql()}", list(which.parameters))
-    columns = ["op_id", "seq", "stage", "kind", "from_point", "to_point", "begin_ns", "duration_ns", "tid", "request_id"]
+    columns = [
+        "op_id",
+        "seq",
+        "stage",
+        "kind",
+        "from_point",
+        "to_point",
+        "begin_ns",
+        "duration_ns",
+        "tid",
+        "request_id",
+    ]
     result = run.con.sql(
         f"""SELECT {", ".join("s." + c for c in columns)} FROM stages s SEMI JOIN wanted USING (op_id)
             ORDER BY s.op_id, s.seq"""

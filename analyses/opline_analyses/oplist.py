@@ -124,8 +124,7 @@ def _chunk(run: Run, ids: list[int], with_blocks: bool) -> Iterator[OpDetail]:
     span = {"low": min(ids), "high": max(ids)}
     run.con.execute("CREATE OR REPLACE TEMP TABLE chunk AS SELECT unnest(?::BIGINT[]) AS op_id", [ids])
     ops = {
-        row[0]: OpDetail(*row)
-        for row in run.rows((_OPS + " AND op_id IN (SELECT op_id FROM chunk)").format(**span))
+        row[0]: OpDetail(*row) for row in run.rows((_OPS + " AND op_id IN (SELECT op_id FROM chunk)").format(**span))
     }
     for row in run.rows(_TRANSITIONS.format(**span)):
         ops[row[0]].transitions.append(Passed(*row[1:]))

@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 SINGLE_OPS = 160  # up to here one bar per op
 BUCKETS = 120
 SHOWN_STAGES = 11  # the widest; the others are one layer
-# Paul Tol's muted and light schemes (https://sronpersonalpages.nl/~pault/), told apart by the colour-blind too.
+# Paul Tol's bright and light schemes (https://sronpersonalpages.nl/~pault/): told apart by the colour-blind too.
 COLOURS = (
-    "#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#99DDFF", "#EE8866", "#44BB99", "#FFAABB", "#BBCC33",
+    "#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#99DDFF", "#EE8866", "#44BB99", "#FFAABB",
+    "#BBCC33",
 )  # fmt: skip
 OTHER, UNKNOWN, UNATTRIBUTED = "#BBBBBB", "#666666", "#DDDDDD"
 
@@ -69,7 +70,8 @@ def _layers(run: Run, edges: Sequence[float] | None) -> tuple[Any, list[Layer]]:
         low, width, last = edges[0], edges[1] - edges[0], len(edges) - 2
         place = f"least({last}, greatest(0, floor(((o.begin_ns - {first}) / 1e9 - {low!r}) / {width!r})))::BIGINT"
     run.con.execute(
-        f"CREATE OR REPLACE TEMP TABLE place AS SELECT o.op_id, {place} AS bar, o.unattributed_ns FROM ops o SEMI JOIN counted USING (op_id)"
+        f"""CREATE OR REPLACE TEMP TABLE place AS SELECT o.op_id, {place} AS bar, o.unattributed_ns
+            FROM ops o SEMI JOIN counted USING (op_id)"""
     )
     counts = dict(run.rows("SELECT bar, count(*) FROM place GROUP BY bar"))
     bars = len(edges) - 1 if edges is not None else len(counts)
@@ -119,7 +121,9 @@ def _points(axes: Axes, t: Any, v: Any, classes: Any) -> None:
         )  # fmt: skip
     for q, style in ((0.5, "-"), (0.99, "--")):
         value = float(np.sort(v)[max(0, int(np.ceil(q * len(v))) - 1)])
-        axes.axhline(value / divisor, color="#333333", linewidth=0.8, linestyle=style, label=f"p{q * 100:g} {duration(value)}")
+        axes.axhline(
+            value / divisor, color="#333333", linewidth=0.8, linestyle=style, label=f"p{q * 100:g} {duration(value)}"
+        )
     if v.min() > 0 and v.max() > 20 * np.median(v):
         axes.set_yscale("log")
     else:
@@ -130,7 +134,9 @@ def _points(axes: Axes, t: Any, v: Any, classes: Any) -> None:
 
 
 def _legend(axes: Axes, scale: float) -> None:
-    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02), frameon=False, fontsize=8, markerscale=scale, borderaxespad=0)
+    axes.legend(
+        loc="upper left", bbox_to_anchor=(1.01, 1.02), frameon=False, fontsize=8, markerscale=scale, borderaxespad=0
+    )
 
 
 def _stacks(axes: Axes, edges: Any, per_bar: Any, layers: list[Layer], single: bool) -> None:
@@ -144,7 +150,14 @@ def _stacks(axes: Axes, edges: Any, per_bar: Any, layers: list[Layer], single: b
         name = layer.label if len(layer.label) <= 30 else layer.label[:29] + "…"
         label = f"{name}  {share}%"
         axes.bar(
-            edges[:-1], heights, width=np.diff(edges), bottom=base, align="edge", color=layer.colour, label=label, linewidth=0
+            edges[:-1],
+            heights,
+            width=np.diff(edges),
+            bottom=base,
+            align="edge",
+            color=layer.colour,
+            label=label,
+            linewidth=0,
         )
         base = base + heights
     axes.set_ylabel(f"{'latency' if single else 'mean latency'} ({unit})")
@@ -153,7 +166,13 @@ def _stacks(axes: Axes, edges: Any, per_bar: Any, layers: list[Layer], single: b
     axes.set_ylim(bottom=0)
     handles, labels = axes.get_legend_handles_labels()
     axes.legend(
-        handles[::-1], labels[::-1], loc="upper left", bbox_to_anchor=(1.01, 1.02), frameon=False, fontsize=8, borderaxespad=0
+        handles[::-1],
+        labels[::-1],
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.02),
+        frameon=False,
+        fontsize=8,
+        borderaxespad=0,
     )
 
 

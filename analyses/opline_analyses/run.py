@@ -69,7 +69,9 @@ def open_tables(path: Path) -> Run:
 
 @contextmanager
 def open_run(path: str | Path, model: str | None = None) -> Iterator[Run]:
-    """Opens a run; correlates first where a recording or a trace is given. Closes (and forgets temporary runs) at the end."""
+    """Opens a run; correlates first where a recording or a trace is given. Closes (and forgets temporary runs) at the
+    end.
+    """
     given = Path(path)
     if not given.exists():
         raise UsageError(f"{given} does not exist.")

@@ -38,14 +38,20 @@ class Selection:
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
     """The filters that most commands share."""
-    parser.add_argument("--class", dest="op_class", metavar="C", action="append", help="only ops of this class; may be given again")
-    parser.add_argument("--since", metavar="T", help="only ops that begin at T or later: seconds from the first op, or absolute ns")
+    parser.add_argument(
+        "--class", dest="op_class", metavar="C", action="append", help="only ops of this class; may be given again"
+    )
+    parser.add_argument(
+        "--since", metavar="T", help="only ops that begin at T or later: seconds from the first op, or absolute ns"
+    )
     parser.add_argument("--until", metavar="T", help="only ops that begin before T")
 
 
 def add_which(parser: argparse.ArgumentParser) -> None:
     """Which single ops."""
-    parser.add_argument("--op", metavar="ID", type=int, action="append", help="only the op with this op_id; may be given again")
+    parser.add_argument(
+        "--op", metavar="ID", type=int, action="append", help="only the op with this op_id; may be given again"
+    )
     parser.add_argument("--slowest", metavar="N", type=_positive, help="the N slowest complete ops, slowest first")
     parser.add_argument("--limit", metavar="N", type=_positive, help="stop after N ops")
 
@@ -71,7 +77,9 @@ def instant(run: Run, text: str, option: str) -> int:
 
 
 def selection(run: Run, args: argparse.Namespace) -> Selection:
-    """The selection that the options of `add_filters` (and `add_which`) ask for. Raises UsageError for unknown ops and classes."""
+    """The selection that the options of `add_filters` (and `add_which`) ask for. Raises UsageError for unknown ops and
+    classes.
+    """
     where: list[str] = []
     parameters: list[object] = []
     if args.op_class:

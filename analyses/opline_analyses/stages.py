@@ -17,7 +17,8 @@ from opline_analyses.run import Run
 from opline_analyses.selection import Selection
 
 PERCENTILES = ("0.5", "0.9", "0.99", "0.999")
-_QUANTILES = "[" + ", ".join(f"{q}::DECIMAL(4,3)" for q in PERCENTILES) + "]"  # decimals: the rank is exact integer arithmetic
+# Decimals, not floats: DuckDB finds their rank by exact integer arithmetic.
+_QUANTILES = "[" + ", ".join(f"{q}::DECIMAL(4,3)" for q in PERCENTILES) + "]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,9 @@ class StageTable:
 
 
 def select_counted(run: Run, which: Selection, tainted: bool) -> tuple[int, int, int]:
-    """Makes the temporary table `counted` of the ops that count; gives their number, the incomplete and the tainted ones."""
+    """Makes the temporary table `counted` of the ops that count; gives their number, the incomplete and the tainted
+    ones.
+    """
     run.con.execute(
         f"CREATE OR REPLACE TEMP TABLE chosen AS SELECT op_id, complete, tainted FROM ops o WHERE {which.where}",
         list(which.parameters),

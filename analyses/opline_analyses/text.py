@@ -56,7 +56,11 @@ def count_of(n: int, one: str, many: str | None = None) -> str:
 
 
 def table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, gap: str = "  ", right: Sequence[bool] | None = None
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    left: int = 1,
+    gap: str = "  ",
+    right: Sequence[bool] | None = None,
 ) -> Iterator[str]:
     """Aligned lines: the first ``left`` columns to the left and the others to the right, or as ``right`` says."""
     to_right = right if right is not None else [i >= left for i in range(len(header))]

@@ -17,6 +17,9 @@ from opline_analyses.text import device, us
 STEPS = (("Q", "queue_ns"), ("G", "getrq_ns"), ("I", "insert_ns"), ("D", "issue_ns"), ("C", "complete_ns"))
 
 
+LETTERS = tuple(letter for letter, _ in STEPS)
+
+
 class Line(NamedTuple):
     """One line of an op's list, before it is aligned."""
 
@@ -85,7 +88,7 @@ def lines_of(op: OpDetail) -> list[Line]:
     # (when a stage ends, where, its request) -> its names; the request is a stage's only if it cuts there
     cut: defaultdict[tuple[int, str, int | None], list[str]] = defaultdict(list)
     for s in op.stages:
-        is_step = s.to_point in "QGIDC"
+        is_step = s.request_id is not None and s.to_point in LETTERS
         cut[(s.begin_ns + s.duration_ns, s.to_point, s.request_id if is_step else None)].append(_short(s))
     merged: list[tuple[int, int, Line]] = []
     for n, t in enumerate(op.transitions):
@@ -93,7 +96,9 @@ def lines_of(op: OpDetail) -> list[Line]:
         stage = names.pop(0) if names and not (t.late or t.aside) else ""
         mark = "late" if t.late else "aside" if t.aside else ""
         critical = bool(stage) or (n == 0 and not t.late)
-        merged.append((t.ts_ns, 2 * n, Line(t.ts_ns, stage, t.point, _thread(t.comm, t.tid), _cpu(t.cpu), critical, mark)))
+        merged.append(
+            (t.ts_ns, 2 * n, Line(t.ts_ns, stage, t.point, _thread(t.comm, t.tid), _cpu(t.cpu), critical, mark))
+        )
     for r in op.requests:
         steps = list(_request_lines(r, cut))
         merged += [(line.ts_ns, 2 * len(op.transitions) + 1, line) for line in steps]
@@ -154,7 +159,9 @@ def default_list(op: OpDetail) -> Iterator[str]:
 
 
 def mail_label(t: Passed) -> str:
-    """An event's own name with a colon, or the point's where the model made it of a field: mark_flagpt:started_2 (C1.7)."""
+    """An event's own name with a colon, or the point's where the model made it of a field: mark_flagpt:started_2
+    (C1.7).
+    """
     name, _, again = t.point.partition("#")
     if name == t.event:
         return f"{t.event}:"
@@ -164,8 +171,8 @@ def mail_label(t: Passed) -> str:
 
 
 def ceph_devel_list(op: OpDetail) -> Iterator[str]:
-    """The mail's list (C1.6), late points included. A delta is the difference of two whole numbers of microseconds since
-    the first state, so the deltas sum to the total whatever the nanoseconds are.
+    """The mail's list (C1.6), late points included. A delta is the difference of two whole numbers of microseconds
+    since the first state, so the deltas sum to the total whatever the nanoseconds are.
     """
     name = op.object if op.object is not None else op.key or f"op {op.op_id}"
     yield f"Op Transition list for {name}, {len(op.transitions)} states"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import shutil
 import subprocess
 
@@ -27,18 +28,12 @@ def _installed(name: str) -> str:
 
 def version_lines() -> list[str]:
     """One line per thing, ours first."""
-    reader = "bt2"
-    try:
-        import bt2
-
-        library = f"libbabeltrace2 {getattr(bt2, '__version__', 'of unknown version')}"
-    except ImportError:
-        library = "no Python module bt2: install python3-bt2"
+    # The module bt2 is loaded by one file only, and not for this.
+    there = importlib.util.find_spec("bt2") is not None
     return [
         f"opline {_installed('opline')}",
-        f"reader       {reader} ({library})",
+        "reader       bt2" if there else "reader       none: install python3-bt2",
         f"babeltrace2  {_first_line('babeltrace2', '--version') or 'not installed'}",
         f"lttng        {_first_line('lttng', '--version') or 'not installed'}",
-        f"duckdb {_installed('duckdb')}, pyarrow {_installed('pyarrow')}, networkx {_installed('networkx')},"
-        f" matplotlib {_installed('matplotlib')}",
+        ", ".join(f"{name} {_installed(name)}" for name in ("duckdb", "pyarrow", "networkx", "matplotlib")),
     ]

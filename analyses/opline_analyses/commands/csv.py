@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
+from opline_analyses.client import find_log
+from opline_analyses.client_log import join_client_log
 from opline_analyses.commands.common import add_output, add_run, opened, output, talk
 from opline_analyses.op_csv import FIXED, op_rows, stage_rows, write_csv
 from opline_analyses.selection import add_filters, add_which, selection
@@ -18,8 +21,10 @@ columns:
   STAGE_ns    Time in that stage, in the order in which an op meets the stages.
   unattributed_ns  What no stage claims: with the stages it sums to latency_ns.
 
-RFC 4180, lines end in LF, an empty cell is unknown. One row per complete op; --all adds the incomplete ones. --stages is
-the long form: one row per interval (op_id, seq, stage, kind, from_point, to_point, begin_ns, duration_ns, tid, request_id).
+RFC 4180, lines end in LF, an empty cell is unknown. One row per complete op;
+--all adds the incomplete ones. --stages is the long form: one row per interval
+(op_id, seq, stage, kind, from_point, to_point, begin_ns, duration_ns, tid,
+request_id).
 
 examples:
   opline csv run1 > ops.csv
@@ -33,6 +38,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument("--stages", action="store_true", help="one row per interval of an op instead")
     parser.add_argument("--all", action="store_true", help="incomplete ops too")
+    parser.add_argument(
+        "--client-log", metavar="FILE", type=Path, help="the client's own begin and end of each op, CSV, for client_ns"
+    )
     add_which(parser)
     add_filters(parser)
     add_output(parser)
@@ -49,7 +57,13 @@ def run(args: argparse.Namespace) -> int:
             if left_out:
                 talk(f"opline: left out: {left_out} incomplete (--all writes them too).")
             which = which.also("o.complete")
-        columns, result = (stage_rows if args.stages else op_rows)(opened_run, which)
+        if args.stages:
+            columns, result = stage_rows(opened_run, which)
+        else:
+            log = args.client_log or find_log(opened_run.given) or find_log(opened_run.path)
+            if log:
+                join_client_log(opened_run, log)
+            columns, result = op_rows(opened_run, which, client=log is not None)
         with output(args.output) as out:
             write_csv(columns, result, out)
     return 0

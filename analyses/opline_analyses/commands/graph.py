@@ -14,11 +14,14 @@ from opline_analyses.text import table
 NAME = "graph"
 HELP = "which point follows which, how often, how long; compare two runs"
 EXAMPLES = """\
-Nodes are points and block steps (Q G I D C). Edges are the intervals of the ops' critical paths, with count, mean, p50, p99,
-the share of the total latency and the share of the ops whose critical path passes. Edges to points aside of the critical
-path are marked; their time lies inside other edges. The ending of -o FILE decides the format where --format does not.
+Nodes are points and block steps (Q G I D C). Edges are the intervals of the
+ops' critical paths, with count, mean, p50, p99, the share of the total latency
+and the share of the ops whose critical path passes. Edges to points aside of
+the critical path are marked; their time lies inside other edges. The ending of
+-o FILE decides the format where --format does not.
 
---diff A B compares two runs, the edge whose time per op changed most first; + and - mark edges that only B or only A has.
+--diff A B compares two runs, the edge whose time per op changed most first; +
+and - mark edges that only B or only A has.
 
 examples:
   opline graph run1                                    # the edges as a table
@@ -32,7 +35,9 @@ FORMATS = ("text", "dot", "graphml", "json")
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser, optional=True)
-    parser.add_argument("--format", choices=FORMATS, help="text, dot (Graphviz), graphml, or json (node-link; with --diff: the changes)")
+    parser.add_argument(
+        "--format", choices=FORMATS, help="text, dot (Graphviz), graphml, or json (node-link; with --diff: the changes)"
+    )
     parser.add_argument("--diff", nargs=2, metavar=("A", "B"), help="compare run B with run A")
     parser.add_argument("--tainted", action="store_true", help="count ops that overlap discarded events too")
     add_filters(parser)
@@ -65,7 +70,9 @@ def run(args: argparse.Namespace) -> int:
             if form == "json":
                 head = {"schema": "opline graph diff 1", "a": args.diff[0], "b": args.diff[1]}
                 ops = {"ops": [g.graph["ops"] for g in graphs]}
-                out.write((json.dumps({**head, **ops, "edges": [c.record() for c in changes]}, indent=1) + "\n").encode())
+                out.write(
+                    (json.dumps({**head, **ops, "edges": [c.record() for c in changes]}, indent=1) + "\n").encode()
+                )
             else:
                 out.write("".join(line + "\n" for line in table(*difference_rows(changes), left=2)).encode())
         return 0

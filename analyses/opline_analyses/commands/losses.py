@@ -18,9 +18,11 @@ from opline_analyses.text import count_of, table
 NAME = "losses"
 HELP = "the fate of every event, what is missing, and what to do about it"
 EXAMPLES = """\
-Every event has exactly one fate, and per event class the fates sum to the input. A loss has a severity (info, notice,
-data_loss, error) and an origin: recording (the tracer lost it) or correlation (we could not make sense of it).
---max-loss N: exit status 3 if the losses of severity data_loss and error count more than N together.
+Every event has exactly one fate, and per event class the fates sum to the
+input. A loss has a severity (info, notice, data_loss, error) and an origin:
+recording (the tracer lost it) or correlation (we could not make sense of it).
+--max-loss N: exit status 3 if the losses of severity data_loss and error count
+more than N together.
 
 examples:
   opline losses run1
@@ -32,7 +34,9 @@ examples:
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
-    parser.add_argument("--max-loss", metavar="N", type=int, help="exit status 3 above N losses of severity data_loss and error")
+    parser.add_argument(
+        "--max-loss", metavar="N", type=int, help="exit status 3 above N losses of severity data_loss and error"
+    )
     parser.add_argument("--json", action="store_true", help="JSON")
     add_output(parser)
 
@@ -70,13 +74,20 @@ def text_lines(run: Run) -> Iterator[str]:
         yield from table(
             ["stream", "from", "to", "count", "unit", "ops touched"],
             [
-                [s, _seconds(b, first), _seconds(e, first), "?" if n is None else str(n), "packets" if p else "events", str(k)]
+                [
+                    s,
+                    _seconds(b, first),
+                    _seconds(e, first),
+                    "?" if n is None else str(n),
+                    "packets" if p else "events",
+                    str(k),
+                ]
                 for s, b, e, n, p, k in discarded
             ],
         )
     (tainted,) = run.row("SELECT count(*) FROM ops WHERE tainted")
     if tainted:
-        yield f"{count_of(tainted, 'op overlaps', 'ops overlap')} discarded events: left out of statistics unless asked for"
+        yield f"tainted: {count_of(tainted, 'op overlaps', 'ops overlap')} discarded events; statistics leave them out"
 
 
 def _seconds(ns: int | None, first: int) -> str:

@@ -13,12 +13,16 @@ from opline_analyses.transitions import STYLES
 NAME = "ops"
 HELP = "each op's transitions, with its block requests between them"
 EXAMPLES = """\
-Columns: us since the op's begin; us since the line before on the critical path; the stage that ends here; the point, or
-the step of a block request (Q queued, G request allocated, I inserted, D issued to the driver, C completed); the
-thread; the CPU. Stage `-`: the model has no name for it. `aside`: off the critical path. `late`: after the op's end. ? is a step that was not seen.
+Columns: us since the op's begin; us since the line before on the critical
+path; the stage that ends here; the point, or the step of a block request (Q
+queued, G request allocated, I inserted, D issued to the driver, C completed);
+the thread; the CPU. Stage `-`: the model has no name for it. `aside`: off the
+critical path. `late`: after the op's end. ? is a step that was not seen.
 
---style ceph-devel prints the lists of the ceph-devel mail "performance latency analysis with LTTng": complete ops, every
-point (late ones too), deltas in whole microseconds that sum to the total, which runs from the first state to the last.
+--style ceph-devel prints the lists of the ceph-devel mail "performance latency
+analysis with LTTng": complete ops, every point (late ones too), deltas in
+whole microseconds that sum to the total, which runs from the first state to
+the last.
 
 examples:
   opline ops run1 --slowest 3
@@ -33,7 +37,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     add_which(parser)
     add_filters(parser)
-    parser.add_argument("--style", choices=sorted(STYLES), default="default", help="how to print (default: %(default)s)")
+    parser.add_argument(
+        "--style", choices=sorted(STYLES), default="default", help="how to print (default: %(default)s)"
+    )
     add_output(parser)
 
 
@@ -55,5 +61,3 @@ def run(args: argparse.Namespace) -> int:
         if mail and left_out:
             talk(f"opline: {left_out} incomplete ops are not printed.")
     return 0
-
-

@@ -14,9 +14,10 @@ from opline_analyses.text import complete_file
 NAME = "plot"
 HELP = "every op of the run over time, and the stages stacked (PNG, SVG)"
 EXAMPLES = """\
-Above: one point per complete op, at its begin, with the median and the 99th percentile. Below: the stages stacked, op by op
-up to 160 ops, then as means over intervals of time; the percentages are shares of the total latency. The name of the
-file decides the format: .png, .svg or .pdf.
+Above: one point per complete op, at its begin, with the median and the 99th
+percentile. Below: the stages stacked, op by op up to 160 ops, then as means
+over intervals of time; the percentages are shares of the total latency. The
+name of the file decides the format: .png, .svg or .pdf.
 
 examples:
   opline plot run1 -o run1.png
@@ -29,7 +30,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
     add_filters(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the picture: .png, .svg or .pdf")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, required=True, help="the picture: .png, .svg or .pdf"
+    )
     parser.add_argument("--title", metavar="TEXT", help="the picture's title (default: the run's name)")
     parser.add_argument("--dpi", metavar="N", type=int, default=110, help="resolution of a PNG (default: %(default)s)")
     parser.add_argument("--tainted", action="store_true", help="ops that overlap discarded events too")

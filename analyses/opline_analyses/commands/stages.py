@@ -18,11 +18,13 @@ from opline_analyses.text import count_of, percent, table, table_digits, us
 NAME = "stages"
 HELP = "count, mean, percentiles, max and share of each stage"
 EXAMPLES = """\
-Times are microseconds. A stage that recurs in an op counts once, with its sum. `count` is the ops that have the stage, and
-the mean and the percentiles are over those; `share` is of the latency of all ops. Percentiles are exact, by nearest rank:
-each is a measured value. The rows are in the order in which an op meets the stages; with `unattributed` they sum to the
-latency, to the nanosecond; the last line checks it. Incomplete ops are left out, and those that overlap discarded events
-unless --tainted.
+Times are microseconds. A stage that recurs in an op counts once, with its sum.
+`count` is the ops that have the stage, and the mean and the percentiles are
+over those; `share` is of the latency of all ops. Percentiles are exact, by
+nearest rank: each is a measured value. The rows are in the order in which an
+op meets the stages; with `unattributed` they sum to the latency, to the
+nanosecond; the last line checks it. Incomplete ops are left out, and those
+that overlap discarded events unless --tainted.
 
 --csv and --json have the same rows in nanoseconds.
 
@@ -59,11 +61,11 @@ def text_lines(t: StageTable) -> Iterator[str]:
         rows[-1][0] = "of it unknown"
     yield from table(["stage (us)", "count", "mean", "p50", "p90", "p99", "p99.9", "max", "share%"], rows, gap=" ")
     stages, rest = sum(s.total_ns for s in t.stages), t.unattributed.total_ns
-    parts = f"{us(stages / t.ops, 3)} in stages + {us(rest / t.ops, 3)} unattributed"
-    if t.sums:
-        yield f"check: mean of {count_of(t.ops, 'op')}: {parts} = {us(whole / t.ops, 3)} latency, exact in ns"
-    else:
-        yield f"CHECK FAILED: mean of {count_of(t.ops, 'op')}: {parts} is not {us(whole / t.ops, 3)} latency"
+    sign = "=" if t.sums else "IS NOT"
+    check = (
+        f"stages {us(stages / t.ops, 3)} + unattributed {us(rest / t.ops, 3)} {sign} latency {us(whole / t.ops, 3)} us"
+    )
+    yield f"mean of {count_of(t.ops, 'op')}: {check}"
 
 
 def _records(t: StageTable) -> Iterator[dict[str, object]]:
@@ -76,7 +78,13 @@ def _records(t: StageTable) -> Iterator[dict[str, object]]:
 def render(t: StageTable, form: str) -> str:
     """The table as text, csv or json."""
     if form == "json":
-        head = {"schema": "opline stages 1", "ops": t.ops, "incomplete": t.incomplete, "tainted": t.tainted, "sums": t.sums}
+        head = {
+            "schema": "opline stages 1",
+            "ops": t.ops,
+            "incomplete": t.incomplete,
+            "tainted": t.tainted,
+            "sums": t.sums,
+        }
         return json.dumps({**head, "stages": list(_records(t))}, indent=1) + "\n"
     if form == "csv":
         out = io.StringIO()

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""Sanity of a run: IOPS, Little's law, the widest unsplit stage, agreement of independent links, missing block steps.
+
+Takes a run (and a client's report); gives `Check`s with their numbers, pass or fail, and tables. Needs the temporary
+table `counted` of `stages.select_counted`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from opline_analyses.client import ClientReport
+from opline_analyses.run import Run
+from opline_analyses.text import duration
+
+IOPS_LIMIT = 0.02
+LITTLE_LIMIT = 0.05
+UNSPLIT_LIMIT = 0.25
+UNKNOWN_LIMIT = 0.05
+AGREEMENT = ("agree", "differ", "pointer_only", "thread_only", "sector_only", "neither", "ambiguous")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check: what, whether it holds (None: nothing to compare with), and the numbers behind it."""
+
+    name: str
+    passed: bool | None
+    text: str
+    numbers: dict[str, float | int | str | None]
+
+
+def iops(completions: int, client: ClientReport, window_ns: int | None = None) -> Check:
+    """Completions counted in the trace over the client's own run time, against the client's own rate (2 %).
+
+    ``window_ns``, from the trace's first begin to its last end, stands in where the client reports a rate and no time.
+    """
+    seconds = client.seconds or (window_ns / 1e9 if window_ns else None)
+    if not seconds or not client.iops:
+        return Check("IOPS", None, "the client reports no run time and no rate", {})
+    counted = completions / seconds
+    off = counted / client.iops - 1
+    whose = "" if client.seconds else " (the trace's)"
+    text = (
+        f"{completions} completions / {seconds:.6g} s{whose} = {counted:.1f}, client {client.iops:.1f}:"
+        f" {100 * off:+.2f} % (limit {100 * IOPS_LIMIT:g} %)"
+    )
+    return Check("IOPS", abs(off) <= IOPS_LIMIT, text, {"counted": counted, "client": client.iops, "difference": off})
+
+
+def littles_law(run: Run, client: ClientReport | None) -> Check:
+    """Mean ops in flight (integrated over the trace) against rate * mean latency; the rate is the client's where it is
+    known.
+    """
+    first, last, integral, complete, mean = run.row(
+        """WITH w AS (SELECT min(begin_ns) AS first, greatest(max(end_ns), max(begin_ns)) AS last FROM ops)
+           SELECT any_value(first), any_value(last), sum(coalesce(end_ns, last) - begin_ns)::DOUBLE,
+                  count(*) FILTER (complete), avg(latency_ns) FROM ops, w"""
+    )
+    window = last - first if first is not None else 0
+    if not window or not complete:
+        return Check("Little's law", None, "no complete op", {})
+    in_flight = integral / window
+    rate = client.iops if client and client.iops else complete * 1e9 / window
+    expected = rate * mean / 1e9
+    off = in_flight / expected - 1
+    whose = "client's" if client and client.iops else "trace's"
+    text = (
+        f"{in_flight:.3f} ops in flight, {whose} {rate:.1f}/s * {duration(mean)} = {expected:.3f}:"
+        f" {100 * off:+.2f} % (limit {100 * LITTLE_LIMIT:g} %)"
+    )
+    return Check(
+        "Little's law",
+        abs(off) <= LITTLE_LIMIT,
+        text,
+        {"in_flight": in_flight, "expected": expected, "difference": off},
+    )
+
+
+def widest_unsplit(run: Run) -> Check:
+    """The stage with the largest share of the mean latency that no tracepoint splits. Not counted: the device's (D2C,
+    kind device) and waits in a queue, whose two ends are the enqueue and the dequeue.
+    """
+    rows = run.rows(
+        """WITH w AS (SELECT count(*) AS n, sum(latency_ns) AS latency FROM ops SEMI JOIN counted USING (op_id))
+           SELECT stage, any_value(kind), sum(duration_ns)::DOUBLE / any_value(n) AS mean,
+                  sum(duration_ns)::DOUBLE / any_value(latency)
+           FROM w, stages SEMI JOIN counted USING (op_id) WHERE kind NOT IN ('device', 'wait') AND stage <> 'D2C'
+           GROUP BY stage ORDER BY mean DESC, stage LIMIT 1"""
+    )
+    if not rows:
+        return Check("widest unsplit stage", None, "no stage but the device's and waits", {})
+    stage, kind, mean, share = rows[0]
+    text = (
+        f"{stage} ({kind}): {duration(mean)} per op, {100 * share:.1f} % of the mean (limit {100 * UNSPLIT_LIMIT:g} %)"
+    )
+    return Check("widest unsplit stage", share < UNSPLIT_LIMIT, text, {"stage": stage, "mean_ns": mean, "share": share})
+
+
+def unknown_share(unknown_ns: float, whole_ns: float) -> Check:
+    """Time between threads without evidence on both sides."""
+    share = unknown_ns / whole_ns if whole_ns else 0.0
+    text = f"{duration(unknown_ns)} per op, {100 * share:.1f} % of the mean (limit {100 * UNKNOWN_LIMIT:g} %)"
+    return Check("unknown", share <= UNKNOWN_LIMIT, text, {"mean_ns": unknown_ns, "share": share})
+
+
+def hop_agreement(run: Run) -> list[dict[str, Any]]:
+    """Each hop of the way to the device, linked by two independent rules: how often they agree. First op to bio, by
+    thread and by sector; then bio to request to issue to completion, by pointer and by (dev, sector), as the core
+    counted them.
+    """
+    agree, differ, thread_only, sector_only, neither, ambiguous = run.row(
+        """SELECT count(*) FILTER (op_by_thread = op_by_sector), count(*) FILTER (op_by_thread <> op_by_sector),
+                  count(*) FILTER (op_by_thread IS NOT NULL AND op_by_sector IS NULL),
+                  count(*) FILTER (op_by_thread IS NULL AND op_by_sector IS NOT NULL),
+                  count(*) FILTER (op_by_thread IS NULL AND op_by_sector IS NULL),
+                  count(*) FILTER (sector_candidates > 1)
+           FROM bios WHERE op_id IS NOT NULL OR op_by_thread IS NOT NULL OR op_by_sector IS NOT NULL"""
+    )
+    hops: list[dict[str, Any]] = [
+        {
+            "hop": "op_to_bio", "agree": agree, "differ": differ, "thread_only": thread_only,
+            "sector_only": sector_only, "neither": neither, "ambiguous": ambiguous,
+        }
+    ]  # fmt: skip
+    counted = run.core("hops") or {}
+    for name in ("bio_to_request", "request_to_issue", "request_to_complete"):
+        if isinstance(counted.get(name), dict):
+            hops.append({"hop": name, **counted[name]})
+    return [h for h in hops if any(h.get(k) for k in AGREEMENT)]
+
+
+def block_steps(run: Run) -> dict[str, Any]:
+    """How many of the counted ops have a bio queued (Q), and all of Q G D C of every request; what the others lack.
+
+    ``I`` is listed and not required: with scheduler none there is no insert. Split remainders have no Q of their own.
+    """
+    chosen = "WHERE l.op_id IN (SELECT op_id FROM counted)"
+    steps = run.row(
+        f"""WITH r AS (SELECT DISTINCT l.op_id, r.* FROM links l JOIN requests r USING (request_id) {chosen}),
+                 q AS (SELECT l.op_id, bool_or(b.queue_ns IS NOT NULL) AS q FROM links l JOIN bios b USING (bio_id)
+                       {chosen} GROUP BY l.op_id),
+                 o AS (SELECT op_id, bool_and(getrq_ns IS NOT NULL) AS g, bool_and(insert_ns IS NOT NULL) AS i,
+                              bool_and(issue_ns IS NOT NULL) AS d, bool_and(complete_ns IS NOT NULL) AS c
+                       FROM r GROUP BY op_id)
+            SELECT count(*) FILTER (q.q), count(*) FILTER (q.q AND g AND d AND c), count(*) FILTER (NOT q.q),
+                   count(*) FILTER (NOT coalesce(g, false)), count(*) FILTER (NOT coalesce(i, false)),
+                   count(*) FILTER (NOT coalesce(d, false)), count(*) FILTER (NOT coalesce(c, false))
+            FROM q LEFT JOIN o USING (op_id)"""
+    )
+    (ops,) = run.row("SELECT count(*) FROM counted")
+    reasons = dict(
+        run.rows(
+            """SELECT no_request_reason, count(*) FROM ops WHERE op_id IN (SELECT op_id FROM counted)
+               AND no_request_reason IS NOT NULL GROUP BY ALL ORDER BY ALL"""
+        )
+    )
+    with_q, whole, *missing = steps
+    return {
+        "ops": ops,
+        "with_q": with_q,
+        "with_q_to_c": whole,
+        "missing": dict(zip("QGIDC", missing, strict=True)),
+        "no_request": reasons,
+    }

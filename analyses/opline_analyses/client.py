@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: MIT
+"""What a benchmark says of itself: rados bench (text, JSON), fio (text, JSON), the demo store's benchmark (text, JSON).
+
+Takes a file's text; gives a `ClientReport` in integer nanoseconds where they are times. What the text does not say is
+None. Only the mean latency must be there.
+
+Formats: rados bench, Ceph's src/common/obj_bencher.cc (write_bench, seq_read_bench, rand_read_bench; names with and
+without "(s)", "Write size" or "Read size"); fio, its stat.c (show_thread_status_normal, add_ddir_status_json); ours,
+examples/demo-store/report.c.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opline.errors import OplineError
+
+
+@dataclass(slots=True)
+class ClientReport:
+    """A benchmark's own figures. ``numbers`` has all that the text names, by our names, in the text's units."""
+
+    tool: str
+    mean_ns: float
+    count: int | None = None
+    seconds: float | None = None
+    iops: float | None = None
+    queue_depth: int | None = None
+    by_class: dict[str, tuple[int, float]] = field(default_factory=dict)  # class -> count, mean_ns
+    numbers: dict[str, float] = field(default_factory=dict)
+    source: str = ""
+
+    def of_class(self, name: str) -> ClientReport:
+        """The report of one class of ops only, where the tool tells them apart; else itself."""
+        if name not in self.by_class:
+            return self
+        count, mean = self.by_class[name]
+        iops = count / self.seconds if self.seconds else None
+        return ClientReport(self.tool, mean, count, self.seconds, iops, None, {}, self.numbers, self.source)
+
+
+# --- rados bench ------------------------------------------------------------------------------------------------------
+
+# Text before the colon, without a unit in brackets -> our name. Times in seconds, bandwidths in MB/s (2^20), sizes in
+# bytes.
+_RADOS = {
+    "total time run": "total_time_run",
+    "total writes made": "total_writes_made",
+    "total reads made": "total_reads_made",
+    "write size": "write_size",
+    "read size": "read_size",
+    "object size": "object_size",
+    "bandwidth": "bandwidth",
+    "stddev bandwidth": "stddev_bandwidth",
+    "max bandwidth": "max_bandwidth",
+    "min bandwidth": "min_bandwidth",
+    "average iops": "average_iops",
+    "stddev iops": "stddev_iops",
+    "max iops": "max_iops",
+    "min iops": "min_iops",
+    "average latency": "average_latency",
+    "stddev latency": "stddev_latency",
+    "max latency": "max_latency",
+    "min latency": "min_latency",
+}
+_LINE = re.compile(r"^\s*([A-Za-z][A-Za-z ]*?)\s*(?:\(([^)]*)\))?\s*:\s+([-+0-9.eE]+)\s*$", re.MULTILINE)
+
+
+def _rados(numbers: dict[str, float]) -> ClientReport | None:
+    """The report from rados bench's numbers. Adds what they imply: iops and mean bytes per second."""
+    if "average_latency" not in numbers:
+        return None
+    made = [numbers[k] for k in ("total_writes_made", "total_reads_made") if k in numbers]
+    count = int(sum(made)) if made else None
+    seconds = numbers.get("total_time_run")
+    iops = count / seconds if count is not None and seconds else numbers.get("average_iops")
+    if count is not None and seconds:
+        numbers["iops"] = count / seconds
+        size = numbers.get("write_size", numbers.get("read_size", numbers.get("object_size")))
+        if size is not None:
+            numbers["bytes_per_second"] = count * size / seconds
+    return ClientReport("rados bench", numbers["average_latency"] * 1e9, count, seconds, iops, numbers=numbers)
+
+
+def rados_text(text: str) -> ClientReport | None:
+    """The summary that rados bench prints at its end; None if there is none (the demo's has "(us)" and is not one)."""
+    numbers: dict[str, float] = {}
+    for name, unit, value in _LINE.findall(text):
+        key = _RADOS.get(name.lower())
+        if key is not None and unit not in ("us", "usec"):
+            numbers[key] = float(value)
+    return _rados(numbers)
+
+
+def rados_json(document: Any) -> ClientReport | None:
+    """`rados bench --format json`; some versions write the numbers as strings."""
+    if not isinstance(document, dict) or "average_latency" not in document:
+        return None
+    return _rados({k: float(document[k]) for k in _RADOS.values() if k in document})
+
+
+# --- fio --------------------------------------------------------------------------------------------------------------
+
+
+def _fio(parts: list[tuple[str, int, float, float]]) -> ClientReport | None:
+    """From (class, ops, mean ns, seconds) per job and direction."""
+    parts = [p for p in parts if p[1] > 0]
+    count = sum(n for _, n, _, _ in parts)
+    if not count:
+        return None
+    seconds = max(s for _, _, _, s in parts)
+    by_class = {}
+    for name in sorted({p[0] for p in parts}):
+        mine = [p for p in parts if p[0] == name]
+        total = sum(n for _, n, _, _ in mine)
+        by_class[name] = (total, sum(n * mean for _, n, mean, _ in mine) / total)
+    mean = sum(n * m for _, n, m, _ in parts) / count
+    return ClientReport("fio", mean, count, seconds or None, count / seconds if seconds else None, by_class=by_class)
+
+
+def fio_json(document: Any) -> ClientReport | None:
+    """`fio --output-format=json`: the means of lat (submission to completion; clat where lat is switched off)."""
+    if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
+        return None
+    parts = []
+    depths = []
+    for job in document["jobs"]:
+        depths.append(job.get("job options", {}).get("iodepth"))
+        for name in ("read", "write", "trim"):
+            stats = job.get(name, {})
+            lat = next((stats[k] for k in ("lat_ns", "clat_ns") if stats.get(k, {}).get("N")), None)
+            if lat:
+                parts.append((name, int(lat["N"]), float(lat["mean"]), stats.get("runtime", 0) / 1000))
+    report = _fio(parts)
+    if report and len(depths) == 1 and depths[0]:
+        report.queue_depth = int(depths[0])
+    return report
+
+
+_FIO_UNITS = {"nsec": 1.0, "usec": 1e3, "msec": 1e6, "sec": 1e9}
+_FIO_PART = re.compile(r"^\s*(read|write|trim)\s*: IOPS=.*?/(\d+)msec\)", re.MULTILINE)
+_FIO_LAT = re.compile(r"^\s+(lat|clat) \((nsec|usec|msec|sec)\): .*?avg=\s*([0-9.]+)", re.MULTILINE)
+_FIO_TOTAL = re.compile(r"issued rwts: total=(\d+),(\d+),(\d+)")
+
+
+def fio_text(text: str) -> ClientReport | None:
+    """fio's normal output."""
+    parts = []
+    for job in re.split(r"^.*\(groupid=\d+, jobs=\d+\).*$", text, flags=re.MULTILINE)[1:]:
+        total = _FIO_TOTAL.search(job)
+        if not total:
+            continue
+        ops = dict(zip(("read", "write", "trim"), map(int, total.groups()), strict=True))
+        starts = [*_FIO_PART.finditer(job)]
+        for n, start in enumerate(starts):
+            section = job[start.end() : starts[n + 1].start() if n + 1 < len(starts) else len(job)]
+            means = {kind: float(avg) * _FIO_UNITS[unit] for kind, unit, avg in _FIO_LAT.findall(section)}
+            mean = means.get("lat", means.get("clat"))
+            if mean is not None:
+                parts.append((start[1], ops[start[1]], mean, int(start[2]) / 1000))
+    return _fio(parts)
+
+
+# --- the demo store's benchmark ---------------------------------------------------------------------------------------
+
+
+def demo_json(document: Any) -> ClientReport | None:
+    """`demo-bench --json`."""
+    if not isinstance(document, dict) or document.get("tool") != "demo-bench":
+        return None
+    latency = document["latency_ns"]
+    if not latency["count"]:
+        return None
+    by_class = {}
+    for name in ("write", "read"):
+        mine = document[f"{name}_latency_ns"]
+        if mine["count"]:
+            by_class[name] = (int(mine["count"]), float(mine["mean"]))
+    seconds = (document["end_ns"] - document["begin_ns"]) / 1e9
+    numbers = {f"latency_ns.{k}": float(v) for k, v in latency.items()}
+    return ClientReport(
+        "demo-bench", float(latency["mean"]), int(latency["count"]), seconds, latency["count"] / seconds,
+        document.get("queue_depth"), by_class, numbers,
+    )  # fmt: skip
+
+
+def demo_text(text: str) -> ClientReport | None:
+    """What demo-bench prints: the same in microseconds with three decimals."""
+    found = {(name.lower(), unit): float(value) for name, unit, value in _LINE.findall(text)}
+    mean, seconds = found.get(("average latency", "us")), found.get(("total time run", "s"))
+    if mean is None:
+        return None
+    count = int(found.get(("total writes made", ""), 0) + found.get(("total reads made", ""), 0))
+    depth = found.get(("queue depth", ""))
+    iops = count / seconds if seconds else None
+    return ClientReport("demo-bench", mean * 1e3, count, seconds, iops, int(depth) if depth else None)
+
+
+# --- any --------------------------------------------------------------------------------------------------------------
+
+
+def _documents(text: str) -> Iterator[Any]:
+    """The text as JSON, or the JSON that begins at a line of it (fio prints warnings before)."""
+    decoder = json.JSONDecoder()
+    for match in re.finditer(r"^\{", text, re.MULTILINE):
+        try:
+            yield decoder.raw_decode(text, match.start())[0]
+            return
+        except ValueError:
+            continue
+
+
+def parse_report(text: str) -> ClientReport | None:
+    """The report in a benchmark's output; None if no known one is in it."""
+    try:
+        for document in _documents(text):
+            for parse in (demo_json, fio_json, rados_json):
+                report = parse(document)
+                if report:
+                    return report
+        for parse_text in (demo_text, fio_text, rados_text):
+            report = parse_text(text)
+            if report:
+                return report
+    except (KeyError, TypeError, ValueError):
+        return None
+    return None
+
+
+def read_report(path: Path) -> ClientReport:
+    """The report in a file. Raises OplineError where there is none."""
+    try:
+        report = parse_report(path.read_text(errors="replace"))
+    except OSError as error:
+        raise OplineError(f"Cannot read {path}: {error.strerror}.") from error
+    if report is None:
+        raise OplineError(f"{path}: no mean latency of rados bench, fio or demo-bench in it (text or JSON).")
+    report.source = str(path)
+    return report
+
+
+def _argument_files(recording: dict[str, Any], options: tuple[str, ...]) -> Iterator[Path]:
+    """Files that the recorded command was told to write: --json FILE, --output=FILE."""
+    command = recording.get("command", {})
+    argv, cwd = command.get("argv", []), Path(command.get("cwd", "."))
+    for n, word in enumerate(argv):
+        name, equals, value = word.partition("=")
+        if name in options:
+            if equals:
+                yield cwd / value
+            elif n + 1 < len(argv):
+                yield cwd / argv[n + 1]
+
+
+def _recording(directory: Path) -> dict[str, Any]:
+    try:
+        document = json.loads((directory / "recording.json").read_text())
+    except (OSError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def find_report(directory: Path) -> ClientReport | None:
+    """The report beside a run: what the command wrote, a JSON file there, or its standard output. None if none."""
+    places = [
+        *_argument_files(_recording(directory), ("--json", "--output", "-o")),
+        *(p for p in sorted(directory.glob("*.json")) if p.name not in ("manifest.json", "recording.json")),
+        directory / "stdout.txt",
+    ]
+    for path in places:
+        try:
+            report = parse_report(path.read_text(errors="replace")) if path.is_file() else None
+        except OSError:
+            continue
+        if report:
+            report.source = str(path)
+            return report
+    return None
+
+
+def find_log(directory: Path) -> Path | None:
+    """The client's own log of its ops (begin_ns,end_ns per line) beside a run; None if there is none."""
+    for path in [*_argument_files(_recording(directory), ("--log",)), *sorted(directory.glob("*.csv"))]:
+        try:
+            with path.open() as lines:
+                columns = set(lines.readline().strip().split(","))
+            if {"begin_ns", "end_ns"} <= columns and "op_id" not in columns:  # op_id: our own export
+                return path
+        except (OSError, UnicodeDecodeError):
+            continue
+    return None

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""Joins a client's own log of its ops with the ops of the trace, to split what lies outside the traced points.
+
+Takes a CSV with begin_ns and end_ns of the trace's clock (CLOCK_MONOTONIC), and class and object where it has them;
+makes the temporary table `client_ops` (op_id, client_ns, submit_ns, reap_ns). An op's line is the last of its class
+and object that begins at or before its begin point and ends no earlier than its end point minus SLACK_NS; a line that
+two ops claim is nobody's. submit_ns is before the begin point, reap_ns after the end point (negative: the client
+stamped before the point).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+
+from opline.errors import OplineError
+from opline_analyses.run import Run
+
+SLACK_NS = 20_000
+
+
+def join_client_log(run: Run, path: Path) -> int:
+    """Makes `client_ops`; gives the number of ops that have a line."""
+    quoted = str(path).replace("'", "''")
+    try:
+        run.con.execute(f"CREATE OR REPLACE TEMP TABLE client_log AS SELECT * FROM read_csv('{quoted}', header = true)")
+        columns = {row[0] for row in run.rows("DESCRIBE client_log")}
+    except duckdb.Error as error:
+        raise OplineError(f"Cannot read {path}: {str(error).splitlines()[0]}") from error
+    if not {"begin_ns", "end_ns"} <= columns:
+        raise OplineError(
+            f"{path}: a client's log needs the columns begin_ns and end_ns; it has {', '.join(sorted(columns))}."
+        )
+    same = "".join(f" AND o.{name} = l.{name}" for name in ("class", "object") if name in columns)
+    run.con.execute(
+        f"""CREATE OR REPLACE TEMP TABLE client_ops AS
+            WITH l AS (SELECT *, row_number() OVER () AS line FROM client_log),
+                 j AS (SELECT o.op_id, l.line, l.begin_ns AS b, l.end_ns AS e, o.begin_ns, o.end_ns
+                       FROM (SELECT * FROM ops WHERE complete) o ASOF JOIN l ON o.begin_ns >= l.begin_ns{same})
+            SELECT op_id, e - b AS client_ns, begin_ns - b AS submit_ns, e - end_ns AS reap_ns
+            FROM j WHERE e >= end_ns - {SLACK_NS}
+            QUALIFY count(*) OVER (PARTITION BY line) = 1"""
+    )
+    return int(run.row("SELECT count(*) FROM client_ops")[0])

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""`opline coverage RUN`: how much of the time that the client reports is accounted for."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from opline_analyses import checks
+from opline_analyses.client import ClientReport, find_log, find_report, read_report
+from opline_analyses.client_log import join_client_log
+from opline_analyses.commands.common import add_output, add_run, opened, output, talk
+from opline_analyses.coverage import Coverage, measure
+from opline_analyses.run import Run
+from opline_analyses.selection import add_filters, selection
+from opline_analyses.text import duration, percent, table, us
+
+NAME = "coverage"
+HELP = "how much of the time that the client reports is accounted for"
+EXAMPLES = """\
+Coverage is attributed time / the mean latency that the client itself reports.
+Time between threads without evidence on both sides (unknown) and time that no
+stage claims are not attributed. The client's report is --client FILE, or found
+in the recording: a JSON file, or the command's output. Known: rados bench and
+fio (text, JSON), demo-bench. --client-log is a CSV with the client's own
+begin_ns and end_ns per op (and class, object): it splits what lies outside the
+op's points.
+
+Then checks: completions against the client's IOPS (2 %), Little's law, the
+widest stage that no tracepoint splits (the device and waits in queues not
+counted), unknown time; how often independent rules agree on each hop to the
+device, and which ops lack which step (Q queued, G allocated, I inserted, D
+issued, C completed).
+
+examples:
+  opline coverage run1
+  opline coverage trace/ --model ceph --client bench.txt
+  opline coverage run1 --json
+"""
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    add_run(parser)
+    parser.add_argument(
+        "--client", metavar="FILE", type=Path, help="the client's report (default: found in the recording)"
+    )
+    parser.add_argument(
+        "--client-log", metavar="FILE", type=Path, help="the client's own begin and end of each op, CSV"
+    )
+    parser.add_argument("--json", action="store_true", help="JSON, nanoseconds")
+    add_filters(parser)
+    add_output(parser)
+
+
+def _client(args: argparse.Namespace, run: Run) -> ClientReport | None:
+    report: ClientReport | None = read_report(args.client) if args.client else None
+    if report is None:
+        for place in dict.fromkeys((run.given, run.path)):
+            report = report or find_report(place)
+    if report and args.op_class and len(args.op_class) == 1:
+        report = report.of_class(args.op_class[0])
+    return report
+
+
+def _log(args: argparse.Namespace, run: Run) -> Path | None:
+    if args.client_log:
+        return Path(args.client_log)
+    return find_log(run.given) or find_log(run.path)
+
+
+def _coverage_lines(c: Coverage) -> Iterator[str]:
+    if c.client:
+        count = f", {c.client.count} ops" if c.client.count is not None else ""
+        rate = f" in {c.client.seconds:.6g} s, {c.client.iops:.1f} IOPS" if c.client.seconds and c.client.iops else ""
+        yield f"client  mean {duration(c.client.mean_ns)}{count}{rate}  ({c.client.tool}, {c.client.source})"
+    else:
+        yield "client  no report found: --client FILE names one; shares are of the trace's mean"
+    yield f"trace   mean {duration(c.mean_ns)}, {c.ops} complete ops, {c.incomplete} incomplete, {c.tainted} tainted"
+    yield ""
+    whole = c.client_ns or c.mean_ns
+    rows = [["  " * p.level + p.name, us(p.mean_ns, 3), percent(p.mean_ns, whole, 2)] for p in c.parts()]
+    rows.append(["= client's mean" if c.client else "= trace's mean", us(whole, 3), "100.00"])
+    yield from table(["part of the mean", "us", "share%"], rows)
+    if c.logged_ops is not None:
+        yield f"submit and reap are of the {c.logged_ops} ops that the client's log names"
+    yield ""
+    if c.coverage is not None:
+        yield f"coverage {100 * c.coverage:.1f} %"
+        yield ""
+
+
+def _hop_lines(hops: list[dict[str, Any]]) -> Iterator[str]:
+    if not hops:
+        yield "hops: no block events"
+        return
+    kinds = [k for k in checks.AGREEMENT if any(h.get(k) for h in hops)]
+    rows = []
+    for h in hops:
+        both = h.get("agree", 0) + h.get("differ", 0)
+        rows.append(
+            [h["hop"].replace("_", " "), *(str(h.get(k, "")) for k in kinds), percent(h.get("agree", 0), both, 2)]
+        )
+    yield from table(["hop, by two rules", *(k.replace("_", " ") for k in kinds), "agree%"], rows)
+
+
+def _step_lines(s: dict[str, Any]) -> Iterator[str]:
+    yield (
+        f"block steps: of {s['ops']} complete ops {s['with_q']} ({percent(s['with_q'], s['ops'], 2)} %) have Q,"
+        f" {s['with_q_to_c']} ({percent(s['with_q_to_c'], s['ops'], 2)} %) have Q G D C of every request"
+    )
+    missing = [f"{n} without {step}" for step, n in s["missing"].items() if n]
+    missing += [f"{n} {reason}" for reason, n in s["no_request"].items()]
+    if missing:
+        yield f"  missing: {', '.join(missing)}"
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the coverage and the checks; 0 whatever they say."""
+    with opened(args.run, args.model) as opened_run:
+        client = _client(args, opened_run)
+        log = _log(args, opened_run)
+        if log:
+            join_client_log(opened_run, log)
+        which = selection(opened_run, args)
+        found = measure(opened_run, which, client, with_log=log is not None)
+        results = []
+        if client:
+            window_ns, completions = opened_run.row(
+                f"""SELECT max(o.end_ns) - min(o.begin_ns), count(*) FILTER (o.complete)
+                    FROM ops o WHERE {which.where}""",
+                which.parameters,
+            )
+            results.append(checks.iops(completions, client, window_ns))
+        results.append(checks.littles_law(opened_run, client))
+        results.append(checks.widest_unsplit(opened_run))
+        results.append(checks.unknown_share(found.unknown_ns, found.mean_ns))
+        hops, steps = checks.hop_agreement(opened_run), checks.block_steps(opened_run)
+        with output(args.output) as out:
+            if args.json:
+                out.write((json.dumps(_document(found, results, hops, steps), indent=1) + "\n").encode())
+            else:
+                lines = [*_coverage_lines(found), "checks"]
+                verdicts = {True: "pass", False: "FAIL", None: "n/a"}
+                lines += [f"  {verdicts[c.passed]:4}  {c.name}: {c.text}" for c in results]
+                lines += ["", *_hop_lines(hops), "", *_step_lines(steps)]
+                out.write("".join(line + "\n" for line in lines).encode())
+        for c in results:
+            if c.passed is False:
+                talk(f"opline: warning: {c.name}: {c.text}")
+    return 0
+
+
+def _document(
+    c: Coverage, results: list[checks.Check], hops: list[dict[str, Any]], steps: dict[str, Any]
+) -> dict[str, Any]:
+    client = None
+    if c.client:
+        client = {
+            "tool": c.client.tool, "source": c.client.source, "mean_ns": c.client.mean_ns, "count": c.client.count,
+            "seconds": c.client.seconds, "iops": c.client.iops, "queue_depth": c.client.queue_depth,
+            "numbers": c.client.numbers,
+        }  # fmt: skip
+    return {
+        "schema": "opline coverage 1",
+        "client": client,
+        "ops": c.ops,
+        "incomplete": c.incomplete,
+        "tainted": c.tainted,
+        "mean_ns": c.mean_ns,
+        "coverage": c.coverage,
+        "parts": [{"part": p.name, "mean_ns": p.mean_ns, "level": p.level} for p in c.parts()],
+        "checks": [{"check": r.name, "passed": r.passed, **r.numbers} for r in results],
+        "hops": hops,
+        "block_steps": steps,
+    }

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: MIT
+"""Closing the loop: clients' reports (C1.12), coverage (C1.10), IOPS (C1.11), sanity laws, agreement of links."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.build_run import P, Rq, RunBuilder
+
+from opline.errors import OplineError
+from opline_analyses import checks
+from opline_analyses.cli import main
+from opline_analyses.client import ClientReport, find_log, find_report, parse_report, read_report
+from opline_analyses.client_log import join_client_log
+from opline_analyses.coverage import measure, ratio
+from opline_analyses.run import open_tables
+from opline_analyses.selection import Selection
+from opline_analyses.stages import select_counted
+
+# The ceph-devel mail's block, tabs as in the mail.
+MAIL = """
+	Total time run:         20.001899
+	Total writes made:      16136
+	Write size:             4096
+	Bandwidth (MB/sec):     3.151 
+
+	Stddev Bandwidth:       0.721435
+	Max bandwidth (MB/sec): 3.39453
+	Min bandwidth (MB/sec): 0
+	Average Latency:        0.00123722
+	Stddev Latency:         0.000103216
+	Max latency:            0.002637
+	Min latency:            0.000401
+"""  # noqa: W291
+NEW_WRITE = """\
+hints = 1
+Maintaining 16 concurrent writes of 4096 bytes to objects of size 4096 for up to 5 seconds or 0 objects
+  sec Cur ops   started  finished  avg MB/s  cur MB/s last lat(s)  avg lat(s)
+    0       0         0         0         0         0           -           0
+Total time run:         5.00021
+Total writes made:      20730
+Write size:             4096
+Object size:            4096
+Bandwidth (MB/sec):     16.1943
+Stddev Bandwidth:       1.68626
+Max bandwidth (MB/sec): 17.8047
+Min bandwidth (MB/sec): 13.707
+Average IOPS:           4145
+Stddev IOPS:            431.563
+Max IOPS:               4558
+Min IOPS:               3509
+Average Latency(s):     0.000240245
+Stddev Latency(s):      0.00012136
+Max latency(s):         0.0108942
+Min latency(s):         0.000113671
+"""
+NEW_READ = """\
+Total time run:       2.00013
+Total reads made:     9001
+Read size:            4096
+Object size:          4096
+Bandwidth (MB/sec):   17.5788
+Average IOPS:         4500
+Stddev IOPS:          12.5
+Max IOPS:             4600
+Min IOPS:             4400
+Average Latency(s):   0.000221
+Max latency(s):       0.0091
+Min latency(s):       0.0001
+"""
+
+
+def parsed(text: str) -> ClientReport:
+    report = parse_report(text)
+    assert report is not None
+    return report
+
+
+def test_c1_12_all_numbers_of_the_mails_block() -> None:
+    """Eleven are read, two follow from them: rate and bytes per second."""
+    report = parsed(MAIL)
+    assert report.tool == "rados bench"
+    assert report.numbers == {
+        "total_time_run": 20.001899,
+        "total_writes_made": 16136,
+        "write_size": 4096,
+        "bandwidth": 3.151,
+        "stddev_bandwidth": 0.721435,
+        "max_bandwidth": 3.39453,
+        "min_bandwidth": 0,
+        "average_latency": 0.00123722,
+        "stddev_latency": 0.000103216,
+        "max_latency": 0.002637,
+        "min_latency": 0.000401,
+        "iops": pytest.approx(806.7234, abs=1e-4),
+        "bytes_per_second": pytest.approx(3.151 * 2**20, rel=1e-3),
+    }
+    assert len(report.numbers) == 13
+    assert (report.count, report.seconds, round(report.mean_ns)) == (16136, 20.001899, 1237220)
+
+
+def test_c1_12_newer_text_and_read_variants() -> None:
+    write, read = parsed(NEW_WRITE), parsed(NEW_READ)
+    assert (write.count, write.numbers["max_iops"], write.numbers["stddev_iops"]) == (20730, 4558, 431.563)
+    assert len(write.numbers) == 16 + 2
+    assert (read.count, read.numbers["read_size"], round(read.mean_ns)) == (9001, 4096, 221000)
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+def test_c1_12_json(quoted: bool) -> None:
+    """Some versions write dump_format's numbers as strings; the list of seconds is no number."""
+    numbers = {"total_time_run": 5.0, "total_reads_made": 10, "average_latency": 0.5, "read_size": 4096}
+    document = {k: str(v) if quoted else v for k, v in numbers.items()} | {"datas": [{"sec": "1"}]}
+    report = parsed(json.dumps(document))
+    assert (report.count, report.iops, report.mean_ns) == (10, 2.0, 5e8)
+
+
+def test_c1_10_coverage_of_the_mails_numbers() -> None:
+    client = parsed(MAIL)
+    assert round(100 * ratio(750_000, client.mean_ns), 1) == 60.6
+    assert round(100 * ratio(726_000, client.mean_ns), 1) == 58.7
+
+
+@pytest.mark.parametrize(("completions", "passed"), [(16136, True), (15820, True), (15800, False), (16500, False)])
+def test_c1_11_iops(completions: int, passed: bool) -> None:
+    """16136 / 20.001899 = 806.7; more than 2 % off warns."""
+    check = checks.iops(completions, parsed(MAIL))
+    assert check.passed is passed
+    assert "client 806.7" in check.text
+
+
+def test_fio_json_and_text_agree_on_what_fio_is() -> None:
+    stats = {"lat_ns": {"mean": 173310.5, "N": 16629}, "runtime": 3001, "total_ios": 16629}
+    idle = {"lat_ns": {"mean": 0.0, "N": 0}, "runtime": 0}
+    job = {"jobname": "j", "read": idle, "write": stats, "trim": idle, "job options": {"iodepth": "4"}}
+    report = parsed('fio: a warning\n{\n "fio version": "fio-3.33", "jobs": [' + json.dumps(job) + "]\n}\n")
+    assert (report.tool, report.count, report.mean_ns, report.seconds, report.queue_depth) == (
+        "fio",
+        16629,
+        173310.5,
+        3.001,
+        4,
+    )
+    text = """
+j: (groupid=0, jobs=1): err= 0: pid=1183: Fri Nov 20 20:47:32 2026
+  read: IOPS=1695, BW=6783KiB/s (6946kB/s)(19.9MiB/3002msec)
+    clat (usec): min=163, max=89186, avg=4551.26, stdev=7191.22
+     lat (usec): min=490, max=89275, avg=4776.10, stdev=7338.34
+  write: IOPS=1714, BW=6857KiB/s (7021kB/s)(20.1MiB/3002msec); 0 zone resets
+     lat (msec): min=1, max=88, avg= 4.50, stdev=5919.64
+  lat (usec)   : 250=0.01%, 500=0.12%, 750=0.72%, 1000=2.98%
+     issued rwts: total=100,300,0,0 short=0,0,0,0 dropped=0,0,0,0
+"""
+    report = parsed(text)
+    assert report.by_class == {"read": (100, 4776100.0), "write": (300, 4.5e6)}
+    assert report.mean_ns == pytest.approx((100 * 4776100.0 + 300 * 4.5e6) / 400)
+    assert report.of_class("read").mean_ns == 4776100.0
+
+
+DEMO = {
+    "tool": "demo-bench", "version": 1, "queue_depth": 2, "begin_ns": 0, "end_ns": 2_000_000,
+    "latency_ns": {"count": 2, "mean": 50_000.0}, "write_latency_ns": {"count": 2, "mean": 50_000.0},
+    "read_latency_ns": {"count": 0},
+}  # fmt: skip
+
+
+def test_a_file_without_a_report_is_one_clear_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text("hello: 5\n{ not json\n")
+    with pytest.raises(OplineError, match="no mean latency"):
+        read_report(path)
+
+
+def bench_run() -> RunBuilder:
+    """Two ops of 40 us, 10 us of them unknown; the client says 50 us."""
+    run = RunBuilder()
+    for n in range(2):
+        t = 1_000_000 * n + 5_000
+        run.op(
+            [
+                P("begin", t),
+                P("sent", t + 10_000, stage="queue", kind="wait"),
+                P("end", t + 40_000, stage="unknown: C → end", kind="unknown"),
+            ],
+            [Rq(q=t + 12_000, g=t + 13_000, d=t + 14_000, c=t + 30_000)],
+            obj=f"o{n}",
+        )
+    return run
+
+
+def with_unknown(run: RunBuilder) -> RunBuilder:
+    """The last interval of each op becomes unknown."""
+    for stage in run.rows["stages"]:
+        if stage["stage"] == "reap":
+            stage["stage"], stage["kind"] = "unknown: C → end", "unknown"
+    for op in run.rows["ops"]:
+        op["unknown_ns"] = 10_000
+    return run
+
+
+def test_parts_sum_to_the_clients_mean(tmp_path: Path) -> None:
+    opened = open_tables(with_unknown(bench_run()).write(tmp_path))
+    found = measure(opened, Selection(), ClientReport("x", 50_000.0))
+    assert (found.mean_ns, found.attributed_ns, found.unknown_ns) == (40_000, 30_000, 10_000)
+    assert found.coverage == 0.6
+    assert sum(p.mean_ns for p in found.parts() if p.level == 0) == pytest.approx(50_000)
+    assert sum(found.by_kind.values()) == pytest.approx(found.attributed_ns)
+
+
+def test_client_log_splits_submit_and_reap(tmp_path: Path) -> None:
+    opened = open_tables(with_unknown(bench_run()).write(tmp_path / "run"))
+    log = tmp_path / "ops.csv"
+    log.write_text(
+        "class,object,begin_ns,end_ns\nwrite,o0,2000,48000\nwrite,o1,1001000,1049000\nwrite,o1,900000,900001\n"
+    )
+    assert join_client_log(opened, log) == 2
+    found = measure(opened, Selection(), ClientReport("x", 50_000.0), with_log=True)
+    assert (found.submit_ns, found.reap_ns, found.logged_ops) == (3_500, 3_500, 2)
+    assert found.log_client_ns == 47_000
+
+
+def test_a_log_line_that_two_ops_claim_is_nobodys(tmp_path: Path) -> None:
+    run = RunBuilder()
+    run.op([P("a", 100), P("b", 200)], obj="o")
+    run.op([P("a", 150), P("b", 210)], obj="o")
+    opened = open_tables(run.write(tmp_path / "run"))
+    log = tmp_path / "ops.csv"
+    log.write_text("class,object,begin_ns,end_ns\nwrite,o,90,300\n")
+    assert join_client_log(opened, log) == 0
+
+
+def test_found_in_the_recording(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = with_unknown(bench_run()).write(tmp_path / "run")
+    (path / "work").mkdir()
+    (path / "work" / "out.json").write_text(json.dumps(DEMO))
+    (path / "work" / "log.csv").write_text("class,object,begin_ns,end_ns\nwrite,o0,2000,48000\n")
+    command = {"argv": ["demo-bench", "--json", "out.json", "--log=log.csv"], "cwd": str(path / "work")}
+    (path / "recording.json").write_text(json.dumps({"command": command}))
+    report = find_report(path)
+    assert report is not None
+    assert (report.tool, report.queue_depth, report.seconds) == ("demo-bench", 2, 0.002)
+    assert find_log(path) == path / "work" / "log.csv"
+    assert main(["coverage", str(path)]) == 0
+    out = capfd.readouterr().out
+    assert "coverage 60.0 %" in out
+    assert "submit: before the begin point" in out
+    assert main(["csv", str(path)]) == 0
+    assert [line.split(",")[10] for line in capfd.readouterr().out.splitlines()] == ["client_ns", "46000", ""]
+
+
+def test_standard_output_of_the_command_is_the_report(tmp_path: Path) -> None:
+    path = bench_run().write(tmp_path / "run")
+    (path / "stdout.txt").write_text(NEW_READ)
+    report = find_report(path)
+    assert report is not None
+    assert report.source.endswith("stdout.txt")
+
+
+def test_our_own_export_is_not_a_clients_log(tmp_path: Path) -> None:
+    path = bench_run().write(tmp_path / "run")
+    (path / "ops.csv").write_text("op_id,begin_ns,end_ns\n0,1,2\n")
+    assert find_log(path) is None
+
+
+def test_littles_law_needs_every_op(tmp_path: Path) -> None:
+    """Half of the client's ops are not in the trace: in flight is half of rate * latency."""
+    opened = open_tables(bench_run().write(tmp_path))
+    window_s = 1_040_000 / 1e9
+    good = ClientReport("x", 50_000.0, 2, window_s, 2 / window_s)
+    bad = ClientReport("x", 50_000.0, 4, window_s, 4 / window_s)
+    assert checks.littles_law(opened, good).passed is True
+    check = checks.littles_law(opened, bad)
+    assert check.passed is False
+    assert check.numbers["difference"] == pytest.approx(-0.5)
+
+
+def test_widest_unsplit_leaves_out_device_and_waits(tmp_path: Path) -> None:
+    opened = open_tables(bench_run().write(tmp_path))
+    select_counted(opened, Selection(), tainted=False)
+    check = checks.widest_unsplit(opened)  # queue 10 us waits, D2C 16 us is the device; then reap, which is a wait too
+    assert check.numbers["stage"] == "submit"
+    assert check.numbers["share"] == pytest.approx(2_000 / 40_000)
+
+
+def test_hops_and_missing_steps(tmp_path: Path) -> None:
+    run = RunBuilder()
+    ends = [P("begin", 0), P("end", 100)]
+    run.op(ends, [Rq(q=10, g=20, d=30, c=40)])
+    run.op(ends, [Rq(q=10, g=20, d=30, c=None)])
+    run.op(ends, [Rq(q=10, g=20, i=25, d=30, c=40, by_sector=False)])
+    run.op(ends, no_request_reason="none_queued")
+    run.rows["bios"][1]["op_by_sector"] = 0
+    agree = {"agree": 3, "differ": 0, "pointer_only": 0, "sector_only": 0, "neither": 0, "ambiguous": 1}
+    run.manifest["core"] = {"hops": {"bio_to_request": agree}}
+    opened = open_tables(run.write(tmp_path))
+    select_counted(opened, Selection(), tainted=False)
+    hops = {h["hop"]: h for h in checks.hop_agreement(opened)}
+    assert (hops["op_to_bio"]["agree"], hops["op_to_bio"]["differ"], hops["op_to_bio"]["thread_only"]) == (1, 1, 1)
+    assert hops["bio_to_request"]["ambiguous"] == 1
+    steps = checks.block_steps(opened)
+    assert (steps["ops"], steps["with_q"], steps["with_q_to_c"]) == (4, 3, 2)
+    assert steps["missing"] == {"Q": 0, "G": 0, "I": 2, "D": 0, "C": 1}
+    assert steps["no_request"] == {"none_queued": 1}

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+"""Stage statistics and the CSV of ops (C1.8): exact percentiles, the partition law, and that the two agree."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import statistics
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.build_run import P, Rq, RunBuilder
+
+from opline.errors import OplineError
+from opline_analyses.commands.stages import render
+from opline_analyses.op_csv import FIXED, op_rows, stage_column, stage_rows, write_csv
+from opline_analyses.run import Run, open_tables
+from opline_analyses.selection import Selection
+from opline_analyses.stages import stage_table
+
+
+def nearest_rank(values: list[int], q: float) -> int:
+    """The definition: the ceil(q * n)-th smallest value."""
+    return sorted(values)[max(1, math.ceil(round(q * len(values), 9))) - 1]
+
+
+def ladder(latencies_ns: list[int]) -> RunBuilder:
+    """One op per latency, in two stages: 3/4 and the rest."""
+    run = RunBuilder()
+    for n, latency in enumerate(latencies_ns):
+        t = 1_000_000 * n
+        first = latency * 3 // 4
+        run.op([P("a", t), P("b", t + first, stage="one"), P("c", t + latency, stage="two", kind="wait")])
+    return run
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.integers(0, 10**9), min_size=1, max_size=60))
+def test_percentiles_are_nearest_rank(tmp_path: Path, latencies: list[int]) -> None:
+    t = stage_table(open_tables(ladder(latencies).write(tmp_path)), Selection())
+    row = t.latency
+    assert (row.count, row.max_ns, row.total_ns) == (len(latencies), max(latencies), sum(latencies))
+    assert [row.p50_ns, row.p90_ns, row.p99_ns, row.p999_ns] == [
+        nearest_rank(latencies, q) for q in (0.5, 0.9, 0.99, 0.999)
+    ]
+    assert row.mean_ns == pytest.approx(statistics.fmean(latencies))
+    assert t.sums
+
+
+def test_percentiles_at_exact_ranks(tmp_path: Path) -> None:
+    """n = 1000: every rank is whole, and floating point must not push it up by one."""
+    t = stage_table(open_tables(ladder([n * 4 for n in range(1, 1001)]).write(tmp_path)), Selection())
+    assert [t.latency.p50_ns, t.latency.p90_ns, t.latency.p99_ns, t.latency.p999_ns] == [2000, 3600, 3960, 3996]
+
+
+def mixed() -> RunBuilder:
+    run = RunBuilder()
+    run.op(
+        [
+            P("begin", 0),
+            P("sync", 10, stage="sync"),
+            P("work", 30, stage="work"),
+            P("sync#2", 60, stage="sync"),
+            P("end", 100, stage="unknown: sync#2 → end", kind="unknown"),
+        ],
+        unattributed_ns=5,
+    )
+    run.op([P("begin", 1000), P("end", 1100, stage="work")], op_class="read", obj='a,"b"\nc')
+    run.op([P("begin", 2000)], complete=False, reason="no_end")
+    run.op([P("begin", 3000), P("end", 3900, stage="work")], tainted=True)
+    run.op(
+        [P("begin", 4000), P("end", 5000)],
+        [Rq(q=4100, g=4200, d=4300, c=4800, dev=(259 << 20) | 3, sector=77, kind="read")],
+        op_class="read",
+        obj=None,
+    )
+    return run
+
+
+def test_recurring_stage_adds_up_per_op(tmp_path: Path) -> None:
+    t = stage_table(open_tables(mixed().write(tmp_path)), Selection())
+    rows = {s.stage: s for s in t.stages}
+    assert (rows["sync"].count, rows["sync"].total_ns, rows["sync"].max_ns) == (1, 40, 40)
+    assert (t.ops, t.incomplete, t.tainted) == (3, 1, 1)
+    assert (t.unattributed.total_ns, t.unknown.total_ns, t.latency.total_ns) == (5, 35, 1200)
+    assert t.sums
+
+
+def test_tainted_ops_count_when_asked(tmp_path: Path) -> None:
+    opened = open_tables(mixed().write(tmp_path))
+    assert stage_table(opened, Selection(), tainted=True).latency.total_ns == 2100
+
+
+def test_no_op_to_count_is_one_clear_line(tmp_path: Path) -> None:
+    run = RunBuilder()
+    run.op([P("begin", 0)], complete=False, reason="no_end")
+    with pytest.raises(OplineError, match="1 incomplete"):
+        stage_table(open_tables(run.write(tmp_path)), Selection())
+
+
+def test_a_damaged_run_is_told(tmp_path: Path) -> None:
+    run = mixed()
+    run.rows["stages"][0]["duration_ns"] += 1
+    t = stage_table(open_tables(run.write(tmp_path)), Selection())
+    assert not t.sums
+    assert "IS NOT latency" in render(t, "text")
+
+
+def test_text_fits_80_columns(tmp_path: Path) -> None:
+    text = render(
+        stage_table(open_tables(ladder([400_000 + n for n in range(2000)]).write(tmp_path)), Selection()), "text"
+    )
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.splitlines()[0].split()[:4] == ["stage", "(us)", "count", "mean"]
+
+
+# --- CSV --------------------------------------------------------------------------------------------------------------
+
+
+def as_csv(run: Run, stages: bool = False) -> str:
+    out = io.BytesIO()
+    columns, result = stage_rows(run, Selection()) if stages else op_rows(run, Selection())
+    write_csv(columns, result, out)
+    return out.getvalue().decode()
+
+
+def test_c1_8_one_row_per_op_and_the_stages_sum(tmp_path: Path) -> None:
+    opened = open_tables(mixed().write(tmp_path))
+    rows = list(csv.DictReader(io.StringIO(as_csv(opened), newline="")))
+    assert len(rows) == 5
+    names = list(rows[0])
+    fixed = [c for c, _, _ in FIXED]
+    assert names[: len(fixed)] == fixed
+    assert names[-1] == "unattributed_ns"
+    stages = names[len(fixed) : -1]
+    assert {"sync_ns", "work_ns", "submit_ns", "Q2G_ns", "G2D_ns", "D2C_ns", "reap_ns"} <= set(stages)
+    for row in rows:
+        cells = [row[c] for c in (*stages, "unattributed_ns") if row[c] != ""]
+        if row["complete"] == "true":
+            assert sum(map(int, cells)) == int(row["latency_ns"])
+        else:
+            assert (cells, row["latency_ns"], row["end_ns"], row["reason"]) == ([], "", "", "no_end")
+    assert rows[1]["object"] == 'a,"b"\nc'
+    assert rows[3]["reason"] == "tainted"
+    assert (rows[4]["dev"], rows[4]["sector"], rows[4]["rw"], rows[4]["object"]) == ("259:3", "77", "read", "")
+
+
+def test_c1_8_reimport_gives_the_same_statistics(tmp_path: Path) -> None:
+    opened = open_tables(mixed().write(tmp_path))
+    t = stage_table(opened, Selection())
+    frame = pd.read_csv(io.StringIO(as_csv(opened)))
+    counted = frame[frame["complete"] & frame["reason"].isna()]
+    for s in t.stages:
+        column = counted[stage_column(s.stage)].dropna()
+        assert (len(column), column.sum(), column.max()) == (s.count, s.total_ns, s.max_ns)
+    assert counted["latency_ns"].sum() == t.latency.total_ns
+
+
+def test_stage_columns_never_hide_a_fixed_one() -> None:
+    assert stage_column("latency") == "stage_latency_ns"
+    assert stage_column("unattributed") == "stage_unattributed_ns"
+    assert stage_column("client queue") == "client queue_ns"
+
+
+def test_long_form_has_every_interval(tmp_path: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(as_csv(open_tables(mixed().write(tmp_path)), stages=True))))
+    assert [int(r["duration_ns"]) for r in rows if r["op_id"] == "0"] == [10, 20, 30, 35]
+    assert sum(int(r["duration_ns"]) for r in rows if r["op_id"] == "4") == 1000
+
+
+def test_csv_and_json_of_stages_have_the_same_rows(tmp_path: Path) -> None:
+    import json
+
+    t = stage_table(open_tables(mixed().write(tmp_path)), Selection())
+    document = json.loads(render(t, "json"))
+    rows = list(csv.DictReader(io.StringIO(render(t, "csv"))))
+    assert [r["stage"] for r in rows] == [s["stage"] for s in document["stages"]]
+    assert [int(r["total_ns"]) for r in rows] == [s["total_ns"] for s in document["stages"]]

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "ctf_stream.hpp"
+#include "merge.hpp"
 
 namespace opline::ctf {
 namespace {
@@ -100,18 +101,6 @@ std::unique_ptr<Trace> load_trace(const std::string &path) {
     return trace;
 }
 
-// "ch_0", "ch_12_3" → "ch": LTTng's names of data stream files are CHANNEL_CPU[_FILE].
-std::string channel_of(const std::string &file) {
-    auto is_number = [](const std::string &s) { return !s.empty() && std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; }); };
-    std::string name = file;
-    for (int i = 0; i < 2; ++i) {
-        const auto cut = name.rfind('_');
-        if (cut == std::string::npos || cut == 0 || !is_number(name.substr(cut + 1))) break;
-        name.resize(cut);
-    }
-    return name;
-}
-
 }  // namespace
 
 struct Reader::Impl {
@@ -120,13 +109,7 @@ struct Reader::Impl {
     std::vector<std::size_t> trace_of;
     ReadLosses losses;
     Consumer *consumer = nullptr;
-    struct Head {
-        std::int64_t time_ns;
-        std::uint32_t rank;
-        Stream *stream;
-        bool operator<(const Head &o) const { return time_ns != o.time_ns ? time_ns < o.time_ns : rank < o.rank; }
-    };
-    std::vector<Head> heap;  // a binary heap, the least first
+    Merge<Stream> merge;
     bool finished = false;
 
     void find_streams(std::size_t index) {
@@ -156,7 +139,7 @@ struct Reader::Impl {
             decl.host = env("hostname");
             decl.domain = env("domain") == "kernel" ? Domain::kKernel : Domain::kUst;
             decl.path = members.front().second->path();
-            decl.channel = channel_of(fs::path(decl.path).filename().string());
+            decl.channel = channel_of(decl.path);
             decl.instance = key.second;
             std::vector<std::shared_ptr<MappedFile>> mapped;
             for (auto &m : members) mapped.push_back(m.second);
@@ -228,33 +211,23 @@ void Reader::open(Consumer &consumer) {
     Impl &m = *impl_;
     m.consumer = &consumer;
     for (auto &trace : m.traces) m.declare_classes(*trace);
-    // The tie-break of equal times: host, domain, channel, stream instance, path.
-    std::vector<std::size_t> order(m.streams.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    auto key = [&](std::size_t i) {
-        const StreamDecl &d = m.streams[i]->decl;
-        return std::tie(d.host, d.domain, d.channel, d.instance, d.path);
-    };
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-    for (std::uint32_t rank = 0; rank < order.size(); ++rank) {
-        Stream &s = *m.streams[order[rank]];
-        s.cls = &m.traces[m.trace_of[order[rank]]]->classes.at(s.stream_id);
+    std::vector<const StreamDecl *> decls;
+    for (const auto &s : m.streams) decls.push_back(&s->decl);
+    const auto ranks = stream_ranks(decls);
+    for (std::size_t i = 0; i < m.streams.size(); ++i) {
+        Stream &s = *m.streams[i];
+        s.cls = &m.traces[m.trace_of[i]]->classes.at(s.stream_id);
         s.number = consumer.add_stream(s.decl);
-        if (s.next(consumer, m.losses)) m.heap.push_back({s.time_ns, rank, &s});
+        if (s.next(consumer, m.losses)) m.merge.add({s.time_ns, ranks[i], &s});
     }
-    std::sort(m.heap.begin(), m.heap.end());
 }
 
 bool Reader::run(std::uint64_t max_events) {
     Impl &m = *impl_;
-    auto &heap = m.heap;
-    while (max_events > 0 && !heap.empty()) {
-        // The first of the heap goes on alone as long as it stays before the second.
-        Impl::Head &top = heap.front();
-        Stream &s = *top.stream;
-        const Impl::Head *second = nullptr;
-        if (heap.size() > 1) second = &heap[1];
-        if (heap.size() > 2 && heap[2] < heap[1]) second = &heap[2];
+    while (max_events > 0 && !m.merge.empty()) {
+        auto &top = m.merge.top();
+        Stream &s = *top.source;
+        const auto *second = m.merge.second();
         bool more = true;
         do {
             m.consumer->event(Event{s.time_ns, s.event_class->cls, s.number, s.cpu(), s.slots()});
@@ -262,21 +235,10 @@ bool Reader::run(std::uint64_t max_events) {
             more = s.next(*m.consumer, m.losses);
             top.time_ns = s.time_ns;
         } while (more && max_events > 0 && (!second || top < *second));
-        if (!more) {
-            heap.front() = heap.back();
-            heap.pop_back();
-        }
-        // Sift the first down to its place.
-        for (std::size_t i = 0;;) {
-            std::size_t least = i, left = 2 * i + 1;
-            if (left < heap.size() && heap[left] < heap[least]) least = left;
-            if (left + 1 < heap.size() && heap[left + 1] < heap[least]) least = left + 1;
-            if (least == i) break;
-            std::swap(heap[i], heap[least]);
-            i = least;
-        }
+        if (more) m.merge.settle_top();
+        else m.merge.remove_top();
     }
-    if (!heap.empty()) return true;
+    if (!m.merge.empty()) return true;
     if (!m.finished) {
         m.finished = true;
         m.consumer->finish();

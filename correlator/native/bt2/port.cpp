@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include <cstring>
+
+#include "sink.hpp"
+
+namespace opline::bt2 {
+namespace {
+
+std::string env_text(const bt_trace *trace, const char *name) {
+    const bt_value *v = bt_trace_borrow_environment_entry_value_by_name_const(trace, name);
+    return v && bt_value_is_string(v) ? bt_value_string_get(v) : "";
+}
+
+}  // namespace
+
+Port::~Port() {
+    release_current();
+    while (at_ < count_) bt_message_put_ref(messages_[at_++]);
+    bt_message_iterator_put_ref(iterator_);
+}
+
+void Port::release_current() {
+    if (current_) bt_message_put_ref(current_);
+    current_ = nullptr;
+}
+
+std::int64_t Port::to_ns(const bt_clock_snapshot *snapshot, const StreamState &s) const {
+    const std::uint64_t cycles = bt_clock_snapshot_get_value(snapshot);
+    if (s.frequency == 1'000'000'000) return static_cast<std::int64_t>(cycles);
+    return static_cast<std::int64_t>(static_cast<double>(cycles) * (1e9 / static_cast<double>(s.frequency)));
+}
+
+StreamState &Port::stream_of(const bt_stream *stream) {
+    auto found = streams_.find(reinterpret_cast<std::uintptr_t>(stream));
+    if (found) return **found;
+    stream_beginning(stream);
+    return **streams_.find(reinterpret_cast<std::uintptr_t>(stream));
+}
+
+void Port::stream_beginning(const bt_stream *stream) {
+    auto state = std::make_unique<StreamState>();
+    const bt_trace *trace = bt_stream_borrow_trace_const(stream);
+    StreamDecl &d = state->decl;
+    d.host = env_text(trace, "hostname");
+    d.domain = env_text(trace, "domain") == "kernel" ? Domain::kKernel : Domain::kUst;
+    if (const char *name = bt_stream_get_name(stream)) d.path = name;
+    d.channel = channel_of(d.path);
+    d.instance = bt_stream_get_id(stream);
+    if (auto clock = bt_stream_class_borrow_default_clock_class_const(bt_stream_borrow_class_const(stream)))
+        state->frequency = bt_clock_class_get_frequency(clock);
+    else
+        throw SinkError("a stream has no clock: name=\"" + d.path + "\"");
+    state->number = consumer_.add_stream(d);
+    if (!stream_) stream_ = state.get();
+    streams_.put(reinterpret_cast<std::uintptr_t>(stream), std::move(state));
+}
+
+EventClassState &Port::class_of(const bt_event_class *cls) {
+    auto found = classes_.find(reinterpret_cast<std::uintptr_t>(cls));
+    if (found) return **found;
+    auto state = std::make_unique<EventClassState>(declare(cls, stream_->decl.domain, consumer_));
+    if (slots_.size() < state->paths.size() + 1) slots_.resize(state->paths.size() + 1);
+    EventClassState &out = *state;
+    classes_.put(reinterpret_cast<std::uintptr_t>(cls), std::move(state));
+    return out;
+}
+
+void Port::discarded(const bt_message *m, bool packets) {
+    const bt_stream *stream = packets ? bt_message_discarded_packets_borrow_stream_const(m) : bt_message_discarded_events_borrow_stream_const(m);
+    StreamState &s = stream_of(stream);
+    std::uint64_t count = 0;
+    const bool known = (packets ? bt_message_discarded_packets_get_count(m, &count) : bt_message_discarded_events_get_count(m, &count)) == BT_PROPERTY_AVAILABILITY_AVAILABLE;
+    std::int64_t begin = kNoTime, end = kNoTime;
+    const bt_stream_class *cls = bt_stream_borrow_class_const(stream);
+    const bool clocked = packets ? bt_stream_class_discarded_packets_have_default_clock_snapshots(cls) : bt_stream_class_discarded_events_have_default_clock_snapshots(cls);
+    if (clocked) {
+        begin = to_ns(packets ? bt_message_discarded_packets_borrow_beginning_default_clock_snapshot_const(m) : bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(m), s);
+        end = to_ns(packets ? bt_message_discarded_packets_borrow_end_default_clock_snapshot_const(m) : bt_message_discarded_events_borrow_end_default_clock_snapshot_const(m), s);
+    }
+    consumer_.discarded(s.number, begin, end, known ? count : 0, packets);
+}
+
+void Port::message(const bt_message *m) {
+    switch (bt_message_get_type(m)) {
+    case BT_MESSAGE_TYPE_STREAM_BEGINNING: stream_of(bt_message_stream_beginning_borrow_stream_const(m)); break;
+    case BT_MESSAGE_TYPE_PACKET_BEGINNING: {
+        const bt_packet *packet = bt_message_packet_beginning_borrow_packet_const(m);
+        StreamState &s = stream_of(bt_packet_borrow_stream_const(packet));
+        s.cpu = kNoCpu;
+        const bt_field *context = bt_packet_borrow_context_field_const(packet);
+        const bt_field *cpu = context ? bt_field_structure_borrow_member_field_by_name_const(context, "cpu_id") : nullptr;
+        if (cpu && bt_field_class_type_is(bt_field_get_class_type(cpu), BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
+            s.cpu = static_cast<std::uint32_t>(bt_field_integer_unsigned_get_value(cpu));
+        break;
+    }
+    case BT_MESSAGE_TYPE_DISCARDED_EVENTS: discarded(m, false); break;
+    case BT_MESSAGE_TYPE_DISCARDED_PACKETS: discarded(m, true); break;
+    default: break;
+    }
+}
+
+Port::Status Port::advance() {
+    release_current();
+    for (;;) {
+        if (at_ == count_) {
+            at_ = count_ = 0;
+            switch (bt_message_iterator_next(const_cast<bt_message_iterator *>(iterator_), &messages_, &count_)) {
+            case BT_MESSAGE_ITERATOR_NEXT_STATUS_OK: break;
+            case BT_MESSAGE_ITERATOR_NEXT_STATUS_END: return Status::kEnd;
+            case BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN: return Status::kAgain;
+            default: throw SinkError("the upstream component failed");
+            }
+        }
+        const bt_message *m = messages_[at_++];
+        if (bt_message_get_type(m) != BT_MESSAGE_TYPE_EVENT) {
+            struct Release { const bt_message *m; ~Release() { bt_message_put_ref(m); } } release{m};
+            message(m);
+            continue;
+        }
+        current_ = m;
+        event_ = bt_message_event_borrow_event_const(m);
+        stream_ = &stream_of(bt_event_borrow_stream_const(event_));
+        class_ = &class_of(bt_event_borrow_class_const(event_));
+        time_ns = to_ns(bt_message_event_borrow_default_clock_snapshot_const(m), *stream_);
+        slots_read_ = false;
+        if (class_->plan.time_slot >= 0) {
+            read_slots(*class_, event_, slots_.data());
+            slots_read_ = true;
+            time_ns = slots_[static_cast<std::size_t>(class_->plan.time_slot)].i;
+        }
+        return Status::kEvent;
+    }
+}
+
+Event Port::event() {
+    if (!slots_read_) read_slots(*class_, event_, slots_.data());
+    slots_read_ = true;
+    return Event{time_ns, class_->plan.id, stream_->number, stream_->cpu, slots_.data()};
+}
+
+}  // namespace opline::bt2

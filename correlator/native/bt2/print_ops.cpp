@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "print_ops.hpp"
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstring>
+#include <stdexcept>
+
+namespace opline::bt2 {
+namespace {
+
+const Column &column(const Table &t, const char *name) {
+    for (const auto &c : t.columns)
+        if (c.name == name) return c;
+    throw std::runtime_error(std::string("no column ") + name + " in table " + t.name);
+}
+
+template <class T>
+T value(const Column &c, std::size_t row) {
+    T v;
+    std::memcpy(&v, c.data.data() + row * sizeof(T), sizeof(T));
+    return v;
+}
+
+bool present(const Column &c, std::size_t row) { return c.validity[row / 8] >> (row % 8) & 1; }
+
+std::string text(const Column &c, std::size_t row) {
+    if (!present(c, row)) return "-";
+    return std::string(c.data.begin() + c.offsets[row], c.data.begin() + c.offsets[row + 1]);
+}
+
+}  // namespace
+
+OpPrinter::OpPrinter(const std::string &path) : file_(stdout), owned_(!path.empty()) {
+    if (owned_) file_ = std::fopen(path.c_str(), "w");
+    if (!file_) throw std::runtime_error("cannot write \"" + path + "\": " + std::strerror(errno));
+}
+
+OpPrinter::~OpPrinter() {
+    if (owned_) std::fclose(file_);
+    else std::fflush(file_);
+}
+
+void OpPrinter::print(Core &core) {
+    for (auto &s : core.take_new_strings()) strings_.push_back(std::move(s));
+    const Table *ops = nullptr, *transitions = nullptr;
+    for (const auto &t : core.tables()) {
+        if (t.name == "ops") ops = &t;
+        if (t.name == "transitions") transitions = &t;
+    }
+    if (ops && transitions && ops->rows() > 0) {
+        const Column &id = column(*ops, "op_id"), &cls = column(*ops, "class"), &object = column(*ops, "object"),
+                     &latency = column(*ops, "latency_ns"), &begin = column(*ops, "begin_ns");
+        const Column &owner = column(*transitions, "op_id"), &ts = column(*transitions, "ts_ns"),
+                     &point = column(*transitions, "point"), &tid = column(*transitions, "tid");
+        std::size_t t = 0;
+        for (std::size_t row = 0; row < ops->rows(); ++row) {
+            const auto op = value<std::int64_t>(id, row);
+            const auto begin_ns = value<std::int64_t>(begin, row);
+            std::fprintf(file_, "op %" PRId64 " %s %s", op, present(cls, row) ? strings_[value<std::uint32_t>(cls, row)].c_str() : "-", text(object, row).c_str());
+            if (present(latency, row)) std::fprintf(file_, " latency_ns=%" PRId64 "\n", value<std::int64_t>(latency, row));
+            else std::fprintf(file_, " incomplete\n");
+            for (; t < transitions->rows() && value<std::int64_t>(owner, t) == op; ++t)
+                std::fprintf(file_, "  %12" PRId64 " %-32s %" PRId64 "\n", value<std::int64_t>(ts, t) - begin_ns,
+                             strings_[value<std::uint32_t>(point, t)].c_str(), value<std::int64_t>(tid, t));
+        }
+    }
+    for (auto &table : core.tables()) table.clear();
+}
+
+}  // namespace opline::bt2

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// The state of a `sink.opline.ops` component: message iterators, one per connected port, merged by the raw clock.
+#pragma once
+#include <babeltrace2/babeltrace.h>
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "fields.hpp"
+#include "flat_map.hpp"
+#include "merge.hpp"
+
+namespace opline::bt2 {
+
+struct SinkError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct StreamState {
+    StreamDecl decl;
+    std::uint32_t number = 0;  // the consumer's
+    std::uint32_t cpu = kNoCpu;
+    std::uint64_t frequency = 1'000'000'000;
+};
+
+// One upstream message iterator, and the event that it stands at.
+class Port {
+  public:
+    Port(const bt_message_iterator *iterator, Consumer &consumer) : iterator_(iterator), consumer_(consumer) {}
+    ~Port();
+    Port(const Port &) = delete;
+    Port &operator=(const Port &) = delete;
+
+    enum class Status : std::uint8_t { kEvent, kEnd, kAgain };
+    // Goes on to the next event. Throws SinkError.
+    Status advance();
+    const StreamDecl *decl() const { return stream_ ? &stream_->decl : nullptr; }
+    std::int64_t time_ns = 0;
+    // The slots of the current event are read on demand, at the latest here.
+    Event event();
+
+  private:
+    void message(const bt_message *);
+    void stream_beginning(const bt_stream *);
+    void discarded(const bt_message *, bool packets);
+    StreamState &stream_of(const bt_stream *);
+    EventClassState &class_of(const bt_event_class *);
+    std::int64_t to_ns(const bt_clock_snapshot *, const StreamState &) const;
+    void release_current();
+
+    const bt_message_iterator *iterator_;
+    Consumer &consumer_;
+    bt_message_array_const messages_ = nullptr;
+    std::uint64_t count_ = 0, at_ = 0;
+    const bt_message *current_ = nullptr;  // an event message that we own
+    const bt_event *event_ = nullptr;
+    EventClassState *class_ = nullptr;
+    StreamState *stream_ = nullptr;
+    bool slots_read_ = false;
+    std::vector<Slot> slots_;
+    FlatMap<std::uintptr_t, std::unique_ptr<StreamState>> streams_;
+    FlatMap<std::uintptr_t, std::unique_ptr<EventClassState>> classes_;
+};
+
+}  // namespace opline::bt2

@@ -220,6 +220,21 @@ def test_nothing_is_left_of_a_killed_recorder(ticker: Path, runtime: Path, tmp_p
     assert not list(runtime.iterdir())
 
 
+def test_a_session_daemon_that_dies_does_not_take_the_command_along(
+    ticker: Path, runtime: Path, tmp_path: Path
+) -> None:
+    process = start("-o", tmp_path / "run", *APP_ONLY, "--", ticker, 2003, 1_000, 7)
+    wait_for(running_ticker(tmp_path / "run"))
+    (state,) = runtime.glob("*/state.json")
+    os.kill(json.loads(state.read_text())["processes"]["sessiond"][0], signal.SIGKILL)
+    done = finish(process)
+    assert done.returncode == 7 and done.stdout == "ticks 2003\n"
+    assert "the session daemon has died" in done.stderr
+    document = manifest(tmp_path / "run")
+    assert document["tracing_ended"] == "sessiond_died" and document["discarded_count"] is None
+    assert not list(runtime.iterdir()) and not daemons(runtime)
+
+
 def test_discarded_events_are_counted_as_babeltrace2_counts_them(ticker: Path, runtime: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     done = record("-o", run, *APP_ONLY, "--subbuf-size", "4096", "--subbufs", "2", "--", ticker, 200_003)
@@ -342,6 +357,20 @@ def test_no_session_daemon_to_use(runtime: Path, tmp_path: Path) -> None:
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "no session daemon is running" in done.stderr.lower()
     assert not (tmp_path / "run").exists()
+
+
+def test_root_without_mount_namespaces_gets_a_daemon_at_the_usual_place(
+    ticker: Path, runtime: Path, tmp_path: Path
+) -> None:
+    """As in a container. The daemon is started for the recording and ends with it all the same."""
+    script = 'mkdir -p /run/lttng && mount -t tmpfs opline-test /run/lttng && exec "$@"'
+    confined = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
+    command = ["sh", "-c", f"ls /run/lttng; {ticker} 101"]
+    program = [*PROGRAM, "-o", f"{tmp_path}/run", "--no-block", "--events", "opltest:*", "--", *command]
+    argv = [*OWN_RUN_LTTNG, script, "sh", *confined, *program]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "client-lttng-sessiond" in done.stdout
+    assert manifest(tmp_path / "run")["event_count"] == 101 and not daemons(runtime)
 
 
 def test_two_recordings_at_once_do_not_see_each_other(ticker: Path, runtime: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import time
 from pathlib import Path
@@ -41,7 +42,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="DIR", type=Path, help="directory to make (opline-YYYYmmdd-HHMMSS)")
     parser.add_argument("--model", metavar="M", help="op model that names the application's events: a name or a file")
     parser.add_argument(
-        "--events", metavar="GLOB", action="append", default=[], help="record these user-space events too; repeatable"
+        "--events", metavar="GLOB", nargs="+", action="extend", default=[], help="record these user-space events too"
     )
     parser.add_argument("--no-block", action="store_true", help="no block events, no system calls, no scheduling")
     parser.add_argument(
@@ -66,8 +67,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(f"opline: {line}\n")
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):  # nobody reads standard error any more: the recording matters more
+        sys.stderr.write(f"opline: {line}\n")
+        sys.stderr.flush()
 
 
 def run(args: argparse.Namespace) -> int:

@@ -269,6 +269,7 @@ class Recorder:
                 out.copy()
                 err.copy()
                 if time.monotonic() >= space_at:
+                    self._check_daemon()
                     self._check_space(directory)
                     space_at = time.monotonic() + _SPACE_EVERY_S
                 if time.monotonic() >= devices_at:
@@ -281,6 +282,8 @@ class Recorder:
         finally:
             out.close()
             err.close()
+            if self._command is not None:
+                processes.end_child(self._command)  # it is running still only if something has gone wrong here
         code = child.returncode
         note.exit_code, note.signal = (code, None) if code >= 0 else (None, -code)
         if self.signals.ending is not None:
@@ -293,6 +296,16 @@ class Recorder:
         known = {(device.name, device.backing) for device in self.recording.devices}
         found = devices.list_devices()
         self.recording.devices += [device for device in found if (device.name, device.backing) not in known]
+
+    def _check_daemon(self) -> None:
+        """Say so when our session daemon has died; the command goes on."""
+        assert self.recording is not None and self._session is not None and self._daemon is not None
+        child = self._daemon.child
+        if self._session.active and child is not None and child.poll() is not None:
+            self._session.exists = self._session.active = False
+            self.recording.tracing_ended = "sessiond_died"
+            self.recording.write_failed = True
+            self._complain("tracing stopped: the session daemon has died; the command goes on, untraced")
 
     def _check_space(self, directory: Path) -> None:
         """Stop tracing, not the command, when the trace is as large as allowed or the disk is nearly full."""
@@ -327,6 +340,8 @@ class Recorder:
     def _stop_session(self) -> dict[tuple[str, str], int]:
         """Stop; the tracer's own discarded counts. A daemon that fails now costs counts, never the trace."""
         assert self._session is not None
+        if not self._session.exists:
+            return {}
         try:
             self._session.stop()
             return {(c.domain, c.channel): c.discarded_events for c in self._session.counts()}

@@ -82,7 +82,7 @@ class Recording:
     state: str = "recording"  # "recording", "complete"
     trace: str = TRACE_NAME
     trace_bytes: int | None = None
-    tracing_ended: str = ""  # why tracing ended before the command did: "size_limit", "disk_space"
+    tracing_ended: str = ""  # why tracing ended before the command did: "size_limit", "disk_space", "sessiond_died"
     write_failed: bool = False  # the tracer could not write some packets: what they held is not known
     clocks_after: ClockSample | None = None
     channels: list[ChannelNote] = field(default_factory=list)

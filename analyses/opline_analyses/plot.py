@@ -134,9 +134,13 @@ def _points(axes: Axes, t: Any, v: Any, classes: Any) -> None:
 
 
 def _legend(axes: Axes, scale: float) -> None:
-    axes.legend(
+    """Beside the panel, its points opaque and ``scale`` times as large as those in it."""
+    legend = axes.legend(
         loc="upper left", bbox_to_anchor=(1.01, 1.02), frameon=False, fontsize=8, markerscale=scale, borderaxespad=0
     )
+    for handle in legend.legend_handles:
+        if handle is not None:
+            handle.set_alpha(1)
 
 
 def _stacks(axes: Axes, edges: Any, per_bar: Any, layers: list[Layer], single: bool) -> None:

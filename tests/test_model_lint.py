@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -175,3 +176,18 @@ def test_what_a_trace_says() -> None:
         "7 warning: point p:a: never seen: the trace has no p:a",
         "8 warning: point b: its key op never found an op",
     ]
+
+
+def test_a_key_that_is_learned_is_no_mistake() -> None:
+    text = SMALL.replace('op = "id"', 'op = "id"\nr = "req"') + '"f:{m}" = { event = "p:f", key = ["op", "r"] }\n'
+    model = check_text(text, "m", "m.toml")[0]
+    core: dict[str, list[dict[str, Any]]] = {
+        "points": [{"name": n, "seen": 1, "transitions": 1} for n in ("p:begin", "p:end", "f:{}")],
+        "keys": [
+            {"space": "op", "point": "f:{}", "found": 9, "missed": 0},
+            {"space": "r", "point": "f:{}", "found": 0, "missed": 9},
+        ],
+    }
+    assert not check_trace(model, core, {})
+    core["keys"][0].update(found=0, missed=9)
+    assert [p.line for p in check_trace(model, core, {})] == [7, 7]

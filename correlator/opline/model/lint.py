@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .compile import plan_rules
-from .language import KeyUse, Model, Problem, Rule
+from .language import KeyUse, Model, Problem, Rule, template
 
 MAX_KEY_SPACES = 64  # the core keeps a bit for each
 
@@ -44,11 +44,14 @@ def check_trace(model: Model, core: Mapping[str, Any], events: Mapping[str, int]
     for rule in model.rules:
         if seen.get(rule.line) == 0:
             problems.append(_about(rule, "warning", f"never seen: {_why_unseen(rule, events)}"))
-    lines = {rule.name.partition("{")[0]: rule.line for rule in reversed(model.rules)}
+    lines = {template(rule.name)[0]: rule.line for rule in reversed(model.rules)}
+    finds = {str(key["point"]) for key in core["keys"] if key["found"]}
+    learning = {template(rule.name)[0] for rule in model.rules if len(rule.key) > 1} & finds
     for key in core["keys"]:
         found, missed, point = int(key["found"]), int(key["missed"]), str(key["point"])
-        if missed:
-            line = lines.get(point.partition("{")[0], 0)
+        # Where a point has several keys, one that is not known yet is learned from the one that is.
+        if missed and point not in learning:
+            line = lines.get(point, 0)
             what = f"found no op in {missed} of {found + missed} events" if found else "never found an op"
             severity = "note" if found else "warning"
             problems.append(Problem(line, severity, f"point {point}: its key {key['space']} {what}"))

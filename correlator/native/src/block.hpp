@@ -32,7 +32,7 @@ enum class BlockKind : std::uint8_t {
     kRqComplete,     // C
     kBioComplete,    // C of a bio-based device
     kBioBounce,
-    kRqError,        // lttng-modules >= 2.14: completion with an error
+    kRqError,        // lttng-modules >= 2.14: follows a completion with an error
     kRqBio,          // BPF collector: a further bio of the request that was just issued (rq, bio)
     kOther           // touch_buffer, dirty_buffer, io_start, io_done …
 };

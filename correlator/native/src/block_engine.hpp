@@ -79,6 +79,7 @@ class Engine {
     Fate merge(const BlockEvent &, bool front);
     Fate rq_merge(const BlockEvent &);
     Fate rq_bio(const BlockEvent &);
+    Fate rq_remap(const BlockEvent &);
     Fate insert(const BlockEvent &);
     Fate issue(const BlockEvent &);
     Fate requeue(const BlockEvent &);
@@ -124,6 +125,7 @@ class Engine {
     }
 
     const bool pointers_;
+    bool has_rq_bio_ = false;  // the capture names the further bios of a request at its issue
     const BlockModel::Hooks *hooks_;
     std::uint64_t now_ = 0;  // ordinal of the event at hand
     std::int64_t last_ns_ = kNoTime;

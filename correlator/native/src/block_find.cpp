@@ -136,6 +136,7 @@ Found Engine::merge_target(const BlockEvent &e, bool front) {
         return 2 + (q.step == Step::kAllocated && q.r.queue_tid == e.tid ? 1 : 0);
     };
     if (front) return choose({e.dev, e.sector + e.nr_sectors}, rank, true);
+    const bool mark = !has_rq_bio_ || e.kind == BlockKind::kRqMerge;  // else the bio's pointer says it at the issue
     Found found;
     int best = 0;
     unsigned seen = 0;
@@ -144,13 +145,13 @@ Found Engine::merge_target(const BlockEvent &e, bool front) {
         const int r = rank(requests_[i]);
         if (r > 0 && r == best) {
             found.ambiguous = true;
-            requests_[i].r.ambiguous = true;
+            requests_[i].r.ambiguous = requests_[i].r.ambiguous || mark;
         }
         if (r <= best) continue;
         found = {i, false, false};
         best = r;
     }
-    if (found.ambiguous) requests_[found.index].r.ambiguous = true;
+    if (found.ambiguous && mark) requests_[found.index].r.ambiguous = true;
     return found;
 }
 
@@ -205,20 +206,26 @@ Found Engine::request_at(const BlockEvent &e, BlockKind kind) {
             return length + (q.step == Step::kInserted && kind == BlockKind::kRqInsert ? 2 : 4) + own(q);
         }, true);
     case BlockKind::kRqIssue:
+        // What was not inserted anywhere is in its thread's hands; what was, any thread may issue.
         return choose(place, [&](const ReqRec &q) {
             if (!fits(q) || q.step == Step::kIssued) return 0;
-            return (q.remaining == e.nr_sectors ? 4 : 2) + own(q);
+            const int length = q.remaining == e.nr_sectors ? 8 : 0;
+            return length + (q.step == Step::kAllocated && own(q) ? 4 : 2) + own(q);
         }, false);
     case BlockKind::kRqRequeue:
         return choose(place, [&](const ReqRec &q) {
             if (!fits(q)) return 0;
             return (q.step == Step::kIssued ? 8 : 0) + (q.remaining == e.nr_sectors ? 4 : 2);
         }, false);
-    default:
+    default: {
+        const Device &d = device(e.dev);
+        const bool by_cpu = e.cpu != kNoCpu && d.cpu_kept >= kLearned && !d.cpu_changed;
         return choose(place, [&](const ReqRec &q) {
             if (!fits(q) || q.remaining < e.nr_sectors) return 0;
-            return (q.step == Step::kIssued ? 8 : 0) + (q.remaining == e.nr_sectors ? 4 : 2);
+            return (q.step == Step::kIssued ? 16 : 0) + (q.remaining == e.nr_sectors ? 8 : 4) +
+                   (by_cpu && q.r.issue_cpu == e.cpu ? 2 : 0);
         }, false);
+    }
     }
 }
 

@@ -17,7 +17,7 @@ Index Engine::new_request(const BlockEvent &e, std::uint64_t sector, std::uint32
     Request &r = rec.r;
     r.id = next_request_++;
     r.dev = e.dev;
-    r.sector = sector;
+    r.sector = nr_sectors > 0 ? sector : kNoSector;
     r.nr_sectors = nr_sectors;
     r.rwbs = e.rwbs;
     r.kind = BlockModel::kind_of(e.rwbs, nr_sectors);
@@ -64,12 +64,12 @@ void Engine::attach(Index b, Index i, bool front, bool by_pointer) {
     bio.confirmed = by_pointer;
     rec.bio_sectors += bio.bio.nr_sectors;
     rec.r.ambiguous = rec.r.ambiguous || bio.ambiguous;
-    if (front || rec.bios.empty()) {
+    if (rec.bios.empty()) {  // not the first in sectors: the one that the request was allocated for
         rec.r.queue_tid = bio.bio.tid;
         rec.r.queue_comm = bio.bio.comm;
         rec.r.queue_cpu = bio.cpu;
     }
-    if (bio.bio.queue_ns != kNoTime && (rec.r.queue_ns == kNoTime || front)) rec.r.queue_ns = bio.bio.queue_ns;
+    if (bio.bio.queue_ns != kNoTime && rec.r.queue_ns == kNoTime) rec.r.queue_ns = bio.bio.queue_ns;
     rec.bios.insert(front ? rec.bios.begin() : rec.bios.end(), b);
     rec.r.bios.insert(front ? rec.r.bios.begin() : rec.r.bios.end(), bio.bio.id);
     if (hooks_) add_owner(rec, bio.bio.owner);
@@ -129,6 +129,8 @@ void Engine::close_request(Index i) {
     }
     if (pointers_ && rec.r.pointer)
         if (Index *known = by_rq_.find(rec.r.pointer); known && *known == i) by_rq_.erase(rec.r.pointer);
+    for (Index b : rec.bios) rec.r.ambiguous = rec.r.ambiguous || bios_[b].doubtful;
+    if (!rec.bios.empty() && rec.r.first_issue_ns != kNoTime && rec.bio_sectors != rec.r.nr_sectors) ++counts.size_differs;
     if (rec.r.complete_ns != kNoTime && rec.r.end_ns == kNoTime) rec.r.end_ns = rec.r.complete_ns;
     if (hooks_ && hooks_->request_done) hooks_->request_done(rec.r);
     for (Index b : rec.bios) {
@@ -190,13 +192,13 @@ Fate Engine::apply(const BlockEvent &e, std::uint64_t ordinal) {
     case BlockKind::kRqInsert: return insert(e);
     case BlockKind::kRqIssue: return issue(e);
     case BlockKind::kRqRequeue: return requeue(e);
-    case BlockKind::kRqComplete:
-    case BlockKind::kRqError: return complete(e);
+    case BlockKind::kRqComplete: return complete(e);
     case BlockKind::kBioComplete: return bio_complete(e);
     case BlockKind::kRqBio: return rq_bio(e);
+    case BlockKind::kRqRemap: return rq_remap(e);
     case BlockKind::kPlug:
     case BlockKind::kUnplug:
-    case BlockKind::kRqRemap:
+    case BlockKind::kRqError:  // comes after the completion, which has the error already (blk_update_request())
     case BlockKind::kBioBounce: return Fate::kContext;
     case BlockKind::kOther: break;
     }

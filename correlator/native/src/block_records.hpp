@@ -12,6 +12,7 @@
 namespace opline::block_model {
 
 using Index = std::uint32_t;
+constexpr std::uint64_t kLearned = 100;  // completions
 constexpr Index kNil = ~Index{0};
 
 struct Place {
@@ -114,6 +115,7 @@ struct BioRec {
     bool mapped = false;           // of a bio-based device: remapped to another
     bool finished = false;         // completed, or its children are; kept for those that refer to it
     bool ambiguous = false;
+    bool doubtful = false;         // merged where two requests fit; its pointer may still say to which
     bool confirmed = false;        // a pointer says that it is its request's
     Link place, age;
     void reset() { *this = BioRec{}; }
@@ -183,6 +185,10 @@ struct Waiting {  // a bio that may be gone by the time it is looked at
 struct Device {
     std::uint32_t in_flight = 0, most_in_flight = 0;
     std::uint64_t completions = 0;
+    // Devices with a queue per CPU (NVMe) complete where they were issued. Learned from completions that only one request
+    // fits, and never again believed once one of them is elsewhere.
+    std::uint64_t cpu_kept = 0;
+    bool cpu_changed = false;
     bool has_getrq = false;              // the trace has getrq events of it
     std::vector<Waiting> flush_bios;     // while it has none: bios with PREFLUSH
     Index last_based = kNil;             // the last bio that was remapped from here

@@ -40,6 +40,7 @@ Fate Engine::merge(const BlockEvent &e, bool front) {
     const Found bio = bio_for_request(e);
     const Found target = merge_target(e, front);
     if (bio) bios_[bio.index].bio.merged = true;
+    if (target.ambiguous && bio && has_rq_bio_) bios_[bio.index].doubtful = true;
     if (!bio || !target) {
         ++counts.unmatched_merge;
         if (bio) close_bio(bio.index);
@@ -52,7 +53,7 @@ Fate Engine::merge(const BlockEvent &e, bool front) {
     rec.r.nr_sectors = rec.remaining;
     enter_chains(target.index);
     ++rec.r.merges;
-    rec.r.ambiguous = rec.r.ambiguous || target.ambiguous || bio.ambiguous;
+    rec.r.ambiguous = rec.r.ambiguous || bio.ambiguous;
     if (!bio) return Fate::kOrphanRequest;
     attach(bio.index, target.index, front, false);
     return stepped(e, target.index);
@@ -186,7 +187,6 @@ void Engine::begin_issue(const BlockEvent &e, Index i) {
     rec.issue_ordinal = now_;
     if (!rec.is_flush) {
         if (rec.r.first_issue_ns == kNoTime) {
-            if (!rec.bios.empty() && rec.bio_sectors != e.nr_sectors) ++counts.size_differs;
             rec.r.sector = e.sector;
             rec.r.nr_sectors = e.nr_sectors;
         }
@@ -245,6 +245,11 @@ Fate Engine::complete(const BlockEvent &e) {
     says(Conclusion::Hop::kComplete, rec.issue_ordinal ? rec.issue_ordinal : rec.ordinal, found.by_pointer,
          rec.r.ambiguous);
     if (e.error != 0) rec.r.error = e.error;
+    if (!rec.r.ambiguous && rec.step == Step::kIssued && e.cpu != kNoCpu) {
+        Device &d = device(e.dev);
+        if (rec.r.issue_cpu == e.cpu) ++d.cpu_kept;
+        else d.cpu_changed = true;
+    }
     if (e.nr_sectors < rec.remaining) {
         ++counts.partial_completions;
         leave_chains(i);
@@ -267,9 +272,35 @@ Fate Engine::complete(const BlockEvent &e) {
     return fate;
 }
 
+// Request-based dm (multipath): the clone that goes to the lower device has no Q and no G of its own, but what it serves
+// is the upper request's.
+Fate Engine::rq_remap(const BlockEvent &e) {
+    BlockEvent upper = e;
+    upper.dev = e.old_dev;
+    upper.sector = e.old_sector;
+    upper.rq = 0;
+    upper.cpu = kNoCpu;
+    const Found found = request_at(upper, BlockKind::kRqComplete);
+    if (!found) return Fate::kOrphanRequest;
+    const Index i = new_request(e, e.sector, e.nr_sectors);
+    if (e.rq) set_pointer(i, e.rq);
+    const Request &from = requests_[found.index].r;
+    Request &r = requests_[i].r;
+    r.queue_ns = from.queue_ns;
+    r.queue_tid = from.queue_tid;
+    r.queue_comm = from.queue_comm;
+    r.queue_cpu = from.queue_cpu;
+    r.ambiguous = from.ambiguous;
+    r.bios = from.bios;
+    r.owners = from.owners;
+    enter_chains(i);
+    return stepped(e, i);
+}
+
 // BPF's collector names every further bio of a request at its issue: adjacency may have put it elsewhere.
 Fate Engine::rq_bio(const BlockEvent &e) {
     if (!pointers_) return Fate::kContext;
+    has_rq_bio_ = true;
     const Index *rq = by_rq_.find(e.rq), *bio = by_bio_.find(e.bio);
     if (!rq || !bio || e.rq == 0 || e.bio == 0 || bios_[*bio].finished) {
         ++counts.unmatched_rq_bio;
@@ -285,10 +316,12 @@ Fate Engine::rq_bio(const BlockEvent &e) {
         }
         detach(b);
         rec.bio.merged = true;
+        rec.doubtful = false;
         ++requests_[i].r.merges;
         attach(b, i, rec.bio.sector < requests_[i].r.sector, true);
     }
     rec.confirmed = true;
+    rec.doubtful = false;
     said_ = {Conclusion::Hop::kFurtherBio, true, false, rec.ordinal, requests_[i].issue_ordinal,
              {requests_[i].r.dev, requests_[i].start}};
     return stepped(e, i);

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import atexit
 import importlib
+import os
 import pkgutil
 import re
 import shutil
@@ -47,14 +48,11 @@ def commands() -> None:
 
 def command_pages() -> None:
     """The help of every command, as `opline COMMAND --help` prints it."""
+    from opline_analyses.cli import parser_of
+
+    os.environ["COLUMNS"] = "100"
     for module in command_modules():
-        shown = subprocess.run(
-            [OPLINE, module.NAME, "--help"],
-            env={"COLUMNS": "100", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
-            text=True,
-            capture_output=True,
-            check=True,
-        ).stdout.rstrip()
+        shown = parser_of(str(module.NAME)).format_help().rstrip()
         print(f"## opline {module.NAME}\n\n```text\n{shown}\n```\n")
 
 

@@ -190,6 +190,16 @@ def test_ctrl_c_ends_the_command_and_keeps_the_trace(ticker: Path, runtime: Path
     assert not list(runtime.iterdir()) and not daemons(runtime)
 
 
+def test_ctrl_c_before_the_command_starts_leaves_nothing(runtime: Path, tmp_path: Path) -> None:
+    process = start("-o", tmp_path / "run", *APP_ONLY, "--", "touch", tmp_path / "started")
+    wait_for(lambda: list(runtime.glob("*/state.json")))
+    os.killpg(process.pid, signal.SIGINT)
+    done = finish(process)
+    assert done.returncode == 130 and done.stderr == ""
+    assert not (tmp_path / "started").exists() and not (tmp_path / "run").exists()
+    assert not list(runtime.iterdir()) and not daemons(runtime)
+
+
 def test_sigint_to_the_recorder_alone_is_passed_on_and_sigterm_too(ticker: Path, runtime: Path, tmp_path: Path) -> None:
     runs = {number: tmp_path / number.name for number in (signal.SIGINT, signal.SIGTERM)}
     processes = {n: start("-o", run, *APP_ONLY, "--", ticker, 100_000, 10_000) for n, run in runs.items()}

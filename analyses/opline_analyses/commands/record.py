@@ -100,7 +100,8 @@ def run(args: argparse.Namespace) -> int:
         _say,
     )
     code = recorder.run()
-    assert recorder.recording is not None
+    if recorder.recording is None or recorder.recording.state != "complete":
+        return code  # interrupted before the command could start: nothing is left
     for line in summary_lines(recorder.recording, directory):
         _say(line)
     if args.correlate and recorder.recording.event_count() != 0:

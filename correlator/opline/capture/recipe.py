@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 MIB = 1 << 20
 
@@ -98,12 +100,23 @@ def possible_cpus() -> int:
         return os.cpu_count() or 1
 
 
-def shared_memory_free_bytes() -> int | None:
-    """Free space where LTTng-UST keeps its buffers (``/dev/shm``), or None if unknown."""
+def memory_available_bytes() -> int | None:
+    """Memory that can be taken without swapping, or None if unknown."""
     try:
-        return shutil.disk_usage("/dev/shm").free
+        found = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
     except OSError:
         return None
+    return None if found is None else int(found.group(1)) << 10
+
+
+def shared_memory_free_bytes() -> int | None:
+    """What LTTng-UST's buffers may take of ``/dev/shm``: its free space, at most the free memory; None if unknown."""
+    memory = memory_available_bytes()
+    try:
+        free = shutil.disk_usage("/dev/shm").free
+    except OSError:
+        return memory
+    return free if memory is None else min(free, memory)
 
 
 def fit_subbuf_bytes(wanted: int, count: int, cpus: int, channels: int, free: int | None) -> int:
@@ -126,11 +139,10 @@ def plan_channels(
         channels.append(Channel(APP_CHANNEL, False, globs.app, tuple(contexts)))
     if bpf:
         channels.append(Channel(BLOCK_CHANNEL, False, (f"{BLOCK_PROVIDER}:*",)))
-    size = fit_subbuf_bytes(
-        subbuf_bytes, subbuf_count, possible_cpus(), max(len(channels), 1), shared_memory_free_bytes()
-    )
+    free = shared_memory_free_bytes()
     if kernel:
         events = tuple(dict.fromkeys(KERNEL_EVENTS + globs.kernel_events))
         syscalls = tuple(dict.fromkeys(KERNEL_SYSCALLS + globs.syscalls))
         channels.append(Channel(KERNEL_CHANNEL, True, events, KERNEL_CONTEXTS, syscalls))
+    size = fit_subbuf_bytes(subbuf_bytes, subbuf_count, possible_cpus(), len(channels), free)
     return [Channel(c.name, c.kernel, c.events, c.contexts, c.syscalls, size, subbuf_count) for c in channels]

@@ -34,9 +34,12 @@ class Signals:
         """Block, and at the end restore what was, without anything pending."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
         self.mask = frozenset(int(s) for s in before)
+        ignored = signal.getsignal(signal.SIGCHLD)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if it is ignored, the kernel drops exit statuses
         try:
             yield
         finally:
+            signal.signal(signal.SIGCHLD, ignored)
             while signal.sigtimedwait(_BLOCKED, 0) is not None:
                 pass
             signal.pthread_sigmask(signal.SIG_SETMASK, before)

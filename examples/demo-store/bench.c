@@ -109,10 +109,12 @@ static int op_start(uint64_t id, uint64_t *random)
     log->length = (uint32_t) bench.block_size;
     log->is_read = random_u64(random) % 100 < bench.read_percent;
     snprintf(oid, sizeof oid, OBJECT_FORMAT, log->object);
+    struct demo_completion *comp = demo_completion_get(bench.client, op_done, slot, id);
+    if (!comp)
+        return -ENOMEM;
     log->begin_ns = now_ns();
-    return log->is_read
-        ? demo_aio_read(bench.client, oid, slot->buf, log->length, log->offset, op_done, slot, id)
-        : demo_aio_write(bench.client, oid, slot->buf, log->length, log->offset, op_done, slot, id);
+    return log->is_read ? demo_aio_read(bench.client, comp, oid, slot->buf, log->length, log->offset)
+                        : demo_aio_write(bench.client, comp, oid, slot->buf, log->length, log->offset);
 }
 
 static int run_ops(void)
@@ -308,7 +310,7 @@ static void usage(FILE *f)
           "  --seconds S          stop after S seconds\n"
           "  --size BYTES         of an op (default 4096)\n"
           "  --read PERCENT       reads in the mix (default 0)\n"
-          "  --objects N          names in use, each again and again (default 8)\n"
+          "  --objects N          names in use, each again and again (default 16)\n"
           "  --object-size BYTES  (default 4194304)\n"
           "  --shards N --workers N   server: shard queues, worker threads for each (default 2, 2)\n"
           "  --seed N             of the random offsets\n"
@@ -381,7 +383,7 @@ static int parse_options(int argc, char **argv)
     bench.shards = bench.workers = "2";
     bench.queue_depth = 1;
     bench.block_size = 4096;
-    bench.object_count = 8;
+    bench.object_count = 16;
     bench.object_size = 4u << 20;
     bench.seed = 1;
     while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {

@@ -108,75 +108,71 @@ static void *finisher_main(void *arg)
     while ((n = queue_pop(&c->finish_queue))) {
         struct demo_completion *comp = container_of(n, struct demo_completion, node);
         POINT(comp->truth_id, finisher_dequeue, comp, 0);
-        demo_callback *cb = comp->cb;
-        void *cb_arg = comp->arg;
-        int32_t result = comp->result;
-        POINT(comp->truth_id, aio_complete, comp, result);
+        POINT(comp->truth_id, aio_complete, comp, comp->result);
+        comp->cb(comp->arg, comp->result);
         pool_put(&c->completions, &comp->node);
-        cb(cb_arg, result);
     }
     return NULL;
 }
 
-static struct demo_completion *completion_get(struct demo_client *c)
+struct demo_completion *demo_completion_get(struct demo_client *c, demo_callback *cb, void *arg, uint64_t truth_id)
 {
     struct node *n = pool_get(&c->completions);
+    struct demo_completion *comp =
+        n ? container_of(n, struct demo_completion, node) : calloc(1, sizeof(struct demo_completion));
 
-    return n ? container_of(n, struct demo_completion, node) : calloc(1, sizeof(struct demo_completion));
+    if (comp) {
+        comp->cb = cb;
+        comp->arg = arg;
+        comp->truth_id = truth_id;
+    }
+    return comp;
 }
 
-static int submit(struct demo_client *c, struct demo_completion *comp)
+/* After the op's first tracepoint. */
+static int submit(struct demo_client *c, struct demo_completion *comp, uint16_t type, const char *oid, void *buf,
+                  uint32_t length, uint64_t offset)
 {
+    comp->type = type;
+    comp->buf = buf;
+    comp->length = length;
+    comp->offset = offset;
+    strcpy(comp->oid, oid);
     POINT(comp->truth_id, client_enqueue, queue_depth(&c->send_queue));
     inject(&c->injectors[INJECT_CLIENT_QUEUE]);
     queue_push(&c->send_queue, &comp->node);
     return 0;
 }
 
-static int prepare(struct demo_client *c, struct demo_completion **out, const char *oid, void *buf, uint32_t length,
-                   uint64_t offset, demo_callback *cb, void *arg, uint64_t truth_id, uint16_t type)
+static int refuse(struct demo_client *c, struct demo_completion *comp, const char *oid, uint32_t length)
 {
-    if (strlen(oid) >= WIRE_OID_MAX)
-        return -ENAMETOOLONG;
-    if (!length || length > WIRE_LENGTH_MAX)
-        return -EINVAL;
-    struct demo_completion *comp = completion_get(c);
-    if (!comp)
-        return -ENOMEM;
-    comp->cb = cb;
-    comp->arg = arg;
-    comp->buf = buf;
-    comp->length = length;
-    comp->offset = offset;
-    comp->truth_id = truth_id;
-    comp->type = type;
-    strcpy(comp->oid, oid);
-    *out = comp;
-    return 0;
+    int err = strlen(oid) >= WIRE_OID_MAX ? -ENAMETOOLONG : !length || length > WIRE_LENGTH_MAX ? -EINVAL : 0;
+
+    if (err)
+        pool_put(&c->completions, &comp->node);
+    return err;
 }
 
-int demo_aio_write(struct demo_client *c, const char *oid, const void *buf, uint32_t length, uint64_t offset,
-                   demo_callback *cb, void *arg, uint64_t truth_id)
+int demo_aio_write(struct demo_client *c, struct demo_completion *comp, const char *oid, const void *buf,
+                   uint32_t length, uint64_t offset)
 {
-    struct demo_completion *comp;
-    int err = prepare(c, &comp, oid, (void *) (uintptr_t) buf, length, offset, cb, arg, truth_id, WIRE_WRITE);
+    int err = refuse(c, comp, oid, length);
 
     if (err)
         return err;
-    POINT(truth_id, aio_write, comp, oid, offset, length);
-    return submit(c, comp);
+    POINT(comp->truth_id, aio_write, comp, oid, offset, length);
+    return submit(c, comp, WIRE_WRITE, oid, (void *) (uintptr_t) buf, length, offset);
 }
 
-int demo_aio_read(struct demo_client *c, const char *oid, void *buf, uint32_t length, uint64_t offset,
-                  demo_callback *cb, void *arg, uint64_t truth_id)
+int demo_aio_read(struct demo_client *c, struct demo_completion *comp, const char *oid, void *buf, uint32_t length,
+                  uint64_t offset)
 {
-    struct demo_completion *comp;
-    int err = prepare(c, &comp, oid, buf, length, offset, cb, arg, truth_id, WIRE_READ);
+    int err = refuse(c, comp, oid, length);
 
     if (err)
         return err;
-    POINT(truth_id, aio_read, comp, oid, offset, length);
-    return submit(c, comp);
+    POINT(comp->truth_id, aio_read, comp, oid, offset, length);
+    return submit(c, comp, WIRE_READ, oid, buf, length, offset);
 }
 
 static int connect_socket(const char *path, int timeout_ms)

@@ -23,12 +23,18 @@ int demo_connect(struct demo_client **out, const char *socket_path, int timeout_
 void demo_disconnect(struct demo_client *c);
 
 /*
- * Starts an op on [offset, offset + length) of the object; buf stays the caller's to keep until the callback.
- * truth_id is carried along for the log beside the trace and appears in no tracepoint. Returns 0 or -errno.
+ * One for each op: taken from a free list, last given back first. NULL without memory.
+ * truth_id is carried along for the log beside the trace and appears in no tracepoint.
  */
-int demo_aio_write(struct demo_client *c, const char *oid, const void *buf, uint32_t length, uint64_t offset,
-                   demo_callback *cb, void *arg, uint64_t truth_id);
-int demo_aio_read(struct demo_client *c, const char *oid, void *buf, uint32_t length, uint64_t offset,
-                  demo_callback *cb, void *arg, uint64_t truth_id);
+struct demo_completion *demo_completion_get(struct demo_client *c, demo_callback *cb, void *arg, uint64_t truth_id);
+
+/*
+ * Starts an op on [offset, offset + length) of the object; buf stays the caller's to keep until the callback.
+ * Returns 0, or -errno: then nothing was started and the completion was given back.
+ */
+int demo_aio_write(struct demo_client *c, struct demo_completion *comp, const char *oid, const void *buf,
+                   uint32_t length, uint64_t offset);
+int demo_aio_read(struct demo_client *c, struct demo_completion *comp, const char *oid, void *buf, uint32_t length,
+                  uint64_t offset);
 
 #endif

@@ -52,10 +52,11 @@ int truth_write(const char *path, uint64_t *dropped)
         return -errno;
     *dropped = mark_count - n;
     fputs("truth_id,event,tid,time_ns\n", f);
-    for (uint64_t i = 0; i < n; i++)
+    for (uint64_t i = 0; i < n; i++) {
         if (marks[i].truth_id != TRUTH_NONE)
-            fprintf(f, "%" PRIu64 ",demo:%s,%d,%" PRId64 "\n", marks[i].truth_id, marks[i].event, marks[i].tid,
-                    marks[i].time_ns);
+            fprintf(f, "%" PRIu64, marks[i].truth_id);
+        fprintf(f, ",demo:%s,%d,%" PRId64 "\n", marks[i].event, marks[i].tid, marks[i].time_ns);
+    }
     int failed = ferror(f);
     if (fclose(f) || failed)
         return errno ? -errno : -EIO;

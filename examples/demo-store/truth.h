@@ -18,7 +18,7 @@ extern int truth_enabled;
 /* Reserves room for that many points; -1 without memory. */
 int truth_start(uint64_t capacity);
 void truth_mark(uint64_t truth_id, const char *event, int64_t time_ns);
-/* truth_id,event,tid,time_ns per line. Returns 0, or -errno; *dropped: points that found no room. */
+/* truth_id,event,tid,time_ns per line; truth_id is empty for a point of a batch. Returns 0, or -errno; *dropped: points that found no room. */
 int truth_write(const char *path, uint64_t *dropped);
 
 /* The tracepoint, and its line in the truth: the clock is read right before the tracepoint reads it. */

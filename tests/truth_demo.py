@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks a run of the demo store against what really happened.
+
+Takes a run directory (Parquet tables) and the logs that ``demo-bench --log FILE --log-points FILE`` wrote beside the
+trace; prints what it found, and returns 0 if all of it holds, else 1.
+
+``--log`` has a line per op: its hidden number, object, offset, begin, end, latency. ``--log-points`` has a line per op and
+tracepoint: the hidden number, the event, the thread, and the clock read right before the tracepoint read it. No event
+carries the number. Because each thread reads the clock, hits the tracepoint, and only then comes to its next point, a
+transition at time *t* on a thread is the point of that thread's last log line at or before *t*: exact, without tolerance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import bisect
+import csv
+import sys
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+TOLERANCE_NS = 20_000
+WITHIN = 0.999  # of the ops
+MEAN_TOLERANCE = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One op as the benchmark itself saw it."""
+
+    truth_id: int
+    op_class: str
+    object: str
+    offset_bytes: int
+    begin_ns: int
+    end_ns: int
+
+
+@dataclass(slots=True)
+class Finding:
+    """One check: what it measured, and whether it holds."""
+
+    name: str
+    holds: bool
+    text: str
+
+
+@dataclass(slots=True)
+class Verdict:
+    """All checks of a run."""
+
+    findings: list[Finding] = field(default_factory=list)
+
+    def add(self, name: str, holds: bool, text: str) -> None:
+        self.findings.append(Finding(name, holds, text))
+
+    @property
+    def holds(self) -> bool:
+        return all(f.holds for f in self.findings)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{'ok  ' if f.holds else 'FAIL'} {f.name}: {f.text}" for f in self.findings)
+
+
+def read_log(path: Path) -> dict[int, LogLine]:
+    """The ops by their hidden number."""
+    with path.open(newline="") as f:
+        return {
+            int(r["truth_id"]): LogLine(
+                int(r["truth_id"]), r["class"], r["object"], int(r["offset_bytes"]), int(r["begin_ns"]), int(r["end_ns"])
+            )
+            for r in csv.DictReader(f)
+        }
+
+
+class Points:
+    """The log of points, by thread: which op and event a thread was at, at a time."""
+
+    def __init__(self, path: Path) -> None:
+        by_tid: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
+        self.per_op = 0
+        with path.open(newline="") as f:
+            for r in csv.DictReader(f):
+                truth_id = int(r["truth_id"]) if r["truth_id"] else -1
+                self.per_op += truth_id >= 0
+                by_tid[int(r["tid"])].append((int(r["time_ns"]), truth_id, r["event"]))
+        self._marks = {tid: sorted(marks, key=lambda m: m[0]) for tid, marks in by_tid.items()}
+        self._times = {tid: [m[0] for m in marks] for tid, marks in self._marks.items()}
+
+    def at(self, tid: int, ts_ns: int) -> tuple[tuple[int, int], int, str] | None:
+        """(place in the log, hidden number or -1, event), or None before the thread's first point."""
+        i = bisect.bisect_right(self._times.get(tid, []), ts_ns) - 1
+        if i < 0:
+            return None
+        _, truth_id, event = self._marks[tid][i]
+        return (tid, i), truth_id, event
+
+
+def rows(run: Path, table: str, columns: Iterable[str]) -> list[dict[str, Any]]:
+    """Rows of one table of the run, as dicts."""
+    result: list[dict[str, Any]] = pq.read_table(run / f"{table}.parquet", columns=list(columns)).to_pylist()
+    return result
+
+
+def check_points(run: Path, points: Points, verdict: Verdict) -> dict[int, int]:
+    """Every transition against the log of points. Returns {op_id: hidden number} of the ops that are all right."""
+    claimed: set[tuple[int, int]] = set()
+    numbers: dict[int, set[int]] = defaultdict(set)
+    count = wrong_event = twice = 0
+    for t in rows(run, "transitions", ("op_id", "ts_ns", "event", "tid", "evidence")):
+        if t["evidence"] == "batch":
+            continue  # shared work: the log has no op for it
+        count += 1
+        found = points.at(t["tid"], t["ts_ns"])
+        if found is None or found[1] < 0 or found[2] != t["event"]:
+            wrong_event += 1
+            numbers[t["op_id"]].add(-1)
+            continue
+        twice += found[0] in claimed
+        claimed.add(found[0])
+        numbers[t["op_id"]].add(found[1])
+    right = {op_id: next(iter(ids)) for op_id, ids in numbers.items() if len(ids) == 1 and -1 not in ids}
+    mixed = len(numbers) - len(right)
+    doubled = len(right) - len(set(right.values()))
+    verdict.add(
+        "transitions",
+        wrong_event == twice == 0 and count == points.per_op,
+        f"{count} of {points.per_op} logged points found, {wrong_event} at no such point, {twice} claimed twice",
+    )
+    verdict.add(
+        "stitching",
+        mixed == doubled == 0,
+        f"{len(right)} of {len(numbers)} ops have points of one hidden op only; {doubled} hidden ops in several",
+    )
+    return right
+
+
+def join_by_time(ops: list[dict[str, Any]], log: dict[int, LogLine], object_size: int) -> dict[int, int]:
+    """{op_id: hidden number} from class, object, offset in the object, and the nearest begin: without the points."""
+    lines: dict[tuple[str, str, int], list[tuple[int, int]]] = defaultdict(list)
+    for line in log.values():
+        lines[line.op_class, line.object, line.offset_bytes].append((line.begin_ns, line.truth_id))
+    for candidates in lines.values():
+        candidates.sort()
+    joined = {}
+    for op in ops:
+        if op["offset_bytes"] is None:
+            continue
+        candidates = lines.get((op["class"], op["object"], op["offset_bytes"] % object_size), [])
+        i = bisect.bisect_left(candidates, (op["begin_ns"], 0))
+        near = candidates[max(0, i - 1) : i + 1]
+        if near:
+            joined[op["op_id"]] = min(near, key=lambda c: abs(c[0] - op["begin_ns"]))[1]
+    return joined
+
+
+def check(run: Path, log_path: Path, points_path: Path | None, object_size: int = 4 << 20) -> Verdict:
+    """All checks. Raises OSError for files that can't be read."""
+    verdict = Verdict()
+    log = read_log(log_path)
+    columns = ("op_id", "class", "object", "offset_bytes", "begin_ns", "end_ns", "latency_ns", "complete")
+    ops = rows(run, "ops", columns)
+    complete = [op for op in ops if op["complete"]]
+    verdict.add("ops", len(complete) == len(ops) == len(log), f"{len(complete)} complete of {len(ops)}; the log has {len(log)}")
+
+    joined = join_by_time(complete, log, object_size)
+    unique = len(set(joined.values()))
+    verdict.add("join", unique == len(log), f"{unique} of {len(log)} log lines by class, object, offset and begin")
+    if points_path is not None:
+        by_points = check_points(run, Points(points_path), verdict)
+        agree = sum(joined.get(op_id) == number for op_id, number in by_points.items())
+        verdict.add("agreement", agree == len(log), f"{agree} ops have the same hidden number by points and by join")
+
+    names = ("begin", "end", "latency")
+    within = dict.fromkeys(names, 0)
+    worst = dict.fromkeys(names, 0)
+    stitched_ns = logged_ns = 0
+    for op in complete:
+        number = joined.get(op["op_id"])
+        if number is None:
+            continue
+        line = log[number]
+        latency_ns = line.end_ns - line.begin_ns
+        stitched_ns += op["latency_ns"]
+        logged_ns += latency_ns
+        off = (op["begin_ns"] - line.begin_ns, op["end_ns"] - line.end_ns, op["latency_ns"] - latency_ns)
+        for name, ns in zip(names, off, strict=True):
+            within[name] += abs(ns) <= TOLERANCE_NS
+            worst[name] = max(worst[name], abs(ns))
+    for name in names:
+        verdict.add(
+            name,
+            within[name] >= WITHIN * len(log),
+            f"{within[name]} of {len(log)} within {TOLERANCE_NS / 1000:.0f} us of the log, worst {worst[name] / 1000:.1f} us",
+        )
+    difference = stitched_ns / logged_ns - 1 if logged_ns else 1.0
+    verdict.add("mean", abs(difference) <= MEAN_TOLERANCE, f"latency {100 * difference:+.3f} % of the log's")
+    return verdict
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("run", type=Path, help="run directory")
+    parser.add_argument("log", type=Path, help="what demo-bench --log wrote")
+    parser.add_argument("--points", type=Path, help="what demo-bench --log-points wrote")
+    parser.add_argument("--object-size", type=int, default=4 << 20, metavar="BYTES", help="demo-bench's (default 4194304)")
+    args = parser.parse_args()
+    try:
+        verdict = check(args.run, args.log, args.points, args.object_size)
+    except OSError as e:
+        print(f"truth_demo: {e}", file=sys.stderr)
+        return 1
+    print(verdict)
+    return 0 if verdict.holds else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

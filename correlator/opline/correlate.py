@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""From a trace to a run: chooses a front end, drives the core, writes the tables and the manifest."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import importlib.metadata
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from opline import _core, losses
+from opline.errors import OplineError, UsageError
+from opline.model import Model
+from opline.readers.native import NativeReader, Unsupported
+from opline.readers.trace import TraceError, find_traces
+from opline.store.writer import RunWriter
+
+READERS = ("auto", "native", "bt2")
+SCHEMA_VERSION = 1
+log = logging.getLogger("opline")
+
+
+def reader_wanted(argument: str | None) -> str:
+    """``--reader``, else ``OPLINE_READER``, else auto."""
+    wanted = argument or os.environ.get("OPLINE_READER") or "auto"
+    if wanted not in READERS:
+        raise UsageError(f"There is no reader {wanted!r}: one of {', '.join(READERS)}.")
+    return wanted
+
+
+def choose(traces: list[Path], wanted: str) -> tuple[NativeReader | None, str]:
+    """The native reader, or None for bt2; and why. A forced reader that can't is an error, never a silent other one."""
+    if wanted == "bt2":
+        return None, "asked for"
+    try:
+        return NativeReader(traces), "asked for" if wanted == "native" else "recognised the trace"
+    except Unsupported as error:
+        if wanted == "native":
+            raise TraceError(f"The native reader does not read this: {error}. Use --reader bt2.") from error
+        log.info("Using babeltrace2: the native reader does not recognise the trace: %s", error)
+        return None, f"the native reader does not recognise the trace: {error}"
+
+
+class Progress:
+    """A line on stderr that says how far it is, where stderr is a terminal."""
+
+    def __init__(self, on: bool) -> None:
+        self._on = on and sys.stderr.isatty()
+        self._next = time.monotonic() + 0.5
+
+    def show(self, events: int, share: float | None) -> None:
+        now = time.monotonic()
+        if self._on and now >= self._next:
+            self._next = now + 0.2
+            how_far = "" if share is None else f" {share:4.0%}"
+            sys.stderr.write(f"\rcorrelating{how_far}, {events:,} events ")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self._on:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def _slices(native: NativeReader | None, traces: list[Path], core: _core.Core) -> Iterator[float | None]:
+    if native is not None:
+        yield from native.read(core)
+        return
+    try:
+        from opline.readers import ctf
+    except ImportError as error:
+        raise OplineError("babeltrace2's Python bindings are missing: install the Debian package python3-bt2.") from error
+    yield from ctf.read(traces, core)  # type: ignore[misc]
+
+
+def correlate(
+    trace: Path, model: Model, out: Path, *, reader: str | None = None, match: str = "pointer", progress: bool = True
+) -> dict[str, Any]:
+    """Correlate the trace under ``trace`` into the run ``out``; gives the manifest.
+
+    Raises OplineError (one line); then nothing of the run is left behind.
+    """
+    began_ns = time.monotonic_ns()
+    traces = find_traces(trace)
+    native, why = choose(traces, reader_wanted(reader))
+    core = _core.Core(model.plan_json(match))
+    line = Progress(progress)
+    writer = RunWriter(out)
+    try:
+        for share in _slices(native, traces, core):
+            line.show(core.events_seen(), share)
+            if core.take_ready():
+                writer.write(core.take(), core.take_new_strings())
+        strings = core.take_new_strings()
+        writer.write(core.take(), strings)
+        summary = json.loads(core.summary())
+        counts, messages = native.losses() if native else ({}, [])
+        lost = losses.from_core(summary, counts)
+        writer.write_rows("losses", [_loss_row(name, count) for name, count in sorted(lost.items()) if count])
+        manifest = {
+            "schema": "opline-run",
+            "schema_version": SCHEMA_VERSION,
+            "opline": importlib.metadata.version("opline"),
+            "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "trace": str(trace),
+            "traces": [str(t) for t in traces],
+            "reader": "native" if native else "bt2",
+            "reader_reason": why,
+            "match": match,
+            "model": {"name": model.name, "text": model.text, "sha256": hashlib.sha256(model.text.encode()).hexdigest()},
+            "environment": native.environment() if native else [],
+            "core": summary,
+            "read_messages": messages,
+            "recording": _recording(trace),
+            "took_ns": time.monotonic_ns() - began_ns,
+        }
+        writer.commit(manifest)
+    except BaseException:
+        writer.abort()
+        raise
+    finally:
+        line.clear()
+    for message in messages:
+        log.warning("%s", message)
+    return manifest
+
+
+def _loss_row(name: str, count: int) -> dict[str, object]:
+    loss = losses.BY_NAME[name]
+    return {"loss": name, "severity": loss.severity.value, "origin": loss.origin.value, "count": count}
+
+
+def _recording(trace: Path) -> dict[str, Any] | None:
+    """What `opline record` wrote about the trace, if it recorded it."""
+    for folder in (trace, trace.parent):
+        path = folder / "recording.json"
+        if path.is_file():
+            try:
+                return dict(json.loads(path.read_text()))
+            except ValueError as error:
+                raise OplineError(f"Cannot read {path}: not JSON ({error}).") from error
+    return None

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""Every way in which something can be missing or not understood: one declared list, ``docs/losses.md`` is made of it.
+
+``error``: results are not to be trusted. ``data_loss``: correct working that lost data all the same. ``notice``: worth knowing,
+no result is wrong. ``info``: normal. Nothing here is ever skipped in silence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Severity(Enum):
+    """How bad."""
+
+    INFO = "info"
+    NOTICE = "notice"
+    DATA_LOSS = "data_loss"
+    ERROR = "error"
+
+
+class Origin(Enum):
+    """Who lost it: the recording, or the correlation."""
+
+    RECORDING = "recording"
+    CORRELATION = "correlation"
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One loss. ``advice``: what it means and what to do, in one or two sentences."""
+
+    name: str
+    severity: Severity
+    origin: Origin
+    advice: str
+
+
+_R, _C = Origin.RECORDING, Origin.CORRELATION
+_INFO, _NOTICE, _LOST, _ERROR = Severity.INFO, Severity.NOTICE, Severity.DATA_LOSS, Severity.ERROR
+
+LOSSES: tuple[Loss, ...] = (
+    Loss("discarded_events", _LOST, _R, "The tracer's buffers were full. Record with larger or more sub-buffers; ops that overlap are tainted."),
+    Loss("discarded_packets", _LOST, _R, "Whole packets are missing (overwrite mode, or a full disk). Ops that overlap are tainted."),
+    Loss("discarded_unknown_count", _LOST, _R, "Intervals with discarded events whose number the trace does not say."),
+    Loss("collector_lost", _LOST, _R, "The BPF collector's ring buffer was full. Record with a larger one, or fewer block events."),
+    Loss("truncated_packets", _LOST, _R, "A stream file ends inside a packet: the recording was cut off. What comes before is read."),
+    Loss("malformed_packets", _ERROR, _R, "A packet's header makes no sense: the rest of that file is not read. Copy the trace again."),
+    Loss("packets_out_of_order", _NOTICE, _R, "A packet begins before the previous one of its stream ends."),
+    Loss("unknown_events", _ERROR, _R, "An event's id is not in the metadata: the rest of that packet is not read."),
+    Loss("events_out_of_order", _NOTICE, _C, "Events that came earlier than the one before them in the merged order; they were used all the same."),
+    Loss("partition_violations", _ERROR, _C, "Stages that do not sum to the op's latency: a fault of opline. Please report it with the trace."),
+    Loss("incomplete_ops", _NOTICE, _C, "Ops without an end: still running when tracing stopped, or their end was lost. Left out of statistics."),
+    Loss("tainted_ops", _NOTICE, _C, "Ops that overlap discarded events. Left out of statistics unless asked for."),
+    Loss("late_transitions", _INFO, _C, "Points that came after their op's end: shown, outside its latency."),
+    Loss("key_conflicts", _NOTICE, _C, "Events whose keys named different ops; the first key decided. Look at the model's keys."),
+    Loss("ends_without_op", _NOTICE, _C, "End points of no op: it began before the trace, or its begin was lost."),
+    Loss("evicted_ops", _LOST, _C, "Ops given up because too many were open at once (16 million)."),
+    Loss("batches_left_open", _NOTICE, _C, "Batches whose close was never seen."),
+    Loss("orphan_no_op_for_key", _NOTICE, _C, "Points whose key belongs to no op: it began before the trace, its begin was lost, or the model lacks a key."),
+    Loss("orphan_no_key_no_thread", _NOTICE, _C, "Points without a key on a thread that worked for no op. Normal for work that is no client's."),
+    Loss("orphan_op_settled", _NOTICE, _C, "Points of an op that ended too long ago to be found. Raise the model's linger_ns."),
+    Loss("orphan_no_request", _NOTICE, _C, "Block events of no known request or bio: it began before the trace, or events were lost."),
+    Loss("orphan_malformed", _ERROR, _C, "Events that lack a field which the model or the block model needs. See `opline model lint MODEL TRACE`."),
+    Loss("unmatched_getrq", _NOTICE, _C, "Requests allocated for a bio that was never seen queued."),
+    Loss("unmatched_merge", _NOTICE, _C, "Merges into a request that is not known."),
+    Loss("unmatched_issue", _NOTICE, _C, "Requests issued that were never seen allocated: made before the trace began."),
+    Loss("unmatched_complete", _NOTICE, _C, "Completions without their issue: issued before the trace began, or the issue was lost."),
+    Loss("unmatched_requeue", _NOTICE, _C, "Requeues of a request that is not known."),
+    Loss("second_completions", _INFO, _C, "FUA and PREFLUSH writes complete twice: the second, of 0 sectors, is no request of its own."),
+    Loss("requests_incomplete", _NOTICE, _C, "Requests that had not completed when the trace ended."),
+    Loss("pointer_reuse", _NOTICE, _C, "Requests closed because their pointer came back: their completion is missing."),
+    Loss("evicted_block_state", _LOST, _C, "Open bios or requests given up because there were too many."),
+)  # fmt: skip
+
+BY_NAME = {loss.name: loss for loss in LOSSES}
+
+
+def from_core(summary: dict[str, dict[str, int]], read_losses: dict[str, int]) -> dict[str, int]:
+    """The counts per loss name, from the core's summary and the reader's. Every name is in ``BY_NAME``."""
+    counts = dict(summary["losses"])
+    for fate, count in summary["orphans"].items():
+        counts[fate.replace(":", "_", 1)] = count
+    for name, count in read_losses.items():
+        counts[name] = counts.get(name, 0) + count
+    unknown = sorted(set(counts) - set(BY_NAME))
+    if unknown:
+        raise ValueError(f"losses that are not declared: {', '.join(unknown)}")
+    return counts

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""The native front end: CTF 1.8 as LTTng writes it. What it does not recognise is ``Unsupported``, for the other one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from opline import _core
+from opline.readers.trace import TraceError
+
+Unsupported = _core.Unsupported
+EVENTS_PER_SLICE = 1 << 15
+
+
+class NativeReader:
+    """Reads the traces into a consumer. ``losses`` and ``environment`` are known after reading."""
+
+    def __init__(self, traces: list[Path]) -> None:
+        """Maps the files and compiles the metadata. Raises Unsupported or TraceError."""
+        self.traces = traces
+        self._reader = self._guard(lambda: _core.NativeReader([str(t) for t in traces]))
+
+    @staticmethod
+    def _guard(work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except Unsupported:
+            raise
+        except ValueError as error:
+            raise TraceError(f"Cannot read the trace: {error}") from error
+
+    def read(self, consumer: object) -> Iterator[float]:
+        """Push all events, in slices: each ``next()`` gives the share of the bytes read so far."""
+        self._guard(lambda: self._reader.open(consumer))
+        while self._guard(lambda: self._reader.run(EVENTS_PER_SLICE)):
+            done, total = self._reader.progress()
+            yield done / total if total else 1.0
+
+    def losses(self) -> tuple[dict[str, int], list[str]]:
+        """Counts of what was wrong with the bytes, and a line for each of the first."""
+        counts = dict(self._reader.losses())
+        messages: list[str] = counts.pop("messages")
+        return counts, messages
+
+    def environment(self) -> list[dict[str, Any]]:
+        """Path, environment and clock of each trace."""
+        return list(json.loads(self._reader.environment()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from tests.core_driver import Driver, Line, check_laws, parse_line, run, value_of
 
 from opline.model import check_trace, load_model
@@ -144,6 +143,29 @@ def test_lint_reads_the_cores_counters() -> None:
     assert any(s.startswith("no point for osd:new (1 events)") for s in said)
 
 
-@pytest.mark.parametrize("name", ["generic"])
-def test_the_models_own_names_fit_the_core(name: str) -> None:
-    assert Driver(load_model(name).plan_json()).summary()["points"]
+def test_oplines_own_tracepoints() -> None:
+    """Thread rules by number; key 0 is the thread's op; a point's length has bytes in flight; a key comes again."""
+    lines = []
+    for at in (0, 1000):  # the second time with the same key, an address that is used again
+        lines += [
+            f"{at + 1} opline:op_begin tid=1 pid=1 key=0xa0 thread=1 object=o op_class=write offset=0 length=512",
+            f"{at + 2} opline:op_point tid=1 pid=1 key=0 thread=0 point=checked offset=0 length=0",
+            f"{at + 3} opline:op_point tid=1 pid=1 key=0 thread=2 point=queued offset=0 length=0",
+            f"{at + 4} opline:op_point tid=1 pid=1 key=0 thread=0 point=lost offset=0 length=0",
+            f"{at + 5} opline:op_point tid=2 pid=1 key=0xa0 thread=3 point=taken offset=0 length=0",
+            f"{at + 6} opline:op_point tid=2 pid=1 key=0xa0 thread=0 point=io offset=4096 length=512",
+            f"{at + 7} block_bio_queue tid=9 dev=7 sector=8 nr_sector=1 rwbs=1",
+            f"{at + 8} opline:op_end tid=2 pid=1 key=0xa0 result=0",
+            f"{at + 9} opline:op_point tid=2 pid=1 key=0 thread=0 point=lost offset=0 length=0",
+        ]
+    driver = run(load_model("generic").text, lines)
+    check_laws(driver, len(lines))
+    for op in (0, 1):
+        assert points_of(driver, op) == ["begin", "checked", "queued", "taken", "io", "end"]
+    ops = driver.tables()["ops"]
+    assert [(op["class"], op["object"], op["latency_ns"], op["offset_bytes"]) for op in ops] == [
+        ("write", "o", 7, 4096)
+    ] * 2
+    assert [(link["op_id"], link["evidence"]) for link in driver.tables()["links"]] == [(0, "sector"), (1, "sector")]
+    fates = {(f["event"], f["fate"]): f["count"] for f in driver.tables()["fates"]}
+    assert fates["opline:op_point", "orphan:no_key_no_thread"] == 4

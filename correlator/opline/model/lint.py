@@ -26,8 +26,11 @@ _BLOCK_STEPS = ("Q", "G", "I", "D", "C")
 def check(model: Model) -> list[Problem]:
     """Everything that can be said about a model without a trace, beyond what ``parse`` found."""
     problems: list[Problem] = []
-    for part in (_keys, _names, _roles, _threads, _batches, _stages, _unreachable, _claims):
+    for part in (_keys, _names, _roles, _batches, _stages):
         problems.extend(part(model))
+    if not model.broken_points:  # what a point with a mistake would mean is anybody's guess
+        for part in (_unused_keys, _threads, _unreachable, _claims):
+            problems.extend(part(model))
     return sorted(set(problems))
 
 
@@ -87,14 +90,9 @@ def _about(rule: Rule, severity: str, what: str, line: int = 0) -> Problem:
 def _keys(model: Model) -> Iterator[Problem]:
     spaces = {space.name: space for space in model.keys}
     lengths = {space.name: len(space.fields) for space in model.keys if space.fields}
-    used: set[str] = set()
-    bound: set[str] = set()
     if len(model.keys) > MAX_KEY_SPACES:
         yield Problem(model.keys[MAX_KEY_SPACES].line, "error", f"at most {MAX_KEY_SPACES} key spaces are possible")
-    for rule, use, learns in _uses(model):
-        used.add(use.space)
-        if learns:
-            bound.add(use.space)
+    for rule, use, _ in _uses(model):
         if use.space not in spaces:
             yield _about(rule, "error", f"there is no key space `{use.space}` in [keys]", use.line)
         elif not use.fields and not spaces[use.space].fields:
@@ -103,6 +101,11 @@ def _keys(model: Model) -> Iterator[Problem]:
         elif use.fields and lengths.setdefault(use.space, len(use.fields)) != len(use.fields):
             what = f"{len(use.fields)} fields for key space {use.space}, which has {lengths[use.space]}"
             yield _about(rule, "error", what, use.line)
+
+
+def _unused_keys(model: Model) -> Iterator[Problem]:
+    used = {use.space for _, use, _ in _uses(model)}
+    bound = {use.space for _, use, learns in _uses(model) if learns}
     for space in model.keys:
         if space.name not in used:
             yield Problem(space.line, "warning", f"key space {space.name} is not used")

@@ -15,11 +15,12 @@ PACKAGES = {"opline": ROOT / "correlator" / "opline", "opline_analyses": ROOT / 
 
 # Lowest first: a module imports modules of its own layer and of those before it.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("opline.units", "opline.errors"),
+    ("opline.units", "opline.errors", "opline._core"),
     ("opline.losses",),
     ("opline.model",),
     ("opline.readers",),
-    ("opline.correlate", "opline._core"),
+    ("opline.store.schema", "opline.store.writer"),
+    ("opline.correlate",),
     ("opline.store",),
 )
 CAPTURE_MAY_USE = ("opline.units", "opline.errors", "opline.losses", "opline.model", "opline.capture")

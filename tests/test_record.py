@@ -100,9 +100,10 @@ def wait_for(condition: Callable[[], object], patience_s: float = 15.0) -> None:
         time.sleep(0.05)
 
 
-def running_ticker(directory: Path) -> Callable[[], bool]:
-    """True once the traced program must have emitted something: tracing is on and its files are there."""
-    return lambda: (directory / "stderr.txt").exists() and any((directory / "trace").rglob("app_0"))
+def wait_for_ticks(directory: Path) -> None:
+    """Return when the traced program has registered (then its buffers have files) and has had time to emit."""
+    wait_for(lambda: any((directory / "trace").rglob("app_0")))
+    time.sleep(0.3)
 
 
 def test_records_the_command_its_output_and_a_manifest(ticker: Path, runtime: Path, tmp_path: Path) -> None:
@@ -180,7 +181,7 @@ def test_a_server_that_outlives_the_command_does_not_hold_it_up(ticker: Path, ru
 
 def test_ctrl_c_ends_the_command_and_keeps_the_trace(ticker: Path, runtime: Path, tmp_path: Path) -> None:
     process = start("-o", tmp_path / "run", *APP_ONLY, "--", ticker, 100_000, 10_000)
-    wait_for(running_ticker(tmp_path / "run"))
+    wait_for_ticks(tmp_path / "run")
     os.killpg(process.pid, signal.SIGINT)
     done = finish(process)
     assert done.returncode == 130, done.stderr
@@ -204,7 +205,7 @@ def test_sigint_to_the_recorder_alone_is_passed_on_and_sigterm_too(ticker: Path,
     runs = {number: tmp_path / number.name for number in (signal.SIGINT, signal.SIGTERM)}
     processes = {n: start("-o", run, *APP_ONLY, "--", ticker, 100_000, 10_000) for n, run in runs.items()}
     for number, process in processes.items():
-        wait_for(running_ticker(runs[number]))
+        wait_for_ticks(runs[number])
         process.send_signal(number)
     for number, process in processes.items():
         assert finish(process).returncode == 128 + number
@@ -214,8 +215,7 @@ def test_sigint_to_the_recorder_alone_is_passed_on_and_sigterm_too(ticker: Path,
 
 def test_nothing_is_left_of_a_killed_recorder(ticker: Path, runtime: Path, tmp_path: Path) -> None:
     process = start("-o", tmp_path / "run", *APP_ONLY, "--", ticker, 100_000, 1_000)
-    wait_for(running_ticker(tmp_path / "run"))
-    time.sleep(0.2)
+    wait_for_ticks(tmp_path / "run")
     (state,) = runtime.glob("*/state.json")
     pids = json.loads(state.read_text())["processes"]
     process.kill()
@@ -234,7 +234,7 @@ def test_a_session_daemon_that_dies_does_not_take_the_command_along(
     ticker: Path, runtime: Path, tmp_path: Path
 ) -> None:
     process = start("-o", tmp_path / "run", *APP_ONLY, "--", ticker, 2003, 1_000, 7)
-    wait_for(running_ticker(tmp_path / "run"))
+    wait_for_ticks(tmp_path / "run")
     (state,) = runtime.glob("*/state.json")
     os.kill(json.loads(state.read_text())["processes"]["sessiond"][0], signal.SIGKILL)
     done = finish(process)

@@ -79,7 +79,7 @@ def _output(*argv: str, timeout_s: float = 20.0) -> str | None:
 
 
 def _first_number(text: str | None) -> str | None:
-    found = re.search(r"\d+\.\d+(?:\.\d+)?[\w.~-]*", text or "")
+    found = re.search(r"\d+\.\d+(?:\.\d+)?", text or "")
     return found.group(0) if found else None
 
 

@@ -6,6 +6,7 @@ Takes the event globs that a model claims; gives the channels to create.
 
 from __future__ import annotations
 
+import dataclasses
 import fnmatch
 import os
 import re
@@ -145,4 +146,4 @@ def plan_channels(
         syscalls = tuple(dict.fromkeys(KERNEL_SYSCALLS + globs.syscalls))
         channels.append(Channel(KERNEL_CHANNEL, True, events, KERNEL_CONTEXTS, syscalls))
     size = fit_subbuf_bytes(subbuf_bytes, subbuf_count, possible_cpus(), len(channels), free)
-    return [Channel(c.name, c.kernel, c.events, c.contexts, c.syscalls, size, subbuf_count) for c in channels]
+    return [dataclasses.replace(c, subbuf_bytes=size, subbuf_count=subbuf_count) for c in channels]

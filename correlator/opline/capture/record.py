@@ -188,10 +188,12 @@ class Recorder:
         state.write()
         session = self._session = Session(daemon, state.session, directory / recording.TRACE_NAME)
         session.create()
-        for channel in channels:
-            unknown = session.enable(channel, globs.exclude)
-            if unknown:
-                notes.append(f"not recorded, this kernel's lttng-modules do not have them: {', '.join(unknown)}")
+        channels = [session.enable(channel, globs.exclude) for channel in channels]
+        if kernel:
+            has = {name for channel in channels for name in (*channel.events, *channel.syscalls)}
+            lacking = [name for name in (*globs.kernel_events, *globs.syscalls) if name not in has]
+            if lacking:
+                notes.append(f"not recorded, this kernel's lttng-modules do not have it: {', '.join(lacking)}")
         session.start()
         if self._block is not None:
             self._block.start(daemon, state, self.signals.mask, directory)

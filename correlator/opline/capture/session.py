@@ -6,6 +6,7 @@ Drives the ``lttng`` command, which is LTTng's stable interface, and reads its m
 
 from __future__ import annotations
 
+import dataclasses
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,8 +45,8 @@ class Session:
         self.daemon.lttng("create", self.name, f"--output={self.output}")
         self.exists = True
 
-    def enable(self, channel: Channel, exclude: Mapping[str, tuple[str, ...]]) -> list[str]:
-        """Create a channel with its events and contexts; the kernel events that this kernel does not have.
+    def enable(self, channel: Channel, exclude: Mapping[str, tuple[str, ...]]) -> Channel:
+        """Create a channel with its events and contexts; the channel as it is, without what this kernel does not have.
 
         Raises OplineError, also if the kernel has none of the channel's events.
         """
@@ -56,24 +57,23 @@ class Session:
             f"--subbuf-size={channel.subbuf_bytes}", f"--num-subbuf={channel.subbuf_count}",
         )  # fmt: skip
         inside = (*to, "--channel", channel.name)
-        unknown = []
+        events = []
         for event in channel.events:
             exclusions = exclude.get(event)
             extra = (f"--exclude={','.join(exclusions)}",) if exclusions and not channel.kernel else ()
             done = self.daemon.lttng("enable-event", *inside, event, *extra, check=not channel.kernel)
-            if done.returncode != 0:
-                unknown.append(event)
-        if len(unknown) == len(channel.events):
-            raise OplineError(f"This kernel's lttng-modules have none of: {', '.join(unknown)}.")
-        syscalls = self._known_syscalls() if channel.syscalls else set()
-        unknown += [f"syscall {name}" for name in channel.syscalls if name not in syscalls]
-        wanted = [name for name in channel.syscalls if name in syscalls]
-        if wanted:
-            self.daemon.lttng("enable-event", *inside, "--syscall", ",".join(wanted))
+            if done.returncode == 0:
+                events.append(event)
+        if not events:
+            raise OplineError(f"This kernel's lttng-modules have none of: {', '.join(channel.events)}.")
+        known = self._known_syscalls() if channel.syscalls else set()
+        syscalls = [name for name in channel.syscalls if name in known]
+        if syscalls:
+            self.daemon.lttng("enable-event", *inside, "--syscall", ",".join(syscalls))
         if channel.contexts:
             types = [part for context in channel.contexts for part in ("--type", context)]
             self.daemon.lttng("add-context", *inside, *types)
-        return unknown
+        return dataclasses.replace(channel, events=tuple(events), syscalls=tuple(syscalls))
 
     def _known_syscalls(self) -> set[str]:
         """System calls that LTTng knows on this architecture: one unknown name would fail a whole command."""

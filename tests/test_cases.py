@@ -15,6 +15,7 @@ import pytest
 
 from tests.core_driver import Driver, check_laws, run
 
+STEPS = (("Q", "queue_ns"), ("G", "getrq_ns"), ("I", "insert_ns"), ("D", "issue_ns"), ("C", "complete_ns"))
 CASES = sorted((Path(__file__).parent / "cases" / "ops").glob("*.case"))
 
 
@@ -43,7 +44,7 @@ def describe(driver: Driver) -> str:
     for b in tables.get("batches", []):
         out.append(f"batch {b['batch_id']} {b['space']} {b['begin_ns']}..{b['end_ns']} members {b['member_count']} requests {b['request_count']}")
     for r in tables.get("requests", []):
-        steps = " ".join(f"{k[0].upper()}={r[k]}" for k in ("queue_ns", "getrq_ns", "insert_ns", "issue_ns", "complete_ns") if r[k] is not None)
+        steps = " ".join(f"{letter}={r[k]}" for letter, k in STEPS if r[k] is not None)
         out.append(f"request {r['request_id']} {r['rwbs']} {r['sector']}+{r['nr_sectors']} {steps} op={r['op_id']} {r['outcome']}")
     fates: dict[str, int] = {}
     for row in tables.get("fates", []):

@@ -121,8 +121,10 @@ std::ptrdiff_t Attributor::predecessor(const Attribution &a, std::ptrdiff_t curr
     return own_thread && same_thread >= 0 ? same_thread : last;
 }
 
-void Attributor::cut(Attribution &a, std::uint32_t from, std::uint32_t to, std::int64_t begin_ns, std::int64_t end_ns,
+// Named by the points; shown with their labels, recurrence number included.
+void Attributor::cut(Attribution &a, Place from_place, Place to_place, std::int64_t begin_ns, std::int64_t end_ns,
                      std::int64_t tid, std::uint64_t request, bool is_known) {
+    const std::uint32_t from = from_place.point, to = to_place.point;
     if (end_ns <= begin_ns && request != 0) return;  // two steps at one time: nothing between them
     auto [it, added] = names_.try_emplace(pair_key(from, to), 0, work_);
     if (added) {
@@ -137,8 +139,8 @@ void Attributor::cut(Attribution &a, std::uint32_t from, std::uint32_t to, std::
         s.stage = strings_.intern("unknown: " + strings_.at(from) + " → " + strings_.at(to));
         s.kind = unknown_;
     }
-    s.from = from;
-    s.to = to;
+    s.from = from_place.label;
+    s.to = to_place.label;
     s.begin_ns = begin_ns;
     s.duration_ns = end_ns - begin_ns;
     s.tid = tid;
@@ -148,7 +150,7 @@ void Attributor::cut(Attribution &a, std::uint32_t from, std::uint32_t to, std::
 }
 
 // C back to Q, steps before floor_ns clipped away. Returns where the request begins for this op.
-std::int64_t Attributor::cut_request(Attribution &a, const RequestCut &r, std::int64_t floor_ns, std::uint32_t &first) {
+std::int64_t Attributor::cut_request(Attribution &a, const RequestCut &r, std::int64_t floor_ns, Place &first) {
     struct Step { std::uint32_t name; std::int64_t at; std::int64_t tid; };
     Step steps[5];
     int n = 0;
@@ -162,8 +164,8 @@ std::int64_t Attributor::cut_request(Attribution &a, const RequestCut &r, std::i
     add(d_, r.d, r.issue_tid);
     add(c_, r.c, -1);
     for (int k = n - 1; k > 0; --k)
-        cut(a, steps[k - 1].name, steps[k].name, steps[k - 1].at, steps[k].at, steps[k].tid, r.request, true);
-    first = steps[0].name;
+        cut(a, Place(steps[k - 1].name), Place(steps[k].name), steps[k - 1].at, steps[k].at, steps[k].tid, r.request, true);
+    first = Place(steps[0].name);
     return steps[0].at;
 }
 
@@ -181,8 +183,9 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
         return;
     }
     auto at = [&](std::ptrdiff_t i) -> PlacedTransition & { return a.transitions[static_cast<std::size_t>(i)]; };
+    auto place_of = [&](std::ptrdiff_t i) { return Place(at(i).t.point, at(i).label); };
     std::int64_t t = op.end_ns;
-    std::uint32_t to = at(current).t.point;
+    Place to = place_of(current);
     std::int64_t to_tid = at(current).t.tid;
     std::ptrdiff_t from = predecessor(a, current);
     bool known_arrival = from < 0 || connected(a, from, current);
@@ -198,7 +201,7 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
             if (!request || r.c > request->c) request = &r;
         }
         if (request) {
-            if (request->c < t) cut(a, c_, to, request->c, t, to_tid, 0, true);
+            if (request->c < t) cut(a, Place(c_), to, request->c, t, to_tid, 0, true);
             t = cut_request(a, *request, op.begin_ns, to);
             to_tid = request->queue_tid;
             // Points between Q and C are aside: they did not wait for anything on the way.
@@ -213,9 +216,9 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
             break;
         }
         at(from).aside = false;
-        cut(a, at(from).t.point, to, from_ns, t, to_tid, 0, known_arrival);
+        cut(a, place_of(from), to, from_ns, t, to_tid, 0, known_arrival);
         t = from_ns;
-        to = at(from).t.point;
+        to = place_of(from);
         to_tid = at(from).t.tid;
         if (from == 0) break;
         current = from;

@@ -40,14 +40,19 @@ class Attributor {
     void run(const Op &op, Attribution &out);
 
   private:
-    struct Cursor;
+    // An end of a stage: the point's name, and how it is shown.
+    struct Place {
+        explicit Place(std::uint32_t step) : point(step), label(step) {}
+        Place(std::uint32_t point, std::uint32_t label) : point(point), label(label) {}
+        std::uint32_t point, label;
+    };
     void place(const Op &op, Attribution &out);
     void mark_path(const Op &op, Attribution &out);
     std::ptrdiff_t predecessor(const Attribution &, std::ptrdiff_t current) const;
     bool connected(const Attribution &, std::ptrdiff_t from, std::ptrdiff_t to) const;
-    void cut(Attribution &, std::uint32_t from, std::uint32_t to, std::int64_t begin_ns, std::int64_t end_ns,
+    void cut(Attribution &, Place from, Place to, std::int64_t begin_ns, std::int64_t end_ns,
              std::int64_t tid, std::uint64_t request, bool is_known);
-    std::int64_t cut_request(Attribution &, const RequestCut &, std::int64_t floor_ns, std::uint32_t &first);
+    std::int64_t cut_request(Attribution &, const RequestCut &, std::int64_t floor_ns, Place &first);
 
     const Plan &plan_;
     StringPool &strings_;

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opline.store.schema import BY_NAME, TABLES, TableSpec
@@ -66,10 +67,14 @@ class RunWriter:
     def _array(self, rows: int, kind: str, nulls: int, validity: bytes, data: bytes, offsets: bytes | None) -> Any:
         valid = pa.py_buffer(validity) if nulls else None
         if kind == "dict":
-            # Only the strings that this chunk uses.
+            # Only the strings that this chunk uses, in their own order: the pool's depends on who read the trace.
             used, codes = np.unique(np.frombuffer(data, np.uint32), return_inverse=True)
-            indices = pa.Array.from_buffers(pa.int32(), rows, [valid, pa.py_buffer(codes.astype(np.int32).tobytes())], nulls)
-            return pa.DictionaryArray.from_arrays(indices, self._pool.take(pa.array(used)))
+            texts = self._pool.take(pa.array(used))
+            order = pc.sort_indices(texts).to_numpy()
+            place = np.empty(len(order), np.int32)
+            place[order] = np.arange(len(order), dtype=np.int32)
+            indices = pa.Array.from_buffers(pa.int32(), rows, [valid, pa.py_buffer(place[codes].tobytes())], nulls)
+            return pa.DictionaryArray.from_arrays(indices, texts.take(pa.array(order)))
         buffers = [valid, pa.py_buffer(data)] if offsets is None else [valid, pa.py_buffer(offsets), pa.py_buffer(data)]
         return pa.Array.from_buffers(ARROW[kind], rows, buffers, nulls)
 

@@ -279,13 +279,14 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_disk_that_fills_up_stops_tracing_and_not_the_command(ticker: Path, runtime: Path, small_disk: Path) -> None:
-    script = f"for i in 1 2 3 4 5 6 7 8; do {ticker} 60013; sleep 0.1; done"
-    done = record("-o", small_disk / "run", *APP_ONLY, *SMALL, "--", "sh", "-c", script)
+    script = f"for i in 1 2 3 4 5 6; do {ticker} 200003; sleep 0.1; done"
+    buffers = ["--subbuf-size", "256K", "--subbufs", "4"]
+    done = record("-o", small_disk / "run", *APP_ONLY, *buffers, "--", "sh", "-c", script)
     document = manifest(small_disk / "run")
-    assert done.returncode == 0 and done.stdout.count("ticks 60013") == 8
+    assert done.returncode == 0 and done.stdout.count("ticks 200003") == 6
     assert document["tracing_ended"] == "disk_space" and document["state"] == "complete"
     assert "left on the disk" in done.stderr
-    assert 0 < document["event_count"] == len(events(small_disk / "run")) < 8 * 60013
+    assert 0 < document["event_count"] == len(events(small_disk / "run")) < 6 * 200003
 
 
 def test_a_disk_that_somebody_else_fills_costs_events_but_not_the_trace(

@@ -77,6 +77,8 @@ def run(args: argparse.Namespace) -> int:
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
         raise UsageError("No command to record: opline record [options] -- COMMAND [ARGUMENT ...]")
+    if args.correlate and args.model is None:
+        raise UsageError("--correlate needs --model: it says what the application's events mean.")
     model = None
     if args.model is not None:
         from opline.model import load_model
@@ -107,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
     if args.correlate and recorder.recording.event_count() != 0:
         from opline.store.run import open_or_correlate
 
-        with open_or_correlate(directory, model=args.model):
+        with open_or_correlate(directory):
             pass
     return code
 

@@ -168,3 +168,17 @@ def test_ops_come_in_the_selections_order(tmp_path: Path) -> None:
     opened = open_tables(run.write(tmp_path))
     slowest = Selection(order="o.latency_ns DESC, o.op_id", limit=2)
     assert [op.op_id for op in read_ops(opened, slowest)] == [0, 2]
+
+
+def test_recurring_points_find_their_stage(tmp_path: Path) -> None:
+    """Stages name points without the number of their recurrence."""
+    run = RunBuilder()
+    run.op([P("sync", 0), P("sync#2", 10, stage="again"), P("sync#3", 25, stage="again")])
+    for stage in run.rows["stages"]:
+        stage["from_point"] = stage["to_point"] = "sync"
+    (op,) = read_ops(open_tables(run.write(tmp_path)), Selection())
+    assert [(line.what, line.stage) for line in lines_of(op)] == [
+        ("sync", ""),
+        ("sync#2", "again"),
+        ("sync#3", "again"),
+    ]

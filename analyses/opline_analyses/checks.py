@@ -79,23 +79,30 @@ def littles_law(run: Run, client: ClientReport | None) -> Check:
 
 
 def widest_unsplit(run: Run) -> Check:
-    """The stage with the largest share of the mean latency that no tracepoint splits. Not counted: the device's (D2C,
-    kind device) and waits in a queue, whose two ends are the enqueue and the dequeue.
+    """The interval between two neighbouring points with the largest share of the mean latency. Not counted: the
+    device's (D2C, kind device) and waits in a queue, whose two ends are the enqueue and the dequeue.
     """
     rows = run.rows(
         """WITH w AS (SELECT count(*) AS n, sum(latency_ns) AS latency FROM ops SEMI JOIN counted USING (op_id))
-           SELECT stage, any_value(kind), sum(duration_ns)::DOUBLE / any_value(n) AS mean,
+           SELECT stage, from_point, to_point, any_value(kind), sum(duration_ns)::DOUBLE / any_value(n) AS mean,
                   sum(duration_ns)::DOUBLE / any_value(latency)
            FROM w, stages SEMI JOIN counted USING (op_id) WHERE kind NOT IN ('device', 'wait') AND stage <> 'D2C'
-           GROUP BY stage ORDER BY mean DESC, stage LIMIT 1"""
+           GROUP BY stage, from_point, to_point ORDER BY mean DESC, stage, from_point, to_point LIMIT 1"""
     )
     if not rows:
         return Check("widest unsplit stage", None, "no stage but the device's and waits", {})
-    stage, kind, mean, share = rows[0]
+    stage, source, target, kind, mean, share = rows[0]
+    pair = f"{source} → {target}"
+    named = pair if stage in (pair, f"unknown: {pair}") else f"{stage}, {pair}"
     text = (
-        f"{stage} ({kind}): {duration(mean)} per op, {100 * share:.1f} % of the mean (limit {100 * UNSPLIT_LIMIT:g} %)"
+        f"{named} ({kind}): {duration(mean)} per op, {100 * share:.1f} % of the mean (limit {100 * UNSPLIT_LIMIT:g} %)"
     )
-    return Check("widest unsplit stage", share < UNSPLIT_LIMIT, text, {"stage": stage, "mean_ns": mean, "share": share})
+    return Check(
+        "widest unsplit stage",
+        share < UNSPLIT_LIMIT,
+        text,
+        {"stage": stage, "from": source, "to": target, "mean_ns": mean, "share": share},
+    )
 
 
 def unknown_share(unknown_ns: float, whole_ns: float) -> Check:

@@ -7,6 +7,8 @@ stages: its times are those intervals', its `share` is of the total latency of t
 is of the ops whose critical path passes it. An edge to a point aside of the path (`aside` true) leads from the point
 before it in the same op; its time lies inside other edges, so it has no share.
 
+A point that recurs in an op is one node: the numbers of recurrences are left out.
+
 Attributes of a node: count (ops that pass it), step (it is Q G I D C of a block request). Attributes of an edge:
 count (intervals), ops, mean_ns, p50_ns, p99_ns, max_ns, total_ns, share, critical_share, stage, kind, aside.
 """
@@ -37,23 +39,27 @@ STEP_MEANING = {
 }  # fmt: skip
 _QUANTILES = "quantile_disc({0}, [0.5::DECIMAL(4,3), 0.99::DECIMAL(4,3)])"
 
+_BASE = "regexp_replace({0}, '#[0-9]+$', '')"
+
 _EDGES = f"""
-    SELECT from_point, to_point, count(*), count(DISTINCT op_id), avg(duration_ns), {_QUANTILES.format("duration_ns")},
-           max(duration_ns), sum(duration_ns)::BIGINT, arg_max(stage, duration_ns), arg_max(kind, duration_ns), min(seq)
-    FROM stages WHERE op_id IN (SELECT op_id FROM counted) GROUP BY from_point, to_point
-    ORDER BY quantile_disc(seq, 0.5), avg(seq), from_point, to_point"""
+    SELECT {_BASE.format("from_point")} AS source, {_BASE.format("to_point")} AS target,
+           count(*), count(DISTINCT op_id), avg(duration_ns), {_QUANTILES.format("duration_ns")}, max(duration_ns),
+           sum(duration_ns)::BIGINT, arg_max(stage, duration_ns), arg_max(kind, duration_ns)
+    FROM stages WHERE op_id IN (SELECT op_id FROM counted) GROUP BY source, target
+    ORDER BY quantile_disc(seq, 0.5), avg(seq), source, target"""
 
 _ASIDE = f"""
     WITH steps AS (
-        SELECT op_id, point, aside, ts_ns - lag(ts_ns) OVER w AS v, lag(point) OVER w AS before
+        SELECT op_id, {_BASE.format("point")} AS point, aside, ts_ns - lag(ts_ns) OVER w AS v,
+               lag({_BASE.format("point")}) OVER w AS before
         FROM transitions WHERE NOT late AND op_id IN (SELECT op_id FROM counted)
         WINDOW w AS (PARTITION BY op_id ORDER BY seq))
     SELECT before, point, count(*), count(DISTINCT op_id), avg(v), {_QUANTILES.format("v")}, max(v)
     FROM steps WHERE aside AND before IS NOT NULL GROUP BY before, point ORDER BY before, point"""
 
-_NODES = """
-    SELECT point, count(DISTINCT op_id) FROM transitions
-    WHERE NOT late AND op_id IN (SELECT op_id FROM counted) GROUP BY point
+_NODES = f"""
+    SELECT {_BASE.format("point")} AS p, count(DISTINCT op_id) FROM transitions
+    WHERE NOT late AND op_id IN (SELECT op_id FROM counted) GROUP BY p
     UNION ALL
     SELECT p, count(DISTINCT op_id) FROM (SELECT op_id, unnest([from_point, to_point]) AS p FROM stages
         WHERE request_id IS NOT NULL AND op_id IN (SELECT op_id FROM counted))
@@ -78,7 +84,7 @@ def transition_graph(run: Run, which: Selection, tainted: bool = False) -> Graph
         times = {"mean_ns": mean, "p50_ns": q[0], "p99_ns": q[1], "max_ns": largest}
         graph.add_edge(node(source), node(target), count=count, ops=ops, **times, **more)
 
-    for *first, total, stage, kind, _ in run.rows(_EDGES):
+    for *first, total, stage, kind in run.rows(_EDGES):
         shares = {"share": total / whole if whole else 0.0, "critical_share": first[3] / n}
         edge(tuple(first), total_ns=total, **shares, stage=stage, kind=kind, aside=False)
     for row in run.rows(_ASIDE):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from opline.losses import BY_NAME
 from opline_analyses.run import Run
 
 BAD = ("data_loss", "error")
@@ -35,11 +36,7 @@ class Fate:
 
 def _advice(name: str) -> str:
     """The sentence that the ledger's catalogue has for a loss; empty for one that it does not know."""
-    try:
-        from opline import losses
-    except ImportError:
-        return ""
-    known = losses.BY_NAME.get(name)
+    known = BY_NAME.get(name)
     return known.advice if known else ""
 
 

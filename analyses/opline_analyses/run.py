@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import duckdb
 
 from opline.errors import OplineError, UsageError
+from opline.store.run import is_run, open_or_correlate
 from opline.store.schema import TABLES
 
 
@@ -68,26 +69,18 @@ def open_tables(path: Path) -> Run:
 
 
 @contextmanager
-def open_run(path: str | Path, model: str | None = None) -> Iterator[Run]:
-    """Opens a run; correlates first where a recording or a trace is given. Closes (and forgets temporary runs) at the
+def open_run(path: str | Path, model: str | None = None, reader: str | None = None) -> Iterator[Run]:
+    """Opens a run; correlates first where a recording or a trace is given. Closes, and forgets a temporary run, at the
     end.
     """
     given = Path(path)
     if not given.exists():
         raise UsageError(f"{given} does not exist.")
-    if (given / "manifest.json").is_file() and model is None:
-        run = open_tables(given)
-        try:
-            yield run
-        finally:
-            run.con.close()
-        return
-    from opline.store.run import open_or_correlate
-
-    with open_or_correlate(given, model=model) as opened:
-        run = open_tables(Path(opened.path))
+    with ExitStack() as stack:
+        path_of_tables = given
+        if model is not None or reader is not None or not is_run(given):
+            path_of_tables = stack.enter_context(open_or_correlate(given, model=model, reader=reader)).path
+        run = open_tables(path_of_tables)
+        stack.callback(run.con.close)
         run.given = given
-        try:
-            yield run
-        finally:
-            run.con.close()
+        yield run

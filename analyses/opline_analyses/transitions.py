@@ -75,6 +75,12 @@ def _request_lines(r: Request, cut: dict[tuple[int, str, int | None], list[str]]
         yield Line(ts, stage, _step_text(letter, r), thread, cpu, bool(stage), " ".join(said))
 
 
+def base_name(point: str) -> str:
+    """A point's name without the number of its recurrence: fdatasync of fdatasync#2."""
+    name, mark, number = point.rpartition("#")
+    return name if mark and number.isdigit() else point
+
+
 def _short(s: Interval) -> str:
     """The stage's name; where it only repeats its two points, which stand beside it, `-` or `unknown`."""
     pair = f"{s.from_point} → {s.to_point}"
@@ -85,14 +91,16 @@ def _short(s: Interval) -> str:
 
 def lines_of(op: OpDetail) -> list[Line]:
     """Points and block steps in time order, each with the stage that ends there."""
-    # (when a stage ends, where, its request) -> its names; the request is a stage's only if it cuts there
+    # (when a stage ends, where, its request) -> its names; the request is a stage's only if it cuts there. Points
+    # without the number of their recurrence: a point recurs at another time, or in order.
     cut: defaultdict[tuple[int, str, int | None], list[str]] = defaultdict(list)
     for s in op.stages:
         is_step = s.request_id is not None and s.to_point in LETTERS
-        cut[(s.begin_ns + s.duration_ns, s.to_point, s.request_id if is_step else None)].append(_short(s))
+        where = s.to_point if is_step else base_name(s.to_point)
+        cut[(s.begin_ns + s.duration_ns, where, s.request_id if is_step else None)].append(_short(s))
     merged: list[tuple[int, int, Line]] = []
     for n, t in enumerate(op.transitions):
-        names = cut.get((t.ts_ns, t.point, None))
+        names = cut.get((t.ts_ns, base_name(t.point), None))
         stage = names.pop(0) if names and not (t.late or t.aside) else ""
         mark = "late" if t.late else "aside" if t.aside else ""
         critical = bool(stage) or (n == 0 and not t.late)

@@ -16,7 +16,7 @@ from opline_analyses.text import complete_file
 
 
 def add_run(parser: argparse.ArgumentParser, optional: bool = False) -> None:
-    """RUN and --model."""
+    """RUN, --model and --reader."""
     parser.add_argument(
         "run", metavar="RUN", nargs="?" if optional else None, help="a run, a recording, or a trace (with --model)"
     )
@@ -24,8 +24,9 @@ def add_run(parser: argparse.ArgumentParser, optional: bool = False) -> None:
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """--model."""
+    """--model and --reader."""
     parser.add_argument("--model", metavar="M", help="a trace's op model: a shipped one's name, or a TOML file")
+    parser.add_argument("--reader", choices=("auto", "native", "bt2"), help="what reads a trace (default: auto)")
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -39,9 +40,9 @@ def talk(line: str) -> None:
 
 
 @contextmanager
-def opened(path: str | Path, model: str | None = None, losses: bool = True) -> Iterator[Run]:
-    """The run that PATH names; what was lost in it goes to stderr first."""
-    with open_run(path, model) as run:
+def opened(args: argparse.Namespace, losses: bool = True, path: str | Path | None = None) -> Iterator[Run]:
+    """The run that RUN (or ``path``) names; what was lost in it goes to stderr first."""
+    with open_run(path or args.run, args.model, args.reader) as run:
         if losses:
             for line in ledger.warnings(run):
                 talk(f"opline: {line}")

@@ -108,6 +108,9 @@ def _hop_lines(hops: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _step_lines(s: dict[str, Any]) -> Iterator[str]:
+    if not s["with_q"] and set(s["no_request"]) == {"no_block_events"}:
+        yield "block steps: the trace has no block events"
+        return
     yield (
         f"block steps: of {s['ops']} complete ops {s['with_q']} ({percent(s['with_q'], s['ops'], 2)} %) have Q,"
         f" {s['with_q_to_c']} ({percent(s['with_q_to_c'], s['ops'], 2)} %) have Q G D C of every request"
@@ -120,7 +123,7 @@ def _step_lines(s: dict[str, Any]) -> Iterator[str]:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the coverage and the checks; 0 whatever they say."""
-    with opened(args.run, args.model) as opened_run:
+    with opened(args) as opened_run:
         client = _client(args, opened_run)
         log = _log(args, opened_run)
         if log:

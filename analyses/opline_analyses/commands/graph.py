@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"--diff writes text or json, not {form}.")
         graphs = []
         for path in args.diff:
-            with opened(path, args.model) as opened_run:
+            with opened(args, path=path) as opened_run:
                 graphs.append(transition_graph(opened_run, selection(opened_run, args), args.tainted))
         changes = difference(*graphs)
         with output(args.output) as out:
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.run is None:
         raise UsageError("opline graph needs a RUN, or --diff A B.")
-    with opened(args.run, args.model) as opened_run:
+    with opened(args) as opened_run:
         graph = transition_graph(opened_run, selection(opened_run, args), args.tainted)
         with output(args.output) as out:
             if form == "text":

@@ -108,7 +108,7 @@ def as_json(run: Run) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the ledger; the exit status says whether it exceeds --max-loss."""
-    with opened(args.run, args.model, losses=False) as opened_run:
+    with opened(args, losses=False) as opened_run:
         text = as_json(opened_run) if args.json else "".join(line + "\n" for line in text_lines(opened_run))
         with output(args.output) as out:
             out.write(text.encode())

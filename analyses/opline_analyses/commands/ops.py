@@ -46,7 +46,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the selected ops."""
     mail = args.style == "ceph-devel"
-    with opened(args.run, args.model) as opened_run:
+    with opened(args) as opened_run:
         which = selection(opened_run, args)
         if mail:
             (left_out,) = opened_run.row(

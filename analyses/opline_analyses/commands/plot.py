@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
     from opline_analyses.plot import figure
 
-    with opened(args.run, args.model) as opened_run:
+    with opened(args) as opened_run:
         name = Path(args.run).resolve().name
         # Text stays text in an SVG; the ids are the same at each run.
         with rc_context({"svg.fonttype": "none", "svg.hashsalt": "opline"}):

@@ -48,7 +48,7 @@ def _cell(value: object) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the query and prints its rows."""
-    with opened(args.run, args.model) as opened_run:
+    with opened(args) as opened_run:
         try:
             result = opened_run.con.sql(args.query)
             if result is None:  # a statement without a result

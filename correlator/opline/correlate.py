@@ -69,15 +69,16 @@ class Progress:
             sys.stderr.flush()
 
 
-def _slices(native: NativeReader | None, traces: list[Path], core: _core.Core) -> Iterator[float | None]:
+def slices(native: NativeReader | None, traces: list[Path], consumer: _core.Core | _core.Printer) -> Iterator[float | None]:
+    """Read everything into the consumer; each ``next()`` gives the share that is read, None if it is not known."""
     if native is not None:
-        yield from native.read(core)
+        yield from native.read(consumer)
         return
     try:
         from opline.readers import ctf
     except ImportError as error:
         raise OplineError("babeltrace2's Python bindings are missing: install the Debian package python3-bt2.") from error
-    yield from ctf.read(traces, core)  # type: ignore[misc]
+    yield from ctf.read(traces, consumer)  # type: ignore[misc]
 
 
 def correlate(
@@ -94,7 +95,7 @@ def correlate(
     line = Progress(progress)
     writer = RunWriter(out)
     try:
-        for share in _slices(native, traces, core):
+        for share in slices(native, traces, core):
             line.show(core.events_seen(), share)
             if core.take_ready():
                 writer.write(core.take(), core.take_new_strings())

@@ -33,7 +33,7 @@ ruff:
 	$(VENV)/ruff check $(PYTHON_DIRS)
 
 mypy:
-	$(VENV)/mypy $(shell find $(PYTHON_DIRS) -name '*.py' -not -path '*/build/*')
+	@$(VENV)/mypy $(shell find $(PYTHON_DIRS) -name '*.py' -not -path '*/build/*')
 
 docs-check:
 	$(VENV)/cog --check -PI docs $(DOCS)

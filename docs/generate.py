@@ -74,7 +74,7 @@ def losses() -> None:
 
     print("| loss | severity | origin | what it means, what to do |\n|---|---|---|---|")
     for loss in LOSSES:
-        print(f"| `{loss.name}` | {loss.severity} | {loss.origin} | {loss.advice} |")
+        print(f"| `{loss.name}` | {loss.severity.value} | {loss.origin.value} | {loss.advice} |")
 
 
 def fate_names() -> list[tuple[str, str]]:

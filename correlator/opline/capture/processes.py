@@ -18,6 +18,7 @@ from typing import IO, Any
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_TERMINAL = (signal.SIGINT, signal.SIGHUP)  # what a terminal sends to its foreground group
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,13 @@ def in_child(death_signal: int | None, mask: Iterable[int], new_session: bool = 
     signals = set(mask)
 
     def prepare() -> None:
+        for number in _TERMINAL:
+            if callable(signal.getsignal(number)):  # Python's handler must not run here; what is ignored stays ignored
+                signal.signal(number, signal.SIG_DFL)
         if new_session:
             os.setsid()  # out of the terminal's foreground group: Ctrl-C is the recorder's business
+            while signal.sigtimedwait(_TERMINAL, 0) is not None:
+                pass  # one that came between fork and setsid
         if death_signal is not None:
             _LIBC.prctl(_PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
             if os.getppid() != parent:  # it died before prctl

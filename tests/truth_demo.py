@@ -5,10 +5,11 @@
 Takes a run directory (Parquet tables) and the logs that ``demo-bench --log FILE --log-points FILE`` wrote beside the
 trace; prints what it found, and returns 0 if all of it holds, else 1.
 
-``--log`` has a line per op: its hidden number, object, offset, begin, end, latency. ``--log-points`` has a line per op and
-tracepoint: the hidden number, the event, the thread, and the clock read right before the tracepoint read it. No event
-carries the number. Because each thread reads the clock, hits the tracepoint, and only then comes to its next point, a
-transition at time *t* on a thread is the point of that thread's last log line at or before *t*: exact, without tolerance.
+``--log`` has a line per op: its hidden number, object, offset, begin, end, latency. ``--log-points`` has a line per op
+and tracepoint: the hidden number, the event, the thread, and the clock read right before the tracepoint read it. No
+event carries the number. Because each thread reads the clock, hits the tracepoint, and only then comes to its next
+point, a transition at time *t* on a thread is the point of that thread's last log line at or before *t*: exact, without
+tolerance.
 """
 
 from __future__ import annotations
@@ -73,7 +74,12 @@ def read_log(path: Path) -> dict[int, LogLine]:
     with path.open(newline="") as f:
         return {
             int(r["truth_id"]): LogLine(
-                int(r["truth_id"]), r["class"], r["object"], int(r["offset_bytes"]), int(r["begin_ns"]), int(r["end_ns"])
+                int(r["truth_id"]),
+                r["class"],
+                r["object"],
+                int(r["offset_bytes"]),
+                int(r["begin_ns"]),
+                int(r["end_ns"]),
             )
             for r in csv.DictReader(f)
         }
@@ -167,7 +173,9 @@ def check(run: Path, log_path: Path, points_path: Path | None, object_size: int 
     columns = ("op_id", "class", "object", "offset_bytes", "begin_ns", "end_ns", "latency_ns", "complete")
     ops = rows(run, "ops", columns)
     complete = [op for op in ops if op["complete"]]
-    verdict.add("ops", len(complete) == len(ops) == len(log), f"{len(complete)} complete of {len(ops)}; the log has {len(log)}")
+    verdict.add(
+        "ops", len(complete) == len(ops) == len(log), f"{len(complete)} complete of {len(ops)}; the log has {len(log)}"
+    )
 
     joined = join_by_time(complete, log, object_size)
     unique = len(set(joined.values()))
@@ -197,7 +205,7 @@ def check(run: Path, log_path: Path, points_path: Path | None, object_size: int 
         verdict.add(
             name,
             within[name] >= WITHIN * len(log),
-            f"{within[name]} of {len(log)} within {TOLERANCE_NS / 1000:.0f} us of the log, worst {worst[name] / 1000:.1f} us",
+            f"{within[name]} of {len(log)} within {TOLERANCE_NS // 1000} us, worst {worst[name] / 1000:.1f} us",
         )
     difference = stitched_ns / logged_ns - 1 if logged_ns else 1.0
     verdict.add("mean", abs(difference) <= MEAN_TOLERANCE, f"latency {100 * difference:+.3f} % of the log's")
@@ -209,7 +217,9 @@ def main() -> int:
     parser.add_argument("run", type=Path, help="run directory")
     parser.add_argument("log", type=Path, help="what demo-bench --log wrote")
     parser.add_argument("--points", type=Path, help="what demo-bench --log-points wrote")
-    parser.add_argument("--object-size", type=int, default=4 << 20, metavar="BYTES", help="demo-bench's (default 4194304)")
+    parser.add_argument(
+        "--object-size", type=int, default=4 << 20, metavar="BYTES", help="demo-bench's (default 4194304)"
+    )
     args = parser.parse_args()
     try:
         verdict = check(args.run, args.log, args.points, args.object_size)

@@ -60,7 +60,8 @@ static struct bench bench;
 
 static void on_signal(int sig)
 {
-    interrupted = sig;
+    if (!interrupted)
+        interrupted = sig;
 }
 
 static int fail(const char *what, const char *which, int err)

@@ -135,6 +135,8 @@ def test_default_style_shows_block_steps_between_points(tmp_path: Path) -> None:
         "client.begin", "worker.begin", "Q", "worker.note", "G", "D", "C", "worker.end", "client.end", "worker.bye",
     ]  # fmt: skip
     assert "  Q  8:16 sector 4096 +8 WS" in text
+    op.devices[(8 << 20) | 16] = "sdb"
+    assert "  Q  sdb sector 4096 +8 WS" in "\n".join(default_list(op))
     assert "  C  Q2C 14.000 D2C 12.000" in text
     assert "total 40.001 = attributed 35.000 + unknown 5.001 + unattributed 0.000" in text
     stages = {line.what.split()[0]: (line.stage, line.critical, line.mark) for line in lines_of(op)}

@@ -73,7 +73,7 @@ def test_overview_is_short_and_names_every_command(capfd: pytest.CaptureFixture[
 def test_version_names_the_readers(capfd: pytest.CaptureFixture[str]) -> None:
     text = out_of(capfd, "--version")
     assert text.startswith("opline ")
-    for word in ("reader", "babeltrace2", "lttng"):
+    for word in ("readers", "babeltrace2", "lttng"):
         assert re.search(rf"^{word} ", text, re.MULTILINE)
 
 

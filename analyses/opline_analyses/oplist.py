@@ -92,6 +92,7 @@ class OpDetail:
     transitions: list[Passed] = field(default_factory=list)
     stages: list[Interval] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
+    devices: dict[int, str] = field(default_factory=dict)  # names, of the whole run
 
 
 _OPS = """SELECT op_id, class, object, key, pid, begin_ns, end_ns, latency_ns, complete, reason, tainted, offset_bytes,
@@ -126,6 +127,9 @@ def _chunk(run: Run, ids: list[int], with_blocks: bool) -> Iterator[OpDetail]:
     ops = {
         row[0]: OpDetail(*row) for row in run.rows((_OPS + " AND op_id IN (SELECT op_id FROM chunk)").format(**span))
     }
+    names = run.device_names()
+    for op in ops.values():
+        op.devices = names
     for row in run.rows(_TRANSITIONS.format(**span)):
         ops[row[0]].transitions.append(Passed(*row[1:]))
     if with_blocks:

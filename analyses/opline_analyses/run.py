@@ -16,7 +16,6 @@ from typing import Any
 import duckdb
 
 from opline.errors import OplineError, UsageError
-from opline.store.run import is_run, open_or_correlate
 from opline.store.schema import TABLES
 
 
@@ -42,6 +41,18 @@ class Run:
         """A part of the core's summary in the manifest (hops, classes, ...); None when it is not there."""
         summary = self.manifest.get("core")
         return summary.get(key) if isinstance(summary, dict) else None
+
+    def device_names(self) -> dict[int, str]:
+        """Names of block devices by kernel-internal number, from the trace's state dump and the recording."""
+        names = {int(dev): str(name) for dev, name in (self.core("devices") or {}).items()}
+        for device in (self.manifest.get("recording") or {}).get("devices", []):
+            names.setdefault(int(device["dev"]), str(device["name"]))
+        return names
+
+    def places(self) -> list[Path]:
+        """Folders in which the recorded command may have left its report: what was given, the run, the recording."""
+        recorded = Path(self.manifest["trace"]).parent if self.manifest.get("recording") else self.path
+        return list(dict.fromkeys((self.given, self.path, recorded)))
 
 
 def _connect(path: Path) -> duckdb.DuckDBPyConnection:
@@ -78,7 +89,10 @@ def open_run(path: str | Path, model: str | None = None, reader: str | None = No
         raise UsageError(f"{given} does not exist.")
     with ExitStack() as stack:
         path_of_tables = given
-        if model is not None or reader is not None or not is_run(given):
+        if model is not None or reader is not None or not (given / "manifest.json").is_file():
+            # A finished run needs neither the native core nor babeltrace2.
+            from opline.store.run import open_or_correlate
+
             path_of_tables = stack.enter_context(open_or_correlate(given, model=model, reader=reader)).path
         run = open_tables(path_of_tables)
         stack.callback(run.con.close)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import shutil
 import subprocess
 
@@ -28,11 +27,15 @@ def _installed(name: str) -> str:
 
 def version_lines() -> list[str]:
     """One line per thing, ours first."""
-    # The module bt2 is loaded by one file only, and not for this.
-    there = importlib.util.find_spec("bt2") is not None
+    try:
+        from opline.readers.ctf import version
+
+        library = f"bt2 (libbabeltrace2 {version()})"
+    except ImportError:
+        library = "no bt2: install python3-bt2"
     return [
         f"opline {_installed('opline')}",
-        "reader       bt2" if there else "reader       none: install python3-bt2",
+        f"readers      native, {library}",
         f"babeltrace2  {_first_line('babeltrace2', '--version') or 'not installed'}",
         f"lttng        {_first_line('lttng', '--version') or 'not installed'}",
         ", ".join(f"{name} {_installed(name)}" for name in ("duckdb", "pyarrow", "networkx", "matplotlib")),

@@ -59,8 +59,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def _client(args: argparse.Namespace, run: Run) -> ClientReport | None:
     report: ClientReport | None = read_report(args.client) if args.client else None
     if report is None:
-        for place in dict.fromkeys((run.given, run.path)):
-            report = report or find_report(place)
+        report = next(filter(None, map(find_report, run.places())), None)
     if report and args.op_class and len(args.op_class) == 1:
         report = report.of_class(args.op_class[0])
     return report
@@ -69,7 +68,7 @@ def _client(args: argparse.Namespace, run: Run) -> ClientReport | None:
 def _log(args: argparse.Namespace, run: Run) -> Path | None:
     if args.client_log:
         return Path(args.client_log)
-    return find_log(run.given) or find_log(run.path)
+    return next(filter(None, map(find_log, run.places())), None)
 
 
 def _coverage_lines(c: Coverage) -> Iterator[str]:

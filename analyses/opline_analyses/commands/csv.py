@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         if args.stages:
             columns, result = stage_rows(opened_run, which)
         else:
-            log = args.client_log or find_log(opened_run.given) or find_log(opened_run.path)
+            log = args.client_log or next(filter(None, map(find_log, opened_run.places())), None)
             if log:
                 join_client_log(opened_run, log)
             columns, result = op_rows(opened_run, which, client=log is not None)

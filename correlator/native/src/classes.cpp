@@ -87,7 +87,7 @@ BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, 
 BlockSlots bind_block(BlockKind kind, Slots &slots) {
     BlockSlots b;
     b.kind = kind;
-    b.tid = slots.want("tid");
+    b.tid = slots.want_first({"tid", "perf_tid"});
     b.comm = slots.want_first({"comm", "procname"});
     b.dev = slots.want("dev");
     b.sector = slots.want("sector");

@@ -138,7 +138,10 @@ struct Core::Impl {
         b.sector = number(s.sector);
         b.nr_sectors = static_cast<std::uint32_t>(number(s.nr_sectors));
         b.bytes = static_cast<std::uint32_t>(number(s.bytes));
-        b.rwbs = static_cast<std::uint32_t>(number(s.rwbs));
+        // LTTng writes the flags as a bit mask, perf's conversion to CTF as blkparse's letters.
+        b.rwbs = s.rwbs != kNoSlot && ev.slots[s.rwbs].kind == Slot::Kind::kString
+                     ? BlockModel::rwbs_by_letters(ev.slots[s.rwbs].str())
+                     : static_cast<std::uint32_t>(number(s.rwbs));
         b.error = static_cast<std::int32_t>(number(s.error));
         b.has_error = s.error != kNoSlot;
         b.old_dev = static_cast<std::uint32_t>(number(s.old_dev));

@@ -111,6 +111,8 @@ class Driver:
             values = list(array.array(WIDTH[kind], data))
             if kind == "dict":
                 values = [self._strings[v] for v in values]
+        if not validity:
+            return values
         return [v if validity[i // 8] >> (i % 8) & 1 else None for i, v in enumerate(values)]
 
     def tables(self) -> dict[str, list[dict[str, Any]]]:

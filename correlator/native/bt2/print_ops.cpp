@@ -22,11 +22,11 @@ T value(const Column &c, std::size_t row) {
     return v;
 }
 
-bool present(const Column &c, std::size_t row) { return c.validity[row / 8] >> (row % 8) & 1; }
-
 std::string text(const Column &c, std::size_t row) {
-    if (!present(c, row)) return "-";
-    return std::string(c.data.begin() + c.offsets[row], c.data.begin() + c.offsets[row + 1]);
+    if (!c.present(row)) return "-";
+    std::int32_t range[2];
+    std::memcpy(range, c.offsets.data() + row * sizeof range[0], sizeof range);
+    return std::string(reinterpret_cast<const char *>(c.data.data()) + range[0], static_cast<std::size_t>(range[1] - range[0]));
 }
 
 }  // namespace
@@ -57,8 +57,8 @@ void OpPrinter::print(Core &core) {
         for (std::size_t row = 0; row < ops->rows(); ++row) {
             const auto op = value<std::int64_t>(id, row);
             const auto begin_ns = value<std::int64_t>(begin, row);
-            std::fprintf(file_, "op %" PRId64 " %s %s", op, present(cls, row) ? strings_[value<std::uint32_t>(cls, row)].c_str() : "-", text(object, row).c_str());
-            if (present(latency, row)) std::fprintf(file_, " latency_ns=%" PRId64 "\n", value<std::int64_t>(latency, row));
+            std::fprintf(file_, "op %" PRId64 " %s %s", op, cls.present(row) ? strings_[value<std::uint32_t>(cls, row)].c_str() : "-", text(object, row).c_str());
+            if (latency.present(row)) std::fprintf(file_, " latency_ns=%" PRId64 "\n", value<std::int64_t>(latency, row));
             else std::fprintf(file_, " incomplete\n");
             for (; t < transitions->rows() && value<std::int64_t>(owner, t) == op; ++t)
                 std::fprintf(file_, "  %12" PRId64 " %-32s %" PRId64 "\n", value<std::int64_t>(ts, t) - begin_ns,

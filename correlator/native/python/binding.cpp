@@ -68,7 +68,7 @@ PyObject *bytes_of(const void *data, std::size_t size) {
 // (name, type, null_count, validity, data, offsets or None), Arrow's layout, little-endian.
 PyObject *column_tuple(const Column &c) {
     PyObject *offsets = c.type == ColumnType::kText
-                            ? bytes_of(c.offsets.data(), c.offsets.size() * sizeof(std::int32_t))
+                            ? bytes_of(c.offsets.data(), c.offsets.size())
                             : Py_NewRef(Py_None);
     if (!offsets) return nullptr;
     return Py_BuildValue("(ssnNNN)", c.name.c_str(), type_name(c.type), static_cast<Py_ssize_t>(c.nulls),

@@ -44,7 +44,7 @@ def test_a_small_model_gives_its_whole_plan() -> None:
     nothing: dict[str, Any] = dict.fromkeys(
         ("name_field", "role", "thread", "batch", "class", "object", "offset", "length", "duration", "io")
     )
-    nothing |= {"when": [], "find": [], "bind": [], "release": [], "aside": False, "after": []}
+    nothing |= {"when": [], "end_of": [], "find": [], "bind": [], "release": [], "aside": False, "after": []}
     key = [{"space": 0, "fields": ["id"]}]
     assert plan_of(SMALL) == {
         "version": 1,

@@ -120,6 +120,23 @@ end = { event = "p:end", key = "op", role = "end" }
     assert driver.summary()["losses"]["batches_left_open"] == 0
 
 
+def test_an_end_of_one_class_only() -> None:
+    model = """\
+[keys]
+op = "id"
+[points]
+begin = { event = "p:begin", role = "begin", key = "op", class = "{what}" }
+half = { event = "p:half", key = "op", role = "end", end_of = ["read", "stat"] }
+end = { event = "p:end", key = "op", role = "end" }
+"""
+    lines = [f"{at} p:begin tid=1 pid=1 id={at} what={what}" for at, what in ((1, "read"), (2, "write"))]
+    lines += [f"{ts} p:{event} tid=1 pid=1 id={at}" for ts, event in ((10, "half"), (20, "end")) for at in (1, 2)]
+    driver = run(model, lines)
+    check_laws(driver, len(lines))
+    ops = sorted((op["class"], op["latency_ns"], op["late_count"]) for op in driver.tables()["ops"])
+    assert ops == [("read", 9, 1), ("write", 18, 0)]
+
+
 def test_a_rule_is_passed_over_where_the_event_lacks_its_field() -> None:
     model = """\
 [keys]

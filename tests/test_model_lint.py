@@ -82,6 +82,7 @@ t = { from = "x" }
         (SMALL + "'p:x' = { key = 'op(a, b)' }\n", "6: point p:x: 2 fields for key space op, which has 1"),
         (SMALL + "'p:x' = { key = 'op(a' }\n", '6: `key = "op(a"`: a key is written "space" or "space(field, field)"'),
         (SMALL + "[stages]\ns = { from = 'p:end#2', to = 'p:end' }", "7: stage s: `from` names p:end#2, which has a"),
+        (SMALL + "'p:x' = { key = 'op', end_of = 'read' }\n", '6: point p:x: `end_of` goes with role = "end"'),
         (SMALL + "x = []\n", "6: point x: an empty list has no rule"),
         (SMALL.replace('"id"', "[]"), "4: point p:begin: key space op has no fields of its own: write `op(field)`"),
     ],

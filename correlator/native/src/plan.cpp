@@ -73,6 +73,7 @@ PointSpec point_spec(const json &p, const std::string &where, std::size_t spaces
         }
     }
     out.role = choice<Role>(p, "role", where, {{"begin", Role::kBegin}, {"end", Role::kEnd}}, Role::kNone);
+    out.end_of = texts(p, "end_of", where);
     out.find = key_uses(p, "find", where, spaces);
     out.bind = key_uses(p, "bind", where, spaces);
     out.release = key_uses(p, "release", where, spaces);

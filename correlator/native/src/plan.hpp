@@ -38,6 +38,7 @@ struct PointSpec {
     std::string event;       // glob
     std::vector<Predicate> when;
     Role role = Role::kNone;
+    std::vector<std::string> end_of;  // an end only of ops of these classes; empty: of all
     std::vector<KeyUse> find, bind, release;
     ThreadRule thread = ThreadRule::kNone;
     BatchDo batch_do = BatchDo::kNone;

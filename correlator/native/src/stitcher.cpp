@@ -351,7 +351,10 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     }
     append(*op, t, *bp, ev);
     ++bp->transitions;
-    if (spec.role == Role::kEnd && op->state == OpState::kOpen)
+    const bool ends = spec.role == Role::kEnd &&
+                      (spec.end_of.empty() || std::find(spec.end_of.begin(), spec.end_of.end(),
+                                                        strings_.at(op->op_class)) != spec.end_of.end());
+    if (ends && op->state == OpState::kOpen)
         end_op(*op, ev.ts_ns, op->transitions.back().order);
     apply_thread_rule(ts, spec.thread, op);
     for (auto &use : bp->release) {

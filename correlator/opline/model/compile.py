@@ -38,6 +38,7 @@ def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
             "event": event,
             "when": [{"field": c.field, "any": [_signed(v) for v in c.values]} for c in rule.when],
             "role": rule.role,
+            "end_of": list(rule.end_of),
             "find": [] if begins else keys(rule.key),
             "bind": keys(rule.key + rule.bind) if begins else keys(rule.bind),
             "release": keys(rule.release),

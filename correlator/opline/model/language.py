@@ -27,7 +27,7 @@ UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 MODEL_FIELDS = ("title", "text", "claims", "ignore", "linger_ns", "keys", "points", "stages")
 KEY_FIELDS = ("fields", "scope")
 POINT_FIELDS = (
-    "event", "when", "role", "key", "bind", "release", "thread", "class", "object", "offset", "length", "io",
+    "event", "when", "role", "end_of", "key", "bind", "release", "thread", "class", "object", "offset", "length", "io",
     "duration", "aside", "after", "batch",
 )  # fmt: skip
 STAGE_FIELDS = ("from", "to", "kind")
@@ -86,6 +86,7 @@ class Rule:
     events: tuple[str, ...]
     when: tuple[Condition, ...] = ()
     role: str | None = None
+    end_of: tuple[str, ...] = ()
     key: tuple[KeyUse, ...] = ()
     bind: tuple[KeyUse, ...] = ()
     release: tuple[KeyUse, ...] = ()
@@ -310,6 +311,7 @@ class _Reader:
             events=events,
             when=tuple(self.conditions(path, value)),
             role=self.word(path, "role", value, ROLES),
+            end_of=self.texts(path, "end_of", value),
             key=self.key_uses(path, "key", value),
             bind=self.key_uses(path, "bind", value),
             release=self.key_uses(path, "release", value),

@@ -152,6 +152,8 @@ def _roles(model: Model) -> Iterator[Problem]:
         if rule.thread == "leave":
             yield _about(rule, "warning", "begins an op and leaves it at once")
     for rule in model.rules:
+        if rule.end_of and rule.role != "end":
+            yield _about(rule, "error", '`end_of` goes with role = "end"')
         if rule.role is not None and rule.batch_do in BATCH_OWN and not rule.key:
             yield _about(rule, "warning", f'role = "{rule.role}" on a batch\'s own point')
 

@@ -17,8 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from opline.capture import leftovers, machine, recipe, sessiond, space
-from opline.capture.blocksource import BlockSource
+from opline.capture import blocksource, leftovers, machine, recipe, sessiond, space
 
 #: A recording of a minute at 100 k events/s is about 600 MB.
 _COMFORTABLE_BYTES = 2 << 30
@@ -172,10 +171,10 @@ def _tracefs() -> Check:
 
 
 def _collector() -> Check:
-    notes: list[str] = []
-    if BlockSource.find(notes) is not None:
-        return Check("BPF collector", Status.OK, "ready")
-    return Check("BPF collector", Status.MISSING, notes[0] if notes else "not there")
+    why = blocksource.lacking()
+    if why is None:
+        return Check("BPF collector", Status.OK, "built")
+    return Check("BPF collector", Status.MISSING, why)
 
 
 def _bt2() -> Check:

@@ -49,6 +49,18 @@ def identify(pid: int) -> Process | None:
     return None if ticks is None else Process(pid, ticks)
 
 
+def named(comm: str) -> list[int]:
+    """PIDs of the processes with this name (the first 15 characters count)."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/comm"):
+        try:
+            if path.read_text().rstrip("\n") == comm[:15]:
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
 def in_child(death_signal: int | None, mask: Iterable[int], new_session: bool = False) -> Callable[[], None]:
     """What a child does between fork and exec: ask for a signal when its parent dies, restore the signal mask.
 

@@ -19,7 +19,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from opline.capture import counting, ctfindex, devices, leftovers, machine, processes, recipe, recording, space
+from opline.capture import (
+    blocksource,
+    counting,
+    ctfindex,
+    devices,
+    leftovers,
+    machine,
+    processes,
+    recipe,
+    recording,
+    space,
+)
 from opline.capture.blocksource import BlockSource
 from opline.capture.output import Follower
 from opline.capture.recording import ChannelNote, ModelNote, Recording
@@ -126,7 +137,7 @@ class Recorder:
         stopping = time.monotonic_ns()
         assert self._daemon is not None
         if self._block is not None:
-            note.collector = self._block.stop(note.notes)
+            self._stop_collector(self._block, note)
         tracer = self._stop_session()
         self._note_complaints(self._daemon.complaints())
         self._tear_down()
@@ -175,7 +186,11 @@ class Recorder:
         daemon = self._daemon = attach(options.sessiond, state, self.signals.mask, modules)
         kernel = may_kernel and kernel_domain_works(daemon)
         if options.block and not kernel:
-            self._block = BlockSource.find(notes)
+            why = blocksource.lacking()
+            if why is None:
+                self._block = BlockSource()
+            else:
+                notes.append(f"no block events: {why}; the application's events only")
         channels = recipe.plan_channels(
             globs, kernel=kernel, bpf=self._block is not None, subbuf_bytes=options.subbuf_bytes,
             subbuf_count=options.subbuf_count, contexts=options.contexts,
@@ -196,12 +211,21 @@ class Recorder:
                 notes.append(f"not recorded, this kernel's lttng-modules do not have it: {', '.join(lacking)}")
         session.start()
         if self._block is not None:
-            self._block.start(daemon, state, self.signals.mask, directory)
+            self._start_collector(self._block, state, notes)
         for line in notes:
             self.say(f"warning: {line}")
         self.recording = self._first_manifest(daemon.kind, session.name, channels, kernel, notes)
         self.recording.write(directory)
         return self.recording
+
+    def _start_collector(self, block: BlockSource, state: leftovers.State, notes: list[str]) -> None:
+        """Start it, or go on without: the application's events are worth having by themselves."""
+        assert self._daemon is not None
+        try:
+            block.start(self._daemon, state, self.signals.mask, [os.getpid(), *self._daemon.processes()])
+        except OplineError as error:
+            notes.append(f"no block events: {error.message}")
+            self._block = None
 
     def _note_shortfalls(
         self, notes: list[str], globs: recipe.Globs, channels: list[recipe.Channel], kernel: bool
@@ -338,6 +362,12 @@ class Recorder:
         self.say(f"warning: {text}")
 
     # ---- after -----------------------------------------------------------------------------------------------------
+
+    def _stop_collector(self, block: BlockSource, note: Recording) -> None:
+        try:
+            note.collector = block.stop()
+        except OplineError as error:
+            self._complain(f"block events are missing: {error.message}")
 
     def _stop_session(self) -> dict[tuple[str, str], int]:
         """Stop; the tracer's own discarded counts. A daemon that fails now costs counts, never the trace."""

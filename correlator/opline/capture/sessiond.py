@@ -9,6 +9,7 @@ The traced command stays in the caller's namespace: what it mounts is mounted fo
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -26,6 +27,7 @@ from opline.errors import OplineError
 
 SYSTEM_RUNDIR = Path("/run/lttng")
 _CLIENT_SOCKET = "client-lttng-sessiond"
+_PROGRAMS = ("lttng-sessiond", "lttng-consumerd")
 _APPS_SOCKET = "lttng-ust-sock-8"  # 8: the protocol of LTTng-UST 2.7 to 2.13
 _READY_WITHIN_S = 20.0
 
@@ -98,6 +100,19 @@ class Sessiond:
             said = (done.stderr.strip() or done.stdout.strip() or "no reason given").splitlines()[-1]
             raise OplineError(f"'lttng {' '.join(arguments)}' failed: {said.removeprefix('Error: ')}")
         return done
+
+    def processes(self) -> list[int]:
+        """PIDs of the daemon and its consumers, as far as they are found: their I/O is not the application's."""
+        if self.child is None:
+            return [pid for name in _PROGRAMS for pid in processes.named(name)]
+        namespace = Path(f"/proc/{self.child.pid}/ns/mnt")
+        found = [self.child.pid]
+        for name in _PROGRAMS:
+            for pid in processes.named(name):
+                with contextlib.suppress(OSError):
+                    if Path(f"/proc/{pid}/ns/mnt").readlink() == namespace.readlink():
+                        found.append(pid)
+        return sorted(set(found))
 
     def complaints(self) -> list[str]:
         """Distinct error lines that a private daemon and its consumers logged."""

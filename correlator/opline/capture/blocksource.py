@@ -4,8 +4,8 @@
 What the recorder relies on, of ``python -m opline.capture.collector --exclude-pid PID ...``:
 
 - It is an LTTng-UST application: it finds the session daemon through its environment and emits ``block:*``.
-- When its BPF programs are attached it writes the line ``ready`` to standard output. Before that it may fail: exit status
-  other than 0, the reason as the last line of standard error.
+- When its BPF programs are attached it writes the line ``ready`` to standard output. Before that it may fail: status
+  not 0, the reason as the last line of standard error.
 - On SIGTERM it detaches, emits what is still in its buffers, writes one line of JSON (counts, losses, cost) to standard
   output and exits with status 0. So it does when its parent dies, with or without a reader of that line.
 - It leaves out what the processes given by ``--exclude-pid`` and itself do.

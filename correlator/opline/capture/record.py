@@ -32,6 +32,7 @@ from opline.capture import (
     space,
 )
 from opline.capture.blocksource import BlockSource
+from opline.capture.measure import measure
 from opline.capture.output import Follower
 from opline.capture.recording import ChannelNote, ModelNote, Recording
 from opline.capture.session import Session, kernel_domain_works
@@ -142,7 +143,13 @@ class Recorder:
         self._note_complaints(self._daemon.complaints())
         self._tear_down()
         note.took_ns["stop"] = time.monotonic_ns() - stopping
-        self._finish(directory, note, tracer)
+        self._note_devices()
+        for line in measure(directory, note, tracer, self.options.count_budget_s, self.signals.pending):
+            self._complain(line)
+        try:
+            note.write(directory)
+        except OSError as error:
+            self.say(f"warning: {directory / recording.FILE_NAME} could not be written: {error.strerror}")
         return code
 
     def _tear_down(self) -> None:
@@ -389,33 +396,3 @@ class Recorder:
         if failed is not None:
             self.recording.write_failed = True
             self.say(f"warning: events are missing, LTTng could not write them: {failed}")
-
-    def _finish(self, directory: Path, note: Recording, tracer: dict[tuple[str, str], int]) -> None:
-        """Counts and the final manifest."""
-        trace = directory / recording.TRACE_NAME
-        note.clocks_after = machine.sample_clocks()
-        self._note_devices()
-        from_ns = time.monotonic_ns()
-        counts = counting.count(trace, self.options.count_budget_s, self.signals.pending)
-        note.took_ns["count"] = time.monotonic_ns() - from_ns
-        indexes = {(i.domain, i.channel): i for i in ctfindex.read(trace)}
-        for channel in note.channels:
-            where = (channel.domain, channel.name)
-            channel.event_count = None if counts is None else counts.get(where, 0)
-            index = indexes.get(where)
-            seen = [] if index is None else [index.discarded_events]
-            # What is discarded after a stream's last packet is only in the tracer's own count.
-            if not note.write_failed:
-                channel.discarded_count = max(seen + ([tracer[where]] if where in tracer else []), default=None)
-            if index is not None:
-                channel.lost_packet_count = index.lost_packets
-                channel.packet_count = index.packets
-                channel.content_bytes = index.content_bytes
-                if index.damaged:
-                    self._complain(f"{index.damaged} index files of channel {channel.name} are damaged")
-        note.trace_bytes = space.tree_bytes(trace)
-        note.state = "complete"
-        try:
-            note.write(directory)
-        except OSError as error:
-            self.say(f"warning: {directory / recording.FILE_NAME} could not be written: {error.strerror}")

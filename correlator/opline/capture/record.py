@@ -21,8 +21,6 @@ from typing import Protocol
 
 from opline.capture import (
     blocksource,
-    counting,
-    ctfindex,
     devices,
     leftovers,
     machine,

@@ -80,8 +80,7 @@ Fate Engine::queue(const BlockEvent &e) {
         rec.ambiguous = rec.ambiguous || remaps_[way].ambiguous;
         drop_remap(way);
     }
-    rec.bio.pointer = e.bio;
-    if (const std::uint64_t pointer = bio_of(e)) by_bio_.put(pointer, bio);
+    set_bio_pointer(bio, e.bio);
     if (e.rwbs & rwbs::kPreflush)
         if (Device &d = device(e.dev); !d.has_getrq && d.flush_bios.size() < kFlushBioLimit)
             d.flush_bios.push_back({bio, rec.bio.id, e.ts_ns});
@@ -200,10 +199,7 @@ Fate Engine::split(const BlockEvent &e) {
         return Fate::kOrphanRequest;
     }
     cut_bio(e, bio, at);
-    if (pointers_ && e.parent && e.bio) {
-        bios_[bio].bio.pointer = e.bio;
-        by_bio_.put(e.bio, bio);
-    }
+    if (e.parent && e.bio) set_bio_pointer(bio, e.bio);
     return bios_[bio].bio.owner ? Fate::kRequestStep : Fate::kBackground;
 }
 
@@ -240,6 +236,15 @@ Fate Engine::bio_complete(const BlockEvent &e) {
         close_bio(i);
     }
     return fate;
+}
+
+void Engine::set_bio_pointer(Index i, std::uint64_t pointer) {
+    Bio &b = bios_[i].bio;
+    if (pointer == 0 || b.pointer == pointer) return;
+    if (pointers_ && b.pointer)
+        if (Index *known = by_bio_.find(b.pointer); known && *known == i) by_bio_.erase(b.pointer);
+    b.pointer = pointer;
+    if (pointers_) by_bio_.put(pointer, i);
 }
 
 void Engine::leave_place(Index i) {

@@ -60,6 +60,7 @@ class Engine {
     void close_bio(Index);
     void release_parent(Index);
     void unhold(Index bio);
+    void set_bio_pointer(Index bio, std::uint64_t pointer);
     void leave_place(Index bio);
     void expire(std::int64_t now_ns);
 
@@ -98,6 +99,7 @@ class Engine {
     void give_up_overtaken();
     void leave_chains(Index);
     void enter_chains(Index);
+    void rekey(Index, std::uint64_t start, std::uint32_t remaining);
     void leave_device(ReqRec &);
     Fate stepped(const BlockEvent &, Index request);
     Fate fate_of(const ReqRec &r) const { return r.r.owners.empty() ? Fate::kBackground : Fate::kRequestStep; }

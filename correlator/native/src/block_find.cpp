@@ -18,17 +18,20 @@ bool Engine::presumed_lost(const ReqRec &rec) {
     return d.completions - rec.dev_completions > 64 + 8 * std::uint64_t{d.most_in_flight};
 }
 
-// The request of that place with the highest rank (0: does not fit); first in, first out. Ranks that differ by 1 only in
-// the lowest bit are a tie that this bit decides: the others are marked ambiguous unless tie_decides.
+// The request of that place with the highest rank (0: does not fit, -1: would at another step); first in, first out. Ranks
+// that differ in the lowest bit only are a tie that this bit decides: all are marked ambiguous unless tie_decides. So is one
+// beside a marked one, which may have taken its step.
 template <class Rank>
 Found Engine::choose(const Place &place, Rank rank, bool tie_decides) {
     Found found;
     int best = 0;
     unsigned seen = 0, fits = 0;
     Index stale = kNil;
+    bool tainted = false;
     const int shift = tie_decides ? 0 : 1;
     for (Index i = request_starts_.first(place); i != kNil && seen < kChainLimit; i = requests_[i].by_start.next, ++seen) {
         const int r = rank(requests_[i]);
+        tainted = tainted || (r < 0 && requests_[i].r.ambiguous);
         if (r <= 0) continue;
         if (presumed_lost(requests_[i])) {
             if (stale == kNil) stale = i;
@@ -49,8 +52,9 @@ Found Engine::choose(const Place &place, Rank rank, bool tie_decides) {
         ++counts.presumed_lost;
         close_request(stale);
     }
-    if (fits < 2) return found;
+    if (fits < 2 && !tainted) return found;
     found.ambiguous = true;
+    requests_[found.index].r.ambiguous = true;
     seen = 0;
     for (Index i = request_starts_.first(place); i != kNil && seen < kChainLimit; i = requests_[i].by_start.next, ++seen)
         if (const int r = rank(requests_[i]); r > 0 && (r >> shift) == (best >> shift)) requests_[i].r.ambiguous = true;
@@ -109,9 +113,8 @@ Found Engine::bio_for_request(const BlockEvent &e) {
             const std::uint64_t pointer = b.pointer;
             const Index rest = cut_bio(e, found.index, b.sector + e.nr_sectors);
             if (pointers_ && e.bio && pointer == e.bio) {  // found by its pointer: the front part keeps it
-                bios_[found.index].bio.pointer = pointer;
                 bios_[rest].bio.pointer = 0;
-                by_bio_.put(pointer, found.index);
+                set_bio_pointer(found.index, pointer);
             }
         }
         return found;
@@ -119,8 +122,7 @@ Found Engine::bio_for_request(const BlockEvent &e) {
     if (const Index way = remap_to(e); way != kNil && e.nr_sectors > 0) {
         found.index = new_bio(e, e.sector, e.nr_sectors, remaps_[way].parent, kNil);
         found.ambiguous = remaps_[way].ambiguous;
-        bios_[found.index].bio.pointer = e.bio;
-        if (bio_of(e)) by_bio_.put(e.bio, found.index);
+        set_bio_pointer(found.index, e.bio);
         drop_remap(way);
     }
     return found;
@@ -190,9 +192,12 @@ Found Engine::request_for(const BlockEvent &e, BlockKind kind) {
 
 Found Engine::request_at(const BlockEvent &e, BlockKind kind) {
     const std::uint64_t rq = rq_of(e);
+    const std::uint64_t bio = bio_of(e);
     auto fits = [&](const ReqRec &q) {
-        return !q.is_flush && q.step != Step::kDataDone && same_direction(q.op, e.rwbs) &&
-               (rq == 0 || q.r.pointer == 0 || q.r.pointer == rq);
+        if (q.is_flush || q.step == Step::kDataDone || !same_direction(q.op, e.rwbs)) return false;
+        if (rq != 0 && q.r.pointer != 0 && q.r.pointer != rq) return false;
+        const std::uint64_t first = bio == 0 || q.bios.empty() ? 0 : bios_[q.bios.front()].bio.pointer;
+        return first == 0 || first == bio;
     };
     const auto own = [&](const ReqRec &q) { return e.tid >= 0 && q.r.queue_tid == e.tid ? 1 : 0; };
     const Place place{e.dev, e.sector};
@@ -201,20 +206,23 @@ Found Engine::request_at(const BlockEvent &e, BlockKind kind) {
     case BlockKind::kRqMerge:
         // Inserted by the thread that allocated it, out of its plug.
         return choose(place, [&](const ReqRec &q) {
-            if (!fits(q) || q.step == Step::kIssued) return 0;
+            if (!fits(q)) return 0;
+            if (q.step == Step::kIssued) return -1;
             const int length = q.remaining == e.nr_sectors ? 8 : 0;
             return length + (q.step == Step::kInserted && kind == BlockKind::kRqInsert ? 2 : 4) + own(q);
         }, true);
     case BlockKind::kRqIssue:
         // What was not inserted anywhere is in its thread's hands; what was, any thread may issue.
         return choose(place, [&](const ReqRec &q) {
-            if (!fits(q) || q.step == Step::kIssued) return 0;
+            if (!fits(q)) return 0;
+            if (q.step == Step::kIssued) return -1;
             const int length = q.remaining == e.nr_sectors ? 8 : 0;
-            return length + (q.step == Step::kAllocated && own(q) ? 4 : 2) + own(q);
+            return length + (q.step == Step::kAllocated && own(q) ? 4 : 2) + (q.step != Step::kAllocated || own(q));
         }, false);
     case BlockKind::kRqRequeue:
         return choose(place, [&](const ReqRec &q) {
             if (!fits(q)) return 0;
+            if (q.step == Step::kRequeued) return -1;
             return (q.step == Step::kIssued ? 8 : 0) + (q.remaining == e.nr_sectors ? 4 : 2);
         }, false);
     default: {

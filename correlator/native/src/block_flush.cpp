@@ -20,7 +20,7 @@ void Engine::note_flush_entry(Index i, std::uint32_t flags) {
     rec.entry_flags = flags & (rwbs::kFua | rwbs::kPreflush);
     if (!(flags & rwbs::kPreflush)) return;
     rec.empty_flush = rec.remaining == 0;
-    rec.waits_flush = true;
+    rec.waits_flush = rec.listed = true;
     device(rec.r.dev).flush_waiters.push_back(i);
 }
 
@@ -42,7 +42,7 @@ Fate Engine::issue_flush(const BlockEvent &e) {
     give_up_flushes(e);
     i = new_request(e, kNoSector, 0);
     ReqRec &flush = requests_[i];
-    flush.is_flush = true;
+    flush.is_flush = flush.listed = true;
     flush.r.kind = IoKind::kFlush;
     if (e.rq) set_pointer(i, e.rq);
     Device &dev = device(e.dev);

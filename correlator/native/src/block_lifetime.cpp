@@ -29,6 +29,23 @@ Index Engine::new_request(const BlockEvent &e, std::uint64_t sector, std::uint32
     return i;
 }
 
+// It begins and extends otherwise, or cannot grow any more. Its turn among those of its place stays while that does.
+void Engine::rekey(Index i, std::uint64_t start, std::uint32_t remaining) {
+    ReqRec &rec = requests_[i];
+    const bool grows = rec.step == Step::kAllocated || rec.step == Step::kInserted;
+    if (rec.at_start && start != rec.start) {
+        request_starts_.remove(requests_, {rec.r.dev, rec.start}, i);
+        rec.at_start = false;
+    }
+    if (rec.at_end && (!grows || start + remaining != rec.start + rec.remaining)) {
+        request_ends_.remove(requests_, {rec.r.dev, rec.start + rec.remaining}, i);
+        rec.at_end = false;
+    }
+    rec.start = start;
+    rec.remaining = remaining;
+    enter_chains(i);
+}
+
 void Engine::enter_chains(Index i) {
     ReqRec &rec = requests_[i];
     if (rec.is_flush || rec.remaining == 0) return;
@@ -39,7 +56,6 @@ void Engine::enter_chains(Index i) {
     rec.at_end = true;
 }
 
-// Call before start or remaining changes.
 void Engine::leave_chains(Index i) {
     ReqRec &rec = requests_[i];
     if (rec.at_start) request_starts_.remove(requests_, {rec.r.dev, rec.start}, i);
@@ -91,6 +107,8 @@ void Engine::detach(Index b) {
 void Engine::set_pointer(Index i, std::uint64_t pointer) {
     ReqRec &rec = requests_[i];
     if (rec.r.pointer == pointer) return;
+    if (pointers_ && rec.r.pointer)
+        if (Index *known = by_rq_.find(rec.r.pointer); known && *known == i) by_rq_.erase(rec.r.pointer);
     rec.r.pointer = pointer;
     if (!pointers_) return;
     auto [known, made] = by_rq_.insert(pointer);
@@ -120,7 +138,7 @@ void Engine::close_request(Index i) {
     leave_chains(i);
     leave_device(rec);
     unlink<ReqRec, &ReqRec::age>(requests_, request_age_, i);
-    if (rec.is_flush || rec.waits_flush || rec.twice || rec.remaining == 0) {
+    if (rec.listed) {
         Device &d = device(rec.r.dev);
         forget(d.flush_waiters, i);
         forget(d.second_waiters, i);

@@ -142,6 +142,7 @@ struct ReqRec {
     std::uint32_t entry_flags = 0;    // rwbs of its bio; 0: not seen
     std::uint64_t dev_completions = 0;  // of its device at its beginning, then at its issue
     bool at_start = false, at_end = false;  // in the chains
+    bool listed = false;                    // in one of its device's lists
     bool in_device = false;                 // counted in flight
     bool is_flush = false;            // the flush machinery's own request
     bool empty_flush = false;         // made of a flush bio: completes without ever being issued

@@ -31,6 +31,7 @@ Fate Engine::getrq(const BlockEvent &e) {
         rec.r.queue_cpu = e.cpu;
         return Fate::kOrphanRequest;
     }
+    set_bio_pointer(bio.index, e.bio);  // of a split's clone it is new
     attach(bio.index, i, false, bio.by_pointer);
     return stepped(e, i);
 }
@@ -39,7 +40,10 @@ Fate Engine::merge(const BlockEvent &e, bool front) {
     ++(front ? counts.front_merges : counts.back_merges);
     const Found bio = bio_for_request(e);
     const Found target = merge_target(e, front);
-    if (bio) bios_[bio.index].bio.merged = true;
+    if (bio) {
+        bios_[bio.index].bio.merged = true;
+        set_bio_pointer(bio.index, e.bio);
+    }
     if (target.ambiguous && bio && has_rq_bio_) bios_[bio.index].doubtful = true;
     if (!bio || !target) {
         ++counts.unmatched_merge;
@@ -47,11 +51,9 @@ Fate Engine::merge(const BlockEvent &e, bool front) {
     }
     if (!target) return Fate::kOrphanRequest;
     ReqRec &rec = requests_[target.index];
-    leave_chains(target.index);
-    if (front) rec.start = rec.r.sector = e.sector;
-    rec.remaining += e.nr_sectors;
+    rekey(target.index, front ? e.sector : rec.start, rec.remaining + e.nr_sectors);
+    rec.r.sector = rec.start;
     rec.r.nr_sectors = rec.remaining;
-    enter_chains(target.index);
     ++rec.r.merges;
     rec.r.ambiguous = rec.r.ambiguous || bio.ambiguous;
     if (!bio) return Fate::kOrphanRequest;
@@ -75,10 +77,8 @@ Fate Engine::rq_merge(const BlockEvent &e) {
         return Fate::kOrphanRequest;
     }
     ReqRec &to = requests_[into.index], &from = requests_[next.index];
-    leave_chains(into.index);
-    to.remaining += from.remaining;
+    rekey(into.index, to.start, to.remaining + from.remaining);
     to.r.nr_sectors = to.remaining;
-    enter_chains(into.index);
     to.r.merges += from.r.merges + 1;
     to.r.ambiguous = to.r.ambiguous || into.ambiguous || next.ambiguous || from.r.ambiguous;
     for (Index b : from.bios) {
@@ -103,14 +103,9 @@ Fate Engine::insert(const BlockEvent &e) {
         known = !requests_[i].bios.empty();
     }
     ReqRec &rec = requests_[i];
-    leave_chains(i);
     if (rec.r.insert_ns == kNoTime) rec.r.insert_ns = e.ts_ns;
-    if (e.nr_sectors > 0) {
-        rec.start = e.sector;
-        rec.remaining = e.nr_sectors;
-    }
     rec.step = Step::kInserted;
-    enter_chains(i);
+    if (e.nr_sectors > 0) rekey(i, e.sector, e.nr_sectors);
     if (!known) {
         ++counts.unmatched_insert;
         return Fate::kOrphanRequest;
@@ -170,6 +165,7 @@ Fate Engine::issue(const BlockEvent &e) {
     begin_issue(e, i);
     const ReqRec &rec = requests_[i];
     if (!known && rec.r.kind == IoKind::kOther) {  // pass-through: it has no bio of a file, and begins here
+        requests_[i].listed = true;
         device(e.dev).passthrough.push_back(i);
         return Fate::kBackground;
     }
@@ -182,7 +178,6 @@ Fate Engine::issue(const BlockEvent &e) {
 
 void Engine::begin_issue(const BlockEvent &e, Index i) {
     ReqRec &rec = requests_[i];
-    leave_chains(i);
     rec.step = Step::kIssued;
     rec.issue_ordinal = now_;
     if (!rec.is_flush) {
@@ -190,8 +185,7 @@ void Engine::begin_issue(const BlockEvent &e, Index i) {
             rec.r.sector = e.sector;
             rec.r.nr_sectors = e.nr_sectors;
         }
-        rec.start = e.sector;
-        rec.remaining = e.nr_sectors;
+        rekey(i, e.sector, e.nr_sectors);
         // The flush machinery takes PREFLUSH off every such write, FUA where the device has none: those complete twice.
         const std::uint32_t lost = rec.entry_flags & ~e.rwbs;
         rec.twice = e.nr_sectors > 0 && (lost & (rwbs::kFua | rwbs::kPreflush)) != 0;
@@ -212,7 +206,6 @@ void Engine::begin_issue(const BlockEvent &e, Index i) {
     rec.dev_completions = d.completions;
     if (!rec.in_device) d.most_in_flight = std::max(d.most_in_flight, ++d.in_flight);
     rec.in_device = true;
-    enter_chains(i);
 }
 
 Fate Engine::requeue(const BlockEvent &e) {
@@ -252,10 +245,7 @@ Fate Engine::complete(const BlockEvent &e) {
     }
     if (e.nr_sectors < rec.remaining) {
         ++counts.partial_completions;
-        leave_chains(i);
-        rec.start += e.nr_sectors;
-        rec.remaining -= e.nr_sectors;
-        enter_chains(i);
+        rekey(i, rec.start + e.nr_sectors, rec.remaining - e.nr_sectors);
         return stepped(e, i);
     }
     leave_chains(i);
@@ -263,6 +253,7 @@ Fate Engine::complete(const BlockEvent &e) {
     if (rec.twice) {
         rec.step = Step::kDataDone;
         rec.flush_done = false;
+        rec.listed = true;
         device(e.dev).second_waiters.push_back(i);
         return stepped(e, i);
     }

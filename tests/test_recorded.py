@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""What is known of the recorded traces: how many ops there are, what serves them, and the fate of every event class.
+
+``OPLINE_REGEN=1`` rewrites the golden tables of fates (tests/golden); without it a difference leaves the actual table beside.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from opline.correlate import correlate
+from opline.model import load_model
+
+HERE = Path(__file__).parent
+LAB = HERE / "models" / "lab.toml"
+
+
+@dataclass
+class Correlated:
+    """A trace's run, as rows."""
+
+    path: Path
+    manifest: dict[str, Any]
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        return list(pq.read_table(self.path / f"{table}.parquet").to_pylist())
+
+
+@pytest.fixture(scope="module")
+def run_of(trace: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Correlated]:
+    done: dict[str, Correlated] = {}
+
+    def get(name: str) -> Correlated:
+        if name not in done:
+            out = tmp_path_factory.mktemp("run")
+            model = load_model("ceph" if name.startswith("ctf") else str(LAB))
+            done[name] = Correlated(out, correlate(trace(name), model, out, progress=False))
+        return done[name]
+
+    return get
+
+
+DIRECT = {"app-sync-qd4-nvme": 3000, "app-libaio-qd16-nvme": 4000, "app-uring-qd16-nvme": 4000}
+
+
+def test_the_lab_model_is_short() -> None:
+    assert len(LAB.read_text().splitlines()) <= 40
+
+
+@pytest.mark.parametrize("name", DIRECT)
+def test_every_direct_op_has_exactly_one_request_down_to_d2c(name: str, run_of: Callable[[str], Correlated]) -> None:
+    run = run_of(name)
+    ops = run.rows("ops")
+    assert len(ops) == DIRECT[name]
+    assert all(op["complete"] and op["request_count"] == 1 for op in ops)
+    requests = {r["op_id"]: r for r in run.rows("requests") if r["op_id"] is not None}
+    links = run.rows("links")
+    assert len(links) == len(ops)
+    for op in ops:
+        request = requests[op["op_id"]]
+        # the truth, from the application's own fields, which the thread rule does not look at
+        assert request["sector"] * 512 == op["offset_bytes"]
+        assert request["nr_sectors"] * 512 == op["length_bytes"]
+        assert request["outcome"] == "completed"
+    cut = {s["op_id"] for s in run.rows("stages") if s["stage"] == "D2C"}
+    assert cut == {op["op_id"] for op in ops}
+
+
+@pytest.mark.parametrize("name", DIRECT)
+def test_thread_and_sector_agree_where_both_have_an_answer(name: str, run_of: Callable[[str], Correlated]) -> None:
+    hop = run_of(name).manifest["core"]["hops"]["op_to_bio"]
+    assert hop["differ"] == 0
+    assert hop["agree"] + hop["ambiguous"] == DIRECT[name]
+    assert hop["ambiguous"] <= 2  # two ops on one sector at once
+
+
+def test_the_merge_goes_by_the_raw_clock(trace: Callable[[str], Path], opline: Callable[..., Any]) -> None:
+    """The muxer's order, by offset-adjusted time, has inversions of the raw clock; ours has none."""
+    path = trace("app-sync-qd4-nvme")
+    muxer = subprocess.run(["babeltrace2", "--clock-cycles", path], capture_output=True, text=True, check=True).stdout
+    raw = [int(x) for x in re.findall(r"^\[(\d+)\]", muxer, re.M)]
+    assert sum(a > b for a, b in zip(raw, raw[1:], strict=False)) == 149
+    ours = [int(line.split(" ", 1)[0]) for line in opline("events", path).stdout.splitlines()]
+    assert ours == sorted(raw)
+
+
+def test_ceph_memstore(run_of: Callable[[str], Correlated]) -> None:
+    """20 730 ops of 16 OSD points each; the two points of librados carry no oid and join nothing."""
+    run = run_of("ctf-mem-qd1")
+    ops = run.rows("ops")
+    classes = [op["class"] for op in ops]
+    assert (len(ops), classes.count("write"), classes.count("writefull")) == (20730, 20729, 1)
+    assert all(op["complete"] for op in ops)
+    counts = {op["transition_count"] for op in ops if op["class"] == "write"}
+    assert counts == {16}
+
+
+@pytest.mark.parametrize("name", [*DIRECT, "ctf-mem-qd1"])
+def test_fates(name: str, run_of: Callable[[str], Correlated]) -> None:
+    run = run_of(name)
+    rows = sorted((r["event"], r["fate"], r["count"]) for r in run.rows("fates"))
+    assert sum(count for _, _, count in rows) == run.manifest["core"]["events"]
+    width = max(len(event) for event, _, _ in rows)
+    actual = "".join(f"{event:{width}}  {fate:24} {count:>8}\n" for event, fate, count in rows)
+    golden = HERE / "golden" / f"fates-{name}.txt"
+    if os.environ.get("OPLINE_REGEN"):
+        golden.write_text(actual)
+    elif actual != golden.read_text():
+        golden.with_suffix(".txt.actual").write_text(actual)
+    assert actual == golden.read_text()
+
+
+@pytest.mark.parametrize("name", [*DIRECT, "ctf-mem-qd1"])
+def test_nothing_is_lost(name: str, run_of: Callable[[str], Correlated]) -> None:
+    """The whole ledger, so that an unexpected zero-to-one fails."""
+    expected = {"ctf-mem-qd1": {"late_transitions": 1470}}
+    assert {r["loss"]: r["count"] for r in run_of(name).rows("losses")} == expected.get(name, {})

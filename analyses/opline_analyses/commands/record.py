@@ -118,5 +118,5 @@ def _argument(model: str | None) -> str:
     """What finds the model again from anywhere: a shipped model's name, or an absolute path."""
     if model is None:
         return ""
-    path = Path(model)
-    return str(path.absolute()) if path.is_file() else model
+    # As in load_model(): a file named like a shipped model (./demo) is not meant.
+    return str(Path(model).absolute()) if model.endswith(".toml") or "/" in model else model

@@ -99,6 +99,8 @@ def test_difference_names_added_removed_and_grown(tmp_path: Path) -> None:
     assert changes["begin", "check"].status == changes["check", "hit"].status == "added"
     assert changes["check", "hit"].p50_ns == (None, 1030)
     assert changes["D", "C"].per_op_ns == (150.0, 150.0)
+    assert changes["hit", "log"].aside
+    assert not changes["D", "C"].aside
     first = difference(a, b)[0]
     assert (first.source, first.target) == ("check", "hit")
 

@@ -164,6 +164,7 @@ class EdgeChange:
     source: str
     target: str
     status: str  # added, removed, both
+    aside: bool  # off the critical path in both
     count: tuple[int | None, int | None]
     p50_ns: tuple[int | None, int | None]
     p99_ns: tuple[int | None, int | None]
@@ -182,6 +183,7 @@ def difference(before: Graph, after: Graph) -> list[EdgeChange]:
         a = before.edges[source, target] if before.has_edge(source, target) else None
         b = after.edges[source, target] if after.has_edge(source, target) else None
         status = "both" if a and b else "added" if b else "removed"
+        aside = all(edge["aside"] for edge in (a, b) if edge)
 
         def pair(name: str, a: Any = a, b: Any = b) -> tuple[Any, Any]:
             return (a[name] if a else None, b[name] if b else None)
@@ -191,7 +193,9 @@ def difference(before: Graph, after: Graph) -> list[EdgeChange]:
             b["total_ns"] / after.graph["ops"] if b else 0.0,
         )
         changes.append(
-            EdgeChange(source, target, status, pair("count"), pair("p50_ns"), pair("p99_ns"), pair("share"), per_op)
+            EdgeChange(
+                source, target, status, aside, pair("count"), pair("p50_ns"), pair("p99_ns"), pair("share"), per_op
+            )
         )
     return sorted(changes, key=lambda c: (-abs(c.per_op_ns[1] - c.per_op_ns[0]), c.source, c.target))
 
@@ -207,8 +211,9 @@ def difference_rows(changes: list[EdgeChange]) -> tuple[list[str], list[list[str
     for c in changes:
         sign = {"added": "+", "removed": "-", "both": ""}[c.status]
         grown = (c.per_op_ns[1] - c.per_op_ns[0]) / 1000
+        edge = f"{c.source} → {c.target}" + (" (aside)" if c.aside else "")
         rows.append(
-            [sign, f"{c.source} → {c.target}", *both(c.count, str), *both(c.p50_ns, lambda v: us(v, 1)),
+            [sign, edge, *both(c.count, str), *both(c.p50_ns, lambda v: us(v, 1)),
              *both(c.p99_ns, lambda v: us(v, 1)), *both(c.share, lambda v: percent(v, 1)), f"{grown:+.1f}"]
         )  # fmt: skip
     return header, rows

@@ -18,6 +18,7 @@ import pyarrow.csv as pacsv
 
 from opline_analyses.run import Run
 from opline_analyses.selection import Selection
+from opline_analyses.stages import stages_in_order
 
 if TYPE_CHECKING:
     import duckdb
@@ -51,15 +52,6 @@ FIXED: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def stage_names(run: Run) -> list[str]:
-    """The run's stages in the order in which an op meets them: of the whole run, whatever is selected."""
-    rows = run.rows(
-        """SELECT stage FROM (SELECT op_id, stage, min(seq) AS first FROM stages GROUP BY ALL)
-           GROUP BY stage ORDER BY quantile_disc(first, 0.5), avg(first), stage"""
-    )
-    return [s for (s,) in rows]
-
-
 def stage_column(name: str) -> str:
     """The column of a stage: its name and _ns; `stage_` before it where that is a fixed column's."""
     column = f"{name}_ns"
@@ -76,7 +68,7 @@ def _name(value: str) -> str:
 
 def op_rows(run: Run, which: Selection, client: bool = False) -> tuple[list[str], duckdb.DuckDBPyRelation]:
     """The columns, and the query's result. ``client``: the temporary table client_ops is there (client_log.py)."""
-    stages = stage_names(run)
+    stages = [name for name, _ in stages_in_order(run)]
     run.con.execute(f"CREATE OR REPLACE TEMP TABLE wanted AS {which.sql()}", list(which.parameters))
     sums = "".join(f", sum(duration_ns) FILTER (stage = {_text(s)})::BIGINT AS s{n}" for n, s in enumerate(stages))
     fixed = ", ".join(f"{expression} AS {_name(column)}" for column, expression, _ in FIXED)

@@ -19,10 +19,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from opline.errors import OplineError
-from opline_analyses.op_csv import stage_names
 from opline_analyses.run import Run
 from opline_analyses.selection import Selection
-from opline_analyses.stages import select_counted
+from opline_analyses.stages import select_counted, stages_in_order
 from opline_analyses.text import count_of, duration, percent
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ def _layers(run: Run, edges: Sequence[float] | None) -> tuple[Any, list[Layer]]:
         by_stage.setdefault(stage, []).append((bar, total))
         kinds[stage] = kind
     totals = {s: sum(t for _, t in rows) for s, rows in by_stage.items()}
-    named = [s for s in stage_names(run) if totals.get(s, 0) > 0 and kinds[s] != "unknown"]
+    named = [s for s, _ in stages_in_order(run) if totals.get(s, 0) > 0 and kinds[s] != "unknown"]
     widest = set(sorted(named, key=lambda s: -totals[s])[:SHOWN_STAGES])
     shown = [s for s in named if s in widest]
     layers = [Layer(s, COLOURS[n % len(COLOURS)], spread(by_stage[s])) for n, s in enumerate(shown)]
@@ -126,6 +125,7 @@ def _points(axes: Axes, t: Any, v: Any, classes: Any) -> None:
         )
     if v.min() > 0 and v.max() > 20 * np.median(v):
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
     else:
         axes.set_ylim(bottom=0)
     axes.set_ylabel(f"latency ({unit})")

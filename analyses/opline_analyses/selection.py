@@ -2,7 +2,7 @@
 """Which ops a command works on: --class, --since, --until, --op, --slowest, --limit, as one SQL condition.
 
 Takes the command line's texts; gives a `Selection`. Times are seconds from the run's first op, or absolute nanoseconds
-of the run's clock when they are whole numbers of twelve digits and more.
+of the run's clock when they are whole numbers of ten digits and more.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from decimal import Decimal, InvalidOperation
 from opline.errors import UsageError
 from opline_analyses.run import Run
 
-ABSOLUTE_DIGITS = 12
+ABSOLUTE_DIGITS = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,27 @@ def _one(run: Run, name: str, kind: str, values: str) -> StageRow:
     return StageRow(name, kind, count, mean or 0.0, q[0], q[1], q[2], q[3], largest or 0, total or 0)
 
 
+_SUMS = "SELECT sum(duration_ns)::BIGINT FROM {} WHERE stage = '{}' GROUP BY op_id"
+ORDER_OPS = 100_000
+
+
+def stages_in_order(run: Run) -> list[tuple[str, str]]:
+    """The run's stages with their kinds, in the order in which an op meets them: by the median, over the first
+    ORDER_OPS ops, of the place where an op has it first.
+    """
+    rows = run.rows(
+        f"""WITH few AS (SELECT op_id FROM ops ORDER BY op_id LIMIT {ORDER_OPS}),
+                 firsts AS (SELECT stage, min(seq) AS place FROM stages SEMI JOIN few USING (op_id)
+                            GROUP BY op_id, stage),
+                 places AS (SELECT stage, quantile_disc(place, 0.5) AS median, avg(place) AS mean FROM firsts
+                            GROUP BY stage),
+                 names AS (SELECT stage, any_value(kind) AS kind, avg(seq) AS mean FROM stages GROUP BY stage)
+            SELECT n.stage, n.kind FROM names n LEFT JOIN places p USING (stage)
+            ORDER BY coalesce(p.median, n.mean), coalesce(p.mean, n.mean), n.stage"""
+    )
+    return [(stage, kind) for stage, kind in rows]
+
+
 def stage_table(run: Run, which: Selection, tainted: bool = False) -> StageTable:
     """The statistics of the selected ops. Raises OplineError where no op counts."""
     n, incomplete, touched = select_counted(run, which, tainted)
@@ -90,14 +111,15 @@ def stage_table(run: Run, which: Selection, tainted: bool = False) -> StageTable
             f"No op to count in {run.given}: {incomplete} incomplete, {touched} tainted by discarded events"
             + (" (--tainted counts those)." if touched else ".")
         )
-    rows = run.rows(
-        f"""WITH per_op AS (
-                SELECT op_id, stage, any_value(kind) AS kind, sum(duration_ns)::BIGINT AS v, min(seq) AS first
-                FROM stages WHERE op_id IN (SELECT op_id FROM counted) GROUP BY op_id, stage)
-            SELECT stage, any_value(kind), count(*), avg(v), quantile_disc(v, {_QUANTILES}), max(v), sum(v)::BIGINT
-            FROM per_op GROUP BY stage ORDER BY quantile_disc(first, 0.5), avg(first), stage"""
-    )
-    stages = [StageRow(s, k, c, mean, q[0], q[1], q[2], q[3], top, total) for s, k, c, mean, q, top, total in rows]
+    stages = []
+    # Incomplete ops have no stages; where all others count, there is nothing to filter.
+    everything = run.row("SELECT count(*) FROM ops WHERE complete") == (n,)
+    source = "stages" if everything else "stages SEMI JOIN counted USING (op_id)"
+    for name, kind in stages_in_order(run):
+        # One stage at a time: a table of sums per op and stage would not fit into memory for a long run.
+        row = _one(run, name, kind, _SUMS.format(source, name.replace("'", "''")))
+        if row.count:
+            stages.append(row)
     of_counted = "FROM ops WHERE op_id IN (SELECT op_id FROM counted)"
     return StageTable(
         n,

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from opline.errors import OplineError
 
-from .language import Model, Problem, parse
+from .language import Model, Problem
 from .lint import check, check_trace
+from .reader import parse
 
 __all__ = [
     "Model",

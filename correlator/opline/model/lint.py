@@ -24,7 +24,7 @@ _BLOCK_STEPS = ("Q", "G", "I", "D", "C")
 
 
 def check(model: Model) -> list[Problem]:
-    """Everything that can be said about a model without a trace, beyond what ``parse`` found."""
+    """Everything that can be said about a model without a trace, beyond what ``reader.parse`` found."""
     problems: list[Problem] = []
     for part in (_keys, _names, _roles, _batches, _stages):
         problems.extend(part(model))

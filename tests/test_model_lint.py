@@ -83,6 +83,10 @@ t = { from = "x" }
         (SMALL + "'p:x' = { key = 'op(a' }\n", '6: `key = "op(a"`: a key is written "space" or "space(field, field)"'),
         (SMALL + "[stages]\ns = { from = 'p:end#2', to = 'p:end' }", "7: stage s: `from` names p:end#2, which has a"),
         (SMALL + "'p:x' = { key = 'op', end_of = 'read' }\n", '6: point p:x: `end_of` goes with role = "end"'),
+        (
+            SMALL + "'f:{m}' = 'p:f'\n[stages]\ns = { from = 'f:a', to = 'f:{m}' }",
+            "8: stage s: `to` names f:{m}, which has a placeholder",
+        ),
         (SMALL + "x = []\n", "6: point x: an empty list has no rule"),
         (SMALL.replace('"id"', "[]"), "4: point p:begin: key space op has no fields of its own: write `op(field)`"),
     ],

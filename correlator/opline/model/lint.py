@@ -236,6 +236,8 @@ def _point_names(model: Model) -> list[str]:
 
 def _no_point(name: str, names: list[str]) -> str | None:
     """Why no point is called so; None if one is, or can be once its placeholder is filled (``flag:{msg}``)."""
+    if "{" in name:
+        return "has a placeholder: write the name with the field's value in it"
     if any(name == n or ("{" in n and re.fullmatch(_as_regex(n), name)) for n in names):
         return None
     if _NUMBERED.search(name):

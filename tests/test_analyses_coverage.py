@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from tests.build_run import P, Rq, RunBuilder
 from opline.errors import OplineError
 from opline_analyses import checks
 from opline_analyses.cli import main
-from opline_analyses.client import ClientReport, find_log, find_report, parse_report, read_report
+from opline_analyses.client import ClientReport, parse_report, read_report
+from opline_analyses.client_files import find_log, find_report
 from opline_analyses.client_log import join_client_log
 from opline_analyses.coverage import measure, ratio
 from opline_analyses.run import open_tables
@@ -248,6 +250,19 @@ def test_found_in_the_recording(tmp_path: Path, capfd: pytest.CaptureFixture[str
     assert "submit: before the begin point" in out
     assert main(["csv", str(path)]) == 0
     assert [line.split(",")[10] for line in capfd.readouterr().out.splitlines()] == ["client_ns", "46000", ""]
+
+
+def test_a_report_of_another_time_is_not_this_runs(tmp_path: Path) -> None:
+    """The next run of the same command line has overwritten the file."""
+    path = bench_run().write(tmp_path / "run")
+    (path / "work").mkdir()
+    (path / "work" / "out.json").write_text(json.dumps(DEMO))
+    command = {"argv": ["demo-bench", "--json", "out.json"], "cwd": str(path / "work")}
+    wall = {"begin": {"wall": "2020-01-01T00:00:00.000000Z"}, "end": {"wall": "2020-01-01T00:00:09.000000Z"}}
+    (path / "recording.json").write_text(json.dumps({"command": command, **wall}))
+    assert find_report(path) is None
+    os.utime(path / "work" / "out.json", (1577836805, 1577836805))
+    assert find_report(path) is not None
 
 
 def test_standard_output_of_the_command_is_the_report(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from opline_analyses import checks
-from opline_analyses.client import ClientReport, find_log, find_report, read_report
+from opline_analyses.client import ClientReport, read_report
+from opline_analyses.client_files import find_log, find_report
 from opline_analyses.client_log import join_client_log
 from opline_analyses.commands.common import add_output, add_run, opened, output, talk
 from opline_analyses.coverage import Coverage, measure

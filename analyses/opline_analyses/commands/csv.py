@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from opline_analyses.client import find_log
+from opline_analyses.client_files import find_log
 from opline_analyses.client_log import join_client_log
 from opline_analyses.commands.common import add_output, add_run, opened, output, talk
 from opline_analyses.op_csv import FIXED, op_rows, stage_rows, write_csv

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""Finds what a benchmark left beside a run: its report, and its own log of single ops.
+
+Takes a directory of a recording or a run; gives a `ClientReport`, a path, or None. A file that the command was told to
+write is taken only if it was written while the recording ran: another run may have written it since.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from opline_analyses.client import ClientReport, parse_report
+
+SLACK_S = 5.0  # a report is written at the end of the command, a file system's clock is coarse
+
+
+def _recording(directory: Path) -> dict[str, Any]:
+    try:
+        document = json.loads((directory / "recording.json").read_text())
+    except (OSError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _wall_s(recording: dict[str, Any], name: str) -> float | None:
+    try:
+        return datetime.datetime.fromisoformat(recording[name]["wall"]).timestamp()
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _written_meanwhile(recording: dict[str, Any], path: Path) -> bool:
+    begin, end = _wall_s(recording, "begin"), _wall_s(recording, "end")
+    try:
+        written = path.stat().st_mtime
+    except OSError:
+        return False
+    return (begin is None or written >= begin - SLACK_S) and (end is None or written <= end + SLACK_S)
+
+
+def _argument_files(directory: Path, options: tuple[str, ...]) -> Iterator[Path]:
+    """Files that the recorded command was told to write: --json FILE, --output=FILE."""
+    recording = _recording(directory)
+    command = recording.get("command", {})
+    argv, cwd = command.get("argv", []), Path(command.get("cwd", "."))
+    for n, word in enumerate(argv):
+        name, equals, value = word.partition("=")
+        if name in options and (equals or n + 1 < len(argv)):
+            path = cwd / (value if equals else argv[n + 1])
+            if _written_meanwhile(recording, path):
+                yield path
+
+
+def find_report(directory: Path) -> ClientReport | None:
+    """The report beside a run: what the command wrote, a JSON file there, or its standard output. None if none."""
+    places = [
+        *_argument_files(directory, ("--json", "--output", "-o")),
+        *(p for p in sorted(directory.glob("*.json")) if p.name not in ("manifest.json", "recording.json")),
+        directory / "stdout.txt",
+    ]
+    for path in places:
+        try:
+            report = parse_report(path.read_text(errors="replace")) if path.is_file() else None
+        except OSError:
+            continue
+        if report:
+            report.source = str(path)
+            return report
+    return None
+
+
+def find_log(directory: Path) -> Path | None:
+    """The client's own log of its ops (begin_ns,end_ns per line) beside a run; None if there is none."""
+    for path in [*_argument_files(directory, ("--log",)), *sorted(directory.glob("*.csv"))]:
+        try:
+            with path.open() as lines:
+                columns = set(lines.readline().strip().split(","))
+        except (OSError, UnicodeDecodeError):
+            continue
+        if {"begin_ns", "end_ns"} <= columns and "op_id" not in columns:  # op_id: our own export
+            return path
+    return None

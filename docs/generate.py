@@ -105,27 +105,22 @@ def workplace() -> Path:
 
 
 @cache
-def recorded(trace: str, model: str) -> Path:
-    """A recorded trace of tests/traces, unpacked and correlated into a run of its name's folder."""
-    folder = workplace()
-    subprocess.run(["tar", "-xJf", ROOT / "tests" / "traces" / f"{trace}.tar.xz", "-C", folder], check=True)
-    return folder / trace
+def recorded(trace: str) -> Path:
+    """A recorded trace of tests/traces, unpacked."""
+    subprocess.run(["tar", "-xJf", ROOT / "tests" / "traces" / f"{trace}.tar.xz", "-C", workplace()], check=True)
+    return workplace() / trace
 
 
-def example(command: str, trace: str, model: str, keep: int = 40) -> None:
-    """A command and what it prints on a recorded trace; RUN in it is the trace's folder. Shows `keep` lines."""
-    run = recorded(trace, model)
+def example(command: str, trace: str, keep: int = 40) -> None:
+    """A command and what it prints on a recorded trace; TRACE in it is the trace's folder. Shows `keep` lines."""
+    path = str(recorded(trace))
     shown = subprocess.run(
-        [OPLINE, *(str(run) if word == "RUN" else word for word in command.split())],
-        text=True,
-        capture_output=True,
-        check=True,
-        cwd=workplace(),
+        [OPLINE, *command.replace("TRACE", path).split()], text=True, capture_output=True, check=True, cwd=ROOT
     ).stdout.splitlines()
-    lines = [line.rstrip().replace(str(run), trace) for line in shown]
+    lines = [line.rstrip().replace(path, trace) for line in shown]
     if len(lines) > keep:
         lines = [*lines[:keep], f"... ({len(lines) - keep} more lines)"]
-    print(f"```text\n$ opline {command.replace('RUN', trace)}")
+    print(f"```text\n$ opline {command.replace('TRACE', trace)}")
     print("\n".join(lines))
     print("```")
 

@@ -160,7 +160,7 @@ int demo_aio_write(struct demo_client *c, struct demo_completion *comp, const ch
 
     if (err)
         return err;
-    POINT(comp->truth_id, aio_write, comp, oid, offset, length);
+    FIRST_POINT(comp->truth_id, aio_write, comp, oid, offset, length);
     return submit(c, comp, WIRE_WRITE, oid, (void *) (uintptr_t) buf, length, offset);
 }
 
@@ -171,7 +171,7 @@ int demo_aio_read(struct demo_client *c, struct demo_completion *comp, const cha
 
     if (err)
         return err;
-    POINT(comp->truth_id, aio_read, comp, oid, offset, length);
+    FIRST_POINT(comp->truth_id, aio_read, comp, oid, offset, length);
     return submit(c, comp, WIRE_READ, oid, buf, length, offset);
 }
 

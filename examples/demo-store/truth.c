@@ -26,7 +26,8 @@ int truth_start(uint64_t capacity)
     marks = malloc(capacity * sizeof *marks);
     if (!marks)
         return -1;
-    memset(marks, 0, capacity * sizeof *marks); /* fault the pages in now, not beside a tracepoint */
+    /* Fault the pages in now, not beside a tracepoint. Not with 0: malloc and memset of 0 would become calloc. */
+    memset(marks, 0xff, capacity * sizeof *marks);
     mark_capacity = capacity;
     truth_enabled = 1;
     return 0;

@@ -29,4 +29,14 @@ int truth_write(const char *path, uint64_t *dropped);
         lttng_ust_tracepoint(demo, event, __VA_ARGS__); \
     } while (0)
 
+/* The same for the first point of an op: the line is written afterwards, so that the benchmark's own reading of the clock
+   and the tracepoint's lie as close together as they can. */
+#define FIRST_POINT(truth_id, event, ...) \
+    do { \
+        int64_t time_ns = truth_enabled ? now_ns() : 0; \
+        lttng_ust_tracepoint(demo, event, __VA_ARGS__); \
+        if (truth_enabled) \
+            truth_mark(truth_id, #event, time_ns); \
+    } while (0)
+
 #endif

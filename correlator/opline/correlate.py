@@ -8,44 +8,20 @@ import hashlib
 import importlib.metadata
 import json
 import logging
-import os
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from opline import _core, losses
-from opline.errors import OplineError, UsageError
+from opline.errors import OplineError
 from opline.model import Model
-from opline.readers.native import NativeReader, Unsupported
-from opline.readers.trace import TraceError, find_traces
+from opline.readers.front import choose, reader_wanted
+from opline.readers.trace import find_traces
 from opline.store.writer import RunWriter
 
-READERS = ("auto", "native", "bt2")
 SCHEMA_VERSION = 1
 log = logging.getLogger("opline")
-
-
-def reader_wanted(argument: str | None) -> str:
-    """``--reader``, else ``OPLINE_READER``, else auto."""
-    wanted = argument or os.environ.get("OPLINE_READER") or "auto"
-    if wanted not in READERS:
-        raise UsageError(f"There is no reader {wanted!r}: one of {', '.join(READERS)}.")
-    return wanted
-
-
-def choose(traces: list[Path], wanted: str) -> tuple[NativeReader | None, str]:
-    """The native reader, or None for bt2; and why. A forced reader that can't is an error, never a silent other one."""
-    if wanted == "bt2":
-        return None, "asked for"
-    try:
-        return NativeReader(traces), "asked for" if wanted == "native" else "recognised the trace"
-    except Unsupported as error:
-        if wanted == "native":
-            raise TraceError(f"The native reader does not read this: {error}. Use --reader bt2.") from error
-        log.info("Using babeltrace2: the native reader does not recognise the trace: %s", error)
-        return None, f"the native reader does not recognise the trace: {error}"
 
 
 class Progress:
@@ -69,18 +45,6 @@ class Progress:
             sys.stderr.flush()
 
 
-def slices(native: NativeReader | None, traces: list[Path], consumer: _core.Core | _core.Printer) -> Iterator[float | None]:
-    """Read everything into the consumer; each ``next()`` gives the share that is read, None if it is not known."""
-    if native is not None:
-        yield from native.read(consumer)
-        return
-    try:
-        from opline.readers import ctf
-    except ImportError as error:
-        raise OplineError("babeltrace2's Python bindings are missing: install the Debian package python3-bt2.") from error
-    yield from ctf.read(traces, consumer)  # type: ignore[misc]
-
-
 def correlate(
     trace: Path, model: Model, out: Path, *, reader: str | None = None, match: str = "pointer", progress: bool = True
 ) -> dict[str, Any]:
@@ -90,19 +54,19 @@ def correlate(
     """
     began_ns = time.monotonic_ns()
     traces = find_traces(trace)
-    native, why = choose(traces, reader_wanted(reader))
+    front, why = choose(traces, reader_wanted(reader))
     core = _core.Core(model.plan_json(match))
     line = Progress(progress)
     writer = RunWriter(out)
     try:
-        for share in slices(native, traces, core):
+        for share in front.read(core):
             line.show(core.events_seen(), share)
             if core.take_ready():
                 writer.write(core.take(), core.take_new_strings())
         strings = core.take_new_strings()
         writer.write(core.take(), strings)
         summary = json.loads(core.summary())
-        counts, messages = native.losses() if native else ({}, [])
+        counts, messages = front.losses()
         lost = losses.from_core(summary, counts)
         writer.write_rows("losses", [_loss_row(name, count) for name, count in sorted(lost.items()) if count])
         manifest = {
@@ -112,11 +76,16 @@ def correlate(
             "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "trace": str(trace),
             "traces": [str(t) for t in traces],
-            "reader": "native" if native else "bt2",
+            "reader": front.name,
+            "reader_version": front.version(),
             "reader_reason": why,
             "match": match,
-            "model": {"name": model.name, "text": model.text, "sha256": hashlib.sha256(model.text.encode()).hexdigest()},
-            "environment": native.environment() if native else [],
+            "model": {
+                "name": model.name,
+                "text": model.text,
+                "sha256": hashlib.sha256(model.text.encode()).hexdigest(),
+            },
+            "environment": front.environment(),
             "core": summary,
             "read_messages": messages,
             "recording": _recording(trace),

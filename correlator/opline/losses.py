@@ -47,6 +47,8 @@ LOSSES: tuple[Loss, ...] = (
     Loss("collector_lost", _LOST, _R, "The BPF collector's ring buffer was full. Record with a larger one, or fewer block events."),
     Loss("truncated_packets", _LOST, _R, "A stream file ends inside a packet: the recording was cut off. What comes before is read."),
     Loss("malformed_packets", _ERROR, _R, "A packet's header makes no sense: the rest of that file is not read. Copy the trace again."),
+    Loss("packets_missing", _LOST, _R, "Stream files that are shorter than LTTng's index says: they were cut off between two packets. Copy the trace again."),
+    Loss("damaged_streams", _LOST, _R, "Streams that can't be read to their end: what came before is used, ops that reach beyond are tainted."),
     Loss("packets_out_of_order", _NOTICE, _R, "A packet begins before the previous one of its stream ends."),
     Loss("unknown_events", _ERROR, _R, "An event's id is not in the metadata: the rest of that packet is not read."),
     Loss("events_out_of_order", _NOTICE, _C, "Events that came earlier than the one before them in the merged order; they were used all the same."),

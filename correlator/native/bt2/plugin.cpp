@@ -6,7 +6,8 @@
 //   cookie  the build's cookie (string): what comes out is the owner's business;
 //   plan    a compiled op model (string, `opline model compile`), instead of `core`: the component has a core of its own and
 //           prints every op's transition list to
-//   path    a file (string; default: standard output).
+//   path    a file (string; default: standard output);
+//   tolerant  true: a stream that can't be read to its end is counted, and the others are read on (boolean; default: false).
 //
 // Connect one output port of source.ctf.fs to each input port: the component merges by the raw clock itself. Behind a muxer it works
 // too, but then events come in the muxer's order.
@@ -34,6 +35,8 @@ struct Sink {
     opline::Merge<Port> merge;
     std::vector<std::uint32_t> ranks;
     std::uint64_t inputs = 0;
+    opline::bt2::Clocks clocks;
+    bool tolerant = false;
     bool started = false;
 
     std::uint32_t rank_of(const Port *port) const {
@@ -61,6 +64,10 @@ std::string text_param(const bt_value *params, const char *name) {
 }
 
 void configure(Sink &sink, const bt_value *params) {
+    if (const bt_value *tolerant = bt_value_map_borrow_entry_value_const(params, "tolerant")) {
+        if (!bt_value_is_bool(tolerant)) throw SinkError("parameter tolerant is to be a boolean");
+        sink.tolerant = bt_value_bool_get(tolerant) == BT_TRUE;
+    }
     if (const bt_value *core = bt_value_map_borrow_entry_value_const(params, "core")) {
         if (text_param(params, "cookie") != opline::build_cookie())
             throw SinkError("the core was made by another build of opline: build anew");
@@ -119,7 +126,7 @@ bt_component_class_sink_graph_is_configured_method_status ops_configured(bt_self
             bt_message_iterator *iterator = nullptr;
             if (bt_message_iterator_create_from_sink_component(self, port, &iterator) != BT_MESSAGE_ITERATOR_CREATE_FROM_SINK_COMPONENT_STATUS_OK)
                 throw SinkError("cannot create a message iterator");
-            sink.ports.push_back(std::make_unique<Port>(iterator, *sink.consumer));
+            sink.ports.push_back(std::make_unique<Port>(iterator, *sink.consumer, sink.clocks, sink.tolerant));
         }
         if (sink.ports.empty()) throw SinkError("no input port is connected");
         for (auto &p : sink.ports) sink.waiting.push_back(p.get());

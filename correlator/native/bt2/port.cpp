@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <cstring>
+#include <utility>
 
 #include "sink.hpp"
 
@@ -11,12 +11,45 @@ std::string env_text(const bt_trace *trace, const char *name) {
     return v && bt_value_is_string(v) ? bt_value_string_get(v) : "";
 }
 
+std::string uuid_text(bt_uuid uuid) {
+    static const char digits[] = "0123456789abcdef";
+    std::string out;
+    for (int i = 0; uuid && i < 16; ++i) {
+        out += digits[uuid[i] >> 4];
+        out += digits[uuid[i] & 15];
+    }
+    return out;
+}
+
 }  // namespace
+
+void Clocks::add(const bt_clock_class *clock, const std::string &stream) {
+    const std::string uuid = uuid_text(bt_clock_class_get_uuid(clock));
+    if (uuid.empty()) return;
+    if (uuid_.empty()) {
+        uuid_ = uuid;
+        stream_ = stream;
+    }
+    if (uuid != uuid_)
+        throw SinkError("the streams " + stream_ + " and " + stream + " have different clocks (another boot, or another host): "
+                        "their raw times don't compare. Read the traces one by one");
+}
+
+// The most specific cause on one line; the error is released.
+std::string first_cause(const bt_error *error) {
+    std::string line = error && bt_error_get_cause_count(error) > 0
+                           ? bt_error_cause_get_message(bt_error_borrow_cause_by_index(error, 0)) : "no cause was given";
+    if (error) bt_error_release(error);
+    for (auto &c : line)
+        if (c == '\n') c = ' ';
+    return line;
+}
 
 Port::~Port() {
     release_current();
     while (at_ < count_) bt_message_put_ref(messages_[at_++]);
     bt_message_iterator_put_ref(iterator_);
+    if (pending_error_) bt_error_release(pending_error_);
 }
 
 void Port::release_current() {
@@ -46,10 +79,10 @@ void Port::stream_beginning(const bt_stream *stream) {
     if (const char *name = bt_stream_get_name(stream)) d.path = name;
     d.channel = channel_of(d.path);
     d.instance = bt_stream_get_id(stream);
-    if (auto clock = bt_stream_class_borrow_default_clock_class_const(bt_stream_borrow_class_const(stream)))
-        state->frequency = bt_clock_class_get_frequency(clock);
-    else
-        throw SinkError("a stream has no clock: name=\"" + d.path + "\"");
+    const bt_clock_class *clock = bt_stream_class_borrow_default_clock_class_const(bt_stream_borrow_class_const(stream));
+    if (!clock) throw SinkError("the stream " + d.path + " has no clock: its events can't be ordered");
+    state->frequency = bt_clock_class_get_frequency(clock);
+    clocks_.add(clock, d.path);
     state->number = consumer_.add_stream(d);
     if (!stream_) stream_ = state.get();
     streams_.put(reinterpret_cast<std::uintptr_t>(stream), std::move(state));
@@ -99,17 +132,36 @@ void Port::message(const bt_message *m) {
     }
 }
 
+// Takes the next messages from upstream; kEvent: there are some.
+Port::Status Port::fill() {
+    at_ = count_ = 0;
+    if (!pending_error_) {
+        switch (bt_message_iterator_next(const_cast<bt_message_iterator *>(iterator_), &messages_, &count_)) {
+        case BT_MESSAGE_ITERATOR_NEXT_STATUS_OK:
+            // source.ctf.fs of babeltrace 2.0 says OK when it met an error after it had some messages, and leaves the
+            // error to the thread, where the library's next function would abort because of it.
+            pending_error_ = bt_current_thread_take_error();
+            return Status::kEvent;
+        case BT_MESSAGE_ITERATOR_NEXT_STATUS_END: return Status::kEnd;
+        case BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN: return Status::kAgain;
+        default: count_ = 0; pending_error_ = bt_current_thread_take_error();
+        }
+    }
+    if (!tolerant_ || !stream_) {
+        if (pending_error_) bt_current_thread_move_error(std::exchange(pending_error_, nullptr));
+        throw SinkError("the upstream component failed");
+    }
+    // What came before stands, and so do the other streams.
+    consumer_.damaged(stream_->number, stream_->last_ns, first_cause(std::exchange(pending_error_, nullptr)));
+    return Status::kEnd;
+}
+
 Port::Status Port::advance() {
     release_current();
     for (;;) {
         if (at_ == count_) {
-            at_ = count_ = 0;
-            switch (bt_message_iterator_next(const_cast<bt_message_iterator *>(iterator_), &messages_, &count_)) {
-            case BT_MESSAGE_ITERATOR_NEXT_STATUS_OK: break;
-            case BT_MESSAGE_ITERATOR_NEXT_STATUS_END: return Status::kEnd;
-            case BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN: return Status::kAgain;
-            default: throw SinkError("the upstream component failed");
-            }
+            const Status status = fill();
+            if (status != Status::kEvent) return status;
         }
         const bt_message *m = messages_[at_++];
         if (bt_message_get_type(m) != BT_MESSAGE_TYPE_EVENT) {
@@ -126,8 +178,11 @@ Port::Status Port::advance() {
         if (class_->plan.time_slot >= 0) {
             read_slots(*class_, event_, slots_.data());
             slots_read_ = true;
-            time_ns = slots_[static_cast<std::size_t>(class_->plan.time_slot)].i;
+            time_ns = stream_->own_ns = slots_[static_cast<std::size_t>(class_->plan.time_slot)].i;
+        } else if (stream_->own_ns != kNoTime) {
+            time_ns = stream_->own_ns;  // sent on later than it happened, as its neighbours
         }
+        stream_->last_ns = time_ns;
         return Status::kEvent;
     }
 }

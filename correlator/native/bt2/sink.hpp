@@ -24,12 +24,24 @@ struct StreamState {
     std::uint32_t number = 0;  // the consumer's
     std::uint32_t cpu = kNoCpu;
     std::uint64_t frequency = 1'000'000'000;
+    std::int64_t last_ns = kNoTime, own_ns = kNoTime;  // of its last event; of the last that carried its own time
 };
+
+// Raw times compare only within one boot: all clocks of a graph have the same uuid, as far as they have one.
+class Clocks {
+  public:
+    void add(const bt_clock_class *clock, const std::string &stream);
+
+  private:
+    std::string uuid_, stream_;
+};
+
 
 // One upstream message iterator, and the event that it stands at.
 class Port {
   public:
-    Port(const bt_message_iterator *iterator, Consumer &consumer) : iterator_(iterator), consumer_(consumer) {}
+    Port(const bt_message_iterator *iterator, Consumer &consumer, Clocks &clocks, bool tolerant)
+        : iterator_(iterator), consumer_(consumer), clocks_(clocks), tolerant_(tolerant) {}
     ~Port();
     Port(const Port &) = delete;
     Port &operator=(const Port &) = delete;
@@ -37,12 +49,14 @@ class Port {
     enum class Status : std::uint8_t { kEvent, kEnd, kAgain };
     // Goes on to the next event. Throws SinkError.
     Status advance();
+    // The first stream's: a port of source.ctf.fs has one only.
     const StreamDecl *decl() const { return stream_ ? &stream_->decl : nullptr; }
     std::int64_t time_ns = 0;
     // The slots of the current event are read on demand, at the latest here.
     Event event();
 
   private:
+    Status fill();
     void message(const bt_message *);
     void stream_beginning(const bt_stream *);
     void discarded(const bt_message *, bool packets);
@@ -53,6 +67,9 @@ class Port {
 
     const bt_message_iterator *iterator_;
     Consumer &consumer_;
+    Clocks &clocks_;
+    bool tolerant_;
+    const bt_error *pending_error_ = nullptr;  // upstream's, met after the messages that we have
     bt_message_array_const messages_ = nullptr;
     std::uint64_t count_ = 0, at_ = 0;
     const bt_message *current_ = nullptr;  // an event message that we own

@@ -28,6 +28,10 @@ std::vector<std::string> space_names(const Plan &plan) {
     return out;
 }
 
+std::string stream_name(const StreamDecl &s) {
+    return s.channel.empty() ? s.path : s.channel + "_" + std::to_string(s.instance);
+}
+
 }  // namespace
 
 struct Core::Impl {
@@ -46,6 +50,7 @@ struct Core::Impl {
     std::unordered_map<std::string, std::uint32_t> comms;
     std::map<std::uint32_t, std::string> device_names;
     std::vector<Interval> discarded_intervals;
+    nlohmann::json damages = nlohmann::json::array();
     std::uint64_t discarded_events = 0, discarded_packets = 0, discarded_unknown = 0;
     std::uint64_t events = 0, block_events = 0, out_of_order = 0, malformed_block = 0;
     std::uint64_t ops_complete = 0, ops_incomplete = 0, ops_tainted = 0, partition_violations = 0, late_transitions = 0;
@@ -206,9 +211,14 @@ void Core::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t e
     if (packets) m.discarded_packets += count;
     else m.discarded_events += count;
     if (count == 0) ++m.discarded_unknown;
-    const StreamDecl &s = m.streams[stream];
-    m.emitter.discarded(s.channel.empty() ? s.path : s.channel + "_" + std::to_string(s.instance), begin_ns, end_ns,
-                        count, packets);
+    m.emitter.discarded(stream_name(m.streams[stream]), begin_ns, end_ns, count, packets);
+}
+
+void Core::damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) {
+    Impl &m = *impl_;
+    m.discarded_intervals.push_back({from_ns, std::numeric_limits<std::int64_t>::max()});
+    m.damages.push_back({{"stream", stream_name(m.streams[stream])}, {"from_ns", nullptr}, {"why", std::string(why)}});
+    if (from_ns != kNoTime) m.damages.back()["from_ns"] = from_ns;
 }
 
 void Core::finish() {
@@ -254,7 +264,7 @@ std::string Core::summary_json() const {
                    {"request_to_issue", hop(b.request_to_issue)},
                    {"request_to_complete", hop(b.request_to_complete)}};
     out["losses"] = {{"discarded_events", m.discarded_events}, {"discarded_packets", m.discarded_packets},
-                     {"discarded_unknown_count", m.discarded_unknown}, {"events_out_of_order", m.out_of_order},
+                     {"discarded_unknown_count", m.discarded_unknown}, {"damaged_streams", m.damages.size()}, {"events_out_of_order", m.out_of_order},
                      {"partition_violations", m.partition_violations}, {"incomplete_ops", m.ops_incomplete},
                      {"tainted_ops", m.ops_tainted}, {"late_transitions", m.late_transitions},
                      {"key_conflicts", s.key_conflicts}, {"ends_without_op", s.ends_without_op},
@@ -264,6 +274,7 @@ std::string Core::summary_json() const {
                      {"unmatched_requeue", b.unmatched_requeue}, {"second_completions", b.second_completions},
                      {"requests_incomplete", b.incomplete_at_end}, {"pointer_reuse", b.pointer_reuse},
                      {"evicted_block_state", b.evicted}};
+    out["damaged"] = m.damages;
     std::map<std::string, std::uint64_t> orphans;
     for (const auto &c : m.classes)
         for (std::size_t f = static_cast<std::size_t>(Fate::kOrphanNoOp); f < c.fates.size(); ++f)

@@ -29,6 +29,8 @@ class Core final : public Consumer {
     void event(const Event &) override;
     void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
                    bool packets) override;
+    // Ops that reach beyond from_ns are tainted.
+    void damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) override;
     void finish() override;
 
     // Tables fill as ops settle; take_ready(): a table has chunk_rows rows or finish() was called.

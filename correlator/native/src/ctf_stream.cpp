@@ -120,6 +120,7 @@ bool Stream::next_packet(Consumer &consumer, ReadLosses &losses) {
             packet_.offset = position_;
             ++(why == "its header is cut off" ? losses.truncated_packets : losses.malformed_packets);
             complain(losses, why + "; the rest of the file is not read");
+            damage_ = why;
             position_ = file.size();
             continue;
         }
@@ -142,11 +143,19 @@ bool Stream::next_packet(Consumer &consumer, ReadLosses &losses) {
         const std::uint64_t available = (file.size() - info.offset) * 8;
         if (info.content_bits > available) {
             ++losses.truncated_packets;
-            complain(losses, "the file ends before the packet does; its events up to there are read");
+            damage_ = "the file ends before the packet does";
+            complain(losses, damage_ + "; its events up to there are read");
         }
         cursor_ = {file.data() + info.offset, info.header_bits, std::min(info.content_bits, available)};
         return true;
     }
+}
+
+// An event that is cut off because its file is has been counted with the packet.
+void Stream::past_end(ReadLosses &losses) {
+    if (!damage_.empty()) return;
+    ++losses.truncated_packets;
+    complain(losses, "an event goes on past the packet's end");
 }
 
 // One event at the cursor. False: the packet is at its end (or unreadable from here on).
@@ -200,8 +209,7 @@ bool Stream::event(ReadLosses &losses) {
         }
     }
     if (c.at > c.end) {
-        ++losses.truncated_packets;
-        complain(losses, "an event goes on past the packet's end");
+        past_end(losses);
         return false;
     }
     if (id >= cls->events.size() || !cls->events[id].known) {
@@ -212,13 +220,18 @@ bool Stream::event(ReadLosses &losses) {
     event_class = &cls->events[id];
     for (auto slot : event_class->absent) slots_[static_cast<std::size_t>(slot)] = Slot();
     if (!decode(event_class->program, c, slots_.data(), registers_)) {
-        ++losses.truncated_packets;
-        complain(losses, "an event goes on past the packet's end");
+        past_end(losses);
         return false;
     }
     time_ns = to_ns(clock_);
     if (event_class->time_slot >= 0) time_ns = slots_[static_cast<std::size_t>(event_class->time_slot)].i;
     return true;
+}
+
+void Stream::report_damage(Consumer &consumer) {
+    if (damage_.empty()) return;
+    consumer.damaged(number, ordinal > 0 ? time_ns : kNoTime, damage_);
+    damage_.clear();
 }
 
 bool Stream::next(Consumer &consumer, ReadLosses &losses) {
@@ -229,7 +242,11 @@ bool Stream::next(Consumer &consumer, ReadLosses &losses) {
             ++ordinal;
             return true;
         }
-        if (!next_packet(consumer, losses)) return false;
+        report_damage(consumer);
+        if (!next_packet(consumer, losses)) {
+            report_damage(consumer);
+            return false;
+        }
     }
 }
 

@@ -97,6 +97,8 @@ class Stream {
         return ns_per_cycle_ == 1 ? static_cast<std::int64_t>(cycles) : static_cast<std::int64_t>(static_cast<double>(cycles) * ns_per_cycle_);
     }
     void complain(ReadLosses &, const std::string &what) const;
+    void past_end(ReadLosses &);
+    void report_damage(Consumer &);
 
     std::vector<std::shared_ptr<MappedFile>> files_;
     const Metadata &meta_;
@@ -104,6 +106,7 @@ class Stream {
     double ns_per_cycle_;
     std::size_t file_ = 0, position_ = 0, bytes_before_ = 0;
     bool in_packet_ = false, any_packet_ = false;
+    std::string damage_;  // why what follows can't be read; empty: it can
     PacketInfo packet_;
     std::uint64_t last_end_ = 0, last_sequence_ = 0, last_discarded_ = 0, clock_ = 0;
     Cursor cursor_{nullptr, 0, 0};

@@ -93,6 +93,8 @@ class Consumer {
     // Discarded by the tracer in [begin_ns, end_ns] of that stream; kNoTime where unknown. count 0: unknown number.
     virtual void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
                            bool packets) = 0;
+    // What follows from_ns on that stream (kNoTime: all of it) can't be decoded; `why` is one line.
+    virtual void damaged(std::uint32_t /*stream*/, std::int64_t /*from_ns*/, std::string_view /*why*/) {}
     virtual void finish() = 0;
 };
 

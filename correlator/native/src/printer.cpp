@@ -147,6 +147,19 @@ void Printer::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_
     buffer_ += '\n';
 }
 
+void Printer::damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) {
+    const StreamDecl &s = streams_[stream];
+    buffer_ += "# not readable: " + s.host + ' ' + s.channel + " stream ";
+    number(buffer_, s.instance);
+    if (from_ns != kNoTime) {
+        buffer_ += " after ";
+        number(buffer_, from_ns);
+    }
+    buffer_ += ": ";
+    buffer_ += why;
+    buffer_ += '\n';
+}
+
 void Printer::finish() { flush(); }
 
 }  // namespace opline

@@ -6,6 +6,8 @@ The only file that imports ``bt2``. Reads whatever babeltrace2 reads; it is the 
 
 from __future__ import annotations
 
+import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,6 +16,8 @@ import bt2
 
 from opline import _core
 from opline.errors import OplineError
+from opline.readers.metadata import environment
+from opline.readers.streams import StreamDamage, check, mend
 from opline.readers.trace import TraceError, is_ctf_2
 
 PLUGIN = Path(__file__).parent.parent / "babeltrace-plugin-opline.so"
@@ -37,50 +41,92 @@ def reads_ctf_2() -> bool:
     return (major, minor) >= (2, 1)
 
 
-def read(traces: list[Path], consumer: Consumer) -> Iterator[None]:
-    """Push all events of the traces into the consumer, in slices: one per ``next()``.
+class Bt2Reader:
+    """Reads the traces into a consumer, as NativeReader does."""
 
-    Raises TraceError with babeltrace2's own first cause.
-    """
-    for trace in traces:
-        if is_ctf_2(trace) and not reads_ctf_2():
-            raise TraceError(f"{trace} is a CTF 2 trace; babeltrace2 {version()} cannot read it. Install babeltrace2 2.1 or later.")
-    try:
-        graph = _compose(traces, consumer)
-        while True:
+    name = "bt2"
+
+    def __init__(self, traces: list[Path]) -> None:
+        """Looks for damaged files. Raises TraceError for what this babeltrace2 can't read."""
+        for trace in traces:
+            if is_ctf_2(trace) and not reads_ctf_2():
+                raise TraceError(
+                    f"{trace} is a CTF 2 trace; babeltrace2 {version()} cannot read it. "
+                    "Install babeltrace2 2.1 or later."
+                )
+        self.traces = traces
+        self._damages: dict[Path, list[StreamDamage]] = {}
+        for trace in traces:
             try:
-                graph.run_once()
-            except bt2.Stop:
-                return
-            except bt2.TryAgain:
-                pass
-            yield
-    except bt2._Error as error:
-        raise TraceError(_one_line(error, traces)) from error
+                if damages := check(trace):
+                    self._damages[trace] = damages
+            except OSError as error:
+                raise TraceError(f"Cannot read {error.filename}: {error.strerror}.") from error
 
+    def read(self, consumer: Consumer) -> Iterator[None]:
+        """Push all events, in slices: one per ``next()``. Raises TraceError with babeltrace2's own first cause."""
+        with tempfile.TemporaryDirectory(prefix="opline-mended-") as folder:
+            folders = []
+            for i, trace in enumerate(self.traces):
+                folders.append(trace)
+                if trace in self._damages:
+                    folders[-1] = Path(folder) / str(i)
+                    mend(trace, self._damages[trace], folders[-1])
+            try:
+                graph = self._compose(folders, consumer)
+                while True:
+                    try:
+                        graph.run_once()
+                    except bt2.Stop:
+                        return
+                    except bt2.TryAgain:
+                        pass
+                    yield
+            except bt2._Error as error:
+                raise TraceError(self._one_line(error)) from error
 
-def _compose(traces: list[Path], consumer: Consumer) -> Any:
-    plugins = bt2.find_plugins_in_path(str(PLUGIN)) if PLUGIN.exists() else None
-    if not plugins:
-        raise OplineError(f"Cannot load the babeltrace2 plug-in {PLUGIN}: build opline again (make build).")
-    graph = bt2.Graph()
-    params = {"core": consumer.address(), "cookie": _core.COOKIE}
-    sink = graph.add_component(plugins[0].sink_component_classes["ops"], "opline", params)
-    fs = bt2.find_plugin("ctf").source_component_classes["fs"]
-    used = 0
-    for i, trace in enumerate(traces):
-        source = graph.add_component(fs, f"trace{i}", {"inputs": [str(trace)]})
-        for port in list(source.output_ports.values()):
-            graph.connect_ports(port, sink.input_ports[f"in{used}"])
-            used += 1
-    if used == 0:
-        raise TraceError(f"{traces[0]} has no data stream: nothing was recorded.")
-    return graph
+    def _compose(self, folders: list[Path], consumer: Consumer) -> Any:
+        plugins = bt2.find_plugins_in_path(str(PLUGIN)) if PLUGIN.exists() else None
+        if not plugins:
+            raise OplineError(f"Cannot load the babeltrace2 plug-in {PLUGIN}: build opline again (make build).")
+        graph = bt2.Graph()
+        params = {"core": consumer.address(), "cookie": _core.COOKIE, "tolerant": True}
+        sink = graph.add_component(plugins[0].sink_component_classes["ops"], "opline", params)
+        fs = bt2.find_plugin("ctf").source_component_classes["fs"]
+        used = 0
+        for i, folder in enumerate(folders):
+            source = graph.add_component(fs, f"trace{i}", {"inputs": [str(folder)]})
+            for port in list(source.output_ports.values()):
+                graph.connect_ports(port, sink.input_ports[f"in{used}"])
+                used += 1
+        if used == 0:
+            raise TraceError(
+                f"{self.traces[0]} has no data stream that can be read: nothing was recorded, or all is damaged."
+            )
+        return graph
 
+    def _one_line(self, error: Any) -> str:
+        """The most specific cause: babeltrace2 appends causes from the inside out."""
+        causes = list(error)
+        said = " ".join(str(causes[0].message).split()) if causes else "no cause was given"
+        where = str(self.traces[0]) if len(self.traces) == 1 else f"{self.traces[0]} and {len(self.traces) - 1} more"
+        return f"babeltrace2 {version()} cannot read {where}: {said}"
 
-def _one_line(error: Any, traces: list[Path]) -> str:
-    """The most specific cause: babeltrace2 appends causes from the inside out."""
-    causes = list(error)
-    said = " ".join(str(causes[0].message).split()) if causes else "no cause was given"
-    where = str(traces[0]) if len(traces) == 1 else f"{traces[0]} and {len(traces) - 1} more"
-    return f"babeltrace2 {version()} cannot read {where}: {said}"
+    def losses(self) -> tuple[dict[str, int], list[str]]:
+        """Counts of what was wrong with the bytes, and a line for each of the first."""
+        counts: Counter[str] = Counter()
+        messages = []
+        for damages in self._damages.values():
+            for damage in damages:
+                counts[damage.loss] += damage.count
+                if damage.count:
+                    messages.append(f"{damage.path}: {damage.why}")
+        return dict(counts), messages[:32]
+
+    def version(self) -> str:
+        """babeltrace2's."""
+        return version()
+
+    def environment(self) -> list[dict[str, Any]]:
+        """Path, environment and clock of each trace."""
+        return [environment(trace) for trace in self.traces]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The native front end: CTF 1.8 as LTTng writes it. What it does not recognise is ``Unsupported``, for the other one."""
+"""The native front end: CTF 1.8 as LTTng writes it. What it does not recognise is ``Unsupported``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from opline import _core
+from opline.readers.streams import check
 from opline.readers.trace import TraceError
 
 Unsupported = _core.Unsupported
@@ -17,6 +18,8 @@ EVENTS_PER_SLICE = 1 << 15
 
 class NativeReader:
     """Reads the traces into a consumer. ``losses`` and ``environment`` are known after reading."""
+
+    name = "native"
 
     def __init__(self, traces: list[Path]) -> None:
         """Maps the files and compiles the metadata. Raises Unsupported or TraceError."""
@@ -43,7 +46,14 @@ class NativeReader:
         """Counts of what was wrong with the bytes, and a line for each of the first."""
         counts = dict(self._reader.losses())
         messages: list[str] = counts.pop("messages")
+        # What a file lacks at a packet's end shows in LTTng's index only.
+        for damage in (d for t in self.traces for d in check(t) if d.loss == "packets_missing"):
+            counts["packets_missing"] = counts.get("packets_missing", 0) + damage.count
+            messages.append(f"{damage.path}: {damage.why}")
         return counts, messages
+
+    def version(self) -> None:
+        """Our own: as opline's."""
 
     def environment(self) -> list[dict[str, Any]]:
         """Path, environment and clock of each trace."""

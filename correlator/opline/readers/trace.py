@@ -28,10 +28,10 @@ def find_traces(path: Path) -> list[Path]:
         raise TraceError(f"{path} is a file: give the folder of a CTF trace (the one with `metadata` at or below it).")
     unreadable: list[str] = []
     found: list[Path] = []
-    for folder, folders, files in os.walk(path, onerror=lambda e: unreadable.append(str(e.filename))):
+    for name, folders, files in os.walk(path, onerror=lambda e: unreadable.append(str(e.filename))):
         folders[:] = sorted(f for f in folders if f != "index")
         if "metadata" in files:
-            found.append(Path(folder))
+            found.append(Path(name))
     if not found:
         raise TraceError(_why_none(path, unreadable))
     for folder in found:
@@ -45,7 +45,7 @@ def _why_none(path: Path, unreadable: list[str]) -> str:
     if not any(path.iterdir()):
         return f"{path} is empty: nothing was recorded there."
     if any(p.name.startswith(("ch", "channel")) or p.suffix == ".idx" for p in path.rglob("*_[0-9]*")):
-        return f"{path} has data streams but no `metadata`: the trace is incomplete. Copy the whole folder, or record again."
+        return f"{path} has data streams but no `metadata`: the trace is incomplete. Copy the whole folder again."
     return f"{path} is not a CTF trace: no file `metadata` at or below it."
 
 

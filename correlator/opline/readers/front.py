@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""Chooses what reads a trace: the native reader for what LTTng writes, babeltrace2 for everything else."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from opline import _core
+from opline.errors import OplineError, UsageError
+from opline.readers.native import NativeReader, Unsupported
+from opline.readers.trace import TraceError
+
+READERS = ("auto", "native", "bt2")
+log = logging.getLogger("opline")
+
+
+class Front(Protocol):
+    """A front end, opened on some traces."""
+
+    name: str
+
+    def read(self, consumer: _core.Core | _core.Printer) -> Iterator[float | None]:
+        """Push all events, in slices; each ``next()`` gives the share that is read, None if it is not known."""
+
+    def losses(self) -> tuple[dict[str, int], list[str]]:
+        """Counts of what was wrong with the bytes, by names of opline.losses, and a line for each of the first."""
+
+    def environment(self) -> list[dict[str, Any]]:
+        """Path, environment and clock of each trace."""
+
+    def version(self) -> str | None:
+        """Of the library that decodes; None for our own."""
+
+
+def reader_wanted(argument: str | None) -> str:
+    """``--reader``, else ``OPLINE_READER``, else auto."""
+    wanted = argument or os.environ.get("OPLINE_READER") or "auto"
+    if wanted not in READERS:
+        raise UsageError(f"There is no reader {wanted!r}: one of {', '.join(READERS)}.")
+    return wanted
+
+
+def choose(traces: list[Path], wanted: str) -> tuple[Front, str]:
+    """The front end, and why this one. A forced reader that can't is an error, never a silent other one."""
+    if wanted == "bt2":
+        return _bt2(traces), "asked for"
+    try:
+        return NativeReader(traces), "asked for" if wanted == "native" else "recognised the trace"
+    except Unsupported as error:
+        if wanted == "native":
+            raise TraceError(f"The native reader does not read this: {error}. Use --reader bt2.") from error
+        log.info("Using babeltrace2: the native reader does not recognise the trace: %s", error)
+        return _bt2(traces), f"the native reader does not recognise the trace: {error}"
+
+
+def _bt2(traces: list[Path]) -> Front:
+    try:
+        from opline.readers.ctf import Bt2Reader
+    except ImportError as error:
+        raise OplineError(
+            "babeltrace2's Python bindings are missing: install the Debian package python3-bt2."
+        ) from error
+    return Bt2Reader(traces)

@@ -154,6 +154,27 @@ def test_default_styles_deltas_sum_to_the_latency(tmp_path: Path) -> None:
     assert sum(deltas) == op.latency_ns == 40_001
 
 
+def test_a_stage_that_ends_at_a_step_without_its_request(tmp_path: Path) -> None:
+    """A split remainder has no Q: the stage before its G is between a point and a step."""
+    run = RunBuilder()
+    run.op([P("begin", 0), P("end", 100)], [Rq(g=30, d=50, c=80)])
+    run.rows["stages"][0].update(request_id=None, stage="begin → G")
+    (op,) = read_ops(open_tables(run.write(tmp_path)), Selection())
+    assert [(line.ts_ns, line.stage) for line in lines_of(op)][:3] == [(0, ""), (30, "-"), (50, "G2D")]
+
+
+def test_several_requests_are_numbered(tmp_path: Path) -> None:
+    """Steps of a split write interleave: each says whose it is."""
+    run = RunBuilder()
+    parts = [Rq(q=10, g=20, d=40, c=90), Rq(g=30, d=50, c=80, sector=4096, critical=False)]
+    run.op([P("begin", 0), P("end", 100)], parts)
+    (op,) = read_ops(open_tables(run.write(tmp_path)), Selection())
+    steps = [line.what.split()[0] for line in lines_of(op) if line.what.startswith("  ")]
+    assert sorted(steps) == ["C1", "C2", "D1", "D2", "G1", "G2", "Q1"]
+    assert [s for s in steps if s.startswith("C")] in (["C1", "C2"], ["C2", "C1"])
+    assert any("G2  7:0 sector 4096 +8" in line.what or "G1  7:0 sector 4096 +8" in line.what for line in lines_of(op))
+
+
 def test_incomplete_op_says_why(tmp_path: Path) -> None:
     run = RunBuilder()
     run.op([P("client.begin", 0), P("client.sent", 10)], complete=False, reason="no_end")

@@ -189,6 +189,8 @@ def test_output_file_appears_when_complete(run_dir: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("limit", "status"), [("6", 3), ("7", 0)])
 def test_max_loss(limit: str, status: int, run_dir: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["stages", str(run_dir), "--max-loss", limit]) == status
+    assert "latency" in capfd.readouterr().out
     assert main(["losses", str(run_dir), "--max-loss", limit]) == status
     out = capfd.readouterr().out
     assert "discarded_events  7  data_loss, recording" in out

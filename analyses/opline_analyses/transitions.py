@@ -45,20 +45,20 @@ def _cpu(cpu: int | None) -> str:
     return "" if cpu is None else str(cpu)
 
 
-def _step_text(letter: str, r: Request, names: dict[int, str]) -> str:
-    """Q names the request; C says how long it took; the steps between need their letter only."""
+def _step_text(letter: str, r: Request, number: str, names: dict[int, str]) -> str:
+    """Its first step names the request; C says how long it took; the steps between need their letter only."""
     if letter == "C":
-        return f"  C  Q2C {us(r.q2c_ns) or '?'} D2C {us(r.d2c_ns) or '?'}"
+        return f"  C{number}  Q2C {us(r.q2c_ns) or '?'} D2C {us(r.d2c_ns) or '?'}"
     first = next((name for name, attribute in STEPS if getattr(r, attribute) is not None), "C")
     if letter != first:
-        return f"  {letter}"
+        return f"  {letter}{number}"
     where = f"sector {r.sector}" if r.sector is not None else "flush"
     size = f" +{r.nr_sectors}" if r.nr_sectors else ""
-    return f"  {letter}  {names.get(r.dev) or device(r.dev)} {where}{size} {r.rwbs or ''}".rstrip()
+    return f"  {letter}{number}  {names.get(r.dev) or device(r.dev)} {where}{size} {r.rwbs or ''}".rstrip()
 
 
 def _request_lines(
-    r: Request, cut: dict[tuple[int, str, int | None], list[str]], names_of_devices: dict[int, str]
+    r: Request, number: str, cut: dict[tuple[int, str, int | None], list[str]], device_names: dict[int, str]
 ) -> Iterator[Line]:
     marks = [word for word, on in (("shared", r.shared), ("ambiguous", r.ambiguous)) if on]
     for letter, attribute in STEPS:
@@ -74,7 +74,8 @@ def _request_lines(
         else:
             thread, cpu = "", _cpu(r.complete_cpu) if letter == "C" else ""
         said = marks if letter == "Q" else []
-        yield Line(ts, stage, _step_text(letter, r, names_of_devices), thread, cpu, bool(stage), " ".join(said))
+        text = _step_text(letter, r, number, device_names)
+        yield Line(ts, stage, text, thread, cpu, bool(stage), " ".join(said))
 
 
 def base_name(point: str) -> str:
@@ -109,9 +110,10 @@ def lines_of(op: OpDetail) -> list[Line]:
         merged.append(
             (t.ts_ns, 2 * n, Line(t.ts_ns, stage, t.point, _thread(t.comm, t.tid), _cpu(t.cpu), critical, mark))
         )
-    for r in op.requests:
-        steps = list(_request_lines(r, cut, op.devices))
-        merged += [(line.ts_ns, 2 * len(op.transitions) + 1, line) for line in steps]
+    for n, r in enumerate(op.requests, 1):
+        number = str(n) if len(op.requests) > 1 else ""
+        steps = _request_lines(r, number, cut, op.devices)
+        merged += [(line.ts_ns, 2 * len(op.transitions) + n, line) for line in steps]
     merged.sort(key=lambda m: (m[0], m[1]))
     return [line for _, _, line in merged]
 

@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from opline.errors import OplineError
 from opline_analyses import ledger
 from opline_analyses.run import Run, open_run
 from opline_analyses.text import complete_file
 
 
 def add_run(parser: argparse.ArgumentParser, optional: bool = False) -> None:
-    """RUN, --model and --reader."""
+    """RUN, and what add_model adds."""
     parser.add_argument(
         "run", metavar="RUN", nargs="?" if optional else None, help="a run, a recording, or a trace (with --model)"
     )
@@ -24,9 +25,10 @@ def add_run(parser: argparse.ArgumentParser, optional: bool = False) -> None:
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """--model and --reader."""
+    """--model, --reader and --max-loss."""
     parser.add_argument("--model", metavar="M", help="a trace's op model: a shipped one's name, or a TOML file")
     parser.add_argument("--reader", choices=("auto", "native", "bt2"), help="what reads a trace (default: auto)")
+    parser.add_argument("--max-loss", metavar="N", type=int, help="exit status 3 above N losses (data_loss and error)")
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -41,12 +43,18 @@ def talk(line: str) -> None:
 
 @contextmanager
 def opened(args: argparse.Namespace, losses: bool = True, path: str | Path | None = None) -> Iterator[Run]:
-    """The run that RUN (or ``path``) names; what was lost in it goes to stderr first."""
+    """The run that RUN (or ``path``) names; what was lost in it goes to stderr first.
+
+    Raises OplineError with exit status 3 at the end, when all is written, if that is more than --max-loss.
+    """
     with open_run(path or args.run, args.model, args.reader) as run:
         if losses:
             for line in ledger.warnings(run):
                 talk(f"opline: {line}")
         yield run
+        lost = ledger.bad_count(ledger.entries(run)) if args.max_loss is not None else 0
+        if lost > (args.max_loss or 0):
+            raise OplineError(f"{lost} lost, more than --max-loss {args.max_loss}.", exit_code=3)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from opline_analyses import ledger
-from opline_analyses.commands.common import add_output, add_run, opened, output, talk
+from opline_analyses.commands.common import add_output, add_run, opened, output
 from opline_analyses.run import Run
 from opline_analyses.text import count_of, table
 
@@ -34,9 +34,6 @@ examples:
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
-    parser.add_argument(
-        "--max-loss", metavar="N", type=int, help="exit status 3 above N losses of severity data_loss and error"
-    )
     parser.add_argument("--json", action="store_true", help="JSON")
     add_output(parser)
 
@@ -112,8 +109,4 @@ def run(args: argparse.Namespace) -> int:
         text = as_json(opened_run) if args.json else "".join(line + "\n" for line in text_lines(opened_run))
         with output(args.output) as out:
             out.write(text.encode())
-        lost = ledger.bad_count(ledger.entries(opened_run))
-        if args.max_loss is not None and lost > args.max_loss:
-            talk(f"opline: {lost} lost, more than --max-loss {args.max_loss}.")
-            return 3
     return 0

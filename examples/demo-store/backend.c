@@ -130,7 +130,7 @@ static void reaper_start(struct async_io *a, void *(*reap)(void *))
 {
     char name[16];
 
-    snprintf(name, sizeof name, "demo-reap-%d", a->shard->index % SHARDS_MAX);
+    snprintf(name, sizeof name, "demo-reap-%u", (unsigned) a->shard->index % SHARDS_MAX);
     pthread_create(&a->reaper, NULL, reap, a);
     pthread_setname_np(a->reaper, name);
 }

@@ -297,7 +297,15 @@ static int report(void)
         return fail("write the log", bench.log_path, errno);
     if (bench.json_path && report_json(bench.json_path, &bench.log, &config))
         return fail("write the results", bench.json_path, errno);
-    return run_log_errors(&bench.log) ? 1 : 0;
+    for (uint64_t i = 0; i < bench.log.count; i++) {
+        const struct op_log *op = run_log_entry(&bench.log, i);
+        if (op->result < 0) {
+            fprintf(stderr, "demo-bench: %" PRIu64 " ops failed, the first with: %s\n", run_log_errors(&bench.log),
+                    strerror(-op->result));
+            return 1;
+        }
+    }
+    return 0;
 }
 
 /* ---- Options ---- */

@@ -72,7 +72,7 @@ int shards_start(struct server *srv)
             return err;
         for (int w = 0; w < srv->worker_count; w++) {
             char name[16];
-            snprintf(name, sizeof name, "demo-work-%d.%d", i % SHARDS_MAX, w % WORKERS_MAX);
+            snprintf(name, sizeof name, "demo-work-%u.%u", (unsigned) i % SHARDS_MAX, (unsigned) w % WORKERS_MAX);
             pthread_create(&s->workers[w], NULL, worker_main, s);
             pthread_setname_np(s->workers[w], name);
         }

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Drives the native core without a trace: takes a model and events in a readable form, gives its tables as rows.
 
-An event is one line: ``TIME EVENT key=value ...``. ``tid pid cpu comm host`` are the context, the rest is payload; a number is an
-integer (``0x`` too), ``1.5`` a float, everything else a text. An event name without a colon is the kernel domain's.
+An event is one line: ``TIME EVENT key=value ...``. ``tid pid cpu comm host`` are the context, the rest is payload; a
+number is an integer (``0x`` too), ``1.5`` a float, everything else a text. An event name without a colon is the kernel
+domain's.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ class Driver:
 
     def __init__(self, plan_json: str) -> None:
         self.core = Core(plan_json)
-        self._classes: dict[tuple[str, tuple[str, ...], tuple[str, ...]], tuple[int, list[int], list[tuple[str, bool]]]] = {}
+        self._classes: dict[
+            tuple[str, tuple[str, ...], tuple[str, ...]], tuple[int, list[int], list[tuple[str, bool]]]
+        ] = {}
         self._streams: dict[tuple[str, bool], int] = {}
         self._strings: list[str] = []
         self._rows: dict[str, list[dict[str, Any]]] = {}
@@ -98,9 +101,13 @@ class Driver:
         self._strings += self.core.take_new_strings()
         for name, rows, columns in self.core.take():
             decoded = {c[0]: self._column(rows, *c) for c in columns}
-            self._rows.setdefault(name, []).extend(dict(zip(decoded, r, strict=True)) for r in zip(*decoded.values(), strict=True))
+            self._rows.setdefault(name, []).extend(
+                dict(zip(decoded, r, strict=True)) for r in zip(*decoded.values(), strict=True)
+            )
 
-    def _column(self, rows: int, _: str, kind: str, __: int, validity: bytes, data: bytes, offsets: bytes | None) -> list[Any]:
+    def _column(
+        self, rows: int, _: str, kind: str, __: int, validity: bytes, data: bytes, offsets: bytes | None
+    ) -> list[Any]:
         values: list[Any]
         if kind == "text":
             at = array.array("i", offsets or b"")
@@ -140,7 +147,9 @@ def check_laws(driver: Driver, pushed: int) -> None:
         sums[row["op_id"]] = sums.get(row["op_id"], 0) + row["duration_ns"]
     for op in tables.get("ops", []):
         if op["complete"]:
-            assert sums.get(op["op_id"], 0) + op["unattributed_ns"] == op["end_ns"] - op["begin_ns"] == op["latency_ns"], op
+            assert (
+                sums.get(op["op_id"], 0) + op["unattributed_ns"] == op["end_ns"] - op["begin_ns"] == op["latency_ns"]
+            ), op
         else:
             assert op["op_id"] not in sums
     assert sum(row["count"] for row in tables.get("fates", [])) == pushed

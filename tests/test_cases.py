@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.core_driver import Driver, check_laws, run
 
 STEPS = (("Q", "queue_ns"), ("G", "getrq_ns"), ("I", "insert_ns"), ("D", "issue_ns"), ("C", "complete_ns"))
@@ -29,23 +28,38 @@ def describe(driver: Driver) -> str:
 
     for op in sorted(tables.get("ops", []), key=lambda r: r["op_id"]):
         end = f"latency {op['latency_ns']} unattributed {op['unattributed_ns']} unknown {op['unknown_ns']}"
-        out.append(f"op {op['op_id']} {op['class'] or '-'} {op['object'] or '-'} {op['key'] or '-'} " + (end if op["complete"] else f"incomplete: {op['reason']}"))
+        out.append(
+            f"op {op['op_id']} {op['class'] or '-'} {op['object'] or '-'} {op['key'] or '-'} "
+            + (end if op["complete"] else f"incomplete: {op['reason']}")
+        )
         if op["tainted"]:
             out.append("  tainted")
         for t in of("transitions", op):
-            marks = "".join(f" {m}" for m in ("late", "aside") if t[m]) + (f" batch={t['batch_id']}" if t["batch_id"] is not None else "")
+            marks = "".join(f" {m}" for m in ("late", "aside") if t[m]) + (
+                f" batch={t['batch_id']}" if t["batch_id"] is not None else ""
+            )
             out.append(f"  {t['ts_ns'] - op['begin_ns']:>8} {t['point']} tid={t['tid']} {t['evidence']}{marks}")
         for s in of("stages", op):
             out.append(f"  stage {s['stage']}: {s['duration_ns']} ({s['kind']}) {s['from_point']}..{s['to_point']}")
         for link in of("links", op):
-            out.append(f"  bio {link['bio_id']} request {link['request_id']} by {link['evidence']}" + (" shared" if link["shared"] else "") + (" ambiguous" if link["ambiguous"] else ""))
+            out.append(
+                f"  bio {link['bio_id']} request {link['request_id']} by {link['evidence']}"
+                + (" shared" if link["shared"] else "")
+                + (" ambiguous" if link["ambiguous"] else "")
+            )
         if op["no_request_reason"] not in (None, "no_block_events"):
             out.append(f"  no request: {op['no_request_reason']}")
     for b in tables.get("batches", []):
-        out.append(f"batch {b['batch_id']} {b['space']} {b['begin_ns']}..{b['end_ns']} members {b['member_count']} requests {b['request_count']}")
+        out.append(
+            f"batch {b['batch_id']} {b['space']} {b['begin_ns']}..{b['end_ns']} members {b['member_count']} "
+            f"requests {b['request_count']}"
+        )
     for r in tables.get("requests", []):
         steps = " ".join(f"{letter}={r[k]}" for letter, k in STEPS if r[k] is not None)
-        out.append(f"request {r['request_id']} {r['rwbs']} {r['sector']}+{r['nr_sectors']} {steps} op={r['op_id']} {r['outcome']}")
+        out.append(
+            f"request {r['request_id']} {r['rwbs']} {r['sector']}+{r['nr_sectors']} {steps} "
+            f"op={r['op_id']} {r['outcome']}"
+        )
     fates: dict[str, int] = {}
     for row in tables.get("fates", []):
         fates[row["fate"]] = fates.get(row["fate"], 0) + row["count"]

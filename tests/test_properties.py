@@ -8,7 +8,6 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tests.core_driver import Driver, Line, check_laws, plan_of
 
 MODEL = """
@@ -31,8 +30,8 @@ reply = { event = "app:reply", key = "op", role = "end", after = "step" }
 """
 PLAN = plan_of(MODEL)
 FIELDS: dict[str, tuple[str, ...]] = {
-    "submit": ("id", "oid"), "queued": ("id", "ref"), "taken": ("ref",), "step": (), "open": (), "join": ("id",), "work": (),
-    "close": (), "io_begin": ("id", "off", "len"), "leave": (), "reply": ("id",),
+    "submit": ("id", "oid"), "queued": ("id", "ref"), "taken": ("ref",), "step": (), "open": (), "join": ("id",),
+    "work": (), "close": (), "io_begin": ("id", "off", "len"), "leave": (), "reply": ("id",),
 }  # fmt: skip
 BLOCK = ("block_bio_queue", "block_getrq", "block_rq_insert", "block_rq_issue", "block_rq_complete", "block_rq_requeue",
          "block_bio_backmerge", "block_bio_frontmerge", "block_rq_merge", "block_split", "block_bio_remap")  # fmt: skip
@@ -46,14 +45,20 @@ def app_event(draw: st.DrawFn) -> tuple[int, str, dict[str, Any], dict[str, Any]
     payload: dict[str, Any] = {f: draw(small) for f in FIELDS[name]}
     if "off" in payload:
         payload = {**payload, "off": payload["off"] * 4096, "len": 4096}
-    return draw(st.integers(0, 60)), f"app:{name}", {"tid": draw(small), "pid": draw(st.integers(1, 2)), "comm": "t"}, payload
+    return (
+        draw(st.integers(0, 60)),
+        f"app:{name}",
+        {"tid": draw(small), "pid": draw(st.integers(1, 2)), "comm": "t"},
+        payload,
+    )
 
 
 @st.composite
 def block_event(draw: st.DrawFn) -> tuple[int, str, dict[str, Any], dict[str, Any]]:
     payload = {"dev": 8 << 20, "sector": draw(small) * 8, "nr_sector": draw(st.sampled_from([0, 8, 16])),
-               "rwbs": draw(st.sampled_from([1, 4, 33, 1536 | 1, 256])), "tid": draw(small), "comm": "t", "bytes": 4096,
-               "error": 0, "old_dev": 9 << 20, "old_sector": draw(small) * 8, "new_sector": draw(small) * 8}  # fmt: skip
+               "rwbs": draw(st.sampled_from([1, 4, 33, 1536 | 1, 256])), "tid": draw(small), "comm": "t",
+               "bytes": 4096, "error": 0, "old_dev": 9 << 20, "old_sector": draw(small) * 8,
+               "new_sector": draw(small) * 8}  # fmt: skip
     return draw(st.integers(0, 60)), draw(st.sampled_from(BLOCK)), {}, payload
 
 
@@ -109,9 +114,13 @@ class Loner:
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 200)), min_size=2, max_size=6), st.data())
-def test_a_lost_event_changes_no_op_that_shares_nothing_with_it(shape: list[tuple[int, int]], data: st.DataObject) -> None:
+def test_a_lost_event_changes_no_op_that_shares_nothing_with_it(
+    shape: list[tuple[int, int]], data: st.DataObject
+) -> None:
     loners = [Loner(10 + i, steps) for i, (steps, _) in enumerate(shape)]
-    lines = sorted((x for lo, (_, at) in zip(loners, shape, strict=True) for x in lo.lines(1000 + at)), key=lambda x: x.ts_ns)
+    lines = sorted(
+        (x for lo, (_, at) in zip(loners, shape, strict=True) for x in lo.lines(1000 + at)), key=lambda x: x.ts_ns
+    )
     lost = data.draw(st.integers(0, len(lines) - 1))
     owner = lines[lost].context["tid"]
     whole, cut = (ops_by_object(correlate(ls)) for ls in (lines, lines[:lost] + lines[lost + 1 :]))

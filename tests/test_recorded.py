@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What is known of the recorded traces: how many ops there are, what serves them, and the fate of every event class.
 
-``OPLINE_REGEN=1`` rewrites the golden tables of fates (tests/golden); without it a difference leaves the actual table beside.
+``OPLINE_REGEN=1`` rewrites the golden tables of fates (tests/golden); without it a difference leaves the actual table
+beside.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +90,7 @@ def test_the_merge_goes_by_the_raw_clock(trace: Callable[[str], Path], opline: C
     path = trace("app-sync-qd4-nvme")
     muxer = subprocess.run(["babeltrace2", "--clock-cycles", path], capture_output=True, text=True, check=True).stdout
     raw = [int(x) for x in re.findall(r"^\[(\d+)\]", muxer, re.M)]
-    assert sum(a > b for a, b in zip(raw, raw[1:], strict=False)) == 149
+    assert sum(a > b for a, b in pairwise(raw)) == 149
     ours = [int(line.split(" ", 1)[0]) for line in opline("events", path).stdout.splitlines()]
     assert ours == sorted(raw)
 

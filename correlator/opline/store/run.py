@@ -32,8 +32,9 @@ def is_run(path: Path) -> bool:
 
 @contextmanager
 def open_or_correlate(path: Path, model: str | None = None, *, reader: str | None = None) -> Iterator[RunOnDisk]:
-    """The run at ``path``. A recording (``recording.json`` beside ``trace/``) is correlated in place at first need, with the model
-    that it was recorded with; a bare trace, or another model, into a temporary run that is removed afterwards.
+    """The run at ``path``. A recording (``recording.json`` beside ``trace/``) is correlated in place at first need,
+    with the model that it was recorded with; a bare trace, or another model, into a temporary run that is removed
+    afterwards.
 
     Raises OplineError.
     """

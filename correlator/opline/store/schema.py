@@ -61,7 +61,11 @@ TABLES: tuple[TableSpec, ...] = (
         ("sector", "u64", "First sector of the op's first bio."),
         ("no_request_reason", "dict", "Why no block request is linked: see docs/losses.md; absent where one is."),
         ("unattributed_ns", "i64", "Part of latency_ns that no stage claims."),
-        ("unknown_ns", "i64", "Part of latency_ns in stages of kind unknown: between threads without evidence on both sides."),
+        (
+            "unknown_ns",
+            "i64",
+            "Part of latency_ns in stages of kind unknown: between threads without evidence on both sides.",
+        ),
     ),
     _table(
         "transitions",
@@ -126,7 +130,11 @@ TABLES: tuple[TableSpec, ...] = (
         ("op_count", "u32", "Ops that it serves."),
         ("op_id", "i64", "The op, where it is exactly one."),
         ("ambiguous", "bool", "A step could have belonged to another request as well."),
-        ("outcome", "dict", "completed, absorbed (by rq_merge), reused (its pointer came back), open (at the trace's end)."),
+        (
+            "outcome",
+            "dict",
+            "completed, absorbed (by rq_merge), reused (its pointer came back), open (at the trace's end).",
+        ),
     ),
     _table(
         "bios",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes a run: Parquet files from the core's columns, a chunk at a time, each under ``*.part`` until all is complete."""
+"""Writes a run: Parquet files from the core's columns, a chunk at a time, each a ``*.part`` until all is complete."""
 
 from __future__ import annotations
 
@@ -43,9 +43,14 @@ class RunWriter:
         self._strings: list[str] = []
         self._pool: Any = pa.array([], pa.string())
         self._writers = {
-            t.name: pq.ParquetWriter(self._part(t.name), arrow_schema(t), compression="zstd", use_dictionary=[c.name for c in t.columns if c.type in ("dict", "text")])
+            t.name: pq.ParquetWriter(
+                self._part(t.name),
+                arrow_schema(t),
+                compression="zstd",
+                use_dictionary=[c.name for c in t.columns if c.type in ("dict", "text")],
+            )
             for t in TABLES
-        }  # fmt: skip
+        }
 
     def _part(self, table: str) -> Path:
         return self.directory / f"{table}.parquet.part"

@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from truth_demo import check
+from tests.truth_demo import check
 
 pytestmark = pytest.mark.live
 

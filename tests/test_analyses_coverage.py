@@ -285,8 +285,8 @@ def test_littles_law_needs_every_op(tmp_path: Path) -> None:
     window_s = 1_040_000 / 1e9
     good = ClientReport("x", 50_000.0, 2, window_s, 2 / window_s)
     bad = ClientReport("x", 50_000.0, 4, window_s, 4 / window_s)
-    assert checks.littles_law(opened, good).passed is True
-    check = checks.littles_law(opened, bad)
+    assert checks.littles_law(opened, Selection(), good).passed is True
+    check = checks.littles_law(opened, Selection(), bad)
     assert check.passed is False
     assert check.numbers["difference"] == pytest.approx(-0.5)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from opline_analyses.client import ClientReport
 from opline_analyses.run import Run
+from opline_analyses.selection import Selection
 from opline_analyses.text import duration
 
 IOPS_LIMIT = 0.02
@@ -49,14 +50,16 @@ def iops(completions: int, client: ClientReport, window_ns: int | None = None) -
     return Check("IOPS", abs(off) <= IOPS_LIMIT, text, {"counted": counted, "client": client.iops, "difference": off})
 
 
-def littles_law(run: Run, client: ClientReport | None) -> Check:
+def littles_law(run: Run, which: Selection, client: ClientReport | None) -> Check:
     """Mean ops in flight (integrated over the trace) against rate * mean latency; the rate is the client's where it is
     known.
     """
     first, last, integral, complete, mean = run.row(
-        """WITH w AS (SELECT min(begin_ns) AS first, greatest(max(end_ns), max(begin_ns)) AS last FROM ops)
+        f"""WITH s AS (SELECT * FROM ops o WHERE {which.where}),
+                w AS (SELECT min(begin_ns) AS first, greatest(max(end_ns), max(begin_ns)) AS last FROM s)
            SELECT any_value(first), any_value(last), sum(coalesce(end_ns, last) - begin_ns)::DOUBLE,
-                  count(*) FILTER (complete), avg(latency_ns) FROM ops, w"""
+                  count(*) FILTER (complete), avg(latency_ns) FROM s, w""",
+        which.parameters,
     )
     window = last - first if first is not None else 0
     if not window or not complete:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SINGLE_OPS = 160  # up to here one bar per op
 BUCKETS = 120
+VECTOR_OPS = 100_000  # beyond, an SVG holds the points as one image
 SHOWN_STAGES = 11  # the widest; the others are one layer
 # Paul Tol's bright and light schemes (https://sronpersonalpages.nl/~pault/): told apart by the colour-blind too.
 COLOURS = (
@@ -116,7 +117,7 @@ def _points(axes: Axes, t: Any, v: Any, classes: Any) -> None:
         axes.plot(
             t[mine], v[mine] / divisor, linestyle="none", marker=".", markersize=size, markeredgewidth=0, alpha=alpha,
             color=COLOURS[n % len(COLOURS)], label=f"{name or 'no class'}, {count_of(int(mine.sum()), 'op')}",
-            gid=f"ops-{n}",
+            gid=f"ops-{n}", rasterized=len(t) > VECTOR_OPS,
         )  # fmt: skip
     for q, style in ((0.5, "-"), (0.99, "--")):
         value = float(np.sort(v)[max(0, int(np.ceil(q * len(v))) - 1)])

@@ -157,7 +157,7 @@ def default_list(op: OpDetail) -> Iterator[str]:
         if line.critical:
             last = line.ts_ns
         table.append((since, step, line.stage, line.what, line.thread, line.cpu, line.mark))
-    widths = [max(len(row[i]) for row in table) for i in range(6)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for since, step, stage, what, thread, cpu, mark in table:
         text = (
             f"  {since:>{widths[0]}} {step:>{widths[1]}}  {stage:{widths[2]}}  {what:{widths[3]}}"

@@ -131,14 +131,16 @@ def run(args: argparse.Namespace) -> int:
         which = selection(opened_run, args)
         found = measure(opened_run, which, client, with_log=log is not None)
         results = []
-        if client:
+        # The client's rate is of the whole run: nothing to compare a part of it with.
+        whole_run = None if args.since or args.until else client
+        if whole_run:
             window_ns, completions = opened_run.row(
                 f"""SELECT max(o.end_ns) - min(o.begin_ns), count(*) FILTER (o.complete)
                     FROM ops o WHERE {which.where}""",
                 which.parameters,
             )
-            results.append(checks.iops(completions, client, window_ns))
-        results.append(checks.littles_law(opened_run, client))
+            results.append(checks.iops(completions, whole_run, window_ns))
+        results.append(checks.littles_law(opened_run, which, whole_run))
         results.append(checks.widest_unsplit(opened_run))
         results.append(checks.unknown_share(found.unknown_ns, found.mean_ns))
         hops, steps = checks.hop_agreement(opened_run), checks.block_steps(opened_run)
@@ -151,6 +153,8 @@ def run(args: argparse.Namespace) -> int:
                 lines += [f"  {verdicts[c.passed]:4}  {c.name}: {c.text}" for c in results]
                 lines += ["", *_hop_lines(hops), "", *_step_lines(steps)]
                 out.write("".join(line + "\n" for line in lines).encode())
+        if client and whole_run is None:
+            talk("opline: the client's mean is of the whole run, the trace's of the part from --since to --until.")
         for c in results:
             if c.passed is False:
                 talk(f"opline: warning: {c.name}: {c.text}")

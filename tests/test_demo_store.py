@@ -18,7 +18,9 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -210,31 +212,41 @@ def test_the_results_are_those_of_the_log(play: Callable[..., Recorded]) -> None
     assert recorded.results["iops"] == pytest.approx(101 / seconds, rel=1e-3)
 
 
-INJECTIONS = {
+INJECTIONS = {  # back end, and the two points between which the delay is spent
     "client-queue": ("pwrite", "client_enqueue", "client_dequeue"),
     "shard-queue": ("pwrite", "shard_enqueue", "shard_dequeue"),
     "worker": ("pwrite", "object_lookup", "io_begin"),
     "device": ("libaio", "io_submit", "io_reap"),
     "commit": ("buffered", "commit_join", "commit_finish"),
 }
+BRANCHES = {"client_sent", "reply_sent", "io_submitted"}  # the op goes on elsewhere at the same time
+
+
+def stages_of(points: list[dict[str, str]]) -> dict[str, dict[tuple[str, str], int]]:
+    """By op: the ns between each two points that follow each other."""
+    passed: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for p in points:
+        event = p["event"].removeprefix("demo:")
+        if p["truth_id"] and event not in BRANCHES:
+            passed[p["truth_id"]].append((int(p["time_ns"]), event))
+    return {
+        op: {(a[1], b[1]): b[0] - a[0] for a, b in pairwise(sorted(times, key=lambda t: t[0]))}
+        for op, times in passed.items()
+    }
 
 
 @pytest.mark.parametrize("stage", INJECTIONS)
-def test_a_delay_is_spent_in_its_stage_only(play: Callable[..., Recorded], stage: str) -> None:
+def test_a_delay_grows_its_stage_and_no_other(play: Callable[..., Recorded], stage: str) -> None:
     backend, before, after = INJECTIONS[stage]
-    recorded = play("--backend", backend, "--ops", 60, "--inject", f"{stage}:20000:0.1")
-    times: dict[str, dict[str, int]] = defaultdict(dict)
-    for p in recorded.points:
-        times[p["truth_id"]][p["event"].removeprefix("demo:")] = int(p["time_ns"])
-    times.pop("", None)  # the commit's own points
-    delayed = [t for t in times.values() if t[after] - t[before] >= 20_000_000]
-    assert len(delayed) == 6
-    for t in delayed:
-        rest_ns = t["aio_complete"] - t["aio_write"] - (t[after] - t[before])
-        assert rest_ns < 10_000_000
-    for t in times.values():
-        if t not in delayed:
-            assert t["aio_complete"] - t["aio_write"] < 20_000_000
+    delay_ns = 5_000_000
+    ops = stages_of(play("--backend", backend, "--ops", 200, "--inject", f"{stage}:5000:0.1").points)
+    delayed = {op for op in ops if int(op) % 10 == 9}  # evenly spread, one after the other at depth 1
+    assert len(delayed) == 20
+    assert all(ops[op][before, after] >= delay_ns for op in delayed)
+    for pair in ops["0"]:
+        grown_ns = median(ops[op][pair] for op in delayed) - median(ops[op][pair] for op in ops if op not in delayed)
+        expected_ns = delay_ns if pair == (before, after) else 0
+        assert grown_ns == pytest.approx(expected_ns, abs=0.05 * delay_ns), pair
 
 
 @pytest.mark.parametrize(

@@ -405,3 +405,73 @@ def test_a_command_without_the_tracepoints_is_told_so(runtime: Path, tmp_path: P
     done = record("-o", tmp_path / "run", *APP_ONLY, "--", "true")
     assert done.returncode == 0 and "no events in channel app" in done.stderr
     assert manifest(tmp_path / "run")["event_count"] == 0
+
+
+@pytest.fixture
+def loop_device(tmp_path: Path) -> Iterator[str]:
+    """A loop device of 16 MiB."""
+    image = tmp_path / "image"
+    image.write_bytes(bytes(16 << 20))
+    name = subprocess.run(["losetup", "--find", "--show", image], capture_output=True, text=True, check=True).stdout
+    yield name.strip()
+    subprocess.run(["losetup", "--detach", name.strip()], check=True)
+
+
+def device_number(name: str) -> int:
+    number = Path(name).stat().st_rdev
+    return os.major(number) << 20 | os.minor(number)
+
+
+def test_block_events_are_in_the_same_session(ticker: Path, runtime: Path, tmp_path: Path, loop_device: str) -> None:
+    run = tmp_path / "run"
+    dd = f"dd if=/dev/zero of={loop_device} bs=4k count=23 oflag=direct"
+    options = ["--events", "opltest:*", "--sessiond", "private"]
+    done = record("-o", run, *options, "--", "sh", "-c", f"{ticker} 101; {dd}; {ticker} 102")
+    assert done.returncode == 0, done.stderr
+    document = manifest(run)
+    if document["block_source"] == "none":
+        pytest.skip(f"no block events here: {document['notes']}")
+    lines = events(run)
+    counts = {channel["name"]: channel["event_count"] for channel in document["channels"]}
+    assert counts["app"] == 203 and sum(counts.values()) == len(lines)
+    mine = [line for line in lines if f" dev = {device_number(loop_device)}," in line]
+    for name, number in (("block_bio_queue", 23), ("block_rq_issue", 23), ("block_rq_complete", 23)):
+        assert sum(f"{name}:" in line for line in mine) == number, name
+    if document["block_source"] == "bpf":
+        report = document["collector"]
+        assert report["lost_ring"] == report["lost_nested"] == 0 and report["enabled"]
+        assert sum(report["sent"].values()) <= counts["block"]
+    assert not list(runtime.iterdir()) and not daemons(runtime)
+
+
+def test_the_collector_ends_with_a_killed_recorder(runtime: Path, tmp_path: Path) -> None:
+    """Its BPF programs are its descriptors: they end with it."""
+    options = ["--events", "opltest:*", "--sessiond", "private"]
+    process = start("-o", tmp_path / "run", *options, "--", "sleep", "60")
+    wait_for(lambda: (tmp_path / "run/recording.json").exists(), 30)
+    (state,) = runtime.glob("*/state.json")
+    children = json.loads(state.read_text())["processes"]
+    process.kill()
+    finish(process)
+    if "collector" not in children:
+        pytest.skip("block events come from the kernel domain here, or not at all")
+    executables = [Path(f"/proc/{pid}/exe") for pid, _ in children.values()]
+    wait_for(lambda: not any(path.exists() for path in executables))
+
+
+def test_a_collector_that_dies_costs_block_events_only(ticker: Path, runtime: Path, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    script = f"until test -e {go}; do sleep 0.05; done; sleep 0.6; {ticker} 101"
+    options = ["--events", "opltest:*", "--sessiond", "private"]
+    process = start("-o", tmp_path / "run", *options, "--", "sh", "-c", script)
+    wait_for(lambda: (tmp_path / "run/recording.json").exists(), 30)
+    (state,) = runtime.glob("*/state.json")
+    children = json.loads(state.read_text())["processes"]
+    if "collector" in children:
+        os.kill(children["collector"][0], signal.SIGKILL)
+    go.touch()
+    done = finish(process)
+    assert done.returncode == 0 and manifest(tmp_path / "run")["channels"][0]["event_count"] == 101
+    if "collector" not in children:
+        pytest.skip("block events come from the kernel domain here, or not at all")
+    assert "warning: block events are missing: the BPF collector ended without a report" in done.stderr

@@ -1,14 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Block events where no lttng-modules load: the BPF collector as a child process of the recording.
 
-What the recorder relies on, of ``python -m opline.capture.collector --exclude-pid PID ...``:
-
-- It is an LTTng-UST application: it finds the session daemon through its environment and emits ``block:*``.
-- When its BPF programs are attached it writes the line ``ready`` to standard output. Before that it may fail: status
-  not 0, the reason as the last line of standard error.
-- On SIGTERM it detaches, emits what is still in its buffers, writes one line of JSON (counts, losses, cost) to standard
-  output and exits with status 0. So it does when its parent dies, with or without a reader of that line.
-- It leaves out what the processes given by ``--exclude-pid`` and itself do.
+The contract is in :mod:`opline.capture.collector`.
 """
 
 from __future__ import annotations
@@ -36,7 +29,7 @@ _DONE_WITHIN_S = 30.0
 
 
 def lacking() -> str | None:
-    """Why the collector cannot be used here, in a few words; None if it can."""
+    """Why the collector cannot be started here, in a few words; None if it can."""
     if os.geteuid() != 0:
         return "not root"
     if importlib.util.find_spec(MODULE) is None or not BRIDGE.exists():
@@ -46,12 +39,24 @@ def lacking() -> str | None:
     return None
 
 
+def check() -> str | None:
+    """Load and attach everything once: why block events cannot be captured here, or None. Takes half a second."""
+    argv = [sys.executable, "-m", MODULE, "--check"]
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=_READY_WITHIN_S, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    lines = done.stderr.strip().splitlines()
+    return None if done.returncode == 0 else lines[-1] if lines else "no reason given"
+
+
 class BlockSource:
     """The collector of one recording."""
 
     def __init__(self) -> None:
         self._child: subprocess.Popen[bytes] | None = None
         self._log: Path | None = None
+        self._ready: dict[str, Any] = {}
 
     def start(self, daemon: Sessiond, state: State, mask: Iterable[int], exclude: Sequence[int]) -> None:
         """Start it and wait until it traces. Raises OplineError with its own words if it cannot."""
@@ -70,10 +75,19 @@ class BlockSource:
                 new_session=True,
             )
         state.add("collector", self._child.pid)
-        if self._line(_READY_WITHIN_S).strip() != b"ready":
-            processes.end_child(self._child)
-            self._child = None
-            raise OplineError(f"The BPF collector did not start: {self._last_words()}.")
+        self._ready = self._document(_READY_WITHIN_S)
+        if not self._ready.get("ready"):
+            why = self._ready.get("error") or self._last_words()
+            self.kill()
+            raise OplineError(str(why))
+
+    def _document(self, patience_s: float) -> dict[str, Any]:
+        """One line of JSON from the collector; empty if it ends without, or time is up."""
+        try:
+            document = json.loads(self._line(patience_s))
+        except ValueError:
+            return {}
+        return document if isinstance(document, dict) else {}
 
     def _line(self, patience_s: float) -> bytes:
         """One line of the collector's standard output; what came of it if it ends or time is up."""
@@ -96,24 +110,21 @@ class BlockSource:
         lines = self._log.read_text(errors="replace").strip().splitlines()
         return lines[-1].removeprefix("opline: ").rstrip(".") if lines else "it gave no reason"
 
-    def died(self) -> str | None:
-        """Its last words if it has ended by itself."""
-        return self._last_words() if self._child is not None and self._child.poll() is not None else None
+    def ended(self) -> bool:
+        """Has it ended by itself?"""
+        return self._child is not None and self._child.poll() is not None
 
     def stop(self) -> dict[str, Any]:
         """Let it finish; its report. Raises OplineError if there is none."""
         assert self._child is not None
         if self._child.poll() is None:
             self._child.terminate()
-        line = self._line(_DONE_WITHIN_S)
+        report = self._document(_DONE_WITHIN_S)
+        words = self._last_words()
         self.kill()
-        try:
-            report = json.loads(line)
-        except ValueError:
-            report = None
-        if not isinstance(report, dict):
-            raise OplineError(f"The BPF collector ended without a report: {self._last_words()}.")
-        return report
+        if not report:
+            raise OplineError(f"the BPF collector ended without a report: {words}")
+        return {**self._ready, **report}
 
     def kill(self) -> None:
         """End it, however. Never raises."""

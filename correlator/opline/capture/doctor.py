@@ -171,9 +171,9 @@ def _tracefs() -> Check:
 
 
 def _collector() -> Check:
-    why = blocksource.lacking()
+    why = blocksource.lacking() or blocksource.check()
     if why is None:
-        return Check("BPF collector", Status.OK, "built")
+        return Check("BPF collector", Status.OK, "its programs load and attach")
     return Check("BPF collector", Status.MISSING, why)
 
 

@@ -300,7 +300,7 @@ class Recorder:
                 out.copy()
                 err.copy()
                 if time.monotonic() >= space_at:
-                    self._check_daemon()
+                    self._check_children()
                     self._check_space(directory)
                     space_at = time.monotonic() + _SPACE_EVERY_S
                 if time.monotonic() >= devices_at:
@@ -328,9 +328,12 @@ class Recorder:
         found = devices.list_devices()
         self.recording.devices += [device for device in found if (device.name, device.backing) not in known]
 
-    def _check_daemon(self) -> None:
-        """Say so when our session daemon has died; the command goes on."""
+    def _check_children(self) -> None:
+        """Say so when our session daemon or the collector has died; the command goes on."""
         assert self.recording is not None and self._session is not None and self._daemon is not None
+        if self._block is not None and self._block.ended():
+            self._stop_collector(self._block, self.recording)
+            self._block = None
         child = self._daemon.child
         if self._session.active and child is not None and child.poll() is not None:
             self._session.exists = self._session.active = False

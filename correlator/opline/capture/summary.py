@@ -45,9 +45,12 @@ def _why_empty(channel: str) -> str:
 
 
 def _collector_losses(note: Recording) -> list[str]:
-    lost = (note.collector or {}).get("lost")
-    if isinstance(lost, int) and lost > 0:
-        return [f"warning: {lost:,} block events lost between the kernel and the collector"]
+    report = note.collector or {}
+    lost = sum(int(report.get(name, 0)) for name in ("lost_ring", "lost_nested"))
+    if lost:
+        return [
+            f"warning: {lost:,} block events lost between the kernel and the session: requests at those times are cut"
+        ]
     return []
 
 

@@ -31,7 +31,7 @@ SINGLE_OPS = 160  # up to here one bar per op
 BUCKETS = 120
 VECTOR_OPS = 100_000  # beyond, an SVG holds the points as one image
 SHOWN_STAGES = 11  # the widest; the others are one layer
-# From Paul Tol's bright, light and muted schemes (https://sronpersonalpages.nl/~pault/): told apart by the colour-blind.
+# From Paul Tol's schemes (https://sronpersonalpages.nl/~pault/): told apart by the colour-blind too.
 COLOURS = (
     "#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#EE8866", "#44BB99", "#332288", "#FFAABB",
     "#BBCC33",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The block model's front: one matcher that reports through the hooks and, where events carry pointers, one of the other
-// kind beside it, whose conclusions are compared hop by hop.
+// The block model's front: one matcher that reports through the hooks and, where events carry pointers, one of the
+// other kind beside it, whose conclusions are compared hop by hop.
 #include "block.hpp"
 
 #include "block_engine.hpp"

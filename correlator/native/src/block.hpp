@@ -158,8 +158,8 @@ class BlockModel {
         std::function<Owner(const BlockEvent &, Bio &)> bio_queued;
         // A step happened to a request that has owners (G I D C …), after it was applied.
         std::function<void(const BlockEvent &, const Request &)> request_step;
-        // The request is finished: completed, absorbed, reused or left over at the end (complete_ns absent). Comes before
-        // bio_done of its bios.
+        // The request is finished: completed, absorbed, reused or left over at the end (complete_ns absent). Comes
+        // before bio_done of its bios.
         std::function<void(const Request &)> request_done;
         // The bio is finished with: its request is known or will never be.
         std::function<void(const Bio &)> bio_done;
@@ -171,8 +171,8 @@ class BlockModel {
     BlockModel &operator=(const BlockModel &) = delete;
 
     // Apply one event. kRequestStep if the request or bio has an owner, kBackground if not, kContext (plug),
-    // kOrphanRequest if no request or bio is known for it, kIgnored for kOther. A partition's remap is kContext: it comes
-    // before its bio is queued.
+    // kOrphanRequest if no request or bio is known for it, kIgnored for kOther. A partition's remap is kContext: it
+    // comes before its bio is queued.
     Fate event(const BlockEvent &);
     // End of the trace: everything open is reported through the hooks.
     void finish();

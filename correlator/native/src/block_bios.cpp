@@ -57,7 +57,22 @@ Index Engine::new_bio(const BlockEvent &e, std::uint64_t sector, std::uint32_t n
     return i;
 }
 
+// A split remainder that is said to be queued after all: it is known already.
+Index Engine::queued_remainder(const BlockEvent &e) const {
+    for (Index i = bio_places_.first({e.dev, e.sector}); i != kNil; i = bios_[i].place.next) {
+        const BioRec &rec = bios_[i];
+        if (rec.family == kNil || rec.bio.queue_ns != kNoTime || rec.bio.nr_sectors != e.nr_sectors) continue;
+        if (rec.finished || rec.mapped || ((rec.bio.rwbs ^ e.rwbs) & kDirection) != 0) continue;
+        if (bio_of(e) ? rec.bio.pointer == e.bio : rec.bio.tid == e.tid) return i;
+    }
+    return kNil;
+}
+
 Fate Engine::queue(const BlockEvent &e) {
+    if (const Index known = queued_remainder(e); known != kNil) {
+        bios_[known].bio.queue_ns = e.ts_ns;
+        return bios_[known].bio.owner ? Fate::kRequestStep : Fate::kBackground;
+    }
     if (const std::uint64_t pointer = bio_of(e)) {
         // The pointer comes back: whatever it was in is over, and its end was not seen.
         if (Index *old = by_bio_.find(pointer)) {
@@ -128,7 +143,8 @@ Fate Engine::remap(const BlockEvent &e) {
         bios_[parent.index].mapped = true;
         device(e.old_dev).last_based = parent.index;
     } else {
-        // A partition under a dm device: dm's remap leads to (disk, sector in the partition), the partition's from there.
+        // A partition under a dm device: dm's remap leads to (disk, sector in the partition), the partition's from
+        // there.
         Index r = remap_places_.first({e.old_dev, e.old_sector});
         if (r == kNil) r = remap_places_.first({e.dev, e.old_sector});
         if (r == kNil) return Fate::kContext;
@@ -183,7 +199,8 @@ Fate Engine::split(const BlockEvent &e) {
     };
     if (pointers_)
         for (std::uint64_t pointer : {e.parent, e.bio})
-            if (Index *known = pointer ? by_bio_.find(pointer) : nullptr; known && bio == kNil && fits(*known)) bio = *known;
+            if (Index *known = pointer && bio == kNil ? by_bio_.find(pointer) : nullptr; known && fits(*known))
+                bio = *known;
     unsigned seen = 0;
     for (Index i = bio_places_.first({e.dev, e.sector}); bio == kNil && i != kNil && seen < kChainLimit; ++seen) {
         if (fits(i) && bios_[i].bio.tid == e.tid) bio = i;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One matcher of block events: by pointer (falling back on sectors where an event has none) or by sector only.
-// BlockModel runs one that reports, and beside it, where events carry pointers, one of the other kind that only concludes.
-// Private to the block model.
+// BlockModel runs one that reports, and beside it, where events carry pointers, one of the other kind that only
+// concludes. Private to the block model.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -49,6 +49,7 @@ class Engine {
   private:
     // block_bios.cpp
     Fate queue(const BlockEvent &);
+    Index queued_remainder(const BlockEvent &) const;
     Fate remap(const BlockEvent &);
     Fate split(const BlockEvent &);
     Fate bio_complete(const BlockEvent &);
@@ -145,15 +146,15 @@ class Engine {
     FlatMap<std::uint64_t, Index> by_bio_, by_rq_;
     FlatMap<std::uint32_t, Device> devices_;
     std::vector<Index> scratch_;
-    std::deque<Waiting> served_;  // bios of bio-based devices whose children are done, without a completion of their own
+    std::deque<Waiting> served_;  // bios of bio-based devices whose children are done, without their own completion yet
 };
 
 constexpr std::size_t kOpenLimit = std::size_t{1} << 20;    // bios, and requests; beyond: the oldest is given up
 constexpr std::size_t kRemapLimit = std::size_t{1} << 16;
 constexpr std::size_t kFlushBioLimit = std::size_t{1} << 12;
 constexpr std::int64_t kServedLinger_ns = 1'000'000'000;
-// An open request that so many later ones of its device have overtaken is given up. The deepest queues in use (NVMe) have
-// 1024 entries.
+// An open request that so many later ones of its device have overtaken is given up. The deepest queues in use (NVMe)
+// have 1024 entries.
 constexpr std::uint64_t kOvertaken = 16'384;
 constexpr unsigned kChainLimit = 256;  // candidates looked at in one place
 

@@ -18,9 +18,9 @@ bool Engine::presumed_lost(const ReqRec &rec) {
     return d.completions - rec.dev_completions > 64 + 8 * std::uint64_t{d.most_in_flight};
 }
 
-// The request of that place with the highest rank (0: does not fit, -1: would at another step); first in, first out. Ranks
-// that differ in the lowest bit only are a tie that this bit decides: all are marked ambiguous unless tie_decides. So is one
-// beside a marked one, which may have taken its step.
+// The request of that place with the highest rank (0: does not fit, -1: would at another step); first in, first out.
+// Ranks that differ in the lowest bit only are a tie that this bit decides: all are marked ambiguous unless
+// tie_decides. So is one beside a marked one, which may have taken its step.
 template <class Rank>
 Found Engine::choose(const Place &place, Rank rank, bool tie_decides) {
     Found found;
@@ -29,7 +29,8 @@ Found Engine::choose(const Place &place, Rank rank, bool tie_decides) {
     Index stale = kNil;
     bool tainted = false;
     const int shift = tie_decides ? 0 : 1;
-    for (Index i = request_starts_.first(place); i != kNil && seen < kChainLimit; i = requests_[i].by_start.next, ++seen) {
+    for (Index i = request_starts_.first(place); i != kNil && seen < kChainLimit;
+         i = requests_[i].by_start.next, ++seen) {
         const int r = rank(requests_[i]);
         tainted = tainted || (r < 0 && requests_[i].r.ambiguous);
         if (r <= 0) continue;
@@ -56,7 +57,8 @@ Found Engine::choose(const Place &place, Rank rank, bool tie_decides) {
     found.ambiguous = true;
     requests_[found.index].r.ambiguous = true;
     seen = 0;
-    for (Index i = request_starts_.first(place); i != kNil && seen < kChainLimit; i = requests_[i].by_start.next, ++seen)
+    for (Index i = request_starts_.first(place); i != kNil && seen < kChainLimit;
+         i = requests_[i].by_start.next, ++seen)
         if (const int r = rank(requests_[i]); r > 0 && (r >> shift) == (best >> shift)) requests_[i].r.ambiguous = true;
     return found;
 }
@@ -67,12 +69,12 @@ Found Engine::open_bio(const BlockEvent &e, std::uint32_t nr_sectors, bool exact
     if (const std::uint64_t pointer = bio_of(e)) {
         if (Index *known = by_bio_.find(pointer)) {
             const BioRec &rec = bios_[*known];
-            if (rec.request == kNil && !rec.finished && !rec.mapped && rec.bio.dev == e.dev && rec.bio.sector == e.sector)
-                return {*known, false, true};
+            const bool waits = rec.request == kNil && !rec.finished && !rec.mapped;
+            if (waits && rec.bio.dev == e.dev && rec.bio.sector == e.sector) return {*known, false, true};
         }
     }
-    // G, M and F come in the thread that queued the bio; a thread queues its next one after that. So an older one of the
-    // same thread, place and length has lost the event that took it.
+    // G, M and F come in the thread that queued the bio; a thread queues its next one after that. So an older one of
+    // the same thread, place and length has lost the event that took it.
     Index own = kNil, other = kNil;
     unsigned others = 0, seen = 0;
     for (Index i = bio_places_.first({e.dev, e.sector}); i != kNil && seen < kChainLimit; ++seen) {
@@ -159,7 +161,8 @@ Found Engine::merge_target(const BlockEvent &e, bool front) {
 
 bool Engine::covers(const ReqRec &rec, const BlockEvent &e) const {
     if (rec.r.dev != e.dev) return false;
-    if (rec.is_flush || rec.r.kind == IoKind::kOther || rec.r.kind == IoKind::kWriteZeroes || e.nr_sectors == 0) return true;
+    const bool anywhere = rec.is_flush || rec.r.kind == IoKind::kOther || rec.r.kind == IoKind::kWriteZeroes;
+    if (anywhere || e.nr_sectors == 0) return true;
     return e.sector < rec.start + std::max<std::uint32_t>(rec.remaining, 1) && rec.start < e.sector + e.nr_sectors;
 }
 

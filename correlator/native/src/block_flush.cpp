@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The flush machinery (the kernel's block/blk-flush.c), and requests without sectors.
-// A bio with PREFLUSH or FUA gets a request of its own. Before its data (PREFLUSH) and after (FUA, if the device has none)
-// the machinery issues flush requests, each for all that wait at the time; so flushes are fewer than the bios that ask for
-// one. What has data completes twice: with its sectors, and with none when the last flush is done. What has none is never
-// issued and completes only with none.
+// A bio with PREFLUSH or FUA gets a request of its own. Before its data (PREFLUSH) and after (FUA, if the device has
+// none) the machinery issues flush requests, each for all that wait at the time; so flushes are fewer than the bios
+// that ask for one. What has data completes twice: with its sectors, and with none when the last flush is done. What
+// has none is never issued and completes only with none.
 #include <algorithm>
 
 #include "block_engine.hpp"
@@ -24,7 +24,8 @@ void Engine::note_flush_entry(Index i, std::uint32_t flags) {
     device(rec.r.dev).flush_waiters.push_back(i);
 }
 
-// Every waiting request of the device is served by the flush that is issued now, unless one in flight serves it already.
+// Every waiting request of the device is served by the flush that is issued now, unless one in flight serves it
+// already.
 Fate Engine::issue_flush(const BlockEvent &e) {
     ++counts.flushes;
     Index i = kNil;
@@ -48,8 +49,8 @@ Fate Engine::issue_flush(const BlockEvent &e) {
     Device &dev = device(e.dev);
     dev.flushes.push_back(i);
     take_flush_bios(e, i);
-    // What a flush served goes on before the next one is issued, unless it came between that flush's start and its issue.
-    // The first in line did not; others are given a second one.
+    // What a flush served goes on before the next one is issued, unless it came between that flush's start and its
+    // issue. The first in line did not; others are given a second one.
     scratch_.clear();
     for (const auto *list : {&dev.flush_waiters, &dev.second_waiters})
         for (Index w : *list)
@@ -163,7 +164,7 @@ void Engine::flush_completed(const BlockEvent &e, Index i) {
         for (Index w : *list)
             if (requests_[w].r.flushed_by == id) {
                 requests_[w].flush_done = true;
-                requests_[w].flush_missed = static_cast<std::uint8_t>(requests_[w].flush_missed + (requests_[w].first_served ? 2 : 1));
+                requests_[w].flush_missed += requests_[w].first_served ? 2 : 1;
             }
 }
 

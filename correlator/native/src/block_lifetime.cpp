@@ -148,7 +148,8 @@ void Engine::close_request(Index i) {
     if (pointers_ && rec.r.pointer)
         if (Index *known = by_rq_.find(rec.r.pointer); known && *known == i) by_rq_.erase(rec.r.pointer);
     for (Index b : rec.bios) rec.r.ambiguous = rec.r.ambiguous || bios_[b].doubtful;
-    if (!rec.bios.empty() && rec.r.first_issue_ns != kNoTime && rec.bio_sectors != rec.r.nr_sectors) ++counts.size_differs;
+    if (!rec.bios.empty() && rec.r.first_issue_ns != kNoTime)
+        counts.size_differs += rec.bio_sectors != rec.r.nr_sectors;
     if (rec.r.complete_ns != kNoTime && rec.r.end_ns == kNoTime) rec.r.end_ns = rec.r.complete_ns;
     if (hooks_ && hooks_->request_done) hooks_->request_done(rec.r);
     for (Index b : rec.bios) {

@@ -49,8 +49,8 @@ IoKind BlockModel::kind_of(std::uint32_t flags, std::uint32_t nr_sectors) {
     return nr_sectors > 0 ? IoKind::kWriteZeroes : IoKind::kOther;
 }
 
-// blk_fill_rwbs() in the kernel's block/blk-core.c: [F]{W,D,DE,F,R,N}[F][A][S][M]; an F before the operation is PREFLUSH,
-// one after it FUA. FLUSH itself is F as the operation: "FF" is a flush with PREFLUSH.
+// blk_fill_rwbs() in the kernel's block/blk-core.c: [F]{W,D,DE,F,R,N}[F][A][S][M]; an F before the operation is
+// PREFLUSH, one after it FUA. FLUSH itself is F as the operation: "FF" is a flush with PREFLUSH.
 std::uint32_t BlockModel::rwbs_by_letters(std::string_view letters) {
     std::uint32_t mask = 0;
     bool operation = false;
@@ -64,7 +64,8 @@ std::uint32_t BlockModel::rwbs_by_letters(std::string_view letters) {
         case 'F':
             if (operation) {
                 mask |= rwbs::kFua;
-            } else if (i + 1 < letters.size() && std::string_view("WRDFN").find(letters[i + 1]) != std::string_view::npos) {
+            } else if (std::string_view("WRDFN").find(letters.substr(i + 1, 1)) != std::string_view::npos &&
+                       i + 1 < letters.size()) {
                 mask |= rwbs::kPreflush;
             } else {
                 mask |= rwbs::kFlush;

@@ -150,7 +150,7 @@ struct ReqRec {
     bool twice = false;               // completes a second time with 0 sectors
     bool flush_done = false;          // the flush that it waited for is complete
     bool first_served = false;        // it started that flush
-    std::uint8_t flush_missed = 0;    // flushes after which it did not go on
+    std::uint32_t flush_missed = 0;    // flushes after which it did not go on
     Link by_start, by_end, age;
 
     void reset() {
@@ -186,8 +186,8 @@ struct Waiting {  // a bio that may be gone by the time it is looked at
 struct Device {
     std::uint32_t in_flight = 0, most_in_flight = 0;
     std::uint64_t completions = 0;
-    // Devices with a queue per CPU (NVMe) complete where they were issued. Learned from completions that only one request
-    // fits, and never again believed once one of them is elsewhere.
+    // Devices with a queue per CPU (NVMe) complete where they were issued. Learned from completions that only one
+    // request fits, and never again believed once one of them is elsewhere.
     std::uint64_t cpu_kept = 0;
     bool cpu_changed = false;
     bool has_getrq = false;              // the trace has getrq events of it

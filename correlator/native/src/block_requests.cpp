@@ -263,8 +263,8 @@ Fate Engine::complete(const BlockEvent &e) {
     return fate;
 }
 
-// Request-based dm (multipath): the clone that goes to the lower device has no Q and no G of its own, but what it serves
-// is the upper request's.
+// Request-based dm (multipath): the clone that goes to the lower device has no Q and no G of its own, but what it
+// serves is the upper request's.
 Fate Engine::rq_remap(const BlockEvent &e) {
     BlockEvent upper = e;
     upper.dev = e.old_dev;

@@ -30,8 +30,11 @@ std::uint64_t number(std::string_view text, std::string_view what) {
 std::uint32_t device(std::string_view text) {
     const auto colon = text.find(':');
     if (colon == std::string_view::npos) return static_cast<std::uint32_t>(number(text, "dev"));
-    return static_cast<std::uint32_t>(number(text.substr(0, colon), "dev") << 20 | number(text.substr(colon + 1), "dev"));
+    const auto major = number(text.substr(0, colon), "dev"), minor = number(text.substr(colon + 1), "dev");
+    return static_cast<std::uint32_t>(major << 20 | minor);
 }
+
+bool is_digit(std::string_view text) { return !text.empty() && text[0] >= '0' && text[0] <= '9'; }
 
 std::string dev_text(std::uint32_t dev) { return std::to_string(dev >> 20) + ":" + std::to_string(dev & 0xfffff); }
 
@@ -169,7 +172,7 @@ CaseEvent parse_event(std::string_view line) {
         else if (key == "sector") e.sector = n();
         else if (key == "nr") e.nr_sectors = n32();
         else if (key == "bytes") e.bytes = n32();
-        else if (key == "rwbs") e.rwbs = value[0] >= '0' && value[0] <= '9' ? n32() : BlockModel::rwbs_by_letters(value);
+        else if (key == "rwbs") e.rwbs = is_digit(value) ? n32() : BlockModel::rwbs_by_letters(value);
         else if (key == "error") e.error = static_cast<std::int32_t>(n()), e.has_error = true;
         else if (key == "old_dev") e.old_dev = device(value);
         else if (key == "old_sector") e.old_sector = n();

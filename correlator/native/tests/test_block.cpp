@@ -61,8 +61,8 @@ struct Traffic {
         e.bio = f.bio;
         events.push_back(e);
     }
-    // depth requests at once over `places` places of 8 sectors. Device 259:0 has no scheduler and completes where it was
-    // issued; 8:0 inserts, and any thread issues and any CPU completes.
+    // depth requests at once over `places` places of 8 sectors. Device 259:0 has no scheduler and completes where it
+    // was issued; 8:0 inserts, and any thread issues and any CPU completes.
     void run(std::size_t count, std::size_t depth, std::uint64_t places) {
         std::vector<Flight> open;
         std::uint32_t op = 0;
@@ -183,7 +183,8 @@ TEST_CASE("flags in letters and as mask") {
     using namespace rwbs;
     const std::map<std::string, std::uint32_t> known = {
         {"WS", kWrite | kSync}, {"R", kRead}, {"RA", kRead | kRahead}, {"RM", kRead | kMeta}, {"DS", kDiscard | kSync},
-        {"FWFSM", kPreflush | kWrite | kFua | kSync | kMeta}, {"FF", kPreflush | kFlush}, {"FWS", kPreflush | kWrite | kSync},
+        {"FWFSM", kPreflush | kWrite | kFua | kSync | kMeta}, {"FF", kPreflush | kFlush},
+        {"FWS", kPreflush | kWrite | kSync},
         {"WFS", kWrite | kFua | kSync}, {"F", kFlush}, {"DE", kDiscard | kSecure}, {"N", 0}, {"NS", kSync}};
     for (const auto &[letters, mask] : known) {
         CAPTURE(letters);

@@ -221,6 +221,10 @@ def test_client_log_splits_submit_and_reap(tmp_path: Path) -> None:
     found = measure(opened, Selection(), ClientReport("x", 50_000.0), with_log=True)
     assert (found.submit_ns, found.reap_ns, found.logged_ops) == (3_500, 3_500, 2)
     assert found.log_client_ns == 47_000
+    check = checks.client_log(opened)  # each op within 20 us of its line, and the mean 15 % below the log's
+    assert check.passed is False
+    assert (check.numbers["logged"], check.numbers["near"]) == (2, 2)
+    assert check.numbers["mean_difference"] == pytest.approx(40 / 47 - 1)
 
 
 def test_a_log_line_that_two_ops_claim_is_nobodys(tmp_path: Path) -> None:

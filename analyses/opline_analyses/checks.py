@@ -19,6 +19,7 @@ IOPS_LIMIT = 0.02
 LITTLE_LIMIT = 0.05
 UNSPLIT_LIMIT = 0.25
 UNKNOWN_LIMIT = 0.05
+LOG_NEAR_NS, LOG_SHARE, LOG_MEAN = 20_000, 0.999, 0.005
 AGREEMENT = ("agree", "differ", "pointer_only", "thread_only", "sector_only", "neither", "ambiguous")
 
 
@@ -113,6 +114,26 @@ def unknown_share(unknown_ns: float, whole_ns: float) -> Check:
     share = unknown_ns / whole_ns if whole_ns else 0.0
     text = f"{duration(unknown_ns)} per op, {100 * share:.1f} % of the mean (limit {100 * UNKNOWN_LIMIT:g} %)"
     return Check("unknown", share <= UNKNOWN_LIMIT, text, {"mean_ns": unknown_ns, "share": share})
+
+
+def client_log(run: Run) -> Check:
+    """Each op's latency against its own line in the client's log: LOG_SHARE of the counted ops have a line and lie within
+    LOG_NEAR_NS of it, and the mean is within LOG_MEAN of the log's. Needs the temporary table client_ops.
+    """
+    ops, logged, near, mean, client = run.row(
+        f"""SELECT count(*), count(client_ns), count(*) FILTER (abs(client_ns - latency_ns) <= {LOG_NEAR_NS}),
+                   avg(latency_ns) FILTER (client_ns IS NOT NULL), avg(client_ns)
+            FROM ops SEMI JOIN counted USING (op_id) LEFT JOIN client_ops USING (op_id)"""
+    )
+    if not logged:
+        return Check("client's log", None, "no op of the trace has a line in it", {})
+    off = mean / client - 1
+    text = (
+        f"{logged} of {ops} ops have a line, {near} ({100 * near / ops:.2f} %) within {duration(LOG_NEAR_NS)} of it"
+        f" (limit {100 * LOG_SHARE:g} %); mean {100 * off:+.2f} % (limit {100 * LOG_MEAN:g} %)"
+    )
+    passed = near >= LOG_SHARE * ops and abs(off) <= LOG_MEAN
+    return Check("client's log", passed, text, {"ops": ops, "logged": logged, "near": near, "mean_difference": off})
 
 
 def hop_agreement(run: Run) -> list[dict[str, Any]]:

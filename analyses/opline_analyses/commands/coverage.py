@@ -30,11 +30,11 @@ fio (text, JSON), demo-bench. --client-log is a CSV with the client's own
 begin_ns and end_ns per op (and class, object): it splits what lies outside the
 op's points.
 
-Then checks: completions against the client's IOPS (2 %), Little's law, the
-widest stage that no tracepoint splits (the device and waits in queues not
-counted), unknown time; how often independent rules agree on each hop to the
-device, and which ops lack which step (Q queued, G allocated, I inserted, D
-issued, C completed).
+Then checks: completions against the client's IOPS (2 %), each op against its
+own line in the client's log (20 us), Little's law, the widest stage that no
+tracepoint splits (the device and waits in queues not counted), unknown time;
+how often independent rules agree on each hop to the device, and which ops lack
+which step (Q queued, G allocated, I inserted, D issued, C completed).
 
 examples:
   opline coverage run1
@@ -140,6 +140,8 @@ def run(args: argparse.Namespace) -> int:
                 which.parameters,
             )
             results.append(checks.iops(completions, whole_run, window_ns))
+        if log:
+            results.append(checks.client_log(opened_run))
         results.append(checks.littles_law(opened_run, which, whole_run))
         results.append(checks.widest_unsplit(opened_run))
         results.append(checks.unknown_share(found.unknown_ns, found.mean_ns))

@@ -71,8 +71,11 @@ EventClassState declare(const bt_event_class *cls, Domain domain, Consumer &cons
 }
 
 void read_slots(const EventClassState &cls, const bt_event *event, Slot *slots) {
+    const bt_field *parts[3] = {};
     for (const FieldPath &path : cls.paths) {
-        const bt_field *f = part_of(event, path.part);
+        const bt_field *&part = parts[static_cast<std::size_t>(path.part)];
+        if (!part) part = part_of(event, path.part);
+        const bt_field *f = part;
         for (auto i : path.members) f = bt_field_structure_borrow_member_field_by_index_const(f, i);
         switch (path.read) {
         case Read::kUnsigned: *slots = Slot::of(static_cast<std::uint64_t>(bt_field_integer_unsigned_get_value(f))); break;

@@ -75,6 +75,7 @@ void Port::stream_beginning(const bt_stream *stream) {
     const bt_trace *trace = bt_stream_borrow_trace_const(stream);
     StreamDecl &d = state->decl;
     d.host = env_text(trace, "hostname");
+    if (d.host.empty()) d.host = env_text(trace, "host");  // perf's own conversion to CTF calls it so
     d.domain = env_text(trace, "domain") == "kernel" ? Domain::kKernel : Domain::kUst;
     if (const char *name = bt_stream_get_name(stream)) d.path = name;
     d.channel = channel_of(d.path);

@@ -47,6 +47,8 @@ ClassPlan Printer::add_class(const ClassDecl &decl) {
 
 std::uint32_t Printer::add_stream(const StreamDecl &decl) {
     streams_.push_back(decl);
+    if (decl.host.empty()) streams_.back().host = "-";
+    if (decl.channel.empty()) streams_.back().channel = "-";
     return static_cast<std::uint32_t>(streams_.size() - 1);
 }
 

@@ -15,19 +15,7 @@ const Column &column(const Table &t, const char *name) {
     throw std::runtime_error(std::string("no column ") + name + " in table " + t.name);
 }
 
-template <class T>
-T value(const Column &c, std::size_t row) {
-    T v;
-    std::memcpy(&v, c.data.data() + row * sizeof(T), sizeof(T));
-    return v;
-}
-
-std::string text(const Column &c, std::size_t row) {
-    if (!c.present(row)) return "-";
-    std::int32_t range[2];
-    std::memcpy(range, c.offsets.data() + row * sizeof range[0], sizeof range);
-    return std::string(reinterpret_cast<const char *>(c.data.data()) + range[0], static_cast<std::size_t>(range[1] - range[0]));
-}
+std::string text(const Column &c, std::size_t row) { return c.present(row) ? std::string(c.get_text(row)) : "-"; }
 
 }  // namespace
 
@@ -55,14 +43,14 @@ void OpPrinter::print(Core &core) {
                      &point = column(*transitions, "point"), &tid = column(*transitions, "tid");
         std::size_t t = 0;
         for (std::size_t row = 0; row < ops->rows(); ++row) {
-            const auto op = value<std::int64_t>(id, row);
-            const auto begin_ns = value<std::int64_t>(begin, row);
-            std::fprintf(file_, "op %" PRId64 " %s %s", op, cls.present(row) ? strings_[value<std::uint32_t>(cls, row)].c_str() : "-", text(object, row).c_str());
-            if (latency.present(row)) std::fprintf(file_, " latency_ns=%" PRId64 "\n", value<std::int64_t>(latency, row));
+            const auto op = id.get<std::int64_t>(row);
+            const auto begin_ns = begin.get<std::int64_t>(row);
+            std::fprintf(file_, "op %" PRId64 " %s %s", op, cls.present(row) ? strings_[cls.get<std::uint32_t>(row)].c_str() : "-", text(object, row).c_str());
+            if (latency.present(row)) std::fprintf(file_, " latency_ns=%" PRId64 "\n", latency.get<std::int64_t>(row));
             else std::fprintf(file_, " incomplete\n");
-            for (; t < transitions->rows() && value<std::int64_t>(owner, t) == op; ++t)
-                std::fprintf(file_, "  %12" PRId64 " %-32s %" PRId64 "\n", value<std::int64_t>(ts, t) - begin_ns,
-                             strings_[value<std::uint32_t>(point, t)].c_str(), value<std::int64_t>(tid, t));
+            for (; t < transitions->rows() && owner.get<std::int64_t>(t) == op; ++t)
+                std::fprintf(file_, "  %12" PRId64 " %-32s %" PRId64 "\n", ts.get<std::int64_t>(t) - begin_ns,
+                             strings_[point.get<std::uint32_t>(t)].c_str(), tid.get<std::int64_t>(t));
         }
     }
     for (auto &table : core.tables()) table.clear();

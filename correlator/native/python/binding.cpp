@@ -4,6 +4,7 @@
 #include <Python.h>
 
 #include <cerrno>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <new>
@@ -66,14 +67,24 @@ PyObject *bytes_of(const void *data, std::size_t size) {
 }
 
 // (name, type, null_count, validity, data, offsets or None), Arrow's layout, little-endian.
-PyObject *column_tuple(const Column &c) {
-    PyObject *offsets = c.type == ColumnType::kText
-                            ? bytes_of(c.offsets.data(), c.offsets.size())
-                            : Py_NewRef(Py_None);
-    if (!offsets) return nullptr;
+PyObject *column_tuple(const Column &c, std::size_t rows) {
+    const auto validity = c.validity_bits(rows);
+    PyObject *offsets = Py_NewRef(Py_None), *data = nullptr;
+    if (c.type == ColumnType::kText) {
+        Py_DECREF(offsets);
+        offsets = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>((rows + 1) * 4));
+        if (!offsets) return nullptr;
+        std::memset(PyBytes_AS_STRING(offsets), 0, 4);
+        std::memcpy(PyBytes_AS_STRING(offsets) + 4, c.values(), rows * 4);
+        data = bytes_of(c.text.data(), c.text.size());
+    } else if (c.type == ColumnType::kBool) {
+        const auto bits = c.value_bits(rows);
+        data = bytes_of(bits.data(), bits.size());
+    } else {
+        data = bytes_of(c.values(), rows * c.width());
+    }
     return Py_BuildValue("(ssnNNN)", c.name.c_str(), type_name(c.type), static_cast<Py_ssize_t>(c.nulls),
-                         bytes_of(c.validity.data(), c.validity.size()), bytes_of(c.data.data(), c.data.size()),
-                         offsets);
+                         bytes_of(validity.data(), validity.size()), data, offsets);
 }
 
 PyObject *core_new(PyTypeObject *type, PyObject *args, PyObject *) {
@@ -115,7 +126,7 @@ PyObject *core_take(PyObject *self, PyObject *) {
             PyObject *columns = PyList_New(0);
             bool fine = columns != nullptr;
             for (const auto &c : table.columns) {
-                PyObject *item = fine ? column_tuple(c) : nullptr;
+                PyObject *item = fine ? column_tuple(c, table.rows()) : nullptr;
                 fine = item && PyList_Append(columns, item) == 0;
                 Py_XDECREF(item);
                 if (!fine) break;

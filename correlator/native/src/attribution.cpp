@@ -21,24 +21,25 @@ Attributor::Attributor(const Plan &plan, StringPool &strings) : plan_(plan), str
     i_ = strings.intern("I");
     d_ = strings.intern("D");
     c_ = strings.intern("C");
-    for (const auto &s : plan.stages)
-        names_.emplace(pair_key(strings.intern(s.from), strings.intern(s.to)),
-                       std::make_pair(strings.intern(s.name), strings.intern(s.kind)));
-    auto builtin = [&](std::uint32_t from, std::uint32_t to, const char *name, std::uint32_t kind) {
-        names_.emplace(pair_key(from, to), std::make_pair(strings.intern(name), kind));
+    // Of several names for one pair the first holds: the model's before ours.
+    auto declare = [&](std::uint32_t from, std::uint32_t to, const std::string &name, std::uint32_t kind) {
+        auto [entry, added] = names_.insert(pair_key(from, to));
+        if (added) *entry = {strings.intern(name), kind};
     };
+    for (const auto &s : plan.stages)
+        declare(strings.intern(s.from), strings.intern(s.to), s.name, strings.intern(s.kind));
     auto device = strings.intern("device");
-    builtin(q_, g_, "Q2G", block_);
-    builtin(g_, i_, "G2I", block_);
-    builtin(i_, d_, "I2D", block_);
-    builtin(g_, d_, "G2D", block_);
-    builtin(q_, i_, "Q2I", block_);
-    builtin(q_, d_, "Q2D", block_);
-    builtin(q_, c_, "Q2C", device);
-    builtin(g_, c_, "G2C", device);
-    builtin(i_, c_, "I2C", device);
-    builtin(d_, c_, "D2C", device);
-    builtin(c_, q_, "next request", work_);
+    declare(q_, g_, "Q2G", block_);
+    declare(g_, i_, "G2I", block_);
+    declare(i_, d_, "I2D", block_);
+    declare(g_, d_, "G2D", block_);
+    declare(q_, i_, "Q2I", block_);
+    declare(q_, d_, "Q2D", block_);
+    declare(q_, c_, "Q2C", device);
+    declare(g_, c_, "G2C", device);
+    declare(i_, c_, "I2C", device);
+    declare(d_, c_, "D2C", device);
+    declare(c_, q_, "next request", work_);
     after_.resize(plan.points.size());
     for (std::size_t i = 0; i < plan.points.size(); ++i)
         for (const auto &name : plan.points[i].after) after_[i].push_back(strings.intern(name));
@@ -48,7 +49,9 @@ Attributor::Attributor(const Plan &plan, StringPool &strings) : plan_(plan), str
 void Attributor::place(const Op &op, Attribution &out) {
     out.transitions.clear();
     requests_ = op.requests;
-    for (const auto &t : op.transitions) out.transitions.push_back({t, t.point, false, false});
+    for (const auto &t : op.transitions) out.transitions.push_back({&t, t.order, t.point, false, false});
+    bool sorted = true;
+    for (std::size_t i = 1; i < op.transitions.size() && sorted; ++i) sorted = op.transitions[i - 1].ts_ns <= op.transitions[i].ts_ns;
     const bool ended = op.state == OpState::kEnded;
     for (const auto &m : op.batches) {
         // Only what comes after the op's last own point before it joined can have kept it waiting.
@@ -58,27 +61,28 @@ void Attributor::place(const Op &op, Attribution &out) {
         auto inside = [&](std::int64_t ts) { return ts > floor_ns && (!ended || ts <= op.end_ns); };
         for (const auto &w : m.batch->work)
             if (inside(w.ts_ns)) {
-                Transition t = w;
-                t.order = m.joined_order;
-                out.transitions.push_back({t, t.point, false, false});
+                out.transitions.push_back({&w, m.joined_order, w.point, false, false});
+                sorted = false;
             }
         for (const auto &r : m.batch->requests)
             if (inside(r.c)) requests_.push_back(r);
     }
-    std::stable_sort(out.transitions.begin(), out.transitions.end(),
-                     [](const PlacedTransition &a, const PlacedTransition &b) {
-                         if (a.t.ts_ns != b.t.ts_ns) return a.t.ts_ns < b.t.ts_ns;
-                         return a.t.order < b.t.order;
-                     });
+    if (!sorted)
+        std::stable_sort(out.transitions.begin(), out.transitions.end(), [](const PlacedTransition &a, const PlacedTransition &b) {
+            if (a.t().ts_ns != b.t().ts_ns) return a.t().ts_ns < b.t().ts_ns;
+            return a.order < b.order;
+        });
     recurrences_.clear();
     for (auto &p : out.transitions) {
-        p.late = ended && (p.t.ts_ns > op.end_ns || (p.t.ts_ns == op.end_ns && p.t.order > op.end_order));
+        p.late = ended && (p.t().ts_ns > op.end_ns || (p.t().ts_ns == op.end_ns && p.order > op.end_order));
         auto it = std::find_if(recurrences_.begin(), recurrences_.end(),
-                               [&](const auto &r) { return r.first == p.t.point; });
+                               [&](const auto &r) { return r.first == p.t().point; });
         if (it == recurrences_.end()) {
-            recurrences_.emplace_back(p.t.point, 1);
+            recurrences_.emplace_back(p.t().point, 1);
         } else {
-            p.label = strings_.intern(strings_.at(p.t.point) + "#" + std::to_string(++it->second));
+            auto [label, added] = labels_.insert(pair_key(p.t().point, ++it->second));
+            if (added) *label = strings_.intern(strings_.at(p.t().point) + "#" + std::to_string(it->second));
+            p.label = *label;
         }
     }
 }
@@ -86,13 +90,13 @@ void Attributor::place(const Op &op, Attribution &out) {
 // Evidence that connects two threads: a key space that the arriving event carried was carried on the
 // departing thread at or before the departure.
 bool Attributor::connected(const Attribution &a, std::ptrdiff_t from, std::ptrdiff_t to) const {
-    const auto &arriving = a.transitions[static_cast<std::size_t>(to)].t;
-    const auto tid = a.transitions[static_cast<std::size_t>(from)].t.tid;
+    const auto &arriving = a.transitions[static_cast<std::size_t>(to)].t();
+    const auto tid = a.transitions[static_cast<std::size_t>(from)].t().tid;
     if (arriving.tid == tid) return true;
-    if (arriving.batch >= 0 || a.transitions[static_cast<std::size_t>(from)].t.batch >= 0) return true;
+    if (arriving.batch >= 0 || a.transitions[static_cast<std::size_t>(from)].t().batch >= 0) return true;
     std::uint64_t carried = 0;
     for (std::ptrdiff_t i = 0; i <= from; ++i) {
-        const auto &t = a.transitions[static_cast<std::size_t>(i)].t;
+        const auto &t = a.transitions[static_cast<std::size_t>(i)].t();
         if (t.tid == tid) carried |= t.spaces;
     }
     return (carried & arriving.spaces) != 0;
@@ -101,23 +105,23 @@ bool Attributor::connected(const Attribution &a, std::ptrdiff_t from, std::ptrdi
 // The point that let this one happen; -1: there is none.
 std::ptrdiff_t Attributor::predecessor(const Attribution &a, std::ptrdiff_t current) const {
     const auto &to = a.transitions[static_cast<std::size_t>(current)];
-    const auto &declared = after_[to.t.spec];
+    const auto &declared = after_[to.t().spec];
     auto usable = [&](std::ptrdiff_t i) {
         const auto &p = a.transitions[static_cast<std::size_t>(i)];
-        return i == 0 || !(p.late || plan_.points[p.t.spec].aside);
+        return i == 0 || !(p.late || plan_.points[p.t().spec].aside);
     };
-    if (!declared.empty() && !to.t.interval_begin)
+    if (!declared.empty() && !to.t().interval_begin)
         for (std::ptrdiff_t i = current - 1; i >= 0; --i)
-            if (std::find(declared.begin(), declared.end(), a.transitions[static_cast<std::size_t>(i)].t.point) !=
+            if (std::find(declared.begin(), declared.end(), a.transitions[static_cast<std::size_t>(i)].t().point) !=
                 declared.end())
                 return i;
     std::ptrdiff_t last = current - 1, same_thread = -1;
     while (last >= 0 && !usable(last)) --last;
     for (std::ptrdiff_t i = last; i >= 0 && same_thread < 0; --i)
-        if (usable(i) && a.transitions[static_cast<std::size_t>(i)].t.tid == to.t.tid) same_thread = i;
+        if (usable(i) && a.transitions[static_cast<std::size_t>(i)].t().tid == to.t().tid) same_thread = i;
     // Without a key of its own a point follows its own thread; so does one on a thread that never stopped working for
     // the op, if nothing connects it to the last point elsewhere. Everything else follows the last point.
-    const bool own_thread = to.t.evidence == Evidence::kThread || (to.t.in_thread && last >= 0 && !connected(a, last, current));
+    const bool own_thread = to.t().evidence == Evidence::kThread || (to.t().in_thread && last >= 0 && !connected(a, last, current));
     return own_thread && same_thread >= 0 ? same_thread : last;
 }
 
@@ -126,15 +130,16 @@ void Attributor::cut(Attribution &a, Place from_place, Place to_place, std::int6
                      std::int64_t tid, std::uint64_t request, bool is_known) {
     const std::uint32_t from = from_place.point, to = to_place.point;
     if (end_ns <= begin_ns && request != 0) return;  // two steps at one time: nothing between them
-    auto [it, added] = names_.try_emplace(pair_key(from, to), 0, work_);
+    auto [name, added] = names_.insert(pair_key(from, to));
     if (added) {
-        if (to == q_) it->second.first = strings_.intern("submit");
-        else if (from == c_) it->second.first = strings_.intern("reap");
-        else it->second.first = strings_.intern(strings_.at(from) + " → " + strings_.at(to));
+        name->second = work_;
+        if (to == q_) name->first = strings_.intern("submit");
+        else if (from == c_) name->first = strings_.intern("reap");
+        else name->first = strings_.intern(strings_.at(from) + " → " + strings_.at(to));
     }
     StageCut s;
-    s.stage = it->second.first;
-    s.kind = it->second.second;
+    s.stage = name->first;
+    s.kind = name->second;
     if (!is_known) {
         s.stage = strings_.intern("unknown: " + strings_.at(from) + " → " + strings_.at(to));
         s.kind = unknown_;
@@ -183,15 +188,15 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
         return;
     }
     auto at = [&](std::ptrdiff_t i) -> PlacedTransition & { return a.transitions[static_cast<std::size_t>(i)]; };
-    auto place_of = [&](std::ptrdiff_t i) { return Place(at(i).t.point, at(i).label); };
+    auto place_of = [&](std::ptrdiff_t i) { return Place(at(i).t().point, at(i).label); };
     std::int64_t t = op.end_ns;
     Place to = place_of(current);
-    std::int64_t to_tid = at(current).t.tid;
+    std::int64_t to_tid = at(current).t().tid;
     std::ptrdiff_t from = predecessor(a, current);
     bool known_arrival = from < 0 || connected(a, from, current);
     at(current).aside = false;
     for (;;) {
-        const std::int64_t from_ns = from < 0 ? op.begin_ns : at(from).t.ts_ns;
+        const std::int64_t from_ns = from < 0 ? op.begin_ns : at(from).t().ts_ns;
         // A request that completed in between is what was waited for: the last of them.
         const RequestCut *request = nullptr;
         for (const auto &r : requests_) {
@@ -205,7 +210,7 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
             t = cut_request(a, *request, op.begin_ns, to);
             to_tid = request->queue_tid;
             // Points between Q and C are aside: they did not wait for anything on the way.
-            while (from >= 0 && (at(from).t.ts_ns > t || at(from).late || plan_.points[at(from).t.spec].aside)) --from;
+            while (from >= 0 && (at(from).t().ts_ns > t || at(from).late || plan_.points[at(from).t().spec].aside)) --from;
             if (from < 0) from = 0;
             known_arrival = true;
             if (t <= op.begin_ns) break;
@@ -219,7 +224,7 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
         cut(a, place_of(from), to, from_ns, t, to_tid, 0, known_arrival);
         t = from_ns;
         to = place_of(from);
-        to_tid = at(from).t.tid;
+        to_tid = at(from).t().tid;
         if (from == 0) break;
         current = from;
         from = predecessor(a, current);

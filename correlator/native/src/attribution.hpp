@@ -4,9 +4,9 @@
 #pragma once
 #include <cstdint>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "flat_map.hpp"
 #include "op.hpp"
 #include "plan.hpp"
 #include "strings.hpp"
@@ -20,11 +20,13 @@ struct StageCut {
     std::uint64_t request = 0;     // 0: none
 };
 
-// A transition in its final place.
+// A transition in its final place. It stays where it is: in its op, or in a batch.
 struct PlacedTransition {
-    Transition t;
+    const Transition *transition;
+    std::uint32_t order;      // the tie-break of equal times
     std::uint32_t label = 0;  // pool id of the name with its recurrence number
     bool late = false, aside = false;
+    const Transition &t() const { return *transition; }
 };
 
 struct Attribution {
@@ -56,9 +58,10 @@ class Attributor {
 
     const Plan &plan_;
     StringPool &strings_;
-    std::unordered_map<std::uint64_t, std::pair<std::uint32_t, std::uint32_t>> names_;  // (from, to) → (stage, kind)
+    FlatMap<std::uint64_t, std::pair<std::uint32_t, std::uint32_t>> names_;  // (from, to) → (stage, kind)
     std::vector<std::vector<std::uint32_t>> after_;  // per PointSpec: point ids
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> recurrences_;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> recurrences_;     // of this op: (point, how often)
+    FlatMap<std::uint64_t, std::uint32_t> labels_;                         // (point, recurrence number) → label
     std::vector<RequestCut> requests_;
     std::uint32_t work_, unknown_, block_, q_, g_, i_, d_, c_;
 };

@@ -36,6 +36,7 @@ struct BoundPoint {
     std::int32_t name_slot = kNoSlot, class_slot = kNoSlot, object_slot = kNoSlot, offset_slot = kNoSlot,
                  length_slot = kNoSlot, duration_slot = kNoSlot;
     std::uint32_t name_id = 0;   // pool id of a constant name
+    std::vector<std::pair<std::string, std::uint32_t>> names;  // of the first values that name_slot had
     std::uint32_t class_id = 0;  // pool id of a constant class; 0: none
     std::uint32_t batch_space = 0;
     std::uint64_t seen = 0, transitions = 0;

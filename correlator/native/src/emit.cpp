@@ -10,26 +10,31 @@ namespace {
 enum TableIndex { kOps, kTransitions, kStages, kRequests, kBios, kLinks, kBatches, kFates, kDiscarded };
 
 Table make(const char *name, std::initializer_list<std::pair<const char *, ColumnType>> columns) {
-    Table t;
-    t.name = name;
-    for (const auto &[column, type] : columns) t.columns.emplace_back(column, type);
-    return t;
+    std::vector<Column> made;
+    for (const auto &[column, type] : columns) made.emplace_back(column, type);
+    return Table(name, std::move(made));
 }
 
 // Fills one row, column after column.
 class Row {
   public:
-    explicit Row(Table &table) : table_(table) {}
-    ~Row() { assert(next_ == table_.columns.size()); }
+    explicit Row(Table &table) : table_(table), row_(table.add_row()), column_(table.columns.data()) {}
+    ~Row() { assert(column_ == table_.columns.data() + table_.columns.size()); }
     Row(const Row &) = delete;
-    Row &i64(std::int64_t v) { column().put(v); return *this; }
-    Row &u64(std::uint64_t v) { column().put(v); return *this; }
-    Row &i32(std::int32_t v) { column().put(v); return *this; }
-    Row &u32(std::uint32_t v) { column().put(v); return *this; }
-    Row &flag(bool v) { column().put(v); return *this; }
-    Row &text(std::string_view v) { column().put(v); return *this; }
+    Row &i64(std::int64_t v) { return put(v); }
+    Row &u64(std::uint64_t v) { return put(v); }
+    Row &i32(std::int32_t v) { return put(v); }
+    Row &u32(std::uint32_t v) { return put(v); }
+    Row &flag(bool v) { return put(static_cast<std::uint8_t>(v)); }
+    Row &text(std::string_view v) {
+        (column_++)->put_text(row_, v);
+        return *this;
+    }
     Row &dict(std::uint32_t id) { return u32(id); }
-    Row &absent() { column().put_absent(); return *this; }
+    Row &absent() {
+        (column_++)->put_absent(row_);
+        return *this;
+    }
     Row &time(std::int64_t v) { return v == kNoTime ? absent() : i64(v); }
     Row &dict_or_absent(std::uint32_t id) { return id == 0 ? absent() : u32(id); }
     Row &text_or_absent(std::string_view v) { return v.empty() ? absent() : text(v); }
@@ -39,9 +44,14 @@ class Row {
     Row &u64_if(bool known, std::uint64_t v) { return known ? u64(v) : absent(); }
 
   private:
-    Column &column() { return table_.columns[next_++]; }
-    Table &table_;
-    std::size_t next_ = 0;
+    template <class T>
+    Row &put(T v) {
+        (column_++)->put(row_, v);
+        return *this;
+    }
+    [[maybe_unused]] Table &table_;
+    std::size_t row_;
+    Column *column_;
 };
 
 constexpr auto I64 = ColumnType::kInt64;
@@ -144,7 +154,7 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
         if (p.late) ++late;
         else last = &p;
         if (!first) first = &p;
-        const Transition &t = p.t;
+        const Transition &t = p.t();
         Row row(table(kTransitions));
         row.i64(id).u32(seq++).i64(t.ts_ns).dict(p.label).dict(t.event).i64_if(t.tid >= 0, t.tid);
         row.i32_if(t.pid >= 0, t.pid).u32_if(t.cpu != kNoCpu, t.cpu).dict_or_absent(t.comm);
@@ -162,8 +172,8 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
     const bool ended = facts.complete;
     Row row(table(kOps));
     row.i64(id).dict_or_absent(op.op_class).text_or_absent(op.object).text_or_absent(op.key_text).dict_or_absent(op.host);
-    row.i32_if(op.pid >= 0, op.pid).i64_if(first && first->t.tid >= 0, first ? first->t.tid : 0);
-    row.i64_if(ended && last && last->t.tid >= 0, last ? last->t.tid : 0);
+    row.i32_if(op.pid >= 0, op.pid).i64_if(first && first->t().tid >= 0, first ? first->t().tid : 0);
+    row.i64_if(ended && last && last->t().tid >= 0, last ? last->t().tid : 0);
     row.i64(op.begin_ns).i64_if(ended, op.end_ns).i64_if(ended, op.end_ns - op.begin_ns).flag(ended);
     row.dict_or_absent(facts.reason).flag(facts.tainted).i64_if(op.has_offset, op.offset_bytes);
     row.i64_if(op.has_length, op.length_bytes).u32(static_cast<std::uint32_t>(a.transitions.size())).u32(late);

@@ -49,8 +49,11 @@ ThreadState &Stitcher::thread(std::uint32_t host, std::int64_t tid) { return thr
 
 Op *Stitcher::current_op(std::uint32_t host, std::int64_t tid) {
     ThreadState *ts = threads_.find(thread_key(host, tid));
-    if (!ts) return nullptr;
-    auto &stack = ts->stack;
+    return ts ? current_op(*ts) : nullptr;
+}
+
+Op *Stitcher::current_op(ThreadState &ts) {
+    auto &stack = ts.stack;
     while (!stack.empty()) {
         if (Op *op = ops_.find(stack.back())) return op;
         stack.pop_back();  // settled while the thread never said that it left
@@ -91,6 +94,22 @@ std::string Stitcher::key_text(const BoundKey &use, const Event &ev) const {
         else out += std::to_string(s.u);
     }
     return out;
+}
+
+// The point's name with the field's value in it.
+std::uint32_t Stitcher::point_name(BoundPoint &bp, const PointSpec &spec, const Slot &value) {
+    const bool is_text = value.kind == Slot::Kind::kString;
+    if (is_text)
+        for (const auto &[text, id] : bp.names)
+            if (text == value.str()) return id;
+    const std::string text = is_text ? std::string(value.str()) : std::to_string(value.i);
+    std::string name = spec.name;
+    const auto hole = name.find("{}");
+    if (hole == std::string::npos) name += text;
+    else name.replace(hole, 2, text);
+    const auto id = strings_.intern(name);
+    if (is_text && bp.names.size() < 16) bp.names.emplace_back(text, id);
+    return id;
 }
 
 void Stitcher::bind_key(Op &op, const Key &key) {
@@ -264,16 +283,7 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
         }
         t.comm = ts.comm_id;
     }
-    t.point = bp->name_id;
-    if (bp->name_slot != kNoSlot) {
-        const Slot &s = ev.slots[bp->name_slot];
-        std::string name = spec.name;
-        auto hole = name.find("{}");
-        std::string value = s.kind == Slot::Kind::kString ? std::string(s.str()) : std::to_string(s.i);
-        if (hole == std::string::npos) name += value;
-        else name.replace(hole, 2, value);
-        t.point = strings_.intern(name);
-    }
+    t.point = bp->name_slot == kNoSlot ? bp->name_id : point_name(*bp, spec, ev.slots[bp->name_slot]);
 
     if (spec.batch_do == BatchDo::kOpen || (spec.batch_do == BatchDo::kOpenOrWork && !ts.batch))
         open_batch(ts, *bp, ev.ts_ns, tid);
@@ -284,7 +294,7 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
 
     // The op: a begin makes one; else the first find key that is bound; else, without keys, the thread's own.
     Op *op = nullptr;
-    Op *thread_op = current_op(host, tid);
+    Op *thread_op = current_op(ts);
     bool settled = false;
     Key unbound[8];
     std::size_t unbound_count = 0;

@@ -58,6 +58,8 @@ class Stitcher {
     bool owns_all_keys_lost(const Op &op) const;
 
   private:
+    Op *current_op(ThreadState &);
+    std::uint32_t point_name(BoundPoint &, const PointSpec &, const Slot &value);
     ThreadState &thread(std::uint32_t host, std::int64_t tid);
     Key key_of(const BoundKey &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid, bool &ok) const;
     std::string key_text(const BoundKey &, const Event &) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Columns in Arrow's layout (a validity bitmap and a data buffer each), filled row by row, taken in chunks.
+// Tables of columns, filled row by row, taken in chunks in Arrow's layout.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -13,106 +13,110 @@ namespace opline {
 
 enum class ColumnType : std::uint8_t { kInt64, kUint64, kInt32, kUint32, kBool, kDict, kText };
 
-// Bytes that only grow, until they are cleared; the capacity stays.
-class Buffer {
-  public:
-    void append(const void *p, std::size_t n) {
-        if (size_ + n > capacity_) grow(size_ + n);
-        std::memcpy(data_.get() + size_, p, n);
-        size_ += n;
-    }
-    template <class T>
-    void put(T v) {
-        if (size_ + sizeof(T) > capacity_) grow(size_ + sizeof(T));
-        std::memcpy(data_.get() + size_, &v, sizeof(T));
-        size_ += sizeof(T);
-    }
-    std::uint8_t *data() { return data_.get(); }
-    const std::uint8_t *data() const { return data_.get(); }
-    std::size_t size() const { return size_; }
-    void clear() { size_ = 0; }
-
-  private:
-    void grow(std::size_t wanted) {
-        const std::size_t capacity = std::max<std::size_t>(wanted, capacity_ == 0 ? 4096 : capacity_ * 2);
-        std::unique_ptr<std::uint8_t[]> bigger(new std::uint8_t[capacity]);
-        if (size_ != 0) std::memcpy(bigger.get(), data_.get(), size_);
-        data_ = std::move(bigger);
-        capacity_ = capacity;
-    }
-    std::unique_ptr<std::uint8_t[]> data_;
-    std::size_t size_ = 0, capacity_ = 0;
-};
-
+// A column while it is being filled: one value of fixed width per row, one byte per absent row. Arrow's bits are packed when the
+// column is taken.
 class Column {
   public:
     Column(std::string name, ColumnType type) : name(std::move(name)), type(type) {}
     std::string name;
     ColumnType type;
-    Buffer data;      // little-endian values; kBool: bits; kDict: uint32 into the string pool; kText: bytes
-    Buffer validity;  // bit set: present; empty as long as nothing is absent
-    Buffer offsets;   // kText: int32, rows + 1
-    std::size_t rows = 0;
     std::size_t nulls = 0;
+    std::vector<char> text;  // kText: the bytes of all rows
 
-    void put(std::int64_t v) { data.put(v); mark(); }
-    void put(std::uint64_t v) { data.put(v); mark(); }
-    void put(std::int32_t v) { data.put(v); mark(); }
-    void put(std::uint32_t v) { data.put(v); mark(); }
-    void put(bool v) {
-        put_bit(data, v);
-        mark();
-    }
-    void put(std::string_view v) {
-        if (rows == 0) offsets.put(std::int32_t{0});
-        data.append(v.data(), v.size());
-        offsets.put(static_cast<std::int32_t>(data.size()));
-        mark();
-    }
-    void put_absent() {
+    std::size_t width() const {
         switch (type) {
         case ColumnType::kInt64:
-        case ColumnType::kUint64: data.put(std::int64_t{0}); break;
+        case ColumnType::kUint64: return 8;
         case ColumnType::kInt32:
         case ColumnType::kUint32:
-        case ColumnType::kDict: data.put(std::int32_t{0}); break;
-        case ColumnType::kBool: put_bit(data, false); break;
-        case ColumnType::kText:
-            if (rows == 0) offsets.put(std::int32_t{0});
-            offsets.put(static_cast<std::int32_t>(data.size()));
-            break;
+        case ColumnType::kDict:
+        case ColumnType::kText: return 4;  // kText: where the row's text ends
+        case ColumnType::kBool: break;
         }
-        if (nulls++ == 0) {  // everything so far was present
-            for (std::size_t i = 0; i < rows / 8; ++i) validity.put(std::uint8_t{0xff});
-            if (rows % 8 != 0) validity.put(static_cast<std::uint8_t>((1u << (rows % 8)) - 1));
-        }
-        put_bit(validity, false);
-        ++rows;
+        return 1;
     }
-    bool present(std::size_t row) const { return nulls == 0 || (validity.data()[row / 8] >> (row % 8) & 1) != 0; }
+    void reserve(std::size_t rows, std::size_t used) {
+        std::unique_ptr<std::uint8_t[]> bigger(new std::uint8_t[rows * width()]);
+        if (used != 0) std::memcpy(bigger.get(), data_.get(), used * width());
+        data_ = std::move(bigger);
+        if (!absent_.empty()) absent_.resize(rows);
+        capacity_ = rows;
+    }
+    template <class T>
+    void put(std::size_t row, T v) {
+        std::memcpy(data_.get() + row * sizeof(T), &v, sizeof(T));
+    }
+    void put_text(std::size_t row, std::string_view v) {
+        text.insert(text.end(), v.begin(), v.end());
+        put(row, static_cast<std::int32_t>(text.size()));
+    }
+    void put_absent(std::size_t row) {
+        if (type == ColumnType::kText) put_text(row, {});
+        else std::memset(data_.get() + row * width(), 0, width());
+        if (absent_.empty()) absent_.resize(capacity_);
+        absent_[row] = 1;
+        ++nulls;
+    }
+    bool present(std::size_t row) const { return nulls == 0 || absent_[row] == 0; }
+    template <class T>
+    T get(std::size_t row) const {
+        T v;
+        std::memcpy(&v, data_.get() + row * sizeof(T), sizeof(T));
+        return v;
+    }
+    std::string_view get_text(std::size_t row) const {
+        const auto begin = row == 0 ? 0 : get<std::int32_t>(row - 1);
+        return {text.data() + begin, static_cast<std::size_t>(get<std::int32_t>(row) - begin)};
+    }
     void clear() {
-        data.clear();
-        validity.clear();
-        offsets.clear();
-        rows = nulls = 0;
+        text.clear();
+        absent_.clear();
+        nulls = 0;
+    }
+
+    // Arrow's validity bitmap; empty where nothing is absent.
+    std::vector<std::uint8_t> validity_bits(std::size_t rows) const {
+        return nulls != 0 ? pack(absent_.data(), rows, 0) : std::vector<std::uint8_t>();
+    }
+    // kBool: Arrow's data.
+    std::vector<std::uint8_t> value_bits(std::size_t rows) const { return pack(data_.get(), rows, 1); }
+    // All other types: the values as they lie; kText: the ends, which are Arrow's offsets without the first, 0.
+    const std::uint8_t *values() const { return data_.get(); }
+
+  private:
+    // One bit per byte that equals `one`.
+    static std::vector<std::uint8_t> pack(const std::uint8_t *bytes, std::size_t rows, std::uint8_t one) {
+        std::vector<std::uint8_t> bits((rows + 7) / 8);
+        for (std::size_t i = 0; i < rows; ++i) bits[i / 8] |= static_cast<std::uint8_t>((bytes[i] == one) << (i % 8));
+        return bits;
+    }
+    std::unique_ptr<std::uint8_t[]> data_;
+    std::vector<std::uint8_t> absent_;  // empty until something is absent
+    std::size_t capacity_ = 0;
+};
+
+class Table {
+  public:
+    Table(std::string name, std::vector<Column> columns) : name(std::move(name)), columns(std::move(columns)) {}
+    std::string name;
+    std::vector<Column> columns;
+    std::size_t rows() const { return rows_; }
+    // The index of a new row, whose columns are to be put at once.
+    std::size_t add_row() {
+        if (rows_ == capacity_) {
+            const std::size_t bigger = capacity_ == 0 ? 256 : capacity_ * 2;
+            for (auto &c : columns) c.reserve(bigger, rows_);
+            capacity_ = bigger;
+        }
+        return rows_++;
+    }
+    void clear() {
+        for (auto &c : columns) c.clear();
+        rows_ = 0;
     }
 
   private:
-    void put_bit(Buffer &bits, bool v) {
-        if (rows % 8 == 0) bits.put(std::uint8_t{0});
-        if (v) bits.data()[rows / 8] |= static_cast<std::uint8_t>(1u << (rows % 8));
-    }
-    void mark() {
-        if (nulls != 0) put_bit(validity, true);
-        ++rows;
-    }
-};
-
-struct Table {
-    std::string name;
-    std::vector<Column> columns;
-    std::size_t rows() const { return columns.empty() ? 0 : columns.front().rows; }
-    void clear() { for (auto &c : columns) c.clear(); }
+    std::size_t rows_ = 0, capacity_ = 0;
 };
 
 }  // namespace opline

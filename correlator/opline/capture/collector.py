@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+"""The BPF collector's process: block events into a running LTTng session, until SIGTERM.
+
+    python -m opline.capture.collector --ready-fd N [--session-env NAME=VALUE]... [--exclude-pid PID]...
+                                       [--ring-bytes N] [--period-us N] [--wait-enabled SECONDS]
+    python -m opline.capture.collector --check
+
+Contract with whoever starts it (``opline record`` does):
+
+- It registers with the session daemon that ``LTTNG_HOME`` leads to, as any application: from the environment, or from
+  ``--session-env LTTNG_HOME=...``. Start it when the session is *started*, with ``block:*`` enabled in a channel of
+  its own.
+- One line of JSON comes on descriptor N (``--ready-fd``; standard output without it). ``{"ready": true, ...}``: the
+  programs are attached and the session records; from here on no block event is missed. With ``"enabled": false`` they
+  are attached, but no session has enabled ``block:*`` within ``--wait-enabled`` seconds (default 5); events flow as
+  soon as one does. ``{"error": "..."}``: it ends with status 1. End of file without a line: it died.
+- Left out is the I/O of the processes given by ``--exclude-pid``, of every ``lttng-consumerd``, and its own.
+- SIGTERM (without ``--ready-fd`` Ctrl-C as well; with it Ctrl-C is the recorder's business): detach, pass on what is
+  left, write the final counts as one line of JSON to standard output, end with status 0. That takes some 0.1 s. Do it
+  before the session is stopped: what comes after is ``not_enabled``.
+- It gets SIGTERM when its parent dies (PR_SET_PDEATHSIG), and does the same. Programs and maps are its descriptors:
+  killed in whatever way, it leaves none.
+
+``--check`` loads and attaches everything, and ends: status 0 if block events can be captured here, else 1 and one
+line why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from opline.capture import bpf
+from opline.errors import OplineError
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_INITIAL_PID_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO, include/linux/proc_ns.h
+
+
+def die_with_parent(parent: int) -> None:
+    """SIGTERM to this process when its parent ends; at once if ``parent`` is gone already."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def consumer_daemons() -> list[int]:
+    """PIDs of LTTng's consumer daemons, who write the traces."""
+    found = []
+    for comm in Path("/proc").glob("[0-9]*/comm"):
+        try:
+            if comm.read_text().strip() == "lttng-consumerd":
+                found.append(int(comm.parent.name))
+        except OSError:
+            continue
+    return sorted(found)
+
+
+def wait_enabled(collector: bpf.Collector, patience_s: float) -> bool:
+    """Until a session records ``block:*``; False after ``patience_s`` or if this process is to end."""
+    until = time.monotonic() + patience_s
+    while not collector.enabled():
+        if time.monotonic() >= until or signal.sigpending() & {signal.SIGTERM, signal.SIGINT}:
+            return False
+        time.sleep(0.01)
+    time.sleep(2 * bpf.PERIOD_NS / 1e9)  # until the bridge has told the programs
+    return True
+
+
+def _say(descriptor: int | None, document: dict[str, Any]) -> None:
+    """One line of JSON; a reader who is gone is no error."""
+    line = (json.dumps(document) + "\n").encode()
+    try:
+        os.write(1 if descriptor is None else descriptor, line)
+        if descriptor is not None:
+            os.close(descriptor)
+    except OSError:
+        return
+
+
+def _collect(options: argparse.Namespace) -> None:
+    started = time.monotonic_ns()
+    own = list(dict.fromkeys([os.getpid(), *options.exclude_pid, *consumer_daemons()]))
+    collector = bpf.Collector(own[: bpf.OWN_TGIDS], options.ring_bytes, options.period_us * 1000)
+    collector.start()
+    enabled = wait_enabled(collector, options.wait_enabled)
+    ready = {
+        "ready": True,
+        "enabled": enabled,
+        "tracepoints": collector.tracepoints,
+        "excluded_pids": own[: bpf.OWN_TGIDS],
+        # tid in block events is the initial namespace's; in a container the application's vtid differs from it
+        "initial_pid_namespace": str(Path("/proc/self/ns/pid").readlink()) == _INITIAL_PID_NAMESPACE,
+        "setup_ns": time.monotonic_ns() - started,
+    }
+    _say(options.ready_fd, ready)
+    signal.sigwait((signal.SIGTERM, signal.SIGINT))  # SIGINT is ignored where it shall not end us
+    stopping = time.monotonic_ns()
+    counts = collector.finish().document()
+    _say(None, {**counts, "ran_ns": stopping - started, "finish_ns": time.monotonic_ns() - stopping})
+
+
+def _check() -> None:
+    collector = bpf.Collector(ring_bytes=1 << 16)
+    collector.start()
+    collector.finish()
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="opline.capture.collector", description="Block events into an LTTng session.")
+    parser.add_argument("--ready-fd", type=int, help="descriptor for the line that says it is ready (default: stdout)")
+    parser.add_argument("--session-env", action="append", default=[], metavar="NAME=VALUE", help="set for LTTng-UST")
+    parser.add_argument("--exclude-pid", type=int, action="append", default=[], help="leave out this process's I/O")
+    parser.add_argument("--ring-bytes", type=int, default=bpf.RING_BYTES, help="size of the BPF ring buffer (64 MiB)")
+    parser.add_argument("--period-us", type=int, default=bpf.PERIOD_NS // 1000, help="how often it is emptied (3000)")
+    parser.add_argument("--wait-enabled", type=float, default=5.0, help="seconds to wait for a session's block:*")
+    parser.add_argument("--check", action="store_true", help="say whether block events can be captured here, and end")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run it; the exit status."""
+    parent = os.getppid()
+    options = _options(arguments)
+    if options.ready_fd is not None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # fetched with sigwait: no step is interrupted half-way
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
+    die_with_parent(parent)
+    for setting in options.session_env:
+        name, _, value = setting.partition("=")
+        os.environ[name] = value
+    try:
+        if options.check:
+            _check()
+        else:
+            _collect(options)
+    except OplineError as error:
+        if options.check:
+            sys.stderr.write(f"{error.message}\n")
+        else:
+            _say(options.ready_fd, {"error": error.message})
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// What the BPF programs (block.bpf.c) hand to the bridge (bridge.c). Both are built from this one file: the bridge carries
+// the programs' text inside itself, so that layout and program cannot drift apart.
+// Needs __u8 ... __u64, from linux/types.h.
+#pragma once
+
+enum block_kind {
+    KIND_BIO_QUEUE,
+    KIND_GETRQ,
+    KIND_BIO_BACKMERGE,
+    KIND_BIO_FRONTMERGE,
+    KIND_SPLIT,
+    KIND_BIO_REMAP,
+    KIND_BIO_COMPLETE,
+    KIND_RQ_INSERT,
+    KIND_RQ_ISSUE,
+    KIND_RQ_BIO,  // our own: a further bio of the request that was just issued
+    KIND_RQ_REQUEUE,
+    KIND_RQ_MERGE,
+    KIND_RQ_REMAP,
+    KIND_RQ_COMPLETE,
+    KIND_PLUG,
+    KIND_UNPLUG,
+    KIND_COUNT
+};
+
+struct block_event {
+    __u64 ktime;      // CLOCK_MONOTONIC ns, read after the record was reserved: see bridge.c for why
+    __u64 rq;         // struct request *, 0: the tracepoint has none
+    __u64 bio;        // struct bio *; of a request its first one, 0: none
+    __u64 parent;     // split: the bio that the clone was split from
+    __u64 sector;     // 512-byte units
+    __u64 other;      // remap: old sector; split: new sector
+    __u32 nr_sector;
+    __u32 bytes;      // requests: blk_rq_bytes(); unplug: number of requests
+    __u32 dev;        // kernel-internal: major << 20 | minor
+    __u32 old_dev;    // remap
+    __u32 rwbs;       // LTTng's bit mask
+    __s32 error;      // as the tracepoint gives it (block status; errno on old kernels); from the bridge: errno
+    __u32 tid;
+    __u32 lost;       // records of this CPU that found no room in the ring buffer so far
+    __u16 cpu;
+    __u8 kind;
+    __u8 pad[5];
+    char comm[16];
+};
+
+#define OWN_TGIDS 8
+
+// One element of a memory-mapped array: written by the bridge, read by every program.
+struct block_control {
+    __u64 mask;                 // bit per block_kind: wanted now
+    __u64 own_live;             // how many bios of ours are under way; 0: no need to look them up
+    __u32 own_tgids[OWN_TGIDS]; // whose I/O is left out; 0: unused
+};
+
+// One element per CPU, memory-mapped as well; 128 bytes against false sharing.
+struct block_cpu {
+    __u64 lost;          // records that found no room
+    __u64 own_bios;      // bios left out because they are ours
+    __u64 own_events;    // events of such bios and their requests, left out too
+    __u64 own_overflow;  // bios of ours that found no room in the table: recorded like any other
+    __u64 chain_cut;     // requests with more bios than are walked
+    __u64 pad[11];
+};

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: MIT
+// The bridge: one thread that takes the BPF programs' records out of their ring buffer, puts them in order of kernel time,
+// and passes them on as events of the UST provider `block`. Loaded by Python (opline/capture/bpf.py) through ctypes.
+//
+// Order. A program reads the clock after it has reserved its record. So of what the thread has not yet seen when it
+// looks at the ring buffer at time t, everything has a time after t; once it has taken out all that was reserved then, everything
+// up to t is in its hands and can be sorted. (A record that is reserved but not yet filled stops it there: t stays what it
+// was.) It holds back 1 ms more, for clocks that differ between CPUs. The watermark is that t.
+//
+// Control. What the LTTng session has enabled is looked up in every round and given to the programs as a bit mask: an event
+// that nobody records costs a load and a branch in the kernel.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "block_tp.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum {
+    HOLD_BACK_NS = 1000000,
+    IDLE_WATERMARK_NS = 20000000,  // also said when nothing happens
+    MISSES_EVERY_NS = 200000000,
+    FINISH_WITHIN_NS = 2000000000,  // at the end: how long a reserved record may stay unfilled
+    MAX_PROGRAMS = 32,
+};
+#define RING_BUSY (1u << 31)
+#define RING_DISCARD (1u << 30)
+#define RING_HEADER 8
+
+// The programs' text, layout first, so that it cannot differ from what this file was compiled with.
+__asm__(".section .rodata\n"
+        ".global bridge_text\n"
+        ".hidden bridge_text\n"
+        "bridge_text:\n"
+        ".incbin \"" BLOCK_EVENT_H "\"\n"
+        ".incbin \"" BLOCK_BPF_C "\"\n"
+        ".byte 0\n"
+        ".previous\n");
+extern const char bridge_text[];
+
+// What happened so far; read by Python when the thread has ended. Order and types are repeated in bpf.py.
+struct bridge_counts {
+    uint64_t sent[KIND_COUNT];   // events passed on, by kind
+    uint64_t watermarks, lost_events;
+    uint64_t not_enabled;        // taken out when the session did not record that event (any more)
+    uint64_t lost_ring, lost_nested;
+    uint64_t late;               // came after the watermark had passed them: cannot be, so this says how often it was
+    uint64_t reordered;          // were overtaken in the ring buffer, and put right
+    uint64_t own_bios, own_events, own_overflow, chain_cut;
+    uint64_t most_bytes;         // the fullest that the ring buffer was found
+    uint64_t cpu_ns;             // of the thread
+    uint64_t rounds;
+};
+
+struct bridge {
+    // the ring buffer, see kernel/bpf/ringbuf.c: a page with the consumer's position, one with the producer's, the data twice
+    _Atomic uint64_t *consumer;
+    _Atomic uint64_t *producer;
+    const uint8_t *data;
+    size_t ring_bytes, page;
+    volatile struct block_control *control;
+    volatile struct block_cpu *cpus;
+    size_t cpus_bytes;
+    uint32_t cpu_count;
+    int programs[MAX_PROGRAMS];
+    int program_count;
+    uint64_t period_ns;
+
+    struct block_event *held;  // sorted by time: [head, tail)
+    size_t head, tail, room;
+    uint64_t *seq, *lost_seen;  // per CPU
+    uint64_t misses_seen[MAX_PROGRAMS];
+    uint64_t safe_ns;      // everything up to here is in `held` or sent
+    uint64_t watermark_ns; // everything up to here is sent
+    uint64_t said_at_ns;
+    struct bridge_counts counts;
+    bool failed;  // out of memory
+
+    pthread_t thread;
+    atomic_bool stopping;
+};
+
+static uint64_t clock_ns(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+// What the session records at the moment.
+static uint64_t enabled_mask(void) {
+    uint64_t mask = 0;
+#define ASK(kind, event) mask |= lttng_ust_tracepoint_enabled(block, event) ? UINT64_C(1) << (kind) : 0
+    ASK(KIND_BIO_QUEUE, block_bio_queue);
+    ASK(KIND_GETRQ, block_getrq);
+    ASK(KIND_BIO_BACKMERGE, block_bio_backmerge);
+    ASK(KIND_BIO_FRONTMERGE, block_bio_frontmerge);
+    ASK(KIND_SPLIT, block_split);
+    ASK(KIND_BIO_REMAP, block_bio_remap);
+    ASK(KIND_BIO_COMPLETE, block_bio_complete);
+    ASK(KIND_RQ_INSERT, block_rq_insert);
+    ASK(KIND_RQ_ISSUE, block_rq_issue);
+    ASK(KIND_RQ_BIO, block_rq_bio);
+    ASK(KIND_RQ_REQUEUE, block_rq_requeue);
+    ASK(KIND_RQ_MERGE, block_rq_merge);
+    ASK(KIND_RQ_REMAP, block_rq_remap);
+    ASK(KIND_RQ_COMPLETE, block_rq_complete);
+    ASK(KIND_PLUG, block_plug);
+    ASK(KIND_UNPLUG, block_unplug);
+#undef ASK
+    return mask;
+}
+
+// blk_status_to_errno() of Linux 5.16 and later, for the codes that have kept their number; older kernels give the errno.
+static int32_t error_of(const struct block_event *e) {
+    static const int32_t codes[] = {0,     -EOPNOTSUPP, -ETIMEDOUT, -ENOSPC, -ENOLINK, -EREMOTEIO, -EBADE,
+                                    -ENODATA, -EILSEQ,  -ENOMEM,    -EIO,    -EREMCHG, -EAGAIN,    -EBUSY};
+    if (e->error <= 0) return e->error;
+    return (size_t)e->error < sizeof(codes) / sizeof(codes[0]) ? codes[e->error] : -EIO;
+}
+
+static void say_lost(struct bridge *b, uint64_t time_ns, int32_t cpu, uint64_t count, const char *why) {
+    if (lttng_ust_tracepoint_enabled(block, lost)) {
+        lttng_ust_do_tracepoint(block, lost, time_ns, cpu, count, why);
+        ++b->counts.lost_events;
+    }
+}
+
+static void pass_on(struct bridge *b, const struct block_event *e) {
+    uint32_t cpu = e->cpu < b->cpu_count ? e->cpu : 0;
+    // The record carries the low 32 bits of how many this CPU had lost by then.
+    uint32_t lost = e->lost - (uint32_t)b->lost_seen[cpu];
+    if (lost > 0 && lost < 1u << 31) {
+        b->lost_seen[cpu] += lost;
+        b->seq[cpu] += lost;
+        b->counts.lost_ring += lost;
+        say_lost(b, e->ktime, (int32_t)cpu, lost, "ring");
+    }
+    uint64_t seq = ++b->seq[cpu];
+    bool sent = false;
+#define PASS(kind, event)                                                                                              \
+    case kind:                                                                                                         \
+        if (lttng_ust_tracepoint_enabled(block, event)) {                                                              \
+            lttng_ust_do_tracepoint(block, event, e, seq);                                                             \
+            sent = true;                                                                                               \
+        }                                                                                                              \
+        break
+    switch (e->kind) {
+        PASS(KIND_BIO_QUEUE, block_bio_queue);
+        PASS(KIND_GETRQ, block_getrq);
+        PASS(KIND_BIO_BACKMERGE, block_bio_backmerge);
+        PASS(KIND_BIO_FRONTMERGE, block_bio_frontmerge);
+        PASS(KIND_SPLIT, block_split);
+        PASS(KIND_BIO_REMAP, block_bio_remap);
+        PASS(KIND_BIO_COMPLETE, block_bio_complete);
+        PASS(KIND_RQ_INSERT, block_rq_insert);
+        PASS(KIND_RQ_ISSUE, block_rq_issue);
+        PASS(KIND_RQ_BIO, block_rq_bio);
+        PASS(KIND_RQ_REQUEUE, block_rq_requeue);
+        PASS(KIND_RQ_MERGE, block_rq_merge);
+        PASS(KIND_RQ_REMAP, block_rq_remap);
+        PASS(KIND_RQ_COMPLETE, block_rq_complete);
+        PASS(KIND_PLUG, block_plug);
+        PASS(KIND_UNPLUG, block_unplug);
+    }
+#undef PASS
+    if (sent) ++b->counts.sent[e->kind];
+    else ++b->counts.not_enabled;
+}
+
+// Insert by time; the ring's order is nearly that already.
+static bool hold(struct bridge *b, const struct block_event *e) {
+    if (b->tail == b->room) {
+        if (b->head > b->room / 2) {
+            memmove(b->held, b->held + b->head, (b->tail - b->head) * sizeof(*e));
+            b->tail -= b->head;
+            b->head = 0;
+        } else {
+            size_t room = b->room ? b->room * 2 : 4096;
+            struct block_event *more = realloc(b->held, room * sizeof(*e));
+            if (!more) return false;
+            b->held = more;
+            b->room = room;
+        }
+    }
+    if (e->ktime <= b->watermark_ns) ++b->counts.late;
+    size_t i = b->tail++;
+    if (i > b->head && b->held[i - 1].ktime > e->ktime) ++b->counts.reordered;
+    for (; i > b->head && b->held[i - 1].ktime > e->ktime; --i) b->held[i] = b->held[i - 1];
+    b->held[i] = *e;
+    return true;
+}
+
+// Take out all that is reserved now. False: a record is not filled yet (or no memory), `safe_ns` has not moved.
+static bool drain(struct bridge *b) {
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    atomic_thread_fence(memory_order_seq_cst);
+    uint64_t end = atomic_load_explicit(b->producer, memory_order_acquire);
+    uint64_t at = atomic_load_explicit(b->consumer, memory_order_relaxed);
+    if (end - at > b->counts.most_bytes) b->counts.most_bytes = end - at;
+    bool all = true;
+    while (at < end) {
+        const uint8_t *record = b->data + (at & (b->ring_bytes - 1));
+        uint32_t length = atomic_load_explicit((const _Atomic uint32_t *)(const void *)record, memory_order_acquire);
+        if (length & RING_BUSY) {
+            all = false;
+            break;
+        }
+        if (!(length & RING_DISCARD)) {
+            struct block_event e;
+            memcpy(&e, record + RING_HEADER, sizeof(e));
+            e.error = error_of(&e);
+            if (!hold(b, &e)) {
+                b->failed = true;
+                all = false;
+                break;
+            }
+        }
+        length &= ~(RING_BUSY | RING_DISCARD);
+        at += (length + RING_HEADER + 7) & ~UINT64_C(7);
+        atomic_store_explicit(b->consumer, at, memory_order_release);
+    }
+    if (all) b->safe_ns = now;
+    return all;
+}
+
+static void send_until(struct bridge *b, uint64_t limit_ns) {
+    bool any = false;
+    for (; b->head < b->tail && b->held[b->head].ktime <= limit_ns; ++b->head) {
+        pass_on(b, &b->held[b->head]);
+        any = true;
+    }
+    if (b->head == b->tail) b->head = b->tail = 0;
+    if (limit_ns <= b->watermark_ns) return;
+    b->watermark_ns = limit_ns;
+    uint64_t now = b->safe_ns;
+    if (!any && now - b->said_at_ns < IDLE_WATERMARK_NS) return;
+    b->said_at_ns = now;
+    if (lttng_ust_tracepoint_enabled(block, watermark)) {
+        lttng_ust_do_tracepoint(block, watermark, limit_ns);
+        ++b->counts.watermarks;
+    }
+}
+
+// Losses after which nothing came from that CPU.
+static void tell_last_losses(struct bridge *b) {
+    for (uint32_t cpu = 0; cpu < b->cpu_count; ++cpu) {
+        uint64_t lost = b->cpus[cpu].lost;
+        if (lost <= b->lost_seen[cpu]) continue;
+        uint64_t count = lost - b->lost_seen[cpu];
+        b->lost_seen[cpu] = lost;
+        b->seq[cpu] += count;
+        b->counts.lost_ring += count;
+        say_lost(b, b->watermark_ns, (int32_t)cpu, count, "ring");
+    }
+}
+
+// A program that is interrupted by its own tracepoint is not run again; the kernel counts that.
+static void tell_misses(struct bridge *b) {
+    for (int i = 0; i < b->program_count; ++i) {
+        struct bpf_prog_info info;
+        union bpf_attr attr;
+        memset(&info, 0, sizeof(info));
+        memset(&attr, 0, sizeof(attr));
+        attr.info.bpf_fd = (uint32_t)b->programs[i];
+        attr.info.info_len = sizeof(info);
+        attr.info.info = (uint64_t)(uintptr_t)&info;
+        if (syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)) != 0) continue;
+        uint64_t count = info.recursion_misses - b->misses_seen[i];
+        if (count == 0) continue;
+        b->misses_seen[i] = info.recursion_misses;
+        b->counts.lost_nested += count;
+        say_lost(b, b->watermark_ns, -1, count, "nested");
+    }
+}
+
+static void sleep_ns(uint64_t ns) {
+    struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+}
+
+// The programs are detached: what they have reserved is all that will ever come.
+static void finish(struct bridge *b) {
+    uint64_t until = clock_ns(CLOCK_MONOTONIC) + FINISH_WITHIN_NS;
+    sleep_ns(HOLD_BACK_NS);
+    while (!drain(b) && !b->failed && clock_ns(CLOCK_MONOTONIC) < until) sleep_ns(HOLD_BACK_NS);
+    send_until(b, b->safe_ns);
+    tell_last_losses(b);
+    tell_misses(b);
+    for (uint32_t cpu = 0; cpu < b->cpu_count; ++cpu) {
+        b->counts.own_bios += b->cpus[cpu].own_bios;
+        b->counts.own_events += b->cpus[cpu].own_events;
+        b->counts.own_overflow += b->cpus[cpu].own_overflow;
+        b->counts.chain_cut += b->cpus[cpu].chain_cut;
+    }
+    b->counts.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static void *run(void *argument) {
+    struct bridge *b = argument;
+    prctl(PR_SET_NAME, "opline-bridge");
+    uint64_t misses_at = 0;
+    while (!atomic_load(&b->stopping)) {
+        ++b->counts.rounds;
+        b->control->mask = enabled_mask();
+        uint64_t before = atomic_load(b->consumer);
+        drain(b);
+        uint64_t taken = atomic_load(b->consumer) - before;
+        if (b->safe_ns > HOLD_BACK_NS) send_until(b, b->safe_ns - HOLD_BACK_NS);
+        if (b->head == b->tail && taken == 0) tell_last_losses(b);
+        if (b->safe_ns >= misses_at) {
+            tell_misses(b);
+            misses_at = b->safe_ns + MISSES_EVERY_NS;
+        }
+        if (taken < b->ring_bytes / 8) sleep_ns(b->period_ns);
+    }
+    finish(b);
+    return NULL;
+}
+
+static void release(struct bridge *b) {
+    if (b->consumer) munmap((void *)b->consumer, b->page);
+    if (b->producer) munmap((void *)b->producer, b->page + 2 * b->ring_bytes);
+    if (b->control) munmap((void *)b->control, b->page);
+    if (b->cpus) munmap((void *)b->cpus, b->cpus_bytes);
+    free(b->held);
+    free(b->seq);
+    free(b->lost_seen);
+    free(b);
+}
+
+static void *map(int fd, size_t size, int protection, size_t offset) {
+    void *at = mmap(NULL, size, protection, MAP_SHARED, fd, (off_t)offset);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+EXPORT const char *bridge_program_text(void) { return bridge_text; }
+
+// Is anything of the provider recorded at the moment?
+EXPORT int bridge_enabled(void) { return enabled_mask() != 0; }
+
+// Begin to pass on. The maps' and programs' descriptors stay the caller's and must be open until bridge_finish(). NULL with
+// errno set if that is not possible; `own_tgids` (0: unused) are whose I/O is left out.
+EXPORT struct bridge *bridge_start(int ring_fd, uint64_t ring_bytes, int control_fd, int cpus_fd, uint32_t cpu_count,
+                                   const int *programs, uint32_t program_count, uint64_t period_ns,
+                                   const uint32_t own_tgids[OWN_TGIDS]) {
+    struct bridge *b = calloc(1, sizeof(*b));
+    if (!b) return NULL;
+    b->page = (size_t)sysconf(_SC_PAGESIZE);
+    b->ring_bytes = ring_bytes;
+    b->cpu_count = cpu_count;
+    b->cpus_bytes = (cpu_count * sizeof(struct block_cpu) + b->page - 1) / b->page * b->page;
+    b->period_ns = period_ns;
+    b->program_count = program_count < MAX_PROGRAMS ? (int)program_count : MAX_PROGRAMS;
+    memcpy(b->programs, programs, (size_t)b->program_count * sizeof(int));
+    b->seq = calloc(cpu_count, sizeof(uint64_t));
+    b->lost_seen = calloc(cpu_count, sizeof(uint64_t));
+    b->consumer = map(ring_fd, b->page, PROT_READ | PROT_WRITE, 0);
+    b->producer = map(ring_fd, b->page + 2 * b->ring_bytes, PROT_READ, b->page);
+    b->control = map(control_fd, b->page, PROT_READ | PROT_WRITE, 0);
+    b->cpus = map(cpus_fd, b->cpus_bytes, PROT_READ | PROT_WRITE, 0);
+    if (!b->seq || !b->lost_seen || !b->consumer || !b->producer || !b->control || !b->cpus) goto failed;
+    b->data = (const uint8_t *)b->producer + b->page;
+    for (int i = 0; i < OWN_TGIDS; ++i) b->control->own_tgids[i] = own_tgids[i];
+    errno = pthread_create(&b->thread, NULL, run, b);
+    if (errno == 0) return b;
+failed: {
+    int why = errno;
+    release(b);
+    errno = why;
+    return NULL;
+}
+}
+
+// Tell the programs to be quiet; the caller detaches them next, then calls bridge_finish().
+EXPORT void bridge_quiet(struct bridge *b) { b->control->mask = 0; }
+
+// Pass on what is left, end, and say what happened. The programs must be detached.
+EXPORT void bridge_finish(struct bridge *b, struct bridge_counts *counts) {
+    atomic_store(&b->stopping, true);
+    pthread_join(b->thread, NULL);
+    *counts = b->counts;
+    release(b);
+}

@@ -185,6 +185,16 @@ def test_a_stage_that_ends_at_a_step_without_its_request(tmp_path: Path) -> None
     assert [(line.ts_ns, line.stage) for line in lines_of(op)][:3] == [(0, ""), (30, "-"), (50, "G2D")]
 
 
+def test_a_batchs_requests_are_shown_as_shared(tmp_path: Path) -> None:
+    """They cut the stages of every member, and are linked to none."""
+    run = direct_write()
+    run.rows["links"].clear()
+    (op,) = read_ops(open_tables(run.write(tmp_path)), Selection())
+    marks = [line.mark for line in lines_of(op) if line.what.startswith("  Q")]
+    assert marks == ["shared"]
+    assert sum(bool(line.stage) for line in lines_of(op)) == len(op.stages)
+
+
 def test_several_requests_are_numbered(tmp_path: Path) -> None:
     """Steps of a split write interleave: each says whose it is."""
     run = RunBuilder()

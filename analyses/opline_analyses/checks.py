@@ -117,8 +117,8 @@ def unknown_share(unknown_ns: float, whole_ns: float) -> Check:
 
 
 def client_log(run: Run) -> Check:
-    """Each op's latency against its own line in the client's log: LOG_SHARE of the counted ops have a line and lie within
-    LOG_NEAR_NS of it, and the mean is within LOG_MEAN of the log's. Needs the temporary table client_ops.
+    """Each op's latency against its own line in the client's log: LOG_SHARE of the ops have a line and lie within
+    LOG_NEAR_NS of it, the mean within LOG_MEAN of the log's. Needs the temporary table client_ops.
     """
     ops, logged, near, mean, client = run.row(
         f"""SELECT count(*), count(client_ns), count(*) FILTER (abs(client_ns - latency_ns) <= {LOG_NEAR_NS}),
@@ -167,18 +167,17 @@ def block_steps(run: Run) -> dict[str, Any]:
 
     ``I`` is listed and not required: with scheduler none there is no insert. Split remainders have no Q of their own.
     """
-    chosen = "WHERE l.op_id IN (SELECT op_id FROM counted)"
     steps = run.row(
-        f"""WITH r AS (SELECT DISTINCT l.op_id, r.* FROM links l JOIN requests r USING (request_id) {chosen}),
-                 q AS (SELECT l.op_id, bool_or(b.queue_ns IS NOT NULL) AS q FROM links l JOIN bios b USING (bio_id)
-                       {chosen} GROUP BY l.op_id),
-                 o AS (SELECT op_id, bool_and(getrq_ns IS NOT NULL) AS g, bool_and(insert_ns IS NOT NULL) AS i,
-                              bool_and(issue_ns IS NOT NULL) AS d, bool_and(complete_ns IS NOT NULL) AS c
-                       FROM r GROUP BY op_id)
-            SELECT count(*) FILTER (q.q), count(*) FILTER (q.q AND g AND d AND c), count(*) FILTER (NOT q.q),
-                   count(*) FILTER (NOT coalesce(g, false)), count(*) FILTER (NOT coalesce(i, false)),
-                   count(*) FILTER (NOT coalesce(d, false)), count(*) FILTER (NOT coalesce(c, false))
-            FROM q LEFT JOIN o USING (op_id)"""
+        """WITH pairs AS (SELECT l.op_id, l.request_id, b.queue_ns FROM links l LEFT JOIN bios b USING (bio_id)
+                         UNION ALL SELECT op_id, request_id, NULL FROM stages WHERE request_id IS NOT NULL),
+                o AS (SELECT op_id, bool_or(coalesce(p.queue_ns, r.queue_ns) IS NOT NULL) AS q,
+                             bool_and(getrq_ns IS NOT NULL) AS g, bool_and(insert_ns IS NOT NULL) AS i,
+                             bool_and(issue_ns IS NOT NULL) AS d, bool_and(complete_ns IS NOT NULL) AS c
+                      FROM pairs p SEMI JOIN counted USING (op_id) LEFT JOIN requests r USING (request_id)
+                      GROUP BY op_id)
+           SELECT count(*) FILTER (q), count(*) FILTER (q AND g AND d AND c), count(*) FILTER (NOT q),
+                  count(*) FILTER (NOT g), count(*) FILTER (NOT i), count(*) FILTER (NOT d), count(*) FILTER (NOT c)
+           FROM o"""
     )
     (ops,) = run.row("SELECT count(*) FROM counted")
     reasons = dict(

@@ -101,15 +101,18 @@ _TRANSITIONS = """SELECT op_id, ts_ns, point, event, tid, cpu, comm, late, aside
     WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, seq"""
 _STAGES = """SELECT op_id, stage, kind, from_point, to_point, begin_ns, duration_ns, request_id FROM stages
     WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, seq"""
-# An op sees the Q of its own bio, which in a merged request is not the request's first.
+# An op sees the Q of its own bio, which in a merged request is not the request's first. A batch's requests cut its
+# members' stages without being linked to each of them: they are shared.
 _REQUESTS = """SELECT l.op_id, r.request_id, r.dev, r.sector, r.nr_sectors, r.rwbs, coalesce(l.queue_ns, r.queue_ns),
     r.getrq_ns, r.insert_ns, r.issue_ns, r.complete_ns, r.q2c_ns, r.d2c_ns, r.queue_tid, r.queue_comm, r.queue_cpu,
     r.issue_tid, r.issue_comm, r.issue_cpu, r.complete_cpu, l.shared, l.ambiguous, r.outcome
-    FROM (SELECT k.op_id, k.request_id, min(b.queue_ns) AS queue_ns, bool_or(k.shared) AS shared,
-                 bool_or(k.ambiguous) AS ambiguous
-          FROM links k LEFT JOIN bios b USING (bio_id)
-          WHERE k.op_id BETWEEN {low} AND {high} AND k.op_id IN (SELECT op_id FROM chunk) AND k.request_id IS NOT NULL
-          GROUP BY ALL) l
+    FROM (SELECT op_id, request_id, min(queue_ns) AS queue_ns, coalesce(bool_or(shared), true) AS shared,
+                 coalesce(bool_or(ambiguous), false) AS ambiguous
+          FROM (SELECT k.op_id, k.request_id, b.queue_ns, k.shared, k.ambiguous
+                FROM links k LEFT JOIN bios b USING (bio_id)
+                UNION ALL SELECT op_id, request_id, NULL, NULL, NULL FROM stages)
+          WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) AND request_id IS NOT NULL
+          GROUP BY op_id, request_id) l
     JOIN requests r USING (request_id) ORDER BY l.op_id, r.queue_ns, r.request_id"""
 
 

@@ -144,7 +144,7 @@ def _stderr_kept() -> Iterator[list[str]]:
 
 
 class Collector:
-    """Programs and bridge: ``Collector()``, ``start()``, … ``finish()``. It all goes with the process, however that ends.
+    """Programs and bridge: ``Collector()``, ``start()``, … ``finish()``. All goes with the process, however it ends.
 
     ``own``: processes whose I/O is left out. Raises OplineError, one line that says what is missing.
     """

@@ -37,8 +37,10 @@ Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t hos
     if (Op *op = ev.tid > 0 ? stitcher_.current_op(host, ev.tid) : nullptr; op && op->state == OpState::kOpen)
         link.by_thread = op_ref(*op);
     by_sector(bio, link);
-    link.chosen = link.by_thread != 0 ? link.by_thread : link.by_sector;
+    // What a thread queues while it has a batch open is the batch's: a member may be rewriting the same sectors already.
+    link.chosen = link.by_thread;
     if (link.chosen == 0 && ev.tid > 0) link.batch = stitcher_.current_batch(host, ev.tid);
+    if (link.chosen == 0 && !link.batch) link.chosen = link.by_sector;
 
     // With several ops on the same sectors the sector rule has no answer of its own.
     if (link.sector_candidates > 1) ++counts_.ambiguous;

@@ -7,6 +7,7 @@ beside.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
@@ -44,7 +45,7 @@ def run_of(trace: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactor
     def get(name: str) -> Correlated:
         if name not in done:
             out = tmp_path_factory.mktemp("run")
-            model = load_model("ceph" if name.startswith("ctf") else str(LAB))
+            model = load_model("ceph" if name.startswith("ctf") else "syscalls" if name.startswith("fio") else str(LAB))
             done[name] = Correlated(out, correlate(trace(name), model, out, progress=False))
         return done[name]
 
@@ -126,3 +127,25 @@ def test_nothing_is_lost(name: str, run_of: Callable[[str], Correlated]) -> None
     """The whole ledger, so that an unexpected zero-to-one fails."""
     expected = {"ctf-mem-qd1": {"late_transitions": 1470}}
     assert {r["loss"]: r["count"] for r in run_of(name).rows("losses")} == expected.get(name, {})
+
+
+def test_fio_without_a_tracepoint_of_its_own(run_of: Callable[[str], Correlated]) -> None:
+    """System calls as ops: as many as fio issued, its IOPS, and fio's own latency contains ours, which contains Q2C."""
+    run = run_of("fio-psync-qd1-nvme")
+    said = (HERE / "traces" / "fio-psync-qd1-nvme.out").read_text()
+    issued = int(re.search(r"issued rwts: total=0,(\d+),", said)[1])  # type: ignore[index]
+    runtime_ms = int(re.search(r"run=(\d+)-", said)[1])  # type: ignore[index]
+    clat = {float(p): int(us) for p, us in re.findall(r"(\d+\.\d+)th=\[ *(\d+)\]", said)}
+    mean_us = float(re.search(r"clat \(usec\).*avg=([\d.]+)", said)[1])  # type: ignore[index]
+    ops = [op for op in run.rows("ops") if op["class"] == "pwrite64"]
+    assert len(ops) == issued
+    assert all(op["request_count"] == 1 and op["no_request_reason"] is None for op in ops)
+    span_s = (max(op["end_ns"] for op in ops) - min(op["begin_ns"] for op in ops)) / 1e9
+    assert abs(len(ops) / span_s / (issued / (runtime_ms / 1000)) - 1) < 0.01
+    q2c = {r["op_id"]: r["q2c_ns"] for r in run.rows("requests") if r["op_id"] is not None}
+    assert all(q2c[op["op_id"]] <= op["latency_ns"] for op in ops)
+    for values in (sorted(op["latency_ns"] for op in ops), sorted(q2c[op["op_id"]] for op in ops)):
+        assert sum(values) / len(values) <= mean_us * 1000
+        for percent, us in clat.items():
+            ours = values[math.ceil(len(values) * percent / 100) - 1]
+            assert ours <= us * 1000 * 1.01, percent  # fio's buckets are 0.8 % wide

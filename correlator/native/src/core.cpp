@@ -59,6 +59,7 @@ struct Core::Impl {
     std::int64_t last_ns = kNoTime, first_ns = kNoTime;
     std::uint32_t current_host = 0;
     bool finished = false;
+    bool has_block_classes = false;  // the trace has block events, or could have
 
     explicit Impl(const std::string &plan_json)
         : plan(parse_plan(plan_json)),
@@ -92,8 +93,8 @@ struct Core::Impl {
         if (facts.tainted) ++ops_tainted;
         for (const auto &p : scratch.transitions) late_transitions += p.late;
         if (op.requests.empty() && op.batches.empty()) {
-            facts.no_request_reason = strings.intern(block_events == 0 ? "no_block_events" : op.bios > 0 ? "not_completed" : "none_queued");
-            if (block_events != 0) ++unlinked_ops;
+            facts.no_request_reason = strings.intern(!has_block_classes ? "no_block_events" : op.bios > 0 ? "not_completed" : "none_queued");
+            if (has_block_classes) ++unlinked_ops;
         }
         emitter.op(op, scratch, facts);
     }
@@ -181,6 +182,7 @@ Core::~Core() = default;
 ClassPlan Core::add_class(const ClassDecl &decl) {
     BoundClass bound = bind_class(decl, impl_->plan, impl_->strings);
     bound.plan.id = static_cast<std::uint32_t>(impl_->classes.size());
+    if (bound.kind == ClassKind::kBlock) impl_->has_block_classes = true;
     impl_->classes.push_back(std::move(bound));
     return impl_->classes.back().plan;
 }

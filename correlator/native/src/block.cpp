@@ -41,9 +41,14 @@ struct BlockModel::Impl {
         case Hop::kBio: compare(counts.bio_to_request, p, s); break;
         case Hop::kIssue: compare(counts.request_to_issue, p, s); break;
         case Hop::kComplete: compare(counts.request_to_complete, p, s); break;
-        case Hop::kFurtherBio:
-            ++(sector.has_bio(p.place, p.issue, p.answer) ? counts.bio_to_request.agree : counts.bio_to_request.differ);
-            break;
+        }
+        if (p.merged_bio == 0) return;
+        HopAgreement &merged = counts.bio_to_request;
+        switch (sector.has_bio(p.place, p.issue, p.merged_bio)) {
+        case Engine::Has::kYes: ++merged.agree; break;
+        case Engine::Has::kNo: ++merged.differ; break;
+        case Engine::Has::kAmbiguous: ++merged.ambiguous; break;
+        case Engine::Has::kNoRequest: ++merged.pointer_only; break;
         }
     }
 };

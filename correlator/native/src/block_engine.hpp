@@ -12,13 +12,14 @@ namespace opline::block_model {
 
 // What a matcher concluded from one event, in terms that two matchers share: ordinals of events.
 struct Conclusion {
-    enum class Hop : std::uint8_t { kNone, kBio, kFurtherBio, kIssue, kComplete };
+    enum class Hop : std::uint8_t { kNone, kBio, kIssue, kComplete };
     Hop hop = Hop::kNone;
     bool by_pointer = false;
     bool ambiguous = false;
     std::uint64_t answer = 0;  // event that began the bio (kBio) or request (kIssue), or its last issue (kComplete)
-    std::uint64_t issue = 0;   // kFurtherBio: the request's last issue …
-    Place place;               // … and where it begins
+    // A bio that a pointer says is the request's, though it was merged: where it began, the request's last issue and place.
+    std::uint64_t merged_bio = 0, issue = 0;
+    Place place;
 };
 
 struct Found {
@@ -37,7 +38,8 @@ class Engine {
     Fate apply(const BlockEvent &, std::uint64_t ordinal);
     void finish();
     // Whether the request that begins at place and was last issued by that event has the bio that began with this one.
-    bool has_bio(const Place &, std::uint64_t issue_ordinal, std::uint64_t bio_ordinal) const;
+    enum class Has : std::uint8_t { kNo, kYes, kAmbiguous, kNoRequest };
+    Has has_bio(const Place &, std::uint64_t issue_ordinal, std::uint64_t bio_ordinal) const;
 
     const Conclusion &said() const { return said_; }
     std::size_t open_requests() const { return requests_.live(); }
@@ -74,7 +76,7 @@ class Engine {
     bool covers(const ReqRec &, const BlockEvent &) const;
     bool presumed_lost(const ReqRec &);
     template <class Rank>
-    Found choose(const Place &, Rank rank, bool tie_decides);
+    Found choose(const Place &, Rank rank, bool tie_decides, bool mark = true);
 
     // block_requests.cpp
     Fate getrq(const BlockEvent &);
@@ -88,6 +90,7 @@ class Engine {
     Fate complete(const BlockEvent &);
     Index issue_of_bios(const BlockEvent &);
     void begin_issue(const BlockEvent &, Index);
+    void confirm_bio(Index bio, Index request);
 
     // block_lifetime.cpp
     Index new_request(const BlockEvent &, std::uint64_t sector, std::uint32_t nr_sectors);
@@ -124,7 +127,7 @@ class Engine {
     std::uint64_t bio_of(const BlockEvent &e) const { return pointers_ ? e.bio : 0; }
     Device &device(std::uint32_t dev) { return devices_[dev]; }
     void says(Conclusion::Hop hop, std::uint64_t answer, bool by_pointer, bool ambiguous) {
-        said_ = {hop, by_pointer, ambiguous, answer, 0, {}};
+        said_ = {hop, by_pointer, ambiguous, answer, 0, 0, {}};
     }
 
     const bool pointers_;

@@ -22,7 +22,7 @@ bool Engine::presumed_lost(const ReqRec &rec) {
 // Ranks that differ in the lowest bit only are a tie that this bit decides: all are marked ambiguous unless
 // tie_decides. So is one beside a marked one, which may have taken its step.
 template <class Rank>
-Found Engine::choose(const Place &place, Rank rank, bool tie_decides) {
+Found Engine::choose(const Place &place, Rank rank, bool tie_decides, bool mark) {
     Found found;
     int best = 0;
     unsigned seen = 0, fits = 0;
@@ -55,6 +55,7 @@ Found Engine::choose(const Place &place, Rank rank, bool tie_decides) {
     }
     if (fits < 2 && !tainted) return found;
     found.ambiguous = true;
+    if (!mark) return found;
     requests_[found.index].r.ambiguous = true;
     seen = 0;
     for (Index i = request_starts_.first(place); i != kNil && seen < kChainLimit;
@@ -139,8 +140,8 @@ Found Engine::merge_target(const BlockEvent &e, bool front) {
         // A request that is not inserted yet is in its own thread's plug.
         return 2 + (q.step == Step::kAllocated && q.r.queue_tid == e.tid ? 1 : 0);
     };
-    if (front) return choose({e.dev, e.sector + e.nr_sectors}, rank, true);
     const bool mark = !has_rq_bio_ || e.kind == BlockKind::kRqMerge;  // else the bio's pointer says it at the issue
+    if (front) return choose({e.dev, e.sector + e.nr_sectors}, rank, true, mark);
     Found found;
     int best = 0;
     unsigned seen = 0;

@@ -176,13 +176,16 @@ void Engine::finish() {
     served_.clear();
 }
 
-bool Engine::has_bio(const Place &place, std::uint64_t issue_ordinal, std::uint64_t bio_ordinal) const {
+Engine::Has Engine::has_bio(const Place &place, std::uint64_t issue_ordinal, std::uint64_t bio_ordinal) const {
     for (Index i = request_starts_.first(place); i != kNil; i = requests_[i].by_start.next) {
         const ReqRec &rec = requests_[i];
         if (rec.issue_ordinal != issue_ordinal) continue;
-        return std::any_of(rec.bios.begin(), rec.bios.end(), [&](Index b) { return bios_[b].ordinal == bio_ordinal; });
+        if (rec.r.ambiguous) return Has::kAmbiguous;
+        for (Index b : rec.bios)
+            if (bios_[b].ordinal == bio_ordinal) return Has::kYes;
+        return Has::kNo;
     }
-    return false;
+    return Has::kNoRequest;
 }
 
 // Open requests that so many later ones have overtaken are not waited for any longer.

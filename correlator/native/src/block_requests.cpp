@@ -163,6 +163,8 @@ Fate Engine::issue(const BlockEvent &e) {
         known = !requests_[i].bios.empty();
     }
     begin_issue(e, i);
+    if (const Index *first = found.by_pointer && bio_of(e) ? by_bio_.find(e.bio) : nullptr)
+        if (bios_[*first].bio.merged && bios_[*first].bio.sector == e.sector) confirm_bio(*first, i);
     const ReqRec &rec = requests_[i];
     if (!known && rec.r.kind == IoKind::kOther) {  // pass-through: it has no bio of a file, and begins here
         requests_[i].listed = true;
@@ -288,6 +290,34 @@ Fate Engine::rq_remap(const BlockEvent &e) {
     return stepped(e, i);
 }
 
+// A pointer says at the issue that the bio is this request's; adjacency may have put it elsewhere.
+void Engine::confirm_bio(Index b, Index i) {
+    BioRec &bio = bios_[b];
+    if (bio.request != i) {
+        ++counts.corrected_merges;
+        if (const Index other = bio.request; other != kNil) {
+            ReqRec &wrong = requests_[other];
+            if (wrong.r.merges > 0) --wrong.r.merges;
+            if (wrong.step != Step::kIssued && wrong.remaining > bio.bio.nr_sectors) {
+                const bool front = wrong.start == bio.bio.sector;
+                rekey(other, front ? wrong.start + bio.bio.nr_sectors : wrong.start, wrong.remaining - bio.bio.nr_sectors);
+                wrong.r.sector = wrong.start;
+                wrong.r.nr_sectors = wrong.remaining;
+            }
+            detach(b);
+        }
+        bio.bio.merged = true;
+        ++requests_[i].r.merges;
+        const auto &bios = requests_[i].bios;
+        attach(b, i, !bios.empty() && bio.bio.sector < bios_[bios.front()].bio.sector, true);
+    }
+    bio.confirmed = true;
+    bio.doubtful = false;
+    said_.merged_bio = bio.ordinal;
+    said_.issue = requests_[i].issue_ordinal;
+    said_.place = {requests_[i].r.dev, requests_[i].start};
+}
+
 // BPF's collector names every further bio of a request at its issue: adjacency may have put it elsewhere.
 Fate Engine::rq_bio(const BlockEvent &e) {
     if (!pointers_) return Fate::kContext;
@@ -297,24 +327,8 @@ Fate Engine::rq_bio(const BlockEvent &e) {
         ++counts.unmatched_rq_bio;
         return Fate::kOrphanRequest;
     }
-    const Index i = *rq, b = *bio;
-    BioRec &rec = bios_[b];
-    if (rec.request != i) {
-        ++counts.corrected_merges;
-        if (rec.request != kNil) {
-            ReqRec &wrong = requests_[rec.request];
-            if (wrong.r.merges > 0) --wrong.r.merges;
-        }
-        detach(b);
-        rec.bio.merged = true;
-        rec.doubtful = false;
-        ++requests_[i].r.merges;
-        attach(b, i, rec.bio.sector < requests_[i].r.sector, true);
-    }
-    rec.confirmed = true;
-    rec.doubtful = false;
-    said_ = {Conclusion::Hop::kFurtherBio, true, false, rec.ordinal, requests_[i].issue_ordinal,
-             {requests_[i].r.dev, requests_[i].start}};
+    const Index i = *rq;
+    confirm_bio(*bio, i);
     return stepped(e, i);
 }
 

@@ -74,6 +74,13 @@ LOSSES: tuple[Loss, ...] = (
     Loss("requests_incomplete", _NOTICE, _C, "Requests that had not completed when the trace ended."),
     Loss("pointer_reuse", _NOTICE, _C, "Requests closed because their pointer came back: their completion is missing."),
     Loss("evicted_block_state", _LOST, _C, "Open bios or requests given up because there were too many."),
+    Loss("unmatched_insert", _NOTICE, _C, "Requests first seen at their insert: they began before the trace, or events are lost."),
+    Loss("unmatched_split", _NOTICE, _C, "Splits of a bio that is not known."),
+    Loss("unmatched_bio_complete", _NOTICE, _C, "Completions of a bio-based device's bio that is not known."),
+    Loss("unmatched_rq_bio", _NOTICE, _C, "Further bios of an issued request, where one of the two is not known."),
+    Loss("bios_lost", _NOTICE, _C, "Bios that reached no request before their thread or pointer was seen with another."),
+    Loss("requests_given_up", _NOTICE, _C, "Requests whose completion must be lost: so many later ones of the device have completed, or its CPU has issued the next flush."),
+    Loss("request_size_differs", _NOTICE, _C, "Requests issued with another length than their bios have: a merge was not seen."),
 )  # fmt: skip
 
 BY_NAME = {loss.name: loss for loss in LOSSES}

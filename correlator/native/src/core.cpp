@@ -275,7 +275,10 @@ std::string Core::summary_json() const {
                      {"unmatched_issue", b.unmatched_issue}, {"unmatched_complete", b.unmatched_complete},
                      {"unmatched_requeue", b.unmatched_requeue}, {"second_completions", b.second_completions},
                      {"requests_incomplete", b.incomplete_at_end}, {"pointer_reuse", b.pointer_reuse},
-                     {"evicted_block_state", b.evicted}};
+                     {"evicted_block_state", b.evicted}, {"unmatched_insert", b.unmatched_insert},
+                     {"unmatched_split", b.unmatched_split}, {"unmatched_bio_complete", b.unmatched_bio_complete},
+                     {"unmatched_rq_bio", b.unmatched_rq_bio}, {"bios_lost", b.lost_bios},
+                     {"requests_given_up", b.presumed_lost}, {"request_size_differs", b.size_differs}};
     out["damaged"] = m.damages;
     std::map<std::string, std::uint64_t> orphans;
     for (const auto &c : m.classes)

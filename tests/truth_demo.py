@@ -148,17 +148,22 @@ def check_points(run: Path, points: Points, verdict: Verdict) -> dict[int, int]:
 
 
 def join_by_time(ops: list[dict[str, Any]], log: dict[int, LogLine], object_size: int) -> dict[int, int]:
-    """{op_id: hidden number} from class, object, offset in the object, and the nearest begin: without the points."""
+    """{op_id: hidden number} from class, object, offset in the object, and the nearest begin: without the points.
+
+    With ``object_size`` 0 the offset does not count.
+    """
     lines: dict[tuple[str, str, int], list[tuple[int, int]]] = defaultdict(list)
     for line in log.values():
-        lines[line.op_class, line.object, line.offset_bytes].append((line.begin_ns, line.truth_id))
+        offset = line.offset_bytes if object_size else 0
+        lines[line.op_class, line.object, offset].append((line.begin_ns, line.truth_id))
     for candidates in lines.values():
         candidates.sort()
     joined = {}
     for op in ops:
-        if op["offset_bytes"] is None:
+        if object_size and op["offset_bytes"] is None:
             continue
-        candidates = lines.get((op["class"], op["object"], op["offset_bytes"] % object_size), [])
+        offset = op["offset_bytes"] % object_size if object_size else 0
+        candidates = lines.get((op["class"], op["object"], offset), [])
         i = bisect.bisect_left(candidates, (op["begin_ns"], 0))
         near = candidates[max(0, i - 1) : i + 1]
         if near:
@@ -218,7 +223,7 @@ def main() -> int:
     parser.add_argument("log", type=Path, help="what demo-bench --log wrote")
     parser.add_argument("--points", type=Path, help="what demo-bench --log-points wrote")
     parser.add_argument(
-        "--object-size", type=int, default=4 << 20, metavar="BYTES", help="demo-bench's (default 4194304)"
+        "--object-size", type=int, default=4 << 20, metavar="BYTES", help="demo-bench's (default 4194304); 0: on a file"
     )
     args = parser.parse_args()
     try:

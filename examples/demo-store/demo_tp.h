@@ -109,7 +109,7 @@ DEMO_EVENT_OP(shard_enqueue)              /* value: the shard */
 DEMO_EVENT_OP(shard_dequeue)              /* value: the shard */
 DEMO_EVENT_STEP(object_lookup)            /* value: the object's slot on the device, or -errno */
 LTTNG_UST_TRACEPOINT_EVENT(
-    demo, io_begin, /* off: on the device, bytes */
+    demo, io_begin, /* off: on the device, bytes; 2^64 - 1: not known */
     LTTNG_UST_TP_ARGS(const void *, op, uint64_t, off, uint32_t, len),
     LTTNG_UST_TP_FIELDS(
         lttng_ust_field_integer_hex(uintptr_t, op, (uintptr_t) op)

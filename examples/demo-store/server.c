@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "extents.h"
 #include "server.h"
 #include "truth.h"
 
@@ -187,6 +188,7 @@ static int server_open(struct server *srv)
     if (size < (off_t) srv->object_size)
         return fail("hold even one object on the device", srv->device_path, ENOSPC);
     srv->dev_size = (uint64_t) size;
+    srv->extents = extents_read(srv->dev_fd, &srv->on_device);
     socklen_t address_size = wire_address(&addr, srv->socket_path);
     if (!address_size)
         return fail("listen", srv->socket_path, ENAMETOOLONG);
@@ -246,6 +248,7 @@ static void server_free(struct server *srv)
             next = o->next;
             free(o);
         }
+    free(srv->extents);
     unlink(srv->socket_path);
 }
 

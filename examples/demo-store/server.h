@@ -69,6 +69,8 @@ struct server {
 
     int listen_fd, epoll_fd, stop_fd, dev_fd;
     uint64_t dev_size;
+    int on_device;          /* else on a file, */
+    struct fiemap *extents; /* which lies there on its device; NULL: not known */
     pthread_t dispatcher, committer;
     struct shard shards[SHARDS_MAX];
     struct queue commit_queue;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extents.h"
 #include "server.h"
 #include "truth.h"
 
@@ -54,7 +55,8 @@ static void *worker_main(void *arg)
             continue;
         }
         op->dev_offset = (uint64_t) slot * srv->object_size + op->req.offset;
-        POINT(op->req.truth_id, io_begin, op, op->dev_offset, op->req.length);
+        uint64_t traced = srv->on_device ? op->dev_offset : extents_find(srv->extents, op->dev_offset);
+        POINT(op->req.truth_id, io_begin, op, traced, op->req.length);
         srv->backend->submit(s, op);
     }
     return NULL;

@@ -27,6 +27,7 @@ import pytest
 from tests.truth_demo import check
 
 from opline.capture import blocksource
+from opline.model import load_model
 
 pytestmark = pytest.mark.live
 
@@ -381,3 +382,25 @@ def test_the_provider_compiles_in_c_plus_plus_and_away(tmp_path: Path) -> None:
     subprocess.run([*base, "-DOPLINE_DISABLE", "-o", str(tmp_path / "without.o")], check=True, timeout=60)
     symbols = subprocess.run(["nm", tmp_path / "without.o"], capture_output=True, text=True, check=True).stdout
     assert "lttng" not in symbols
+
+
+def test_every_event_is_documented_and_in_the_model() -> None:
+    header = (STORE / "demo_tp.h").read_text()
+    events = set(re.findall(r"^DEMO_EVENT_\w+\((\w+)\) ", header, re.MULTILINE))
+    events |= set(re.findall(r"^    demo, (?:begin, demo, )?(\w+),(?: /\*.*)?$", header, re.MULTILINE))
+    events -= {"begin", "completion", "message", "op", "iocb", "step"}  # classes
+    assert len(events) == 32
+    readme = (STORE / "README.md").read_text()
+    model = load_model("demo")
+    claimed = {event.removeprefix("demo:") for rule in model.rules for event in rule.events}
+    assert claimed == events
+    assert not [event for event in events if f"`{event}`" not in readme]
+    provider = re.findall(r"^    opline, (\w+),$", (ROOT / "tracepoints" / "opline_tp.h").read_text(), re.MULTILINE)
+    macros = re.findall(
+        r"^#define (OPLINE_[A-Z_]+)\(", (ROOT / "tracepoints" / "opline_tp.h").read_text(), re.MULTILINE
+    )
+    described = (ROOT / "tracepoints" / "README.md").read_text()
+    assert len(provider) == 3
+    assert not [event for event in provider if f"### `opline:{event}`" not in described]
+    public = {m for m in macros if "EMIT" not in m and m != "OPLINE_KEY"}
+    assert not [macro for macro in public if f"`{macro}(" not in described]

@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -261,6 +262,19 @@ def test_a_closed_pipe_is_quiet(name: str, long_run: Path) -> None:
         err = process.stderr.read()
         assert process.wait(timeout=30) == 0
     assert err == b""
+
+
+def test_ctrl_c_ends_a_running_query(long_run: Path) -> None:
+    query = "SELECT count(*) FROM range(100000000000) a WHERE hash(a.range) % 7 = 3"
+    with subprocess.Popen(program("sql", long_run, query), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        try:
+            assert process.wait(timeout=20) == 130
+        finally:
+            process.kill()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
 
 
 def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,9 @@ Every analysis takes a `Run`; this is the only file that knows how a run is foun
 from __future__ import annotations
 
 import json
+import signal
+import socket
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -80,6 +83,32 @@ def open_tables(path: Path) -> Run:
 
 
 @contextmanager
+def _interruptible(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Lets Ctrl-C end a running query: Python sees a signal only when DuckDB returns, so a thread tells DuckDB to."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    before = signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
+
+    def watch() -> None:
+        while number := ours.recv(1):
+            if number[0] == signal.SIGINT:
+                con.interrupt()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        theirs.close()
+        watcher.join()
+        ours.close()
+
+
+@contextmanager
 def open_run(path: str | Path, model: str | None = None, reader: str | None = None) -> Iterator[Run]:
     """Opens a run; correlates first where a recording or a trace is given. Closes, and forgets a temporary run, at the
     end.
@@ -96,5 +125,6 @@ def open_run(path: str | Path, model: str | None = None, reader: str | None = No
             path_of_tables = stack.enter_context(open_or_correlate(given, model=model, reader=reader)).path
         run = open_tables(path_of_tables)
         stack.callback(run.con.close)
+        stack.enter_context(_interruptible(run.con))
         run.given = given
         yield run

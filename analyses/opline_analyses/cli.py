@@ -165,6 +165,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader (head, less) has gone. Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if error.filename is None:
+            raise
+        sys.stderr.write(f"opline: {error.filename}: {error.strerror}\n")
+        return 1
     except KeyboardInterrupt:
         return 130
     except SystemExit as stop:  # argparse: 0 after --help, 2 for usage

@@ -7,7 +7,8 @@
 //   plan    a compiled op model (string, `opline model compile`), instead of `core`: the component has a core of its own and
 //           prints every op's transition list to
 //   path    a file (string; default: standard output);
-//   tolerant  true: a stream that can't be read to its end is counted, and the others are read on (boolean; default: false).
+//   tolerant  true: a stream that can't be read to its end is counted, and the others are read on (boolean; default: false);
+//   damaged   streams that are known to end too early: a map of stream name to reason.
 //
 // Connect one output port of source.ctf.fs to each input port: the component merges by the raw clock itself. Behind a muxer it works
 // too, but then events come in the muxer's order.
@@ -36,7 +37,7 @@ struct Sink {
     std::vector<std::uint32_t> ranks;
     std::uint64_t inputs = 0;
     opline::bt2::Clocks clocks;
-    bool tolerant = false;
+    opline::bt2::Damage damage;
     bool started = false;
 
     std::uint32_t rank_of(const Port *port) const {
@@ -63,10 +64,19 @@ std::string text_param(const bt_value *params, const char *name) {
     return bt_value_string_get(v);
 }
 
+bt_value_map_foreach_entry_const_func_status add_known_damage(const char *name, const bt_value *why, void *damage) {
+    if (bt_value_is_string(why)) static_cast<opline::bt2::Damage *>(damage)->known[name] = bt_value_string_get(why);
+    return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
+}
+
 void configure(Sink &sink, const bt_value *params) {
     if (const bt_value *tolerant = bt_value_map_borrow_entry_value_const(params, "tolerant")) {
         if (!bt_value_is_bool(tolerant)) throw SinkError("parameter tolerant is to be a boolean");
-        sink.tolerant = bt_value_bool_get(tolerant) == BT_TRUE;
+        sink.damage.tolerant = bt_value_bool_get(tolerant) == BT_TRUE;
+    }
+    if (const bt_value *damaged = bt_value_map_borrow_entry_value_const(params, "damaged")) {
+        if (!bt_value_is_map(damaged)) throw SinkError("parameter damaged is to be a map");
+        bt_value_map_foreach_entry_const(damaged, add_known_damage, &sink.damage);
     }
     if (const bt_value *core = bt_value_map_borrow_entry_value_const(params, "core")) {
         if (text_param(params, "cookie") != opline::build_cookie())
@@ -126,7 +136,7 @@ bt_component_class_sink_graph_is_configured_method_status ops_configured(bt_self
             bt_message_iterator *iterator = nullptr;
             if (bt_message_iterator_create_from_sink_component(self, port, &iterator) != BT_MESSAGE_ITERATOR_CREATE_FROM_SINK_COMPONENT_STATUS_OK)
                 throw SinkError("cannot create a message iterator");
-            sink.ports.push_back(std::make_unique<Port>(iterator, *sink.consumer, sink.clocks, sink.tolerant));
+            sink.ports.push_back(std::make_unique<Port>(iterator, *sink.consumer, sink.clocks, sink.damage));
         }
         if (sink.ports.empty()) throw SinkError("no input port is connected");
         for (auto &p : sink.ports) sink.waiting.push_back(p.get());

@@ -143,17 +143,22 @@ Port::Status Port::fill() {
             // error to the thread, where the library's next function would abort because of it.
             pending_error_ = bt_current_thread_take_error();
             return Status::kEvent;
-        case BT_MESSAGE_ITERATOR_NEXT_STATUS_END: return Status::kEnd;
+        case BT_MESSAGE_ITERATOR_NEXT_STATUS_END: return stream_ && damage_.known.count(stream_->decl.path) ? end_damaged("") : Status::kEnd;
         case BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN: return Status::kAgain;
         default: count_ = 0; pending_error_ = bt_current_thread_take_error();
         }
     }
-    if (!tolerant_ || !stream_) {
+    if (!damage_.tolerant || !stream_) {
         if (pending_error_) bt_current_thread_move_error(std::exchange(pending_error_, nullptr));
         throw SinkError("the upstream component failed");
     }
-    // What came before stands, and so do the other streams.
-    consumer_.damaged(stream_->number, stream_->last_ns, first_cause(std::exchange(pending_error_, nullptr)));
+    return end_damaged(first_cause(std::exchange(pending_error_, nullptr)));
+}
+
+// What came before stands, and so do the other streams.
+Port::Status Port::end_damaged(const std::string &why) {
+    auto known = damage_.known.find(stream_->decl.path);
+    consumer_.damaged(stream_->number, stream_->last_ns, known != damage_.known.end() ? known->second : why);
     return Status::kEnd;
 }
 

@@ -4,6 +4,7 @@
 #include <babeltrace2/babeltrace.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -37,11 +38,17 @@ class Clocks {
 };
 
 
+// What to do about streams that can't be read to their end.
+struct Damage {
+    bool tolerant = false;                     // count them and go on
+    std::map<std::string, std::string> known;  // stream name → why it ends too early, found before reading
+};
+
 // One upstream message iterator, and the event that it stands at.
 class Port {
   public:
-    Port(const bt_message_iterator *iterator, Consumer &consumer, Clocks &clocks, bool tolerant)
-        : iterator_(iterator), consumer_(consumer), clocks_(clocks), tolerant_(tolerant) {}
+    Port(const bt_message_iterator *iterator, Consumer &consumer, Clocks &clocks, const Damage &damage)
+        : iterator_(iterator), consumer_(consumer), clocks_(clocks), damage_(damage) {}
     ~Port();
     Port(const Port &) = delete;
     Port &operator=(const Port &) = delete;
@@ -57,6 +64,7 @@ class Port {
 
   private:
     Status fill();
+    Status end_damaged(const std::string &why);
     void message(const bt_message *);
     void stream_beginning(const bt_stream *);
     void discarded(const bt_message *, bool packets);
@@ -68,7 +76,7 @@ class Port {
     const bt_message_iterator *iterator_;
     Consumer &consumer_;
     Clocks &clocks_;
-    bool tolerant_;
+    const Damage &damage_;
     const bt_error *pending_error_ = nullptr;  // upstream's, met after the messages that we have
     bt_message_array_const messages_ = nullptr;
     std::uint64_t count_ = 0, at_ = 0;

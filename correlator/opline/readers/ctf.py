@@ -16,7 +16,7 @@ import bt2
 
 from opline import _core
 from opline.errors import OplineError
-from opline.readers.metadata import environment
+from opline.readers.metadata import environment, metadata_text
 from opline.readers.streams import StreamDamage, check, mend
 from opline.readers.trace import TraceError, is_ctf_2
 
@@ -58,8 +58,11 @@ class Bt2Reader:
         self._damages: dict[Path, list[StreamDamage]] = {}
         for trace in traces:
             try:
+                metadata_text(trace)  # babeltrace 2.0 never comes back from metadata that is cut off
                 if damages := check(trace):
                     self._damages[trace] = damages
+            except ValueError as error:
+                raise TraceError(f"Cannot read {trace / 'metadata'}: {error}. Copy the trace again.") from error
             except OSError as error:
                 raise TraceError(f"Cannot read {error.filename}: {error.strerror}.") from error
 
@@ -90,7 +93,13 @@ class Bt2Reader:
         if not plugins:
             raise OplineError(f"Cannot load the babeltrace2 plug-in {PLUGIN}: build opline again (make build).")
         graph = bt2.Graph()
-        params = {"core": consumer.address(), "cookie": _core.COOKIE, "tolerant": True}
+        known = {
+            str(folder / damage.path.name): damage.why
+            for trace, folder in zip(self.traces, folders, strict=True)
+            for damage in self._damages.get(trace, ())
+            if damage.loss != "packets_missing"
+        }
+        params = {"core": consumer.address(), "cookie": _core.COOKIE, "tolerant": True, "damaged": known}
         sink = graph.add_component(plugins[0].sink_component_classes["ops"], "opline", params)
         fs = bt2.find_plugin("ctf").source_component_classes["fs"]
         used = 0

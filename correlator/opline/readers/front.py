@@ -46,6 +46,28 @@ def reader_wanted(argument: str | None) -> str:
 
 def choose(traces: list[Path], wanted: str) -> tuple[Front, str]:
     """The front end, and why this one. A forced reader that can't is an error, never a silent other one."""
+    front, why = _choose(traces, wanted)
+    _check_clocks(front.environment())
+    return front, why
+
+
+def _check_clocks(environments: list[dict[str, Any]]) -> None:
+    """Raw times compare only within one boot, whose uuid LTTng gives the clock."""
+    first: dict[str, Any] | None = None
+    for trace in environments:
+        uuid = trace["clock"].get("uuid")
+        if not uuid:
+            continue
+        if first is None:
+            first = trace
+        elif first["clock"]["uuid"] != uuid:
+            raise TraceError(
+                f"{first['path']} and {trace['path']} have different clocks (another boot, or another host): "
+                "their times do not compare. Give them one by one."
+            )
+
+
+def _choose(traces: list[Path], wanted: str) -> tuple[Front, str]:
     if wanted == "bt2":
         return _bt2(traces), "asked for"
     try:

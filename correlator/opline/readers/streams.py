@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from opline.readers.metadata import metadata_text
+from opline.readers.trace import stream_files
 
 _MAGIC = 0xC1FC1FC1
 _INDEX_MAGIC = 0xC1F1DCC1
@@ -65,11 +66,6 @@ def layout_of(folder: Path) -> Layout | None:
     header = 32 if "stream_instance_id" in text else 24
     order = ">" if "byte_order = be" in text else "<"
     return Layout(header + 16, header + 32, order)
-
-
-def stream_files(folder: Path) -> list[Path]:
-    """The data stream files of a trace, as babeltrace2 sees them: everything that is not metadata nor hidden."""
-    return sorted(p for p in folder.iterdir() if p.name != "metadata" and not p.name.startswith(".") and p.is_file())
 
 
 def check(folder: Path) -> list[StreamDamage]:

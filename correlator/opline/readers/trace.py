@@ -9,6 +9,7 @@ from pathlib import Path
 from opline.errors import OplineError
 
 _PACKETIZED = (b"\x57\x1d\xd1\x75", b"\x75\xd1\x1d\x57")  # the magic of metadata in packets, both byte orders
+_STREAM = (b"\xc1\x1f\xfc\xc1", b"\xc1\xfc\x1f\xc1")  # the magic of data streams, both byte orders
 _TEXT_1_8 = b"/* CTF 1.8"
 _CTF_2 = b"\x1e"  # JSON text sequences begin with a record separator (RFC 7464)
 
@@ -22,8 +23,12 @@ def find_traces(path: Path) -> list[Path]:
 
     Sorted by path. Raises TraceError if there is none, or one that is no CTF.
     """
-    if not path.exists():
-        raise TraceError(f"{path} does not exist.")
+    try:
+        path.stat()
+    except FileNotFoundError as error:
+        raise TraceError(f"{path} does not exist.") from error
+    except OSError as error:
+        raise TraceError(f"Cannot read {path}: {error.strerror}.") from error
     if not path.is_dir():
         raise TraceError(f"{path} is a file: give the folder of a CTF trace (the one with `metadata` at or below it).")
     unreadable: list[str] = []
@@ -36,7 +41,14 @@ def find_traces(path: Path) -> list[Path]:
         raise TraceError(_why_none(path, unreadable))
     for folder in found:
         _check_metadata(folder / "metadata")
+    if not any(p.stat().st_size for folder in found for p in stream_files(folder)):
+        raise TraceError(f"{path} has no data in its streams: nothing was recorded there.")
     return sorted(found)
+
+
+def stream_files(folder: Path) -> list[Path]:
+    """The data stream files of a trace, as babeltrace2 sees them: everything that is not metadata nor hidden."""
+    return sorted(p for p in folder.iterdir() if p.name != "metadata" and not p.name.startswith(".") and p.is_file())
 
 
 def _why_none(path: Path, unreadable: list[str]) -> str:
@@ -44,9 +56,17 @@ def _why_none(path: Path, unreadable: list[str]) -> str:
         return f"Cannot read {unreadable[0]}: permission denied. Run as the user who recorded it, or as root."
     if not any(path.iterdir()):
         return f"{path} is empty: nothing was recorded there."
-    if any(p.name.startswith(("ch", "channel")) or p.suffix == ".idx" for p in path.rglob("*_[0-9]*")):
+    if any(p.suffix == ".idx" or _begins_packet(p) for p in path.rglob("*_[0-9]*")):
         return f"{path} has data streams but no `metadata`: the trace is incomplete. Copy the whole folder again."
     return f"{path} is not a CTF trace: no file `metadata` at or below it."
+
+
+def _begins_packet(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(4) in _STREAM
+    except OSError:
+        return False
 
 
 def _check_metadata(path: Path) -> None:

@@ -277,6 +277,21 @@ def test_ctrl_c_ends_a_running_query(long_run: Path) -> None:
         assert process.stderr.read() == b""
 
 
+def test_a_fault_of_ours_is_one_line(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    def faulty(name: str) -> cli.Command:
+        raise ZeroDivisionError("oh\nno")
+
+    monkeypatch.setattr(cli, "parser_of", faulty)
+    monkeypatch.delenv("OPLINE_DEBUG", raising=False)
+    assert main(["ops", "x"]) == 1
+    assert capfd.readouterr().err.splitlines() == [
+        "opline: internal error: ZeroDivisionError: oh no. Please report it; OPLINE_DEBUG=1 shows where it is."
+    ]
+    monkeypatch.setenv("OPLINE_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        main(["ops", "x"])
+
+
 def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(name: str) -> cli.Command:
         os.kill(os.getpid(), signal.SIGINT)

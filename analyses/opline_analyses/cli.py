@@ -172,6 +172,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+    except Exception as error:  # a fault of ours: still one line, and a way to see more
+        if os.environ.get("OPLINE_DEBUG"):
+            raise
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        sys.stderr.write(f"opline: internal error: {what}. Please report it; OPLINE_DEBUG=1 shows where it is.\n")
+        return 1
     except SystemExit as stop:  # argparse: 0 after --help, 2 for usage
         return stop.code if isinstance(stop.code, int) else 2
     return status

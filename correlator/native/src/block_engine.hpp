@@ -121,6 +121,7 @@ class Engine {
     void note_flush_entry(Index request, std::uint32_t flags);
     void flush_completed(const BlockEvent &, Index flush);
     void completed(const BlockEvent &, Index request);
+    static void enlist(std::vector<Index> &, Index);
     static void forget(std::vector<Index> &, Index);
 
     std::uint64_t rq_of(const BlockEvent &e) const { return pointers_ ? e.rq : 0; }

@@ -15,13 +15,20 @@ void Engine::forget(std::vector<Index> &list, Index i) {
     if (it != list.end()) list.erase(it);
 }
 
+// Lists are short unless steps of every request are missing; then their oldest are found no more, and wait for the end.
+void Engine::enlist(std::vector<Index> &list, Index i) {
+    constexpr std::size_t kMost = 1024;
+    if (list.size() >= kMost) list.erase(list.begin(), list.begin() + kMost / 2);
+    list.push_back(i);
+}
+
 void Engine::note_flush_entry(Index i, std::uint32_t flags) {
     ReqRec &rec = requests_[i];
     rec.entry_flags = flags & (rwbs::kFua | rwbs::kPreflush);
     if (!(flags & rwbs::kPreflush)) return;
     rec.empty_flush = rec.remaining == 0;
     rec.waits_flush = rec.listed = true;
-    device(rec.r.dev).flush_waiters.push_back(i);
+    enlist(device(rec.r.dev).flush_waiters, i);
 }
 
 // Every waiting request of the device is served by the flush that is issued now, unless one in flight serves it
@@ -47,7 +54,7 @@ Fate Engine::issue_flush(const BlockEvent &e) {
     flush.r.kind = IoKind::kFlush;
     if (e.rq) set_pointer(i, e.rq);
     Device &dev = device(e.dev);
-    dev.flushes.push_back(i);
+    enlist(dev.flushes, i);
     take_flush_bios(e, i);
     // What a flush served goes on before the next one is issued, unless it came between that flush's start and its
     // issue. The first in line did not; others are given a second one.
@@ -122,15 +129,15 @@ void Engine::take_flush_bios(const BlockEvent &e, Index flush) {
 
 // The flush in flight that serves it.
 Index Engine::flush_of(const Device &d, const ReqRec &waiter) const {
-    if (waiter.r.flushed_by == 0 || waiter.flush_done) return kNil;
+    if (waiter.waits_for == 0 || waiter.flush_done) return kNil;
     for (Index f : d.flushes)
-        if (requests_[f].r.id == waiter.r.flushed_by) return f;
+        if (requests_[f].r.id == waiter.waits_for) return f;
     return kNil;
 }
 
 void Engine::serve(Index i, Index w, std::uint32_t cpu) {
     ReqRec &flush = requests_[i], &waiter = requests_[w];
-    waiter.r.flushed_by = flush.r.id;
+    waiter.r.flushed_by = waiter.waits_for = flush.r.id;
     waiter.flush_done = false;
     waiter.first_served = flush.r.queue_ns == kNoTime && flush.r.bios.empty() && waiter.r.queue_cpu == cpu;
     if (flush.r.queue_ns == kNoTime) {
@@ -162,7 +169,7 @@ void Engine::flush_completed(const BlockEvent &e, Index i) {
     Device &d = device(e.dev);
     for (const auto *list : {&d.flush_waiters, &d.second_waiters})
         for (Index w : *list)
-            if (requests_[w].r.flushed_by == id) {
+            if (requests_[w].waits_for == id) {
                 requests_[w].flush_done = true;
                 requests_[w].flush_missed += requests_[w].first_served ? 2 : 1;
             }

@@ -148,6 +148,7 @@ struct ReqRec {
     bool empty_flush = false;         // made of a flush bio: completes without ever being issued
     bool waits_flush = false;         // in its device's flush_waiters
     bool twice = false;               // completes a second time with 0 sectors
+    std::uint64_t waits_for = 0;      // Request::id of the flush that serves it now
     bool flush_done = false;          // the flush that it waited for is complete
     bool first_served = false;        // it started that flush
     std::uint32_t flush_missed = 0;    // flushes after which it did not go on

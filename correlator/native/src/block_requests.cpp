@@ -42,6 +42,7 @@ Fate Engine::merge(const BlockEvent &e, bool front) {
     const Found target = merge_target(e, front);
     if (bio) {
         bios_[bio.index].bio.merged = true;
+        bios_[bio.index].bio.merge_ns = e.ts_ns;
         set_bio_pointer(bio.index, e.bio);
     }
     if (target.ambiguous && bio && has_rq_bio_) bios_[bio.index].doubtful = true;
@@ -168,7 +169,7 @@ Fate Engine::issue(const BlockEvent &e) {
     const ReqRec &rec = requests_[i];
     if (!known && rec.r.kind == IoKind::kOther) {  // pass-through: it has no bio of a file, and begins here
         requests_[i].listed = true;
-        device(e.dev).passthrough.push_back(i);
+        enlist(device(e.dev).passthrough, i);
         return Fate::kBackground;
     }
     if (!known) {
@@ -254,9 +255,11 @@ Fate Engine::complete(const BlockEvent &e) {
     completed(e, i);
     if (rec.twice) {
         rec.step = Step::kDataDone;
+        rec.waits_for = 0;  // it went on after that one; now for the flush behind its data
         rec.flush_done = false;
+        rec.flush_missed = 0;
         rec.listed = true;
-        device(e.dev).second_waiters.push_back(i);
+        enlist(device(e.dev).second_waiters, i);
         return stepped(e, i);
     }
     rec.r.end_ns = e.ts_ns;

@@ -320,6 +320,23 @@ TEST_CASE("memory is bounded: what never ends is given up, and counted") {
     CHECK(model.counts().evicted == 2000);
 }
 
+TEST_CASE("a device whose flushes are never issued nor completed costs no more time than others") {
+    BlockModel model(BlockMatch::kSector, {});
+    BlockEvent e{};
+    e.dev = 8u << 20;
+    e.rwbs = rwbs::kWrite | rwbs::kPreflush;
+    for (std::int32_t i = 0; i < 300'000; ++i) {
+        e.ts_ns = i;
+        e.tid = i;
+        for (auto kind : {BlockKind::kBioQueue, BlockKind::kGetRq}) {
+            e.kind = kind;
+            model.event(e);
+        }
+    }
+    model.finish();
+    CHECK(model.counts().incomplete_at_end == 300'000);
+}
+
 TEST_CASE("a lost completion does not shift those of later writes to the same sectors") {
     for (const bool many : {false, true}) {
         std::uint64_t wrong = 0, marked = 0, presumed = 0;

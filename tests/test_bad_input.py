@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from tests.test_readers import plain
 
 from opline.correlate import correlate
 from opline.model import load_model
@@ -23,7 +24,6 @@ from opline.readers.streams import check
 from opline.readers.trace import TraceError, find_traces
 from opline.store.schema import TABLES
 from opline_analyses.cli import main
-from tests.test_readers import plain
 
 LAB = str(Path(__file__).parent / "models" / "lab.toml")
 NAME = "app-sync-qd4-nvme"

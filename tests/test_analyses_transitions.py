@@ -195,6 +195,15 @@ def test_a_batchs_requests_are_shown_as_shared(tmp_path: Path) -> None:
     assert sum(bool(line.stage) for line in lines_of(op)) == len(op.stages)
 
 
+def test_write_back_after_the_reply_is_late(tmp_path: Path) -> None:
+    run = RunBuilder()
+    run.op([P("begin", 0), P("end", 100)], [Rq(q=50, g=60, d=200, c=900, critical=False)])
+    (op,) = read_ops(open_tables(run.write(tmp_path)), Selection())
+    assert [(line.what.split()[0], line.mark) for line in lines_of(op)] == [
+        ("begin", ""), ("Q", ""), ("G", ""), ("end", ""), ("D", "late"), ("C", "late"),
+    ]  # fmt: skip
+
+
 def test_several_requests_are_numbered(tmp_path: Path) -> None:
     """Steps of a split write interleave: each says whose it is."""
     run = RunBuilder()

@@ -55,7 +55,6 @@ class Request(NamedTuple):
     insert_ns: int | None
     issue_ns: int | None
     complete_ns: int | None
-    q2c_ns: int | None
     d2c_ns: int | None
     queue_tid: int | None
     queue_comm: str | None
@@ -104,7 +103,7 @@ _STAGES = """SELECT op_id, stage, kind, from_point, to_point, begin_ns, duration
 # An op sees the Q of its own bio, which in a merged request is not the request's first. A batch's requests cut its
 # members' stages without being linked to each of them: they are shared.
 _REQUESTS = """SELECT l.op_id, r.request_id, r.dev, r.sector, r.nr_sectors, r.rwbs, coalesce(l.queue_ns, r.queue_ns),
-    r.getrq_ns, r.insert_ns, r.issue_ns, r.complete_ns, r.q2c_ns, r.d2c_ns, r.queue_tid, r.queue_comm, r.queue_cpu,
+    r.getrq_ns, r.insert_ns, r.issue_ns, r.complete_ns, r.d2c_ns, r.queue_tid, r.queue_comm, r.queue_cpu,
     r.issue_tid, r.issue_comm, r.issue_cpu, r.complete_cpu, l.shared, l.ambiguous, r.outcome
     FROM (SELECT op_id, request_id, min(queue_ns) AS queue_ns, coalesce(bool_or(shared), true) AS shared,
                  coalesce(bool_or(ambiguous), false) AS ambiguous

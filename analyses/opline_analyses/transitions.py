@@ -48,7 +48,9 @@ def _cpu(cpu: int | None) -> str:
 def _step_text(letter: str, r: Request, number: str, names: dict[int, str]) -> str:
     """Its first step names the request; C says how long it took; the steps between need their letter only."""
     if letter == "C":
-        return f"  C{number}  Q2C {us(r.q2c_ns) or '?'} D2C {us(r.d2c_ns) or '?'}"
+        # from the Q that is shown: of the op's own bio, which in a merged request is not the first
+        q2c_ns = r.complete_ns - r.queue_ns if r.complete_ns is not None and r.queue_ns is not None else None
+        return f"  C{number}  Q2C {us(q2c_ns) or '?'} D2C {us(r.d2c_ns) or '?'}"
     first = next((name for name, attribute in STEPS if getattr(r, attribute) is not None), "C")
     if letter != first:
         return f"  {letter}{number}"
@@ -58,7 +60,7 @@ def _step_text(letter: str, r: Request, number: str, names: dict[int, str]) -> s
 
 
 def _request_lines(
-    r: Request, number: str, cut: dict[tuple[int, str, int | None], list[str]], device_names: dict[int, str]
+    op: OpDetail, r: Request, number: str, cut: dict[tuple[int, str, int | None], list[str]]
 ) -> Iterator[Line]:
     marks = [word for word, on in (("shared", r.shared), ("ambiguous", r.ambiguous)) if on]
     for letter, attribute in STEPS:
@@ -73,8 +75,8 @@ def _request_lines(
             thread, cpu = _thread(r.issue_comm, r.issue_tid), _cpu(r.issue_cpu)
         else:
             thread, cpu = "", _cpu(r.complete_cpu) if letter == "C" else ""
-        said = marks if letter == "Q" else []
-        text = _step_text(letter, r, number, device_names)
+        said = [*(marks if letter == "Q" else []), *(["late"] if op.end_ns is not None and ts > op.end_ns else [])]
+        text = _step_text(letter, r, number, op.devices)
         yield Line(ts, stage, text, thread, cpu, bool(stage), " ".join(said))
 
 
@@ -112,7 +114,7 @@ def lines_of(op: OpDetail) -> list[Line]:
         )
     for n, r in enumerate(op.requests, 1):
         number = str(n) if len(op.requests) > 1 else ""
-        steps = _request_lines(r, number, cut, op.devices)
+        steps = _request_lines(op, r, number, cut)
         merged += [(line.ts_ns, 2 * len(op.transitions) + n, line) for line in steps]
     merged.sort(key=lambda m: (m[0], m[1]))
     return [line for _, _, line in merged]

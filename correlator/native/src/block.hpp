@@ -90,6 +90,7 @@ struct Bio {
     std::uint64_t parent = 0;     // Bio::id that it was remapped or split from; 0: none
     std::uint64_t split_from = 0; // Bio::id whose remainder it is; 0: none
     bool merged = false;
+    std::int64_t merge_ns = kNoTime;  // M or F: when it joined a request
     Owner owner;
 };
 

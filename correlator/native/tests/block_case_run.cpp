@@ -108,6 +108,7 @@ void put(std::ostream &out, const Bio &b) {
     put_if(out, "parent", b.parent);
     put_if(out, "split_from", b.split_from);
     if (b.merged) out << " merged";
+    put_time(out, "at", b.merge_ns);
     if (b.owner) out << " op=" << owner_text(b.owner);
     out << '\n';
 }

@@ -7,7 +7,7 @@ PYTHON_DIRS := $(wildcard setup.py correlator analyses tests benchmarks examples
 DOCS := $(wildcard README.md docs/*.md)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test lint format-check ruff mypy docs-check docs native-test native-asan regen bench clean
+.PHONY: help setup build test lint format-check ruff mypy docs-check docs pictures native-test native-asan regen bench clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -40,6 +40,9 @@ docs-check:
 
 docs:  ## write the generated parts of README.md and docs/
 	$(VENV)/cog -r -PI docs $(DOCS)
+
+pictures:  ## draw docs/pictures/ anew
+	docs/pictures/draw
 
 native-test:  ## the C++ tests
 	@$(MAKE) --no-print-directory -s -j$(JOBS) -C correlator/native test

@@ -13,6 +13,7 @@ import importlib
 import os
 import pkgutil
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -115,14 +116,14 @@ def example(command: str, trace: str, keep: int = 40) -> None:
     """A command and what it prints on a recorded trace; TRACE in it is the trace's folder. Shows `keep` lines."""
     path = str(recorded(trace))
     shown = subprocess.run(
-        [OPLINE, *command.replace("TRACE", path).split()], text=True, capture_output=True, check=True, cwd=ROOT
+        [OPLINE, *shlex.split(command.replace("TRACE", path))], text=True, capture_output=True, check=True, cwd=ROOT
     ).stdout.splitlines()
     lines = [line.rstrip().replace(path, trace) for line in shown]
     if len(lines) > keep:
         lines = [*lines[:keep], f"... ({len(lines) - keep} more lines)"]
     print(f"```text\n$ opline {command.replace('TRACE', trace)}")
     print("\n".join(lines))
-    print("```")
+    print("```\n")
 
 
 def main() -> None:

@@ -15,10 +15,15 @@ CLASSES = {"fastest half": (0, 0.5), "p50 to p90": (0.5, 0.9), "p90 to p99": (0.
 
 
 def by_latency(ops: pd.DataFrame) -> pd.DataFrame:
-    """Mean time in us: a row per class of latency, a column per stage. An empty cell is a stage the op did not have."""
+    """Mean time in us: a row per class of latency, a column per stage (those below 2 % together).
+
+    An empty cell is a stage that the op did not have.
+    """
     first = list(ops.columns).index("rw") + 1
     stages = ops.iloc[:, first:].select_dtypes("number").fillna(0) / 1000
     stages.columns = stages.columns.str.removesuffix("_ns")
+    small = stages.columns[stages.sum() < 0.02 * stages.sum().sum()]
+    stages = stages.drop(columns=small).assign(other=stages[small].sum(axis=1))
     rank = ops["latency_ns"].rank(method="first", pct=True)
     rows = {name: stages[(rank > low) & (rank <= high)].mean() for name, (low, high) in CLASSES.items()}
     return pd.DataFrame(rows).T
@@ -30,7 +35,7 @@ def main() -> None:
     table = by_latency(pd.read_csv(source))
     print(table.T.round(1).to_string())
     figure, axes = plt.subplots(figsize=(10, 5))
-    table.plot.barh(ax=axes, stacked=True, xlabel="mean time (us)", colormap="tab20")
+    table.plot.barh(ax=axes, stacked=True, xlabel="mean time (us)", colormap="tab10")
     axes.legend(bbox_to_anchor=(1, 1), fontsize="small")
     figure.savefig(picture, bbox_inches="tight", dpi=100)
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from tests.block_capture import dev_of, loop_device
 
-from block_capture import dev_of, loop_device
 from opline.correlate import correlate
 from opline.model import load_model
 

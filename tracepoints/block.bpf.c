@@ -72,11 +72,9 @@ static inline u32 rwbs_of(u32 opf) {
 }
 
 static inline u32 dev_of_disk(u64 disk) {  // disk_devt()
-    u32 major = 0, minor = 0;
-    if (!disk) return 0;
-    bpf_probe_read_kernel(&major, sizeof(major), (void *)(disk + O_DISK_MAJOR));
-    bpf_probe_read_kernel(&minor, sizeof(minor), (void *)(disk + O_DISK_MINOR));
-    return major << 20 | (minor & 0xfffff);
+    char d[DISK_SPAN] __attribute__((aligned(8)));
+    if (!disk || bpf_probe_read_kernel(d, sizeof(d), (void *)(disk + DISK_LOW))) return 0;
+    return GET(u32, d, DISK_LOW, O_DISK_MAJOR) << 20 | (GET(u32, d, DISK_LOW, O_DISK_MINOR) & 0xfffff);
 }
 
 static inline void fill_bio(struct block_event *e, u64 bio) {

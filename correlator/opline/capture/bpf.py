@@ -76,7 +76,7 @@ def definitions(btf: Btf) -> dict[str, int]:
         return found
 
     def span(prefix: str, members: Sequence[int]) -> None:
-        """All members are read at once: from the first to 8 bytes after the last one's begin."""
+        """All members are read at once: from the first one's begin to 8 bytes after the last one's."""
         out[f"{prefix}_LOW"] = low = min(members) & ~7
         out[f"{prefix}_SPAN"] = size = (max(members) + 8 - low + 7) & ~7
         if size > _LARGEST_SPAN:
@@ -92,8 +92,7 @@ def definitions(btf: Btf) -> dict[str, int]:
     span("BIO", bio[1:])
     offset("O_BIO_PRIVATE", "bio", "bi_private")
     offset("O_BDEV_DISK", "block_device", "bd_disk")
-    offset("O_DISK_MAJOR", "gendisk", "major")
-    offset("O_DISK_MINOR", "gendisk", "first_minor")
+    span("DISK", [offset("O_DISK_MAJOR", "gendisk", "major"), offset("O_DISK_MINOR", "gendisk", "first_minor")])
     request = [
         offset("O_RQ_FLAGS", "request", "cmd_flags"), offset("O_RQ_LEN", "request", "__data_len"),
         offset("O_RQ_SECTOR", "request", "__sector"), offset("O_RQ_BIO", "request", "bio"),

@@ -246,3 +246,29 @@ def test_recurring_points_find_their_stage(tmp_path: Path) -> None:
         ("sync#2", "again"),
         ("sync#3", "again"),
     ]
+
+
+def test_a_merged_bio_shows_its_own_steps(tmp_path: Path) -> None:
+    """The request is older than the bio: its G and I are not the op's, its sectors neither."""
+    run = RunBuilder()
+    run.op([P("begin", 100), P("end", 900)], [Rq(q=20, g=30, i=40, d=600, c=800, sector=1000, nr_sectors=64)])
+    run.rows["requests"][0]["bio_count"] = 8
+    run.rows["bios"][0].update(queue_ns=200, merge_ns=210, sector=1056, nr_sectors=8, tid=7, comm="own")
+    (op,) = read_ops(open_tables(run.write(tmp_path)), Selection())
+    steps = [(line.ts_ns, line.what, line.thread) for line in lines_of(op) if line.what.startswith("  ")]
+    assert steps == [
+        (200, "  Q  7:0 sector 1056 +8 WS", "own:7"),
+        (210, "  M  into sector 1000 +64", ""),
+        (600, "  D", "app:100"),
+        (800, "  C  Q2C 0.600 D2C 0.200", ""),
+    ]
+
+
+def test_a_run_of_an_older_opline_opens(tmp_path: Path) -> None:
+    """A column that it does not know is absent."""
+    import pyarrow.parquet as pq
+
+    path = direct_write().write(tmp_path)
+    table = pq.read_table(path / "bios.parquet")
+    pq.write_table(table.drop_columns(["merge_ns"]), path / "bios.parquet")
+    assert "".join(line + "\n" for line in default_list(next(read_ops(open_tables(path), Selection())))) == DEFAULT

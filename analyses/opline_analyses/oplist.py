@@ -43,14 +43,19 @@ class Interval(NamedTuple):
 
 
 class Request(NamedTuple):
-    """One block request that serves an op."""
+    """One block request that serves an op. Where bios of others are merged into it, sector and nr_sectors are of the
+    op's own bios, and the request's are in request_sector and request_nr_sectors.
+    """
 
     request_id: int
     dev: int
     sector: int | None
     nr_sectors: int | None
+    request_sector: int | None
+    request_nr_sectors: int | None
     rwbs: str | None
-    queue_ns: int | None
+    queue_ns: int | None  # of the op's first bio in it
+    merge_ns: int | None  # the op's bio was merged into it
     getrq_ns: int | None
     insert_ns: int | None
     issue_ns: int | None
@@ -65,7 +70,6 @@ class Request(NamedTuple):
     complete_cpu: int | None
     shared: bool
     ambiguous: bool
-    outcome: str
 
 
 @dataclass(slots=True)
@@ -102,17 +106,25 @@ _STAGES = """SELECT op_id, stage, kind, from_point, to_point, begin_ns, duration
     WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, seq"""
 # An op sees the Q of its own bio, which in a merged request is not the request's first. A batch's requests cut its
 # members' stages without being linked to each of them: they are shared.
-_REQUESTS = """SELECT l.op_id, r.request_id, r.dev, r.sector, r.nr_sectors, r.rwbs, coalesce(l.queue_ns, r.queue_ns),
-    r.getrq_ns, r.insert_ns, r.issue_ns, r.complete_ns, r.d2c_ns, r.queue_tid, r.queue_comm, r.queue_cpu,
-    r.issue_tid, r.issue_comm, r.issue_cpu, r.complete_cpu, l.shared, l.ambiguous, r.outcome
-    FROM (SELECT op_id, request_id, min(queue_ns) AS queue_ns, coalesce(bool_or(shared), true) AS shared,
-                 coalesce(bool_or(ambiguous), false) AS ambiguous
-          FROM (SELECT k.op_id, k.request_id, b.queue_ns, k.shared, k.ambiguous
-                FROM links k LEFT JOIN bios b USING (bio_id)
-                UNION ALL SELECT op_id, request_id, NULL, NULL, NULL FROM stages)
-          WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) AND request_id IS NOT NULL
-          GROUP BY op_id, request_id) l
-    JOIN requests r USING (request_id) ORDER BY l.op_id, r.queue_ns, r.request_id"""
+_REQUESTS = """
+    WITH own AS (
+        SELECT k.op_id, k.request_id, k.shared, k.ambiguous, b.queue_ns, b.merge_ns, b.sector, b.nr_sectors, b.tid,
+               b.comm
+        FROM links k LEFT JOIN bios b USING (bio_id)
+        UNION ALL BY NAME SELECT op_id, request_id FROM stages),
+    l AS (
+        SELECT op_id, request_id, count(shared) AS bios, min(queue_ns) AS queue_ns, min(merge_ns) AS merge_ns,
+               min(sector) AS sector, sum(nr_sectors)::BIGINT AS nr_sectors, arg_min(tid, queue_ns) AS tid,
+               arg_min(comm, queue_ns) AS comm, coalesce(bool_or(shared), true) AS shared,
+               coalesce(bool_or(ambiguous), false) AS ambiguous
+        FROM own WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) AND request_id IS NOT NULL
+        GROUP BY op_id, request_id)
+    SELECT l.op_id, r.request_id, r.dev, if(l.bios BETWEEN 1 AND r.bio_count - 1, l.sector, r.sector),
+           if(l.bios BETWEEN 1 AND r.bio_count - 1, l.nr_sectors, r.nr_sectors), r.sector, r.nr_sectors, r.rwbs,
+           coalesce(l.queue_ns, r.queue_ns), l.merge_ns, r.getrq_ns, r.insert_ns, r.issue_ns, r.complete_ns, r.d2c_ns,
+           coalesce(l.tid, r.queue_tid), coalesce(l.comm, r.queue_comm), r.queue_cpu, r.issue_tid, r.issue_comm,
+           r.issue_cpu, r.complete_cpu, l.shared, l.ambiguous
+    FROM l JOIN requests r USING (request_id) ORDER BY l.op_id, coalesce(l.queue_ns, r.queue_ns), r.request_id"""
 
 
 def read_ops(run: Run, which: Selection, with_blocks: bool = True) -> Iterator[OpDetail]:

@@ -66,7 +66,10 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
             raise OplineError(f"The run {path} has no {file.name}: it is damaged. Correlate its trace again.")
         quoted = str(file).replace("'", "''")
         try:
-            con.execute(f"CREATE VIEW {spec.name} AS SELECT * FROM read_parquet('{quoted}')")
+            there = {row[0] for row in con.execute(f"DESCRIBE SELECT * FROM read_parquet('{quoted}')").fetchall()}
+            # what a run of an older opline does not know yet is absent
+            new = "".join(f', NULL AS "{c.name}"' for c in spec.columns if c.name not in there)
+            con.execute(f"CREATE VIEW {spec.name} AS SELECT *{new} FROM read_parquet('{quoted}')")
         except duckdb.Error as error:
             first = str(error).splitlines()[0]
             raise OplineError(f"Cannot read {file}: {first}. Correlate its trace again.") from error

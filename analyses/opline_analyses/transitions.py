@@ -14,10 +14,17 @@ from typing import NamedTuple
 from opline_analyses.oplist import Interval, OpDetail, Passed, Request
 from opline_analyses.text import device, us
 
-STEPS = (("Q", "queue_ns"), ("G", "getrq_ns"), ("I", "insert_ns"), ("D", "issue_ns"), ("C", "complete_ns"))
+STEPS = (
+    ("Q", "queue_ns"),
+    ("M", "merge_ns"),
+    ("G", "getrq_ns"),
+    ("I", "insert_ns"),
+    ("D", "issue_ns"),
+    ("C", "complete_ns"),
+)
 
 
-LETTERS = tuple(letter for letter, _ in STEPS)
+LETTERS = ("Q", "G", "I", "D", "C")  # where the core cuts
 
 
 class Line(NamedTuple):
@@ -45,28 +52,37 @@ def _cpu(cpu: int | None) -> str:
     return "" if cpu is None else str(cpu)
 
 
-def _step_text(letter: str, r: Request, number: str, names: dict[int, str]) -> str:
-    """Its first step names the request; C says how long it took; the steps between need their letter only."""
+def _steps(r: Request) -> list[tuple[str, int]]:
+    """The steps that the op's bio took, with their times: one that was merged has no G and no I of its own."""
+    seen = [(letter, ts) for letter, attribute in STEPS if (ts := getattr(r, attribute)) is not None]
+    if r.merge_ns is None:
+        return seen
+    return [(letter, ts) for letter, ts in seen if letter == "Q" or ts >= r.merge_ns]
+
+
+def _extent(sector: int | None, nr_sectors: int | None) -> str:
+    if sector is None:
+        return "flush"
+    return f"sector {sector} +{nr_sectors}" if nr_sectors else f"sector {sector}"
+
+
+def _step_text(letter: str, r: Request, number: str, is_first: bool, names: dict[int, str]) -> str:
+    """Its first step says where the op's bio goes; M what it became part of; C how long it took."""
+    text = f"  {letter}{number}"
     if letter == "C":
         # from the Q that is shown: of the op's own bio, which in a merged request is not the first
         q2c_ns = r.complete_ns - r.queue_ns if r.complete_ns is not None and r.queue_ns is not None else None
-        return f"  C{number}  Q2C {us(q2c_ns) or '?'} D2C {us(r.d2c_ns) or '?'}"
-    first = next((name for name, attribute in STEPS if getattr(r, attribute) is not None), "C")
-    if letter != first:
-        return f"  {letter}{number}"
-    where = f"sector {r.sector}" if r.sector is not None else "flush"
-    size = f" +{r.nr_sectors}" if r.nr_sectors else ""
-    return f"  {letter}{number}  {names.get(r.dev) or device(r.dev)} {where}{size} {r.rwbs or ''}".rstrip()
+        return f"{text}  Q2C {us(q2c_ns) or '?'} D2C {us(r.d2c_ns) or '?'}"
+    if is_first:
+        return f"{text}  {names.get(r.dev) or device(r.dev)} {_extent(r.sector, r.nr_sectors)} {r.rwbs or ''}".rstrip()
+    return f"{text}  into {_extent(r.request_sector, r.request_nr_sectors)}" if letter == "M" else text
 
 
 def _request_lines(
     op: OpDetail, r: Request, number: str, cut: dict[tuple[int, str, int | None], list[str]]
 ) -> Iterator[Line]:
     marks = [word for word, on in (("shared", r.shared), ("ambiguous", r.ambiguous)) if on]
-    for letter, attribute in STEPS:
-        ts = getattr(r, attribute)
-        if ts is None:
-            continue
+    for n, (letter, ts) in enumerate(_steps(r)):
         names = cut.get((ts, letter, r.request_id)) or cut.get((ts, letter, None))
         stage = names.pop(0) if names else ""
         if letter == "Q":
@@ -76,7 +92,7 @@ def _request_lines(
         else:
             thread, cpu = "", _cpu(r.complete_cpu) if letter == "C" else ""
         said = [*(marks if letter == "Q" else []), *(["late"] if op.end_ns is not None and ts > op.end_ns else [])]
-        text = _step_text(letter, r, number, op.devices)
+        text = _step_text(letter, r, number, n == 0, op.devices)
         yield Line(ts, stage, text, thread, cpu, bool(stage), " ".join(said))
 
 

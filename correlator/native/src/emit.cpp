@@ -108,7 +108,7 @@ Emitter::Emitter(StringPool &strings, const std::vector<std::string> &key_space_
                                         {"in_flight", U32}, {"op_count", U32}, {"op_id", I64}, {"ambiguous", BOOL},
                                         {"outcome", DICT}}));
     tables_.push_back(make("bios", {{"bio_id", I64}, {"request_id", I64}, {"dev", U32}, {"sector", U64},
-                                    {"nr_sectors", U32}, {"kind", DICT}, {"queue_ns", I64}, {"tid", I32},
+                                    {"nr_sectors", U32}, {"kind", DICT}, {"queue_ns", I64}, {"merge_ns", I64}, {"tid", I32},
                                     {"comm", DICT}, {"parent_id", I64}, {"split_from_id", I64}, {"op_id", I64},
                                     {"op_by_thread", I64}, {"op_by_sector", I64}, {"sector_candidates", U32},
                                     {"batch_id", I64}}));
@@ -203,7 +203,7 @@ void Emitter::bio(const Bio &b, const BioLink *link) {
     auto op_of = [](std::uint64_t ref) { return static_cast<std::int64_t>(ref == 0 ? 0 : serial_of(ref)); };
     Row row(table(kBios));
     row.i64(static_cast<std::int64_t>(b.id)).i64_if(b.request != 0, static_cast<std::int64_t>(b.request)).u32(b.dev);
-    row.u64_if(b.sector != kNoSector, b.sector).u32(b.nr_sectors).dict(kind_name(b.kind)).time(b.queue_ns);
+    row.u64_if(b.sector != kNoSector, b.sector).u32(b.nr_sectors).dict(kind_name(b.kind)).time(b.queue_ns).time(b.merge_ns);
     row.i32_if(b.tid >= 0, b.tid).dict_or_absent(b.comm).i64_if(b.parent != 0, static_cast<std::int64_t>(b.parent));
     row.i64_if(b.split_from != 0, static_cast<std::int64_t>(b.split_from)).i64_if(b.owner.op != 0, op_of(b.owner.op));
     row.i64_if(link && link->by_thread != 0, op_of(link ? link->by_thread : 0));

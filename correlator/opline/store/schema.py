@@ -146,6 +146,7 @@ TABLES: tuple[TableSpec, ...] = (
         ("nr_sectors", "u32", "Length in sectors."),
         ("kind", "dict", "read, write, discard, write_zeroes, flush, other."),
         ("queue_ns", "i64", "Q; absent for a split remainder."),
+        ("merge_ns", "i64", "M or F: it was merged into a request; absent if it was not."),
         ("tid", "i32", "Thread that queued it."),
         ("comm", "dict", "Its name."),
         ("parent_id", "i64", "The bio that it was remapped from."),

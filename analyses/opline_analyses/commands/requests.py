@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""`opline requests RUN`: one line per block request."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+from collections.abc import Iterator
+
+from opline_analyses.commands.common import add_output, add_run, opened, output
+from opline_analyses.requests import COLUMNS, ORDERS, Wanted, requests
+from opline_analyses.run import Run
+from opline_analyses.text import table, us
+
+NAME = "requests"
+HELP = "one line per block request: its steps, its owner, the queue it met"
+EXAMPLES = """\
+Q queued, G allocated, I inserted (absent with scheduler none), D issued to the
+driver, C completed. Intervals in microseconds; an empty cell is unknown, never
+0. `fly`: requests of the device between D and C at this one's D. `op`: the op
+that it serves; *N: N of them; - : nobody's. --csv and --json: nanoseconds.
+
+examples:
+  opline requests run1 --slowest 10
+  opline requests run1 --device loop0 --csv > requests.csv
+"""
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    add_run(parser)
+    parser.add_argument("--device", metavar="D", help="only this device: its name, or MAJOR:MINOR")
+    parser.add_argument("--owned", action="store_true", help="only requests that serve an op")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--slowest", metavar="N", type=int, help="the N with the longest Q2C")
+    which.add_argument("--limit", metavar="N", type=int, help="the first N")
+    parser.add_argument("--by", choices=sorted(ORDERS), default=None, help="order: time (default), q2c, d2c")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="CSV, nanoseconds")
+    form.add_argument("--json", action="store_true", help="JSON lines, nanoseconds")
+    add_output(parser)
+
+
+def _owner(row: dict[str, object]) -> str:
+    if row["op_id"] is not None:
+        return str(row["op_id"])
+    return f"*{row['op_count']}" if row["op_count"] else "-"
+
+
+def _marks(row: dict[str, object]) -> str:
+    marks = (
+        (row["ambiguous"], "ambiguous"),
+        (row["outcome"] != "completed", str(row["outcome"])),
+        (row["error"], f"error {row['error']}"),
+    )
+    return "".join(f" {mark}" for on, mark in marks if on)
+
+
+def text_lines(run: Run, wanted: Wanted) -> Iterator[str]:
+    """The table for people; times count from the run's first event."""
+    first = run.core("first_ns") or 0
+    rows = []
+    for r in requests(run, wanted):
+        assert isinstance(r["at_ns"], int)
+        cells = [f"{(r['at_ns'] - first) / 1e9:.6f}", str(r["device"]), str(r["rwbs"])]
+        cells += ["flush" if r["sector"] is None else str(r["sector"]), str(r["bytes"])]
+        cells += [us(r[k], 1) for k in ("q2g_ns", "g2i_ns", "i2d_ns", "d2c_ns", "q2c_ns")]  # type: ignore[arg-type]
+        who = f"{r['comm'] or '?'}:{'?' if r['tid'] is None else r['tid']}"
+        cells += ["" if r["in_flight"] is None else str(r["in_flight"]), _owner(r), who + _marks(r)]
+        rows.append(cells)
+    header = [
+        "time (s)",
+        "device",
+        "rwbs",
+        "sector",
+        "bytes",
+        "Q2G",
+        "G2I",
+        "I2D",
+        "D2C",
+        "Q2C",
+        "fly",
+        "op",
+        "queued by",
+    ]
+    right = [True, False, False, *[True] * 9, False]
+    yield from table(header, rows, gap=" ", right=right)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the requests."""
+    order = args.by or ("q2c" if args.slowest is not None else "time")
+    wanted = Wanted(args.device, args.owned, order, args.slowest if args.slowest is not None else args.limit)
+    with opened(args) as opened_run, output(args.output) as out:
+        if args.json:
+            for row in requests(opened_run, wanted):
+                out.write(json.dumps(row).encode() + b"\n")
+        elif args.csv:
+            text = io.StringIO()
+            writer = csv.DictWriter(text, COLUMNS, lineterminator="\r\n")
+            writer.writeheader()
+            writer.writerows(requests(opened_run, wanted))
+            out.write(text.getvalue().encode())
+        else:
+            out.writelines(line.encode() + b"\n" for line in text_lines(opened_run, wanted))
+    return 0

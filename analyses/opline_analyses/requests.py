@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""The block requests of a run, one row each, with the intervals of their lives and who owns them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opline.errors import UsageError
+from opline_analyses.run import Run
+
+ORDERS = {
+    "time": "coalesce(first_issue_ns, queue_ns, getrq_ns, complete_ns), request_id",
+    "q2c": "q2c_ns DESC NULLS LAST",
+    "d2c": "d2c_ns DESC NULLS LAST",
+}
+
+COLUMNS = (
+    "request_id", "at_ns", "dev", "device", "op_id", "op_count", "rwbs", "sector", "bytes", "q2g_ns", "g2i_ns",
+    "i2d_ns", "d2c_ns", "q2c_ns", "in_flight", "tid", "comm", "error", "requeues", "bios", "ambiguous", "outcome",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which requests, in which order."""
+
+    device: str | None = None  # a name or MAJOR:MINOR
+    owned_only: bool = False
+    order: str = "time"
+    limit: int | None = None
+
+
+def device_number(run: Run, text: str) -> int:
+    """A device by its name or as MAJOR:MINOR, kernel-internal. Raises UsageError with those that the run has."""
+    names = run.device_names()
+    for dev, name in names.items():
+        if name == text:
+            return dev
+    major, _, minor = text.partition(":")
+    if major.isdigit() and minor.isdigit():
+        return int(major) << 20 | int(minor)
+    seen = [device_text(names, dev) for (dev,) in run.rows("SELECT DISTINCT dev FROM requests ORDER BY dev")]
+    raise UsageError(f"No device {text}: the run has {', '.join(seen) or 'none'}.")
+
+
+def device_text(names: dict[int, str], dev: int) -> str:
+    """A device's name, else MAJOR:MINOR."""
+    return names.get(dev) or f"{dev >> 20}:{dev & 0xFFFFF}"
+
+
+def requests(run: Run, wanted: Wanted) -> Iterator[dict[str, object]]:
+    """One dict per request, keys as in COLUMNS; None is unknown. Times are ns; intervals need both their ends.
+
+    With scheduler none there is no insert: then g2i and i2d are absent, and the wait from G to D is q2c - q2g - d2c.
+    """
+    where, parameters = ["true"], []
+    if wanted.device is not None:
+        where.append("dev = ?")
+        parameters.append(device_number(run, wanted.device))
+    if wanted.owned_only:
+        where.append("op_count > 0")
+    limit = "" if wanted.limit is None else f" LIMIT {wanted.limit}"
+    names = run.device_names()
+    rows = run.con.execute(
+        f"""SELECT request_id, coalesce(queue_ns, getrq_ns, first_issue_ns, complete_ns), dev, NULL, op_id, op_count,
+                   rwbs, sector, nr_sectors * 512::BIGINT, getrq_ns - queue_ns, insert_ns - getrq_ns,
+                   issue_ns - insert_ns, d2c_ns, q2c_ns, in_flight, queue_tid, queue_comm, error,
+                   requeue_count, bio_count, ambiguous, outcome
+            FROM requests WHERE {" AND ".join(where)} ORDER BY {ORDERS[wanted.order]}{limit}""",
+        parameters,
+    )
+    while batch := rows.fetchmany(4096):
+        for values in batch:
+            row = dict(zip(COLUMNS, values, strict=True))
+            row["device"] = device_text(names, row["dev"])
+            yield row

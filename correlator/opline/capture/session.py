@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opline.capture.ctfindex import COUNT_MASK
-from opline.capture.recipe import Channel
+from opline.capture.recipe import NOT_THE_TRACER, Channel
 from opline.capture.sessiond import Sessiond
 from opline.errors import OplineError
 
@@ -69,7 +69,7 @@ class Session:
         known = self._known_syscalls() if channel.syscalls else set()
         syscalls = [name for name in channel.syscalls if name in known]
         if syscalls:
-            self.daemon.lttng("enable-event", *inside, "--syscall", ",".join(syscalls))
+            self.daemon.lttng("enable-event", *inside, "--syscall", ",".join(syscalls), f"--filter={NOT_THE_TRACER}")
         if channel.contexts:
             types = [part for context in channel.contexts for part in ("--type", context)]
             self.daemon.lttng("add-context", *inside, *types)

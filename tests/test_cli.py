@@ -264,16 +264,17 @@ def test_a_closed_pipe_is_quiet(name: str, long_run: Path) -> None:
     assert err == b""
 
 
-def test_ctrl_c_ends_a_running_query(long_run: Path) -> None:
+def test_ctrl_c_ends_a_running_query(run_dir: Path) -> None:
     query = "SELECT count(*) FROM range(100000000000) a WHERE hash(a.range) % 7 = 3"
-    with subprocess.Popen(program("sql", long_run, query), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        time.sleep(1.5)
+    with subprocess.Popen(program("sql", run_dir, query), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith(b"opline: data loss")  # the run is open
+        time.sleep(1)
         process.send_signal(signal.SIGINT)
         try:
             assert process.wait(timeout=20) == 130
         finally:
             process.kill()
-        assert process.stderr is not None
         assert process.stderr.read() == b""
 
 
@@ -299,3 +300,11 @@ def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(cli, "parser_of", interrupted)
     assert main(["ops", "x"]) == 130
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_is_one_line(long_run: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(program("ops", long_run), stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1
+    assert done.stderr == b"opline: Cannot write the output: No space left on device\n"

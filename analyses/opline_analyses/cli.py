@@ -167,10 +167,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader (head, less) has gone. Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:
-        if error.filename is None:
-            raise
-        sys.stderr.write(f"opline: {error.filename}: {error.strerror}\n")
+    except OSError as error:  # a full disk, a file that may not be read
+        what = error.filename
+        if what is None:
+            what = "Cannot write the output"
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left can't be written either
+        sys.stderr.write(f"opline: {what}: {error.strerror or error}\n")
         return 1
     except KeyboardInterrupt:
         return 130

@@ -50,7 +50,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("plot", "plot", "every op of the run over time, and the stages stacked (PNG, SVG)"),
             ("graph", "graph", "which point follows which, how often, how long; compare two runs"),
             ("requests", "requests", "one line per block request: its steps, its owner, the queue it met"),
-            ("btt", "btt", "the block layer's intervals per device, as btt prints them, but exact"),
+            ("btt", "btt", "the block layer's intervals per device: btt's tables, but exact"),
             ("coverage", "coverage", "how much of the time that the client reports is accounted for"),
         ),
     ),

@@ -14,7 +14,7 @@ from opline_analyses.requests import device_number, device_text
 from opline_analyses.text import percent, table
 
 NAME = "btt"
-HELP = "the block layer's intervals per device, as btt prints them, but exact"
+HELP = "the block layer's intervals per device: btt's tables, but exact"
 EXAMPLES = """\
 Seconds with nine decimals, as btt has them. Q queued, M merged, G allocated,
 I inserted, D issued, C completed. Each interval is of bios or requests that

@@ -120,7 +120,7 @@ def sink(plan: str, out: Path) -> list[str]:
 
 
 def test_the_plug_in_in_a_graph_of_ones_own(plan: str, trace: Callable[[str], Path], tmp_path: Path) -> None:
-    """Composed by hand, port by port, and behind babeltrace2's own muxer: a transition list for each of the 3000 ops."""
+    """Composed by hand, port by port, and behind babeltrace2's muxer: a transition list for each of the 3000 ops."""
     folders = find_traces(trace("app-sync-qd4-nvme"))
     sources = [
         word

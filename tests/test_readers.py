@@ -13,12 +13,17 @@ import pytest
 
 from opline import _core
 from opline.correlate import correlate
-from opline.model import load_model
+from opline.model import Model, load_model
 from opline.store.schema import TABLES
 
-MODELS = {"ctf-mem-qd1": "ceph", "ceph": "ceph"}
 LAB = Path(__file__).parent / "models" / "lab.toml"
 NAMES = sorted(p.name.removesuffix(".tar.xz") for p in (Path(__file__).parent / "traces").glob("*.tar.xz"))
+
+
+def model_of(name: str) -> Model:
+    """The op model of a recorded trace, by what recorded it."""
+    by_begin = {"ctf": "ceph", "demo": "demo", "fio": "syscalls"}
+    return load_model(by_begin.get(name.split("-")[0], str(LAB)))
 
 
 def plain(path: Path) -> pa.Table:
@@ -30,7 +35,7 @@ def plain(path: Path) -> pa.Table:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_both_front_ends_give_the_same_tables(name: str, trace: Callable[[str], Path], tmp_path: Path) -> None:
-    model = load_model(MODELS.get(name, str(LAB)))
+    model = model_of(name)
     for reader in ("native", "bt2"):
         manifest = correlate(trace(name), model, tmp_path / reader, reader=reader, progress=False)
         assert manifest["reader"] == reader
@@ -54,7 +59,7 @@ def test_the_core_emits_what_the_schema_declares() -> None:
 def test_every_event_has_one_fate_and_every_nanosecond_one_stage(
     name: str, trace: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    manifest = correlate(trace(name), load_model(MODELS.get(name, str(LAB))), tmp_path, progress=False)
+    manifest = correlate(trace(name), model_of(name), tmp_path, progress=False)
     fates = pq.read_table(tmp_path / "fates.parquet")
     assert sum(fates["count"].to_pylist()) == manifest["core"]["events"]
     sums: Counter[int] = Counter()

@@ -8,6 +8,7 @@ import hashlib
 import importlib.metadata
 import json
 import logging
+import os
 import sys
 import time
 from pathlib import Path
@@ -74,7 +75,7 @@ def correlate(
             "schema_version": SCHEMA_VERSION,
             "opline": importlib.metadata.version("opline"),
             "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "trace": str(trace),
+            "trace": str(trace.absolute()),
             "traces": [str(t) for t in traces],
             "reader": front.name,
             "reader_version": front.version(),
@@ -83,7 +84,7 @@ def correlate(
             "model": {
                 "name": model.name,
                 "text": model.text,
-                "sha256": hashlib.sha256(model.text.encode()).hexdigest(),
+                "sha256": digest(model),
             },
             "environment": front.environment(),
             "core": summary,
@@ -92,14 +93,22 @@ def correlate(
             "took_ns": time.monotonic_ns() - began_ns,
         }
         writer.commit(manifest)
-    except BaseException:
+    except BaseException as error:
         writer.abort()
+        if isinstance(error, OSError):  # pyarrow's have no file name
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise OplineError(f"Cannot write the run {out}: {reason}.") from error
         raise
     finally:
         line.clear()
     for message in messages:
         log.warning("%s", message)
     return manifest
+
+
+def digest(model: Model) -> str:
+    """SHA-256 of a model's text."""
+    return hashlib.sha256(model.text.encode()).hexdigest()
 
 
 def _loss_row(name: str, count: int) -> dict[str, object]:

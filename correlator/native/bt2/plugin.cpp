@@ -37,6 +37,7 @@ struct Sink {
     std::vector<std::uint32_t> ranks;
     std::uint64_t inputs = 0;
     opline::bt2::Clocks clocks;
+    opline::bt2::Classes classes;
     opline::bt2::Damage damage;
     bool started = false;
 
@@ -136,7 +137,7 @@ bt_component_class_sink_graph_is_configured_method_status ops_configured(bt_self
             bt_message_iterator *iterator = nullptr;
             if (bt_message_iterator_create_from_sink_component(self, port, &iterator) != BT_MESSAGE_ITERATOR_CREATE_FROM_SINK_COMPONENT_STATUS_OK)
                 throw SinkError("cannot create a message iterator");
-            sink.ports.push_back(std::make_unique<Port>(iterator, *sink.consumer, sink.clocks, sink.damage));
+            sink.ports.push_back(std::make_unique<Port>(iterator, *sink.consumer, sink.clocks, sink.classes, sink.damage));
         }
         if (sink.ports.empty()) throw SinkError("no input port is connected");
         for (auto &p : sink.ports) sink.waiting.push_back(p.get());

@@ -85,15 +85,18 @@ void Port::stream_beginning(const bt_stream *stream) {
     state->frequency = bt_clock_class_get_frequency(clock);
     clocks_.add(clock, d.path);
     state->number = consumer_.add_stream(d);
+    // All of its classes, whether they occur or not: what a model never meets can be told from what is not there.
+    const bt_stream_class *stream_class = bt_stream_borrow_class_const(stream);
+    for (std::uint64_t i = 0; i < bt_stream_class_get_event_class_count(stream_class); ++i)
+        class_of(bt_stream_class_borrow_event_class_by_index_const(stream_class, i), d.domain);
     if (!stream_) stream_ = state.get();
     streams_.put(reinterpret_cast<std::uintptr_t>(stream), std::move(state));
 }
 
-EventClassState &Port::class_of(const bt_event_class *cls) {
+EventClassState &Port::class_of(const bt_event_class *cls, Domain domain) {
     auto found = classes_.find(reinterpret_cast<std::uintptr_t>(cls));
     if (found) return **found;
-    auto state = std::make_unique<EventClassState>(declare(cls, stream_->decl.domain, consumer_));
-    if (slots_.size() < state->paths.size() + 1) slots_.resize(state->paths.size() + 1);
+    auto state = std::make_unique<EventClassState>(declare(cls, domain, consumer_));
     EventClassState &out = *state;
     classes_.put(reinterpret_cast<std::uintptr_t>(cls), std::move(state));
     return out;
@@ -178,7 +181,8 @@ Port::Status Port::advance() {
         current_ = m;
         event_ = bt_message_event_borrow_event_const(m);
         stream_ = &stream_of(bt_event_borrow_stream_const(event_));
-        class_ = &class_of(bt_event_borrow_class_const(event_));
+        class_ = &class_of(bt_event_borrow_class_const(event_), stream_->decl.domain);
+        if (slots_.size() < class_->paths.size() + 1) slots_.resize(class_->paths.size() + 1);
         time_ns = to_ns(bt_message_event_borrow_default_clock_snapshot_const(m), *stream_);
         slots_read_ = false;
         if (class_->plan.time_slot >= 0) {

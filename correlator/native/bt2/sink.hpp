@@ -38,6 +38,9 @@ class Clocks {
 };
 
 
+// The event classes of all ports, by address.
+using Classes = FlatMap<std::uintptr_t, std::unique_ptr<EventClassState>>;
+
 // What to do about streams that can't be read to their end.
 struct Damage {
     bool tolerant = false;                     // count them and go on
@@ -47,8 +50,8 @@ struct Damage {
 // One upstream message iterator, and the event that it stands at.
 class Port {
   public:
-    Port(const bt_message_iterator *iterator, Consumer &consumer, Clocks &clocks, const Damage &damage)
-        : iterator_(iterator), consumer_(consumer), clocks_(clocks), damage_(damage) {}
+    Port(const bt_message_iterator *iterator, Consumer &consumer, Clocks &clocks, Classes &classes, const Damage &damage)
+        : iterator_(iterator), consumer_(consumer), clocks_(clocks), classes_(classes), damage_(damage) {}
     ~Port();
     Port(const Port &) = delete;
     Port &operator=(const Port &) = delete;
@@ -69,13 +72,14 @@ class Port {
     void stream_beginning(const bt_stream *);
     void discarded(const bt_message *, bool packets);
     StreamState &stream_of(const bt_stream *);
-    EventClassState &class_of(const bt_event_class *);
+    EventClassState &class_of(const bt_event_class *, Domain);
     std::int64_t to_ns(const bt_clock_snapshot *, const StreamState &) const;
     void release_current();
 
     const bt_message_iterator *iterator_;
     Consumer &consumer_;
     Clocks &clocks_;
+    Classes &classes_;
     const Damage &damage_;
     const bt_error *pending_error_ = nullptr;  // upstream's, met after the messages that we have
     bt_message_array_const messages_ = nullptr;
@@ -87,7 +91,6 @@ class Port {
     bool slots_read_ = false;
     std::vector<Slot> slots_;
     FlatMap<std::uintptr_t, std::unique_ptr<StreamState>> streams_;
-    FlatMap<std::uintptr_t, std::unique_ptr<EventClassState>> classes_;
 };
 
 }  // namespace opline::bt2

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opline.correlate import correlate
+from opline.correlate import SCHEMA_VERSION, correlate, digest
 from opline.errors import OplineError, UsageError
 from opline.model import load_model
 from opline.readers.trace import find_traces
@@ -39,19 +41,56 @@ def open_or_correlate(path: Path, model: str | None = None, *, reader: str | Non
     Raises OplineError.
     """
     recorded = _recorded_model(path)
-    if is_run(path) and model is None:
-        yield RunOnDisk(path, json.loads((path / "manifest.json").read_text()))
-        return
-    if recorded is not None and model in (None, recorded):
-        trace = path / "trace"
-        yield RunOnDisk(path, correlate(trace, load_model(recorded), path, reader=reader))
-        return
+    if model is None and recorded is not None:
+        with _alone(path):  # two commands at once: the second takes what the first has made
+            if not is_run(path):
+                correlate(path / "trace", load_model(recorded), path, reader=reader)
     trace = path / "trace" if (path / "recording.json").is_file() else path
+    if is_run(path):
+        manifest = read_manifest(path)
+        if model is None or manifest["model"]["sha256"] == digest(load_model(model)):
+            yield RunOnDisk(path, manifest)
+            return
+        if trace == path:
+            trace = Path(manifest["trace"])
+            if not trace.is_dir():
+                raise OplineError(
+                    f"{path} was correlated with the model {manifest['model']['name']}, and its trace {trace} is gone: "
+                    "leave out --model."
+                )
     find_traces(trace)  # what is wrong with the trace comes before what is missing on the command line
     if model is None:
         raise UsageError(f"{path} is a trace: say with --model which op model it has (`opline model list`).")
     with tempfile.TemporaryDirectory(prefix="opline-") as folder:
         yield RunOnDisk(Path(folder), correlate(trace, load_model(model), Path(folder), reader=reader))
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """A run's manifest. Raises OplineError."""
+    file = path / "manifest.json"
+    try:
+        manifest = dict(json.loads(file.read_text()))
+    except OSError as error:
+        raise OplineError(f"Cannot read {file}: {error.strerror}.") from error
+    except ValueError as error:
+        raise OplineError(f"Cannot read {file}: it is damaged. Remove it to correlate the trace again.") from error
+    if manifest.get("schema") != "opline-run" or manifest.get("schema_version") != SCHEMA_VERSION:
+        raise OplineError(
+            f"{file} is not the manifest of a run that this opline reads (version {SCHEMA_VERSION}). "
+            "Remove it to correlate the trace again."
+        )
+    return manifest
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Nobody else correlates into this folder meanwhile."""
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def _recorded_model(path: Path) -> str | None:

@@ -89,6 +89,8 @@ class RunWriter:
             writer.close()
         part = self.directory / "manifest.json.part"
         part.write_text(json.dumps(manifest, indent=1) + "\n")
+        # A manifest that was here is of the tables that go: without it the folder is no run until all is in place.
+        (self.directory / "manifest.json").unlink(missing_ok=True)
         for table in self._writers:
             self._part(table).replace(self.directory / f"{table}.parquet")
         part.replace(self.directory / "manifest.json")

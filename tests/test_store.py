@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.core_driver import Driver, parse_line, plan_of
 
 from opline import losses
 from opline.correlate import correlate
@@ -24,7 +25,6 @@ from opline.store.run import open_or_correlate
 from opline.store.schema import TABLES
 from opline.store.writer import RunWriter, arrow_schema
 from opline_analyses.cli import main
-from tests.core_driver import Driver, parse_line, plan_of
 
 NAME = "app-sync-qd4-nvme"
 LAB = str(Path(__file__).parent / "models" / "lab.toml")

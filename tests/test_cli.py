@@ -166,6 +166,15 @@ def test_losses_go_to_stderr_first(name: str, run_dir: Path, capfd: pytest.Captu
     assert "data loss" not in captured.out
 
 
+def test_ops_as_json_lines(run_dir: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    lines = [json.loads(line) for line in out_of(capfd, "ops", run_dir, "--json").splitlines()]
+    assert [op["op_id"] for op in lines] == list(range(13))
+    assert (lines[1]["class"], lines[1]["latency_ns"], lines[12]["latency_ns"]) == ("read", 100_001, None)
+    assert [t["point"] for t in lines[0]["transitions"]] == ["begin", "work", "end"]
+    assert sum(s["duration_ns"] for s in lines[0]["stages"]) + lines[0]["unattributed_ns"] == lines[0]["latency_ns"]
+    assert lines[3]["requests"][0]["sector"] == 24
+
+
 def test_json_outputs_are_json(run_dir: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for args in (["stages", "--json"], ["coverage", "--json"], ["losses", "--json"], ["graph", "--format", "json"]):
         assert json.loads(out_of(capfd, args[0], run_dir, *args[1:]))

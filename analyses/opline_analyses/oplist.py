@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
 
 from opline_analyses.run import Run
 from opline_analyses.selection import Selection
 
 CHUNK_OPS = 4096
+_PARTS = ("transitions", "stages", "requests")
 
 
 class Passed(NamedTuple):
@@ -96,6 +97,12 @@ class OpDetail:
     stages: list[Interval] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
     devices: dict[int, str] = field(default_factory=dict)  # names, of the whole run
+
+    def record(self) -> dict[str, Any]:
+        """As JSON has it: the table's names, nanoseconds."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("op_class", "devices", *_PARTS)}
+        parts = {name: [part._asdict() for part in getattr(self, name)] for name in _PARTS}
+        return {"op_id": plain.pop("op_id"), "class": self.op_class, **plain, **parts}
 
 
 _OPS = """SELECT op_id, class, object, key, pid, begin_ns, end_ns, latency_ns, complete, reason, tainted, offset_bytes,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 from opline_analyses.commands.common import add_output, add_run, opened, output, talk
 from opline_analyses.oplist import read_ops
@@ -30,6 +31,7 @@ examples:
   opline ops run1 --op 17
   opline ops run1 --class write --since 1.5 --until 1.6
   opline ops trace/ --model ceph --style ceph-devel
+  opline ops run1 --json | head -1
 """
 
 
@@ -41,12 +43,13 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--style", choices=sorted(STYLES), default="default", help="how to print (default: %(default)s)"
     )
+    parser.add_argument("--json", action="store_true", help="one JSON object per op and line, nanoseconds")
     add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints the selected ops."""
-    mail = args.style == "ceph-devel"
+    mail = args.style == "ceph-devel" and not args.json
     with opened(args) as opened_run:
         which = selection(opened_run, args)
         if mail:
@@ -57,6 +60,9 @@ def run(args: argparse.Namespace) -> int:
         style = STYLES[args.style]
         with output(args.output) as out:
             for n, op in enumerate(read_ops(opened_run, which, with_blocks=not mail)):
+                if args.json:
+                    out.write(f"{json.dumps(op.record(), ensure_ascii=False)}\n".encode())
+                    continue
                 text = "\n".join(style(op))
                 out.write(f"{text}\n".encode() if mail or n == 0 else f"\n{text}\n".encode())
         if mail and left_out:

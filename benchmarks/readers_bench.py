@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""How long a trace takes: opline with both front ends, babeltrace2, text and awk, a bt2 Python loop.
+
+Generates its traces (generated.py), checks that all readers give the same results, and only then times them, in
+interleaved rounds. Prints medians of CPU time (user + system, children included) and wall time, and appends a row per
+method to results.csv. docs/performance.md is made of that file.
+
+    make bench          or      .venv/bin/python benchmarks/readers_bench.py --events 450000 --streams 1 2 16
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import os
+import platform
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from benchmarks import generated  # noqa: E402
+
+RESULTS = HERE / "results.csv"
+OPLINE = [sys.executable, "-m", "opline_analyses"]
+COLUMNS = [
+    *("date", "commit", "cpu", "cpus", "kernel", "python", "babeltrace2", "lttng_ust"),
+    *(
+        "events",
+        "streams",
+        "bytes",
+        "method",
+        "rounds",
+        "cpu_s",
+        "wall_s",
+        "ns_per_event",
+        "x_dummy",
+        "x_dummy_wall",
+        "peak_rss_mib",
+    ),
+]
+
+
+@dataclass(slots=True)
+class Sample:
+    """One execution: seconds of CPU and wall time, peak resident memory of its largest process in KiB."""
+
+    cpu_s: float
+    wall_s: float
+    rss_kib: int
+
+
+def shell(*parts: str | Path) -> str:
+    """A command line for sh."""
+    return " ".join(shlex.quote(str(p)) for p in parts)
+
+
+def methods(trace: Path) -> dict[str, str]:
+    """Name and command line of everything that is timed, fastest to slowest; all write to standard output."""
+    model = ("--model", generated.MODEL)
+    return {
+        "stages native": shell(*OPLINE, "stages", trace, *model, "--reader", "native", "--csv"),
+        "csv native": shell(*OPLINE, "csv", trace, *model, "--reader", "native"),
+        "babeltrace2 -o dummy": shell("babeltrace2", trace, "-o", "dummy"),
+        "stages bt2": shell(*OPLINE, "stages", trace, *model, "--reader", "bt2", "--csv"),
+        "csv bt2": shell(*OPLINE, "csv", trace, *model, "--reader", "bt2"),
+        "text | awk": shell("babeltrace2", trace) + " | " + shell("awk", "-f", HERE / "by_oid.awk"),
+        "bt2 Python": shell(sys.executable, HERE / "bt2_loop.py", trace),
+    }
+
+
+def execute(command: str) -> Sample:
+    """Run a command line to its end with its output thrown away."""
+    began = time.monotonic()
+    with Path(os.devnull).open("wb") as sink:
+        child = subprocess.Popen(["sh", "-c", command], stdout=sink, stderr=subprocess.DEVNULL)
+        _pid, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        raise SystemExit(f"failed ({child.returncode}): {command}")
+    return Sample(usage.ru_utime + usage.ru_stime, time.monotonic() - began, usage.ru_maxrss)
+
+
+def text_of(command: str) -> str:
+    """Standard output of a command line."""
+    return subprocess.run(["sh", "-c", command], stdout=subprocess.PIPE, check=True, text=True).stdout
+
+
+def prove_equal(trace: Path, events: int, slow: bool) -> None:
+    """Ends the program unless all methods found the same ops and the same intervals."""
+    commands = methods(trace)
+    stages = text_of(commands["stages native"])
+    for one, other in (("stages native", "stages bt2"), ("csv native", "csv bt2")):
+        if text_of(commands[one]) != text_of(commands[other]):
+            raise SystemExit(f"{trace}: '{one}' and '{other}' differ: nothing is timed")
+    ours = {r["stage"]: (int(r["count"]), float(r["mean_ns"] or 0)) for r in csv.DictReader(stages.splitlines())}
+    ops = events // generated.EVENTS_PER_OP
+    if ours["latency"][0] != ops:
+        raise SystemExit(f"{trace}: {ours['latency'][0]} ops, not {ops}: nothing is timed")
+    for name in ("text | awk", "bt2 Python") if slow else ():
+        theirs = 0
+        for line in text_of(commands[name]).splitlines():
+            head, _, rest = line.rpartition(" ")
+            if head == "ops":
+                theirs = int(rest)
+                continue
+            begin, _, end, count = head.replace("bench:", "").replace(":", "").split()
+            # an interval from one thread to another is ours under another name where no key joins them
+            found = ours.get(f"{begin} → {end}") or ours.get(f"unknown: {begin} → {end}")
+            if not found or found[0] != int(count) or abs(found[1] - float(rest)) > 1:
+                raise SystemExit(f"{trace}: {begin} → {end}: '{name}' has {count}, {rest}, opline {found}")
+        if theirs != ops:
+            raise SystemExit(f"{trace}: '{name}' has {theirs} ops, not {ops}: nothing is timed")
+
+
+def machine() -> dict[str, str]:
+    """What the figures were measured on."""
+    cpu = next(
+        (s.split(":", 1)[1].strip() for s in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in s), "?"
+    )
+    git = ["git", "-C", str(HERE)]
+    commit = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    changed = ["status", "--porcelain", "-uno", "--", "../correlator", "../analyses"]
+    dirty = subprocess.run([*git, *changed], capture_output=True, text=True).stdout.strip()
+    lttng = subprocess.run(["pkg-config", "--modversion", "lttng-ust"], capture_output=True, text=True).stdout.strip()
+    return {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes"),
+        "commit": commit + ("+" if dirty else ""),
+        "cpu": cpu,
+        "cpus": str(os.cpu_count()),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        "babeltrace2": text_of("babeltrace2 --version").split()[2],
+        "lttng_ust": lttng,
+    }
+
+
+def measure(trace: Path, events: int, streams: int, rounds: int, slow_rounds: int) -> list[dict[str, object]]:
+    """Times every method, interleaved; a row for each."""
+    samples: dict[str, list[Sample]] = {name: [] for name in methods(trace)}
+    for number in range(rounds):
+        for name, command in methods(trace).items():
+            if name not in ("text | awk", "bt2 Python") or number < slow_rounds:
+                samples[name].append(execute(command))
+    size = sum(f.stat().st_size for f in trace.rglob("*") if f.is_file() and f.suffix != ".idx")
+    dummy = samples["babeltrace2 -o dummy"]
+    dummy_cpu = statistics.median(s.cpu_s for s in dummy)
+    dummy_wall = statistics.median(s.wall_s for s in dummy)
+    rows: list[dict[str, object]] = []
+    for name, got in samples.items():
+        if not got:
+            continue
+        cpu, wall = statistics.median(s.cpu_s for s in got), statistics.median(s.wall_s for s in got)
+        rows.append(
+            {
+                "events": events, "streams": streams, "bytes": size, "method": name, "rounds": len(got),
+                "cpu_s": f"{cpu:.3f}", "wall_s": f"{wall:.3f}", "ns_per_event": f"{cpu / events * 1e9:.0f}",
+                "x_dummy": f"{dummy_cpu / cpu:.2f}", "x_dummy_wall": f"{dummy_wall / wall:.2f}",
+                "peak_rss_mib": f"{statistics.median(s.rss_kib for s in got) / 1024:.0f}",
+            }
+        )  # fmt: skip
+    return rows
+
+
+def show(rows: list[dict[str, object]]) -> None:
+    """A table for people."""
+    print(f"{'method':22}{'CPU s':>9}{'wall s':>9}{'ns/event':>10}{'x dummy':>9}{'x wall':>8}{'RSS MiB':>9}")
+    for r in rows:
+        cells = (r["cpu_s"], r["wall_s"], r["ns_per_event"], r["x_dummy"], r["x_dummy_wall"], r["peak_rss_mib"])
+        print(f"{r['method']:22}" + "".join(f"{c!s:>{w}}" for c, w in zip(cells, (9, 9, 10, 9, 8, 9), strict=True)))
+
+
+def main() -> None:
+    """Generates, proves, times, prints, appends."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--events", type=int, nargs="+", default=[450_000], help="450000, 4500000, 45000000")
+    parser.add_argument("--streams", type=int, nargs="+", default=[1, 2, 16])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--slow-rounds", type=int, default=5, help="of text | awk and bt2 Python")
+    parser.add_argument("--traces", type=Path, help="where generated traces are kept (default: a temporary folder)")
+    parser.add_argument("--no-save", action="store_true", help="print only, don't append to results.csv")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="opline-bench-", dir="/var/tmp") as scratch:
+        folder = arguments.traces or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        for events in arguments.events:
+            for streams in arguments.streams:
+                trace = generated.trace_of(folder, events, streams)
+                prove_equal(trace, events, arguments.slow_rounds > 0)
+                rows = [
+                    {**machine(), **r} for r in measure(trace, events, streams, arguments.rounds, arguments.slow_rounds)
+                ]
+                print(f"{events} events, {streams} streams; outputs are equal")
+                show(rows)
+                if not arguments.no_save:
+                    new = not RESULTS.exists()
+                    with RESULTS.open("a", newline="") as out:
+                        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+                        if new:
+                            writer.writeheader()
+                        writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()

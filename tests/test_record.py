@@ -34,7 +34,7 @@ def ticker(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program with one tracepoint: ``ticker COUNT [PAUSE_US [STATUS]]``."""
     binary = tmp_path_factory.mktemp("ust") / "ticker"
     argv = ["gcc", "-O1", f"-I{APP_SOURCES}", "-o", str(binary), f"{APP_SOURCES}/ticker.c", "-llttng-ust", "-ldl"]
-    subprocess.run(argv, check=True, timeout=60)
+    subprocess.run(argv, check=True, timeout=120)
     return binary
 
 
@@ -62,7 +62,7 @@ def start(*arguments: object) -> subprocess.Popen[str]:
 
 def finish(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
     """Wait for a recorder, whatever it says, and close its pipes."""
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
@@ -79,7 +79,7 @@ def manifest(directory: Path) -> dict[str, Any]:
 
 def events(directory: Path) -> list[str]:
     argv = ["babeltrace2", str(directory / "trace")]
-    return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+    return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120).stdout.splitlines()
 
 
 def daemons(runtime: Path) -> list[str]:
@@ -93,7 +93,7 @@ def daemons(runtime: Path) -> list[str]:
     return found
 
 
-def wait_for(condition: Callable[[], object], patience_s: float = 15.0) -> None:
+def wait_for(condition: Callable[[], object], patience_s: float = 60.0) -> None:
     until = time.monotonic() + patience_s
     while not condition():
         assert time.monotonic() < until, "waited in vain"
@@ -101,17 +101,18 @@ def wait_for(condition: Callable[[], object], patience_s: float = 15.0) -> None:
 
 
 def wait_for_ticks(directory: Path) -> None:
-    """Return when the traced program has registered (then its buffers have files) and has had time to emit."""
-    wait_for(lambda: any((directory / "trace").rglob("app_0")))
-    time.sleep(0.3)
+    """Return when the traced program has begun (it has registered by then) and has had time to emit."""
+    said = directory / "stderr.txt"
+    wait_for(lambda: said.exists() and "begin" in said.read_text())
+    time.sleep(0.2)
 
 
 def test_records_the_command_its_output_and_a_manifest(ticker: Path, runtime: Path, tmp_path: Path) -> None:
     run = tmp_path / "a run"
     done = record("-o", run, *APP_ONLY, "--", ticker, 1009, 0, 7)
     assert done.returncode == 7
-    assert done.stdout == "ticks 1009\n" and done.stderr.startswith("done\n")
-    assert (run / "stdout.txt").read_text() == "ticks 1009\n" and (run / "stderr.txt").read_text() == "done\n"
+    assert done.stdout == "ticks 1009\n" and done.stderr.startswith("begin\ndone\n")
+    assert (run / "stdout.txt").read_text() == "ticks 1009\n" and (run / "stderr.txt").read_text() == "begin\ndone\n"
     assert "1,009 events, none discarded" in done.stderr
     lines = events(run)
     assert len(lines) == 1009 and len({re.search(r"n = (\d+)", line)[1] for line in lines}) == 1009  # type: ignore[index]
@@ -162,14 +163,6 @@ def test_a_directory_that_is_not_empty_is_refused(runtime: Path, tmp_path: Path)
     assert [p.name for p in tmp_path.iterdir()] == ["precious"]
 
 
-def test_a_command_that_a_signal_ends(ticker: Path, runtime: Path, tmp_path: Path) -> None:
-    done = record("-o", tmp_path / "run", *APP_ONLY, "--", "sh", "-c", f"{ticker} 23; kill -SEGV $$")
-    assert done.returncode == 128 + signal.SIGSEGV
-    assert manifest(tmp_path / "run")["command"]["signal"] == signal.SIGSEGV
-    assert manifest(tmp_path / "run")["command"]["exit_code"] is None
-    assert len(events(tmp_path / "run")) == 23
-
-
 def test_a_server_that_outlives_the_command_does_not_hold_it_up(ticker: Path, runtime: Path, tmp_path: Path) -> None:
     """It keeps its standard output, too: no SIGPIPE when it writes later."""
     go = tmp_path / "go"
@@ -178,18 +171,6 @@ def test_a_server_that_outlives_the_command_does_not_hold_it_up(ticker: Path, ru
     assert done.returncode == 0 and done.stdout == "ticks 23\n"
     go.touch()
     wait_for(lambda: (tmp_path / "run/stdout.txt").read_text() == "ticks 23\nlate\n")
-
-
-def test_ctrl_c_ends_the_command_and_keeps_the_trace(ticker: Path, runtime: Path, tmp_path: Path) -> None:
-    process = start("-o", tmp_path / "run", *APP_ONLY, "--", ticker, 100_000, 10_000)
-    wait_for_ticks(tmp_path / "run")
-    os.killpg(process.pid, signal.SIGINT)
-    done = finish(process)
-    assert done.returncode == 130, done.stderr
-    document = manifest(tmp_path / "run")
-    assert document["state"] == "complete" and document["command"]["signal"] == signal.SIGINT
-    assert 0 < document["event_count"] == len(events(tmp_path / "run")) < 100_000
-    assert not list(runtime.iterdir()) and not daemons(runtime)
 
 
 def test_ctrl_c_before_the_command_starts_leaves_nothing(runtime: Path, tmp_path: Path) -> None:
@@ -202,33 +183,66 @@ def test_ctrl_c_before_the_command_starts_leaves_nothing(runtime: Path, tmp_path
     assert not list(runtime.iterdir()) and not daemons(runtime)
 
 
-def test_sigint_to_the_recorder_alone_is_passed_on_and_sigterm_too(ticker: Path, runtime: Path, tmp_path: Path) -> None:
-    runs = {number: tmp_path / number.name for number in (signal.SIGINT, signal.SIGTERM)}
-    processes = {n: start("-o", run, *APP_ONLY, "--", ticker, 100_000, 10_000) for n, run in runs.items()}
-    for number, process in processes.items():
-        wait_for_ticks(runs[number])
-        process.send_signal(number)
-    for number, process in processes.items():
-        assert finish(process).returncode == 128 + number
-        document = manifest(runs[number])
-        assert document["command"]["signal"] == number and document["event_count"] > 0
+def test_signals_end_the_command_and_keep_the_trace(ticker: Path, runtime: Path, tmp_path: Path) -> None:
+    """Ctrl-C, which the command gets too; SIGINT and SIGTERM to the recorder alone, which it passes on."""
+    cases = {"ctrl-c": signal.SIGINT, "int": signal.SIGINT, "term": signal.SIGTERM}
+    processes = {n: start("-o", tmp_path / n, *APP_ONLY, "--", ticker, 100_000, 10_000) for n in cases}
+    for name, number in cases.items():
+        wait_for_ticks(tmp_path / name)
+        send = os.killpg if name == "ctrl-c" else os.kill
+        send(processes[name].pid, number)
+    for name, number in cases.items():
+        done = finish(processes[name])
+        assert done.returncode == 128 + number, done.stderr
+        document = manifest(tmp_path / name)
+        assert document["state"] == "complete" and document["command"]["signal"] == number
+        assert 0 < document["event_count"] == len(events(tmp_path / name)) < 100_000
+    assert not list(runtime.iterdir()) and not daemons(runtime)
+
+
+def test_recordings_at_once_do_not_see_each_other(ticker: Path, runtime: Path, tmp_path: Path) -> None:
+    """One of them ends well, the other one's command by a signal."""
+    well = start("-o", tmp_path / "well", *APP_ONLY, "--", ticker, 1001, 100)
+    ill = start("-o", tmp_path / "ill", *APP_ONLY, "--", "sh", "-c", f"{ticker} 1002 100; kill -SEGV $$")
+    assert finish(well).returncode == 0 and finish(ill).returncode == 128 + signal.SIGSEGV
+    assert [manifest(tmp_path / name)["event_count"] for name in ("well", "ill")] == [1001, 1002]
+    command = manifest(tmp_path / "ill")["command"]
+    assert command["signal"] == signal.SIGSEGV and command["exit_code"] is None
 
 
 def test_nothing_is_left_of_a_killed_recorder(ticker: Path, runtime: Path, tmp_path: Path) -> None:
-    process = start("-o", tmp_path / "run", *APP_ONLY, "--", ticker, 100_000, 1_000)
+    options = ["--events", "opltest:*", "--sessiond", "private"]
+    process = start("-o", tmp_path / "run", *options, "--", ticker, 100_000, 1_000)
     wait_for_ticks(tmp_path / "run")
     (state,) = runtime.glob("*/state.json")
-    pids = json.loads(state.read_text())["processes"]
+    children = json.loads(state.read_text())["processes"]
+    assert "sessiond" in children  # and the collector, whose BPF programs are its descriptors, where it is used
+    assert ("collector" in children) == (manifest(tmp_path / "run")["block_source"] == "bpf")
     process.kill()
     finish(process)
-    # The kernel tells daemon and command at once (PR_SET_PDEATHSIG); nobody has to start anything again.
-    wait_for(lambda: not daemons(runtime) and not Path(f"/proc/{pids['sessiond'][0]}/exe").exists())
+    # The kernel tells them and the command at once (PR_SET_PDEATHSIG); nobody has to start anything again.
+    executables = [Path(f"/proc/{pid}/exe") for pid, _ in children.values()]
+    wait_for(lambda: not daemons(runtime) and not any(path.exists() for path in executables))
     assert manifest(tmp_path / "run")["state"] == "recording"
-    assert events(tmp_path / "run")
+    assert any("opltest:tick" in line for line in events(tmp_path / "run"))
     done = record("-o", tmp_path / "next", *APP_ONLY, "--", ticker, 23)
     assert done.returncode == 0 and manifest(tmp_path / "next")["event_count"] == 23
     assert re.search(rf"opline: note: recorder {process.pid} of {tmp_path}/run was killed; .*cleaned up", done.stderr)
     assert not list(runtime.iterdir())
+
+
+def test_a_device_of_the_commands_own_is_noted_and_so_is_that_it_has_no_tracepoints(
+    runtime: Path, tmp_path: Path
+) -> None:
+    image = tmp_path / "image"
+    image.write_bytes(bytes(1 << 20))
+    script = f"d=$(losetup --find --show {image}) && sleep 1.2 && losetup -d $d"
+    done = record("-o", tmp_path / "run", *APP_ONLY, "--", "sh", "-c", script)
+    assert done.returncode == 0 and "no events in channel app" in done.stderr
+    document = manifest(tmp_path / "run")
+    assert document["event_count"] == 0
+    (loop,) = [device for device in document["devices"] if device["backing"] == str(image)]
+    assert loop["name"].startswith("loop") and loop["dev"] >> 20 == 7 and loop["size_bytes"] == 1 << 20
 
 
 def test_a_session_daemon_that_dies_does_not_take_the_command_along(
@@ -253,7 +267,7 @@ def test_discarded_events_are_counted_as_babeltrace2_counts_them(ticker: Path, r
     seen, lost = document["event_count"], document["discarded_count"]
     assert done.returncode == 0 and lost > 0 and seen + lost == 200_003
     assert re.search(rf"warning: {lost:,} events discarded in channel app .*--subbuf-size 8K", done.stderr)
-    said = subprocess.run(["babeltrace2", run / "trace"], capture_output=True, text=True, timeout=60).stderr
+    said = subprocess.run(["babeltrace2", run / "trace"], capture_output=True, text=True, timeout=120).stderr
     by_babeltrace = sum(int(n) for n in re.findall(r"Tracer discarded (\d+) event", said))
     assert 0 < by_babeltrace <= lost  # what is discarded after a stream's last packet only LTTng itself knows
 
@@ -271,23 +285,23 @@ def test_size_limit_stops_tracing_and_not_the_command(ticker: Path, runtime: Pat
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 48 MiB."""
+    """A file system of 40 MiB."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "opline-test", disk], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "opline-test", disk], check=True)
     yield disk
     subprocess.run(["umount", "-l", disk], check=True)
 
 
 def test_a_disk_that_fills_up_stops_tracing_and_not_the_command(ticker: Path, runtime: Path, small_disk: Path) -> None:
-    script = f"for i in 1 2 3 4 5 6; do {ticker} 200003; sleep 0.1; done"
+    script = f"for i in 1 2 3 4; do {ticker} 100003; sleep 0.2; done"
     buffers = ["--subbuf-size", "256K", "--subbufs", "4"]
     done = record("-o", small_disk / "run", *APP_ONLY, *buffers, "--", "sh", "-c", script)
     document = manifest(small_disk / "run")
-    assert done.returncode == 0 and done.stdout.count("ticks 200003") == 6
+    assert done.returncode == 0 and done.stdout.count("ticks 100003") == 4
     assert document["tracing_ended"] == "disk_space" and document["state"] == "complete"
     assert "left on the disk" in done.stderr
-    assert 0 < document["event_count"] == len(events(small_disk / "run")) < 6 * 200003
+    assert 0 < document["event_count"] == len(events(small_disk / "run")) < 4 * 100003
 
 
 def test_a_disk_that_somebody_else_fills_costs_events_but_not_the_trace(
@@ -305,7 +319,7 @@ def test_a_disk_that_somebody_else_fills_costs_events_but_not_the_trace(
 
 def test_a_disk_too_small_to_begin_with_is_refused(runtime: Path, small_disk: Path) -> None:
     done = record("-o", small_disk / "run", *APP_ONLY, "--", "true")
-    assert done.returncode == 1 and re.search(r"48\.0 MiB free, \S+ MiB needed", done.stderr)
+    assert done.returncode == 1 and re.search(r"40\.0 MiB free, \S+ MiB needed", done.stderr)
     assert not (small_disk / "run").exists()
 
 
@@ -326,7 +340,7 @@ def test_without_root_the_application_is_recorded_with_a_warning(ticker: Path, t
         user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
         argv = [*user, "/usr/bin/python3", "-m", "opline_analyses", "record", "-o", "run", "--events", "opltest:*"]
         argv += ["--sessiond", "private", "--", "./ticker", "1009"]
-        done = subprocess.run(argv, env=env, cwd=home, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(argv, env=env, cwd=home, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         assert "warning: no block events: not root; the application's events only" in done.stderr
         document = manifest(home / "run")
@@ -355,7 +369,7 @@ def test_a_running_session_daemon_is_used_and_left_running(ticker: Path, runtime
     echo sessions $(lttng list | grep -c opline-)
     kill $(cat /run/lttng/lttng-sessiond.pid) && echo alive until the end
     """
-    done = subprocess.run([*OWN_RUN_LTTNG, script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*OWN_RUN_LTTNG, script], capture_output=True, text=True, timeout=120)
     said = [line for line in done.stdout.splitlines() if line.split()[0] in ("status", "sessions", "alive")]
     assert said == ["status 0", "sessions 1", "status 0", "sessions 0", "alive until the end"], done.stderr
     assert manifest(tmp_path / "one")["sessiond"] == "system" and manifest(tmp_path / "one")["event_count"] == 1009
@@ -366,7 +380,7 @@ def test_a_running_session_daemon_is_used_and_left_running(ticker: Path, runtime
 def test_no_session_daemon_to_use(runtime: Path, tmp_path: Path) -> None:
     script = 'mkdir -p /run/lttng && mount -t tmpfs opline-test /run/lttng && exec "$@"'
     argv = [*OWN_RUN_LTTNG, script, "sh", *PROGRAM, "-o", f"{tmp_path}/run", "--sessiond", "system", "--", "true"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1 and "no session daemon is running" in done.stderr.lower()
     assert not (tmp_path / "run").exists()
 
@@ -380,31 +394,9 @@ def test_root_without_mount_namespaces_gets_a_daemon_at_the_usual_place(
     command = ["sh", "-c", f"ls /run/lttng; {ticker} 101"]
     program = [*PROGRAM, "-o", f"{tmp_path}/run", "--no-block", "--events", "opltest:*", "--", *command]
     argv = [*OWN_RUN_LTTNG, script, "sh", *confined, *program]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and "client-lttng-sessiond" in done.stdout
     assert manifest(tmp_path / "run")["event_count"] == 101 and not daemons(runtime)
-
-
-def test_two_recordings_at_once_do_not_see_each_other(ticker: Path, runtime: Path, tmp_path: Path) -> None:
-    processes = [start("-o", tmp_path / f"r{n}", *APP_ONLY, "--", ticker, 1000 + n, 100) for n in (1, 2)]
-    for process in processes:
-        assert finish(process).returncode == 0
-    assert [manifest(tmp_path / f"r{n}")["event_count"] for n in (1, 2)] == [1001, 1002]
-
-
-def test_a_device_that_is_there_only_while_the_command_runs_is_noted(runtime: Path, tmp_path: Path) -> None:
-    image = tmp_path / "image"
-    image.write_bytes(bytes(1 << 20))
-    script = f"d=$(losetup --find --show {image}) && sleep 1.2 && losetup -d $d"
-    assert record("-o", tmp_path / "run", *APP_ONLY, "--", "sh", "-c", script).returncode == 0
-    (loop,) = [device for device in manifest(tmp_path / "run")["devices"] if device["backing"] == str(image)]
-    assert loop["name"].startswith("loop") and loop["dev"] >> 20 == 7 and loop["size_bytes"] == 1 << 20
-
-
-def test_a_command_without_the_tracepoints_is_told_so(runtime: Path, tmp_path: Path) -> None:
-    done = record("-o", tmp_path / "run", *APP_ONLY, "--", "true")
-    assert done.returncode == 0 and "no events in channel app" in done.stderr
-    assert manifest(tmp_path / "run")["event_count"] == 0
 
 
 @pytest.fixture
@@ -444,27 +436,12 @@ def test_block_events_are_in_the_same_session(ticker: Path, runtime: Path, tmp_p
     assert not list(runtime.iterdir()) and not daemons(runtime)
 
 
-def test_the_collector_ends_with_a_killed_recorder(runtime: Path, tmp_path: Path) -> None:
-    """Its BPF programs are its descriptors: they end with it."""
-    options = ["--events", "opltest:*", "--sessiond", "private"]
-    process = start("-o", tmp_path / "run", *options, "--", "sleep", "60")
-    wait_for(lambda: (tmp_path / "run/recording.json").exists(), 30)
-    (state,) = runtime.glob("*/state.json")
-    children = json.loads(state.read_text())["processes"]
-    process.kill()
-    finish(process)
-    if "collector" not in children:
-        pytest.skip("block events come from the kernel domain here, or not at all")
-    executables = [Path(f"/proc/{pid}/exe") for pid, _ in children.values()]
-    wait_for(lambda: not any(path.exists() for path in executables))
-
-
 def test_a_collector_that_dies_costs_block_events_only(ticker: Path, runtime: Path, tmp_path: Path) -> None:
     go = tmp_path / "go"
-    script = f"until test -e {go}; do sleep 0.05; done; sleep 0.6; {ticker} 101"
+    script = f"until test -e {go}; do sleep 0.05; done; sleep 0.4; {ticker} 101"
     options = ["--events", "opltest:*", "--sessiond", "private"]
     process = start("-o", tmp_path / "run", *options, "--", "sh", "-c", script)
-    wait_for(lambda: (tmp_path / "run/recording.json").exists(), 30)
+    wait_for(lambda: (tmp_path / "run/recording.json").exists())
     (state,) = runtime.glob("*/state.json")
     children = json.loads(state.read_text())["processes"]
     if "collector" in children:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Emits COUNT events opltest:tick, PAUSE_US apart, prints how many, and exits with STATUS.
+ * Says "begin", emits COUNT events opltest:tick, PAUSE_US apart, prints how many, and exits with STATUS.
  *   usage: ticker COUNT [PAUSE_US [STATUS]]
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
@@ -12,6 +12,7 @@
 int main(int argc, char **argv) {
     unsigned long count = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
     useconds_t pause_us = argc > 2 ? (useconds_t)atoi(argv[2]) : 0;
+    fprintf(stderr, "begin\n");
     for (unsigned long i = 0; i < count; i++) {
         lttng_ust_tracepoint(opltest, tick, i);
         if (pause_us) usleep(pause_us);

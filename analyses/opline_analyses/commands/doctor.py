@@ -44,9 +44,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_lines(check: Check, width: int) -> list[str]:
-    head = f"{check.status.value:<9} {check.name:<17} "
+    head = f"{check.status:<9} {check.name:<17} "
     rows = textwrap.wrap(check.detail, width - len(head), break_on_hyphens=False) or [""]
-    if check.advice and check.status.value != "ok":
+    if check.advice and check.status != "ok":
         rows += textwrap.wrap(f"-> {check.advice}", width - len(head), subsequent_indent="   ", break_on_hyphens=False)
     return [head + rows[0], *(" " * len(head) + row for row in rows[1:])]
 

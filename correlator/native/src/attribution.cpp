@@ -48,7 +48,8 @@ Attributor::Attributor(const Plan &plan, StringPool &strings) : plan_(plan), str
 // All transitions in time order: the op's own and the shared work of its batches.
 void Attributor::place(const Op &op, Attribution &out) {
     out.transitions.clear();
-    requests_ = op.requests;
+    out.requests = op.requests;
+    out.shared_bios.clear();
     for (const auto &t : op.transitions) out.transitions.push_back({&t, t.order, t.point, false, false});
     bool sorted = true;
     for (std::size_t i = 1; i < op.transitions.size() && sorted; ++i) sorted = op.transitions[i - 1].ts_ns <= op.transitions[i].ts_ns;
@@ -65,7 +66,9 @@ void Attributor::place(const Op &op, Attribution &out) {
                 sorted = false;
             }
         for (const auto &r : m.batch->requests)
-            if (inside(r.c)) requests_.push_back(r);
+            if (inside(r.c)) out.requests.push_back(r);
+        for (const auto &b : m.batch->bios)
+            if (inside(b.queue_ns)) out.shared_bios.push_back(b);
     }
     if (!sorted)
         std::stable_sort(out.transitions.begin(), out.transitions.end(), [](const PlacedTransition &a, const PlacedTransition &b) {
@@ -199,7 +202,7 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
         const std::int64_t from_ns = from < 0 ? op.begin_ns : at(from).t().ts_ns;
         // A request that completed in between is what was waited for: the last of them.
         const RequestCut *request = nullptr;
-        for (const auto &r : requests_) {
+        for (const auto &r : a.requests) {
             if (r.c == kNoTime || r.c > t || r.c <= from_ns) continue;
             const auto first = r.q != kNoTime ? r.q : r.d;
             if (first == kNoTime || first >= t) continue;

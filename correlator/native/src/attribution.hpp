@@ -32,6 +32,8 @@ struct PlacedTransition {
 struct Attribution {
     std::vector<PlacedTransition> transitions;  // in time order
     std::vector<StageCut> stages;               // in time order
+    std::vector<RequestCut> requests;           // the op's own, and those of its batches that it can have waited for
+    std::vector<BatchBio> shared_bios;          // of its batches, the same
     std::int64_t unattributed_ns = 0, unknown_ns = 0;
 };
 
@@ -62,7 +64,6 @@ class Attributor {
     std::vector<std::vector<std::uint32_t>> after_;  // per PointSpec: point ids
     std::vector<std::pair<std::uint32_t, std::uint32_t>> recurrences_;     // of this op: (point, how often)
     FlatMap<std::uint64_t, std::uint32_t> labels_;                         // (point, recurrence number) → label
-    std::vector<RequestCut> requests_;
     std::uint32_t work_, unknown_, block_, q_, g_, i_, d_, c_;
 };
 

@@ -92,11 +92,12 @@ struct Core::Impl {
         }
         if (facts.tainted) ++ops_tainted;
         for (const auto &p : scratch.transitions) late_transitions += p.late;
-        if (op.requests.empty() && op.batches.empty()) {
+        if (scratch.requests.empty()) {
             facts.no_request_reason = strings.intern(!has_block_classes ? "no_block_events" : op.bios > 0 ? "not_completed" : "none_queued");
             if (has_block_classes) ++unlinked_ops;
         }
         emitter.op(op, scratch, facts);
+        for (const auto &b : scratch.shared_bios) emitter.link(op.serial, b.bio, b.request, "batch", true, false);
     }
 
     void request_done(const Request &r) {
@@ -119,8 +120,9 @@ struct Core::Impl {
             const char *evidence = !link || link->inherited ? "parent"
                                    : thread && sector && link->by_thread == link->by_sector ? "thread+sector"
                                    : thread ? "thread" : "sector";
-            emitter.link(serial_of(b.owner.op), b, evidence, false, link && !thread && link->sector_candidates > 1);
+            emitter.link(serial_of(b.owner.op), b.id, b.request, evidence, false, link && !thread && link->sector_candidates > 1);
         }
+        if (link && link->batch) link->batch->bios.push_back({b.id, b.request, b.queue_ns});
         linker.forget(b.id);
     }
 
@@ -261,7 +263,7 @@ std::string Core::summary_json() const {
     out["ops"] = {{"complete", m.ops_complete}, {"incomplete", m.ops_incomplete}, {"tainted", m.ops_tainted},
                   {"without_request", m.unlinked_ops}};
     out["hops"] = {{"op_to_bio", {{"agree", l.agree}, {"differ", l.differ}, {"thread_only", l.thread_only},
-                                  {"sector_only", l.sector_only}, {"neither", l.neither}, {"ambiguous", l.ambiguous}}},
+                                  {"sector_only", l.sector_only}, {"neither", l.neither}, {"ambiguous", l.ambiguous}, {"batch", l.batch}}},
                    {"bio_to_request", hop(b.bio_to_request)},
                    {"request_to_issue", hop(b.request_to_issue)},
                    {"request_to_complete", hop(b.request_to_complete)}};

@@ -167,7 +167,7 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
             .i64(s.duration_ns).i64_if(s.tid >= 0, s.tid)
             .i64_if(s.request != 0, static_cast<std::int64_t>(s.request));
     const RequestCut *request = nullptr;
-    for (const auto &r : op.requests)
+    for (const auto &r : a.requests)
         if (!request || r.q < request->q) request = &r;
     const bool ended = facts.complete;
     Row row(table(kOps));
@@ -177,7 +177,7 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
     row.i64(op.begin_ns).i64_if(ended, op.end_ns).i64_if(ended, op.end_ns - op.begin_ns).flag(ended);
     row.dict_or_absent(facts.reason).flag(facts.tainted).i64_if(op.has_offset, op.offset_bytes);
     row.i64_if(op.has_length, op.length_bytes).u32(static_cast<std::uint32_t>(a.transitions.size())).u32(late);
-    row.u32(static_cast<std::uint32_t>(op.requests.size())).u32_if(request != nullptr, request ? request->dev : 0);
+    row.u32(static_cast<std::uint32_t>(a.requests.size())).u32_if(request != nullptr, request ? request->dev : 0);
     row.u64_if(request && request->sector != kNoSector, request ? request->sector : 0).dict_or_absent(facts.no_request_reason);
     row.i64_if(ended, a.unattributed_ns).i64_if(ended, a.unknown_ns);
 }
@@ -212,9 +212,10 @@ void Emitter::bio(const Bio &b, const BioLink *link) {
     row.i64_if(b.owner.batch != 0, static_cast<std::int64_t>(b.owner.batch) - 1);
 }
 
-void Emitter::link(std::uint64_t op_serial, const Bio &b, const char *evidence, bool shared, bool ambiguous) {
-    Row(table(kLinks)).i64(static_cast<std::int64_t>(op_serial)).i64(static_cast<std::int64_t>(b.id))
-        .i64_if(b.request != 0, static_cast<std::int64_t>(b.request)).dict(strings_.intern(evidence)).flag(shared)
+void Emitter::link(std::uint64_t op_serial, std::uint64_t bio, std::uint64_t request, const char *evidence, bool shared,
+                   bool ambiguous) {
+    Row(table(kLinks)).i64(static_cast<std::int64_t>(op_serial)).i64(static_cast<std::int64_t>(bio))
+        .i64_if(request != 0, static_cast<std::int64_t>(request)).dict(strings_.intern(evidence)).flag(shared)
         .flag(ambiguous);
 }
 

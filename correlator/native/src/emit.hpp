@@ -25,7 +25,7 @@ class Emitter {
     void op(const Op &, const Attribution &, const OpFacts &);
     void request(const Request &, std::optional<std::uint64_t> only_op, std::uint32_t op_count);
     void bio(const Bio &, const BioLink *);
-    void link(std::uint64_t op_serial, const Bio &, const char *evidence, bool shared, bool ambiguous);
+    void link(std::uint64_t op_serial, std::uint64_t bio, std::uint64_t request, const char *evidence, bool shared, bool ambiguous);
     void batch(const Batch &);
     void fate(std::uint32_t event_name, std::string_view fate, std::uint64_t count);
     void discarded(std::string_view stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count, bool packets);

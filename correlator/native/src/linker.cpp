@@ -43,7 +43,8 @@ Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t hos
     if (link.chosen == 0 && !link.batch) link.chosen = link.by_sector;
 
     // With several ops on the same sectors the sector rule has no answer of its own.
-    if (link.sector_candidates > 1) ++counts_.ambiguous;
+    if (link.batch) ++counts_.batch;
+    else if (link.sector_candidates > 1) ++counts_.ambiguous;
     else if (link.by_thread != 0 && link.by_sector != 0) ++(link.by_thread == link.by_sector ? counts_.agree : counts_.differ);
     else if (link.by_thread != 0) ++counts_.thread_only;
     else if (link.by_sector != 0) ++counts_.sector_only;

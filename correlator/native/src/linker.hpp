@@ -25,7 +25,8 @@ struct BioLink {
 };
 
 struct LinkCounts {
-    std::uint64_t agree = 0, differ = 0, thread_only = 0, sector_only = 0, neither = 0, ambiguous = 0;
+    std::uint64_t agree = 0, differ = 0, thread_only = 0, sector_only = 0, neither = 0, ambiguous = 0,
+                  batch = 0;  // a batch's: no one op is to be found
 };
 
 class Linker {

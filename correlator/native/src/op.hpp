@@ -46,6 +46,12 @@ struct RequestCut {
     std::uint64_t sector = kNoSector;
 };
 
+// A bio of a batch's work, for the links of its members.
+struct BatchBio {
+    std::uint64_t bio = 0, request = 0;
+    std::int64_t queue_ns = kNoTime;
+};
+
 // Work that one thread does for several ops at once. It exists once; its members refer to it.
 struct Batch {
     std::uint64_t serial = 0;
@@ -55,6 +61,7 @@ struct Batch {
     std::uint32_t members = 0;
     std::vector<Transition> work;
     std::vector<RequestCut> requests;
+    std::vector<BatchBio> bios;
 };
 
 struct BatchMembership {

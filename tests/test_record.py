@@ -307,7 +307,7 @@ def test_a_disk_that_fills_up_stops_tracing_and_not_the_command(ticker: Path, ru
 def test_a_disk_that_somebody_else_fills_costs_events_but_not_the_trace(
     ticker: Path, runtime: Path, small_disk: Path
 ) -> None:
-    fill = f"dd if=/dev/zero of={small_disk}/ballast bs=1M 2>/dev/null"
+    fill = f"fallocate -l $(($(stat -f -c '%a * %S' {small_disk}))) {small_disk}/ballast"  # at once
     script = f"{ticker} 10007; sleep 0.3; {fill}; {ticker} 100003; sleep 0.6; rm {small_disk}/ballast; echo end"
     done = record("-o", small_disk / "run", *APP_ONLY, *SMALL, "--", "sh", "-c", script)
     assert done.returncode == 0

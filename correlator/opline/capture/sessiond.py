@@ -190,11 +190,16 @@ def _start_private(state: State, mask: frozenset[int], kernel: bool) -> Sessiond
             argv, env=env, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, mask=mask, new_session=True
         )
     state.add("sessiond", child.pid)
-    prefix = ("nsenter", f"--mount=/proc/{child.pid}/ns/mnt") if isolated else ()
+    prefix = _enter(child.pid) if isolated else ()
     where = str(SYSTEM_RUNDIR) if root else str(rundir)
     daemon = Sessiond("private", where, child, home, prefix, mask, log)
     _await_ready(daemon)
     return daemon
+
+
+def _enter(pid: int) -> tuple[str, ...]:
+    """A command's prefix: into the daemon's mount namespace, and its root: setns(2) alone would leave a chroot."""
+    return ("nsenter", f"--mount=/proc/{pid}/ns/mnt", f"--root=/proc/{pid}/root", f"--wd=/proc/{pid}/root")
 
 
 def _await_ready(daemon: Sessiond) -> None:

@@ -209,7 +209,7 @@ class Collector:
                     del os.environ["BCC_KERNEL_SOURCE"]
                 else:
                     os.environ["BCC_KERNEL_SOURCE"] = before
-        raise OplineError(f"the BPF programs did not compile with bcc {bcc.__version__}: {_reason(said, failure)}")
+        raise _failed(f"the BPF programs did not compile with bcc {bcc.__version__}", said, failure)
 
     def _load(self) -> dict[str, Any]:
         programs = {}
@@ -222,7 +222,7 @@ class Collector:
                     continue
                 except Exception as error:
                     failure = error
-            raise OplineError(f"the kernel does not take the BPF program for {name}: {_reason(said, failure)}")
+            raise _failed(f"the kernel does not take the BPF program for {name}", said, failure)
         missing = [name for name in _NEEDED if name not in programs]
         if missing:
             raise OplineError(f"kernel {platform.release()} has no tracepoint {', '.join(missing)}")
@@ -246,7 +246,7 @@ class Collector:
                     continue
                 except Exception as error:
                     failure = error
-            raise OplineError(f"cannot attach to tracepoint {name}: {_reason(said, failure)}")
+            raise _failed(f"cannot attach to tracepoint {name}", said, failure)
         descriptors = (ctypes.c_int * len(self._programs))(*(program.fd for program in self._programs.values()))
         own = (ctypes.c_uint32 * OWN_TGIDS)(*self._own)
         ctypes.set_errno(0)
@@ -270,7 +270,11 @@ class Collector:
         return counts
 
 
-def _reason(said: list[str], failure: Exception) -> str:
-    """The line that says why: an error of the compiler or the verifier, else bcc's."""
-    errors = [line.strip() for line in said if "error:" in line or "Operation not permitted" in line]
-    return errors[0] if errors else str(failure)
+def _failed(what: str, said: list[str], failure: Exception) -> OplineError:
+    """With the line that says why: an error of the compiler, the kernel or the verifier, else bcc's."""
+    if any("Operation not permitted" in line for line in [*said, str(failure)]):
+        return OplineError(
+            "BPF is not permitted here: run as root, outside of a restricted container or kernel lockdown"
+        )
+    errors = [line.strip() for line in said if "error:" in line]
+    return OplineError(f"{what}: {errors[0] if errors else failure}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -153,3 +154,18 @@ def test_what_the_plug_in_refuses(params: str, said: str, trace: Callable[[str],
     done = babeltrace2(f"--plugin-path={PLUGINS}", *options, str(trace("app-sync-qd4-nvme")))
     assert done.returncode != 0
     assert said in done.stderr
+
+
+def test_a_clock_that_does_not_count_nanoseconds(
+    trace: Callable[[str], Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """2 GHz instead of 1: every time is half of what it was."""
+    path = shutil.copytree(trace("app-sync-qd4-nvme"), tmp_path / "trace")
+    for metadata in path.rglob("metadata"):
+        content = metadata.read_bytes()
+        assert content.count(b"freq = 1000000000;") == 1
+        metadata.write_bytes(content.replace(b"freq = 1000000000;", b"freq = 2000000000;"))
+    before = [int(line.split(" ", 1)[0]) for line in printed(capfd, trace("app-sync-qd4-nvme"), "--limit", "1009")]
+    for reader in ("native", "bt2"):
+        after = [int(line.split(" ", 1)[0]) for line in printed(capfd, path, "--reader", reader, "--limit", "1009")]
+        assert after == [ns // 2 for ns in before]

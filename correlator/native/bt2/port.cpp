@@ -60,7 +60,7 @@ void Port::release_current() {
 std::int64_t Port::to_ns(const bt_clock_snapshot *snapshot, const StreamState &s) const {
     const std::uint64_t cycles = bt_clock_snapshot_get_value(snapshot);
     if (s.frequency == 1'000'000'000) return static_cast<std::int64_t>(cycles);
-    return static_cast<std::int64_t>(static_cast<double>(cycles) * (1e9 / static_cast<double>(s.frequency)));
+    return static_cast<std::int64_t>(static_cast<unsigned __int128>(cycles) * 1'000'000'000 / s.frequency);
 }
 
 StreamState &Port::stream_of(const bt_stream *stream) {

@@ -22,7 +22,7 @@ struct Trace {
     Metadata meta;
     PacketFields fields;
     std::map<std::uint64_t, StreamClass> classes;
-    double ns_per_cycle = 1;
+    std::uint64_t frequency = 1'000'000'000;
     std::string clock;
 };
 
@@ -95,7 +95,7 @@ std::unique_ptr<Trace> load_trace(const std::string &path) {
     if (trace->meta.clocks.size() != 1) throw Unsupported(std::to_string(trace->meta.clocks.size()) + " clocks in one trace");
     const ClockDecl &clock = trace->meta.clocks.begin()->second;
     trace->clock = clock.name;
-    trace->ns_per_cycle = 1e9 / static_cast<double>(clock.frequency);
+    trace->frequency = clock.frequency;
     compile_packet_fields(*trace);
     for (const auto &[id, s] : trace->meta.streams) recognise_header(s.event_header, trace->classes[id]);
     return trace;
@@ -143,7 +143,7 @@ struct Reader::Impl {
             decl.instance = key.second;
             std::vector<std::shared_ptr<MappedFile>> mapped;
             for (auto &m : members) mapped.push_back(m.second);
-            streams.push_back(std::make_unique<Stream>(std::move(mapped), trace.meta, trace.fields, std::move(decl), key.first, trace.ns_per_cycle));
+            streams.push_back(std::make_unique<Stream>(std::move(mapped), trace.meta, trace.fields, std::move(decl), key.first, trace.frequency));
             trace_of.push_back(index);
         }
     }

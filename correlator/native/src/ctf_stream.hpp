@@ -73,8 +73,8 @@ struct PacketInfo {
 class Stream {
   public:
     Stream(std::vector<std::shared_ptr<MappedFile>> files, const Metadata &meta, const PacketFields &fields,
-           StreamDecl decl, std::uint64_t stream_id, double ns_per_cycle)
-        : decl(std::move(decl)), stream_id(stream_id), files_(std::move(files)), meta_(meta), fields_(fields), ns_per_cycle_(ns_per_cycle) {}
+           StreamDecl decl, std::uint64_t stream_id, std::uint64_t frequency)
+        : decl(std::move(decl)), stream_id(stream_id), files_(std::move(files)), meta_(meta), fields_(fields), frequency_(frequency) {}
 
     StreamDecl decl;
     std::uint64_t stream_id;
@@ -94,7 +94,8 @@ class Stream {
     bool next_packet(Consumer &, ReadLosses &);
     bool event(ReadLosses &);
     std::int64_t to_ns(std::uint64_t cycles) const {
-        return ns_per_cycle_ == 1 ? static_cast<std::int64_t>(cycles) : static_cast<std::int64_t>(static_cast<double>(cycles) * ns_per_cycle_);
+        if (frequency_ == 1'000'000'000) return static_cast<std::int64_t>(cycles);
+        return static_cast<std::int64_t>(static_cast<unsigned __int128>(cycles) * 1'000'000'000 / frequency_);
     }
     void complain(ReadLosses &, const std::string &what) const;
     void past_end(ReadLosses &);
@@ -103,7 +104,7 @@ class Stream {
     std::vector<std::shared_ptr<MappedFile>> files_;
     const Metadata &meta_;
     const PacketFields &fields_;
-    double ns_per_cycle_;
+    std::uint64_t frequency_;
     std::size_t file_ = 0, position_ = 0, bytes_before_ = 0;
     bool in_packet_ = false, any_packet_ = false;
     std::string damage_;  // why what follows can't be read; empty: it can

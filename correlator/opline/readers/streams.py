@@ -145,12 +145,11 @@ def mend(folder: Path, damages: list[StreamDamage], into: Path) -> None:
 def _copy(path: Path, target: Path, damage: StreamDamage, layout: Layout) -> None:
     with path.open("rb") as source, target.open("wb") as out:
         end = source.seek(0, os.SEEK_END) if damage.partial else damage.good_bytes
-        done = 0
-        while done < end:
-            copied = os.copy_file_range(source.fileno(), out.fileno(), end - done, done, done)
-            if copied == 0:
-                break
-            done += copied
+        source.seek(0)
+        left = end
+        while left > 0 and (piece := source.read(min(left, 1 << 20))):
+            out.write(piece)
+            left -= len(piece)
         if damage.partial:
             available = (end - damage.good_bytes) * 8
             source.seek(damage.good_bytes)

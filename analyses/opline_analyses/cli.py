@@ -51,6 +51,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("graph", "graph", "which point follows which, how often, how long; compare two runs"),
             ("requests", "requests", "one line per block request: its steps, its owner, the queue it met"),
             ("btt", "btt", "the block layer's intervals per device: btt's tables, but exact"),
+            ("interference", "interference", "who an op's block requests waited for, in the queue and at the device"),
             ("coverage", "coverage", "how much of the time that the client reports is accounted for"),
         ),
     ),

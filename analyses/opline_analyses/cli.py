@@ -51,7 +51,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("graph", "graph", "which point follows which, how often, how long; compare two runs"),
             ("requests", "requests", "one line per block request: its steps, its owner, the queue it met"),
             ("btt", "btt", "the block layer's intervals per device: btt's tables, but exact"),
-            ("interference", "interference", "who an op's block requests waited for, in the queue and at the device"),
+            ("interference", "interference", "who an op's block requests waited for, by owner"),
             ("coverage", "coverage", "how much of the time that the client reports is accounted for"),
         ),
     ),
@@ -105,7 +105,7 @@ def overview() -> str:
     lines += ["back, and see where every nanosecond went.", ""]
     for heading, group in GROUPS:
         lines.append(heading + ":")
-        lines += [f"  {name:9} {text}" for name, _, text in group]
+        lines += [f"  {name:12} {text}" for name, _, text in group]
         lines.append("")
     return "\n".join(lines) + "\n" + EPILOG
 

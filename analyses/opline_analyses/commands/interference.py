@@ -16,7 +16,7 @@ from opline_analyses.run import Run
 from opline_analyses.text import count_of, percent, table, us
 
 NAME = "interference"
-HELP = "who an op's block requests waited for, in the queue and at the device"
+HELP = "who an op's block requests waited for, by owner"
 EXAMPLES = """\
 Each nanosecond that a request waited (Q to D) is charged to the requests that
 were at the device then, in equal parts, or to nobody; each nanosecond of its

@@ -7,6 +7,7 @@ import itertools
 import mmap
 import os
 import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -230,6 +231,17 @@ def test_only_enabled_events_are_sent(tmp_path: Path) -> None:
     names = {name for name, _, _ in running.events()}
     assert names == {"block_rq_issue", "block_rq_complete"}
     assert running.counts["not_enabled"] == 0
+
+
+def test_in_a_pid_namespace_threads_have_the_numbers_of_that_namespace() -> None:
+    """As in a container: the application's own idea of its thread, and the daemons' PIDs, are the namespace's."""
+    inside = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    tests = [f"{__file__}::{test.__name__}" for test in (test_every_direct_write_is_seen_once, *_OF_PIDS)]
+    done = subprocess.run([*inside, sys.executable, "-m", "pytest", "-q", *tests], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+_OF_PIDS = (test_io_of_excluded_processes_is_left_out_to_the_last_event,)
 
 
 def program_ids() -> set[int]:

@@ -32,6 +32,17 @@ static inline u64 pointer_at(u64 address) {
     return value;
 }
 
+// tgid << 32 | tid as the collector's PID namespace numbers them; all ones (tid -1) for a task that is not in it.
+static inline u64 current_ids(void) {
+#ifdef PIDNS_INO
+    struct bpf_pidns_info ids = {};
+    if (bpf_get_ns_current_pid_tgid(PIDNS_DEV, PIDNS_INO, &ids, sizeof(ids))) return ~0ull;
+    return (u64)ids.tgid << 32 | ids.pid;
+#else
+    return bpf_get_current_pid_tgid();
+#endif
+}
+
 static inline struct block_event *reserve(u32 kind) {
     struct block_cpu *cpu = this_cpu();
     if (!cpu) return 0;
@@ -45,7 +56,7 @@ static inline struct block_event *reserve(u32 kind) {
     e->lost = cpu->lost;
     e->cpu = bpf_get_smp_processor_id();
     e->kind = kind;
-    e->tid = (u32)bpf_get_current_pid_tgid();
+    e->tid = (u32)current_ids();
     bpf_get_current_comm(e->comm, sizeof(e->comm));
     e->rq = e->bio = e->parent = e->sector = e->other = 0;
     e->nr_sector = e->bytes = e->dev = e->old_dev = e->rwbs = 0;
@@ -114,7 +125,7 @@ static inline void fill_request(struct block_event *e, u64 rq, int complete) {
 // of such bios only are left out. The mark goes when the request completes, or when somebody else queues that pointer.
 
 static inline int own_tgid(struct block_control *c) {
-    u32 tgid = bpf_get_current_pid_tgid() >> 32;
+    u32 tgid = current_ids() >> 32;
     int own = 0;
 #pragma unroll
     for (int i = 0; i < OWN_TGIDS; ++i) own |= c->own_tgids[i] == tgid;

@@ -37,7 +37,7 @@ struct block_event {
     __u32 old_dev;    // remap
     __u32 rwbs;       // LTTng's bit mask
     __s32 error;      // as the tracepoint gives it (block status; errno on old kernels); from the bridge: errno
-    __u32 tid;
+    __u32 tid;        // in the collector's PID namespace; all ones: the task is not in it
     __u32 lost;       // records of this CPU that found no room in the ring buffer so far
     __u16 cpu;
     __u8 kind;

@@ -3,6 +3,7 @@
 // (lttng-modules 2.13, include/instrumentation/events/block.h), each with what BPF sees besides:
 //
 //   ktime   CLOCK_MONOTONIC ns in the kernel: the event's time. UST's own time is when the bridge passed it on
+//   tid     as the collector's PID namespace numbers it; -1: a task outside of that namespace
 //   cpu     CPU that it happened on (that of the stream is the bridge's)
 //   rq, bio, parent   kernel pointers, 0: none. `bio` of a request is its first one; `parent` of a split the bio it was cut from
 //   seq     per CPU, from 1, without gaps unless events were lost

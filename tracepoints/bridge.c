@@ -349,9 +349,6 @@ static void *map(int fd, size_t size, int protection, size_t offset) {
 
 EXPORT const char *bridge_program_text(void) { return bridge_text; }
 
-// Is anything of the provider recorded at the moment?
-EXPORT int bridge_enabled(void) { return enabled_mask() != 0; }
-
 // Begin to pass on. The maps' and programs' descriptors stay the caller's and must be open until bridge_finish(). NULL with
 // errno set if that is not possible; `own_tgids` (0: unused) are whose I/O is left out.
 EXPORT struct bridge *bridge_start(int ring_fd, uint64_t ring_bytes, int control_fd, int cpus_fd, uint32_t cpu_count,
@@ -384,6 +381,9 @@ failed: {
     return NULL;
 }
 }
+
+// What the programs have been told to record, a bit per kind.
+EXPORT uint64_t bridge_mask(const struct bridge *b) { return b->control->mask; }
 
 // Tell the programs to be quiet; the caller detaches them next, then calls bridge_finish().
 EXPORT void bridge_quiet(struct bridge *b) { b->control->mask = 0; }

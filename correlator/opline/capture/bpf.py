@@ -39,6 +39,9 @@ TRACEPOINTS = tuple(kind for kind in KINDS if kind not in _OWN_EVENTS)
 # Without these there are no block requests to speak of.
 _NEEDED = ("block_bio_queue", "block_rq_issue", "block_rq_complete")
 
+_PID_NAMESPACE = Path("/proc/self/ns/pid")
+_INITIAL_PID_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO, include/linux/proc_ns.h
+
 _BIO_WALK = 256  # bios of a request that are named at its issue
 _OWN_WALK = 32
 _LARGEST_SPAN = 192  # of the BPF stack's 512 bytes
@@ -119,6 +122,17 @@ def definitions(btf: Btf) -> dict[str, int]:
     return out
 
 
+def pid_namespace() -> dict[str, int]:
+    """In a PID namespace (a container) threads shall be numbered as the application sees them: which one it is.
+
+    Empty in the initial one, where the kernel's own numbers are those. Raises OSError.
+    """
+    seen = _PID_NAMESPACE.stat()
+    if seen.st_ino == _INITIAL_PID_NAMESPACE:
+        return {}
+    return {"PIDNS_DEV": os.major(seen.st_dev) << 20 | os.minor(seen.st_dev), "PIDNS_INO": seen.st_ino}
+
+
 def possible_cpus() -> int:
     """One more than the highest CPU number that there can be."""
     text = Path("/sys/devices/system/cpu/possible").read_text()
@@ -176,6 +190,8 @@ class Collector:
             ctypes.c_int, ctypes.c_uint64, ctypes.c_int, ctypes.c_int, ctypes.c_uint32, ctypes.POINTER(ctypes.c_int),
             ctypes.c_uint32, ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint32),
         )  # fmt: skip
+        bridge.bridge_mask.argtypes = (ctypes.c_void_p,)
+        bridge.bridge_mask.restype = ctypes.c_uint64
         bridge.bridge_quiet.argtypes = (ctypes.c_void_p,)
         bridge.bridge_finish.argtypes = (ctypes.c_void_p, ctypes.POINTER(Counts))
         self._bridge = bridge
@@ -189,6 +205,7 @@ class Collector:
         self._cpus = possible_cpus()
         values = {
             **self._definitions,
+            **pid_namespace(),
             "RING_PAGES": self._ring_bytes // os.sysconf("SC_PAGESIZE"),
             "CPU_COUNT": self._cpus,
             "BIO_WALK": _BIO_WALK,
@@ -233,9 +250,9 @@ class Collector:
         """Those that this kernel has, in the order of their kinds."""
         return list(self._programs)
 
-    def enabled(self) -> bool:
-        """Does a session record anything of the provider ``block`` at the moment?"""
-        return bool(self._bridge.bridge_enabled())
+    def enabled(self) -> int:
+        """What the programs record at the moment because a session has enabled it: a bit per kind, 0 for nothing."""
+        return int(self._bridge.bridge_mask(self._handle))
 
     def start(self) -> None:
         """Attach the programs, start the bridge's thread. Raises OplineError."""

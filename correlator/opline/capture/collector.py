@@ -42,7 +42,6 @@ from opline.capture import bpf
 from opline.errors import OplineError
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
-_INITIAL_PID_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO, include/linux/proc_ns.h
 
 
 def die_with_parent(parent: int) -> None:
@@ -65,14 +64,20 @@ def consumer_daemons() -> list[int]:
 
 
 def wait_enabled(collector: bpf.Collector, patience_s: float) -> bool:
-    """Until a session records ``block:*``; False after ``patience_s`` or if this process is to end."""
+    """Until the programs record what a session enabled; False after ``patience_s`` or if this process is to end.
+
+    LTTng enables the events one after the other: it is all when nothing was added for a while.
+    """
     until = time.monotonic() + patience_s
-    while not collector.enabled():
+    before = 0
+    while True:
+        mask = collector.enabled()
+        if mask and mask == before:
+            return True
         if time.monotonic() >= until or signal.sigpending() & {signal.SIGTERM, signal.SIGINT}:
-            return False
-        time.sleep(0.01)
-    time.sleep(2 * bpf.PERIOD_NS / 1e9)  # until the bridge has told the programs
-    return True
+            return bool(mask)
+        before = mask
+        time.sleep(0.02)
 
 
 def _say(descriptor: int | None, document: dict[str, Any]) -> None:
@@ -97,8 +102,7 @@ def _collect(options: argparse.Namespace) -> None:
         "enabled": enabled,
         "tracepoints": collector.tracepoints,
         "excluded_pids": own[: bpf.OWN_TGIDS],
-        # tid in block events is the initial namespace's; in a container the application's vtid differs from it
-        "initial_pid_namespace": str(Path("/proc/self/ns/pid").readlink()) == _INITIAL_PID_NAMESPACE,
+        "initial_pid_namespace": not bpf.pid_namespace(),  # else threads outside of ours have tid -1
         "setup_ns": time.monotonic_ns() - started,
     }
     _say(options.ready_fd, ready)

@@ -38,7 +38,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "Capture",
         (
-            ("record", "record", "record a command: its events and the block layer's, in one session"),
+            ("record", "record", "record a command: its events and the block layer's"),
             ("doctor", "doctor", "what this machine can capture, with what, and what to install"),
         ),
     ),
@@ -49,7 +49,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("stages", "stages", "count, mean, percentiles, max and share of each stage"),
             ("plot", "plot", "every op of the run over time, and the stages stacked (PNG, SVG)"),
             ("graph", "graph", "which point follows which, how often, how long; compare two runs"),
-            ("requests", "requests", "one line per block request: its steps, its owner, the queue it met"),
+            ("requests", "requests", "one line per block request: steps, owner, queue met"),
             ("btt", "btt", "the block layer's intervals per device: btt's tables, but exact"),
             ("interference", "interference", "who an op's block requests waited for, by owner"),
             ("coverage", "coverage", "how much of the time that the client reports is accounted for"),

@@ -16,7 +16,7 @@ from opline.capture.summary import summary_lines
 from opline.errors import UsageError
 
 NAME = "record"
-HELP = "record a command: its events and the block layer's, in one session"
+HELP = "record a command: its events and the block layer's"
 EXAMPLES = """\
 examples:
   opline record -o run1 --model demo -- ./bench --seconds 10

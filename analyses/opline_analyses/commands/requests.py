@@ -15,7 +15,7 @@ from opline_analyses.run import Run
 from opline_analyses.text import table, us
 
 NAME = "requests"
-HELP = "one line per block request: its steps, its owner, the queue it met"
+HELP = "one line per block request: steps, owner, queue met"
 EXAMPLES = """\
 Q queued, G allocated, I inserted (absent with scheduler none), D issued to the
 driver, C completed. Intervals in microseconds; an empty cell is unknown, never

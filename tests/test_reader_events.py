@@ -89,7 +89,10 @@ def test_what_is_shown(trace: Callable[[str], Path], capfd: pytest.CaptureFixtur
     window = printed(capfd, path, "--since", "1.5", "--until", "1.6")
     assert window
     for line in window:
-        assert 1_500_000_000 <= int(line.split(" ", 1)[0]) - first <= 1_600_000_000
+        assert 1_500_000_000 <= int(line.split(" ", 1)[0]) - first < 1_600_000_000
+    begin, end = window[0].split(" ", 1)[0], window[-1].split(" ", 1)[0]
+    absolute = [begin.zfill(12), str(int(end) + 1).zfill(12)]  # shorter ones are seconds
+    assert printed(capfd, path, "--since", absolute[0], "--until", absolute[1]) == window
     fields = next(line for line in everything if " lab:client_submit: " in line)
     assert re.search(r'\{ vpid = \d+, vtid = \d+, .*procname = "\w+" \}, \{ oid = "obj\.\d+", op_id = 0,', fields)
 

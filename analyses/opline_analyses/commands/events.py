@@ -19,32 +19,43 @@ NAME = "events"
 HELP = "a trace's events, decoded, one per line"
 EXAMPLES = """\
 Each line: time (raw monotonic ns), host, channel, CPU, event, { contexts },
-{ fields }. Lines that begin with # are intervals with discarded events.
+{ fields }. Lines that begin with # are intervals with discarded events, and
+streams that cannot be read to their end.
 
 examples:
   opline events run1/trace | head
   opline events run1/trace --names 'block*' --since 1.5 --until 1.6
 """
 ENDLESS = 2**63 - 1
+ABSOLUTE_DIGITS = 12  # as in the other commands
 
 
-def _seconds(text: str) -> int:
-    """Seconds as ns, exactly."""
-    try:
-        value = int(Decimal(text.removesuffix("s")) * 1_000_000_000)
-    except (InvalidOperation, ValueError, OverflowError) as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from error
-    if not 0 <= value < ENDLESS:
+def _instant(text: str) -> tuple[int, bool]:
+    """(ns, whether they are the clock's own): seconds from the first event, exactly, or a line's own time."""
+    if text.isdigit() and len(text) >= ABSOLUTE_DIGITS:
+        value, absolute = int(text), True
+    else:
+        try:
+            value, absolute = int(Decimal(text.removesuffix("s")) * 1_000_000_000), False
+        except (InvalidOperation, ValueError, OverflowError) as error:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds nor absolute nanoseconds") from error
+    if not 0 <= value <= ENDLESS:
         raise argparse.ArgumentTypeError(f"{text} is out of range")
-    return value
+    return value, absolute
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """The trace and what to show of it."""
     parser.add_argument("trace", metavar="TRACE", type=Path, help="a trace, or a recording")
     parser.add_argument("--names", metavar="GLOB", default="*", help="events whose name matches (default: all)")
-    parser.add_argument("--since", metavar="S", type=_seconds, default=0, help="seconds from the trace's first event")
-    parser.add_argument("--until", metavar="S", type=_seconds, default=ENDLESS, help="the same")
+    parser.add_argument(
+        "--since",
+        metavar="T",
+        type=_instant,
+        default=(0, False),
+        help="only events at T or later: seconds from the first event, or absolute ns",
+    )
+    parser.add_argument("--until", metavar="T", type=_instant, default=(ENDLESS, False), help="only events before T")
     parser.add_argument("--limit", metavar="N", type=int, help="at most N events")
     parser.add_argument("--reader", metavar="R", help="auto, native or bt2 (default: $OPLINE_READER, else auto)")
 
@@ -55,8 +66,12 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--limit is to be 0 or more.")
     front, _ = choose(find_traces(args.trace), reader_wanted(args.reader))
     limit = 2**64 - 1 if args.limit is None else args.limit
+    since_ns, since_is_absolute = args.since
+    until_ns, until_is_absolute = args.until
     sys.stdout.flush()
-    printer = _core.Printer(sys.stdout.fileno(), args.names, args.since, args.until, limit)
+    printer = _core.Printer(
+        sys.stdout.fileno(), args.names, since_ns, since_is_absolute, until_ns, until_is_absolute, limit
+    )
     for _ in front.read(printer):
         if printer.done():
             break

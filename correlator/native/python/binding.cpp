@@ -341,10 +341,11 @@ PyObject *printer_new(PyTypeObject *type, PyObject *args, PyObject *) {
     int fd;
     const char *names;
     long long since_ns, until_ns;
+    int since_is_absolute, until_is_absolute;
     unsigned long long limit;
-    if (!PyArg_ParseTuple(args, "isLLK", &fd, &names, &since_ns, &until_ns, &limit)) return nullptr;
+    if (!PyArg_ParseTuple(args, "isLpLpK", &fd, &names, &since_ns, &since_is_absolute, &until_ns, &until_is_absolute, &limit)) return nullptr;
     return guarded([&]() -> PyObject * {
-        auto printer = std::make_unique<opline::Printer>(fd, opline::PrintFilter{names, since_ns, until_ns, limit});
+        auto printer = std::make_unique<opline::Printer>(fd, opline::PrintFilter{names, since_ns, until_ns, since_is_absolute != 0, until_is_absolute != 0, limit});
         auto self = reinterpret_cast<PrinterObject *>(type->tp_alloc(type, 0));
         if (!self) return nullptr;
         self->printer = printer.release();
@@ -381,7 +382,7 @@ PyMethodDef printer_methods[] = {
 
 PyType_Slot printer_slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void *>(printer_dealloc)},
-    {Py_tp_doc, const_cast<char *>("Printer(fd, names, since_ns, until_ns, limit): one line per event; times count from the first event.")},
+    {Py_tp_doc, const_cast<char *>("Printer(fd, names, since_ns, since is absolute, until_ns, until is absolute, limit): one line per event; times count from the first event, or are the clock's.")},
     {Py_tp_methods, printer_methods},
     {Py_tp_new, reinterpret_cast<void *>(printer_new)},
     {0, nullptr}};

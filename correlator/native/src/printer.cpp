@@ -110,8 +110,9 @@ void Printer::fields(const std::vector<std::string> &labels, const std::vector<s
 void Printer::event(const Event &ev) {
     if (first_ns_ == kNoTime) first_ns_ = ev.ts_ns;
     const Class &c = classes_[ev.cls];
-    if (ev.ts_ns - first_ns_ > filter_.until_ns) past_end_ = true;
-    if (!c.shown || ev.ts_ns - first_ns_ < filter_.since_ns || done()) return;
+    const std::int64_t from_first_ns = ev.ts_ns - first_ns_;
+    if ((filter_.until_is_absolute ? ev.ts_ns : from_first_ns) >= filter_.until_ns) past_end_ = true;
+    if (!c.shown || done() || (filter_.since_is_absolute ? ev.ts_ns : from_first_ns) < filter_.since_ns) return;
     ++printed_;
     number(buffer_, ev.ts_ns);
     buffer_ += ' ';

@@ -13,8 +13,8 @@ namespace opline {
 
 struct PrintFilter {
     std::string names = "*";         // glob over event names
-    std::int64_t since_ns = 0;       // from the first event on
-    std::int64_t until_ns = INT64_MAX;
+    std::int64_t since_ns = 0, until_ns = INT64_MAX;  // [since, until)
+    bool since_is_absolute = false, until_is_absolute = false;  // else they count from the first event
     std::uint64_t limit = UINT64_MAX;
 };
 

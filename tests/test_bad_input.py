@@ -8,8 +8,11 @@ early, in a packet or between two; a file that begins with junk).
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import struct
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -229,3 +232,58 @@ def test_all_streams_gone(damaged: Path) -> None:
             stream.write_bytes(b"")
     with pytest.raises(TraceError, match="nothing was recorded"):
         find_traces(damaged)
+
+
+READ_ALL = """
+import sys
+from pathlib import Path
+from opline import _core
+from opline.errors import OplineError
+from opline.readers.front import choose
+from opline.readers.trace import find_traces
+for trace in sys.argv[2:]:
+    printer = _core.Printer(1, "*", 0, False, 2**63 - 1, False, 2**64 - 1)
+    try:
+        for _ in choose(find_traces(Path(trace)), sys.argv[1])[0].read(printer):
+            pass
+    except OplineError as error:
+        assert str(error).count("\\n") == 0, error
+    printer.finish()
+"""
+
+
+def spoil(path: Path, chance: random.Random) -> None:
+    """Flip bits, cut, blank or insert a part of a file."""
+    content = bytearray(path.read_bytes())
+    at = chance.randrange(len(content))
+    match chance.randrange(5):
+        case 0:
+            for _ in range(chance.randint(1, 20)):
+                content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+        case 1:
+            del content[at:]
+        case 2:
+            content[at : at + 999] = bytes(len(content[at : at + 999]))
+        case 3:
+            content[at:at] = content[: chance.randint(1, 3000)]
+        case _:  # the packet's header, where every number matters
+            for _ in range(3):
+                content[chance.randrange(min(120, len(content)))] = chance.randrange(256)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_no_damage_crashes_or_hangs(reader: str, trace: Callable[[str], Path], tmp_path: Path) -> None:
+    """Forty traces with one to three spoilt files each: read as far as they go, or refused in one line."""
+    chance = random.Random(23)
+    spoilt = []
+    for number in range(40):
+        copy = Path(shutil.copytree(trace("app-sync-2m-nvme-split"), tmp_path / str(number)))
+        files = sorted(p for p in copy.rglob("*") if p.is_file() and p.stat().st_size)
+        for file in chance.sample(files, chance.randint(1, 3)):
+            spoil(file, chance)
+        spoilt.append(str(copy))
+    done = subprocess.run(
+        [sys.executable, "-c", READ_ALL, reader, *spoilt], capture_output=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode(errors="replace")[-2000:]

@@ -7,7 +7,7 @@ PYTHON_DIRS := $(wildcard setup.py correlator analyses tests benchmarks examples
 DOCS := $(wildcard README.md docs/*.md)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test lint format-check ruff mypy docs-check docs pictures native-test native-asan regen bench clean
+.PHONY: help setup build test lint format-check ruff mypy docs-check docs pictures native-test native-asan native-fuzz regen bench clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -50,10 +50,13 @@ native-test:  ## the C++ tests
 native-asan:  ## the same under the address and undefined-behaviour sanitizers
 	@$(MAKE) --no-print-directory -s -j$(JOBS) -C correlator/native asan
 
+native-fuzz:  ## nonsense for the native reader, SECONDS=10 in all (skipped without clang)
+	@$(MAKE) --no-print-directory -s -j$(JOBS) -C correlator/native fuzz SECONDS=$(or $(SECONDS),10)
+
 regen: docs  ## rewrite what tests compare with: golden files, generated docs (then read the diff)
 	OPLINE_REGEN=1 $(VENV)/pytest -q
 
-bench:  ## benchmarks; each proves equality before it times
+bench: build  ## benchmarks; each proves equality before it times
 	@for b in benchmarks/*.sh benchmarks/*_bench.py; do [ -f "$$b" ] || continue; echo "== $$b"; \
 		case "$$b" in *.py) $(VENV)/python "$$b";; *) bash "$$b";; esac || exit 1; done
 

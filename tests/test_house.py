@@ -15,7 +15,9 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 
-@pytest.mark.parametrize("target", ["format-check", "ruff", "mypy", "docs-check", "native-test", "native-asan"])
+@pytest.mark.parametrize(
+    "target", ["format-check", "ruff", "mypy", "docs-check", "native-test", "native-asan", "native-fuzz"]
+)
 def test_make(target: str) -> None:
     # MAKEFLAGS of a make above us would hand down its job server
     env = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}

@@ -10,7 +10,7 @@
 namespace opline::ctf {
 namespace {
 
-constexpr int kMaxDepth = 32;
+constexpr std::uint32_t kMaxDepth = 32, kMaxNodes = 1u << 14, kMaxNodesInAll = 1u << 18;
 
 class Parser {
   public:
@@ -83,7 +83,22 @@ class Parser {
     }
     static std::uint32_t number_of(const Attributes &a, const char *name, std::uint32_t otherwise) {
         auto it = a.find(name);
-        return it == a.end() ? otherwise : static_cast<std::uint32_t>(it->second.value);
+        return it == a.end() ? otherwise : static_cast<std::uint32_t>(std::min<std::uint64_t>(it->second.value, 1u << 30));
+    }
+    std::uint32_t checked_alignment(std::uint64_t bits) const {
+        if (bits == 0 || (bits & (bits - 1)) != 0 || bits > 4096) unsupported("an odd alignment");
+        return static_cast<std::uint32_t>(bits);
+    }
+    // Counts a part of a compound type. A few lines of aliases can describe a type of any size: there is a bound.
+    void grow(Type &whole, const Type &part) const {
+        whole.nodes += part.nodes;
+        whole.depth = std::max(whole.depth, part.depth + 1);
+        if (whole.nodes > kMaxNodes) unsupported("a type of more than " + std::to_string(kMaxNodes) + " parts");
+        if (whole.depth > kMaxDepth) unsupported("types nested deeper than " + std::to_string(kMaxDepth));
+    }
+    TypePtr counted(const TypePtr &type) {
+        if (type && (nodes_ += type->nodes) > kMaxNodesInAll) unsupported("more than " + std::to_string(kMaxNodesInAll) + " fields in all");
+        return type;
     }
 
     TypePtr integer_type() {
@@ -93,8 +108,7 @@ class Parser {
         t->kind = Type::Kind::kInteger;
         t->size_bits = number_of(a, "size", 0);
         if (t->size_bits == 0 || t->size_bits > 64) unsupported("an integer of " + std::to_string(t->size_bits) + " bits");
-        t->align_bits = number_of(a, "align", t->size_bits % 8 == 0 ? 8 : 1);
-        if (t->align_bits == 0 || (t->align_bits & (t->align_bits - 1)) != 0 || t->align_bits > 4096) unsupported("an odd alignment");
+        t->align_bits = checked_alignment(number_of(a, "align", t->size_bits % 8 == 0 ? 8 : 1));
         if (auto s = a.find("signed"); s != a.end()) t->is_signed = s->second.text == "true" || s->second.value == 1;
         if (auto e = a.find("encoding"); e != a.end()) t->text = e->second.text == "UTF8" || e->second.text == "ASCII" || e->second.text == "utf8" || e->second.text == "ascii";
         t->big_endian = big_endian_of(a);
@@ -113,18 +127,18 @@ class Parser {
         t->kind = Type::Kind::kReal;
         t->size_bits = number_of(a, "exp_dig", 0) + number_of(a, "mant_dig", 0);
         if (t->size_bits != 32 && t->size_bits != 64) unsupported("a floating-point number of " + std::to_string(t->size_bits) + " bits");
-        t->align_bits = number_of(a, "align", 8);
+        t->align_bits = checked_alignment(number_of(a, "align", 8));
         t->big_endian = big_endian_of(a);
         return t;
     }
 
-    TypePtr enum_type(int depth) {
+    TypePtr enum_type() {
         std::string name;
         if (lexer_.peek().kind == Token::Kind::kWord) name = word();
         if (!at(":") && !at("{")) return named_type("enum " + name);
         auto t = std::make_shared<Type>();
         t->kind = Type::Kind::kEnum;
-        if (accept(":")) t->element = type(depth + 1);
+        if (accept(":")) t->element = type();
         else t->element = named_type("int");
         if (t->element->kind != Type::Kind::kInteger) unsupported("an enumeration of something else than integers");
         t->size_bits = t->element->size_bits;
@@ -141,7 +155,7 @@ class Parser {
                 r.low = r.high = integer();
                 if (accept("...")) r.high = integer();
             }
-            next = r.high + 1;
+            next = static_cast<std::int64_t>(static_cast<std::uint64_t>(r.high) + 1);
             t->ranges.push_back(std::move(r));
             if (!accept(",") && !at("}")) expect(",");
         }
@@ -149,15 +163,16 @@ class Parser {
         return t;
     }
 
-    void members(std::vector<Member> &out, int depth) {
+    void members(Type &whole) {
         expect("{");
         while (!accept("}")) {
             if (at("typealias")) { typealias(); continue; }
-            TypePtr t = type(depth + 1);
+            TypePtr t = type();
             Member m;
             m.name = word();
             m.type = suffixes(t);
-            out.push_back(std::move(m));
+            grow(whole, *m.type);
+            whole.members.push_back(std::move(m));
             expect(";");
         }
     }
@@ -177,28 +192,29 @@ class Parser {
                 while (accept(".")) t->length_name += "." + word();
             }
             expect("]");
+            grow(*t, *element);
             element = t;
         }
         return element;
     }
 
-    TypePtr struct_type(int depth) {
+    TypePtr struct_type() {
         std::string name;
         if (lexer_.peek().kind == Token::Kind::kWord && !at("align")) name = word();
         if (!at("{")) return named_type("struct " + name);
         auto t = std::make_shared<Type>();
         t->kind = Type::Kind::kStruct;
-        members(t->members, depth);
+        members(*t);
         if (accept("align")) {
             expect("(");
-            t->align_bits = static_cast<std::uint32_t>(integer());
+            t->align_bits = checked_alignment(static_cast<std::uint64_t>(integer()));
             expect(")");
         }
         if (!name.empty()) names_["struct " + name] = t;
         return t;
     }
 
-    TypePtr variant_type(int depth) {
+    TypePtr variant_type() {
         std::string name;
         if (lexer_.peek().kind == Token::Kind::kWord) name = word();
         auto t = std::make_shared<Type>();
@@ -209,7 +225,7 @@ class Parser {
             expect(">");
         }
         if (!at("{")) unsupported("a variant by its name");
-        members(t->members, depth);
+        members(*t);
         return t;
     }
 
@@ -219,14 +235,19 @@ class Parser {
         return it->second;
     }
 
-    TypePtr type(int depth) {
-        if (depth > kMaxDepth) unsupported("types nested deeper than " + std::to_string(kMaxDepth));
+    TypePtr type() {
+        struct Level {  // however it comes back here, by members or by an alias among them
+            explicit Level(std::uint32_t &depth) : depth(depth) { ++depth; }
+            ~Level() { --depth; }
+            std::uint32_t &depth;
+        } level(depth_);
+        if (depth_ > kMaxDepth) unsupported("types nested deeper than " + std::to_string(kMaxDepth));
         std::string name = word();
         if (name == "integer") return integer_type();
         if (name == "floating_point") return real_type();
-        if (name == "enum") return enum_type(depth);
-        if (name == "struct") return struct_type(depth);
-        if (name == "variant") return variant_type(depth);
+        if (name == "enum") return enum_type();
+        if (name == "struct") return struct_type();
+        if (name == "variant") return variant_type();
         if (name == "string") {
             auto t = std::make_shared<Type>();
             t->kind = Type::Kind::kString;
@@ -241,7 +262,7 @@ class Parser {
 
     void typealias() {
         expect("typealias");
-        TypePtr t = type(0);
+        TypePtr t = type();
         expect(":=");
         std::string name = word();
         while (lexer_.peek().kind == Token::Kind::kWord) name += " " + word();
@@ -257,7 +278,7 @@ class Parser {
             std::string name = word();
             while (accept(".")) name += "." + word();
             if (accept(":=")) {
-                types[name] = type(0);
+                types[name] = counted(type());
             } else {
                 expect("=");
                 attributes[name] = lexer_.take();
@@ -271,7 +292,7 @@ class Parser {
     void top_level() {
         if (at("typealias")) return typealias();
         if (at("struct") || at("enum") || at("variant")) {
-            type(0);
+            type();
             expect(";");
             return;
         }
@@ -326,6 +347,7 @@ class Parser {
     Lexer lexer_;
     Metadata meta_;
     std::map<std::string, TypePtr> names_;
+    std::uint32_t depth_ = 0, nodes_ = 0;
 };
 
 std::uint32_t u32_at(const std::string &s, std::size_t at, bool swap) {

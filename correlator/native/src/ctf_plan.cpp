@@ -7,6 +7,8 @@
 namespace opline::ctf {
 namespace {
 
+constexpr std::uint32_t kMaxRun = 1u << 24;  // bytes of fixed size in a row
+
 std::string plain(const std::string &name) { return !name.empty() && name[0] == '_' ? name.substr(1) : name; }
 
 bool is_text(const Type &t) {
@@ -92,6 +94,7 @@ void Compiler::fixed(std::vector<Step> &steps, Read read) {
         steps.push_back(std::move(run));
     }
     Step &run = steps.back();
+    if (read.size > kMaxRun - run.bytes) throw Unsupported("fields of more than " + std::to_string(kMaxRun) + " bytes");
     read.offset = run.bytes;
     run.bytes += read.size;
     if (read.slot >= 0 || read.reg >= 0) run.reads.push_back(read);
@@ -181,7 +184,7 @@ void Compiler::compile(const Type &t, std::vector<Step> &steps, const std::strin
         align(alignment(e));
         if (text && t.kind == Type::Kind::kArray) {
             Read r;
-            r.size = static_cast<std::uint32_t>(t.length);
+            r.size = static_cast<std::uint32_t>(std::min<std::uint64_t>(t.length, kMaxRun + 1));
             r.what = Read::What::kText;
             r.slot = slot;
             fixed(steps, r);
@@ -370,8 +373,11 @@ bool decode(const Program &program, Cursor &c, Slot *slots, std::vector<std::uin
         case Step::Op::kRepeat: {
             const std::uint64_t n = s.length_reg >= 0 ? registers[static_cast<std::size_t>(s.length_reg)] : s.count;
             if (n > c.end) return false;  // more elements than bits
-            for (std::uint64_t i = 0; i < n; ++i)
+            for (std::uint64_t i = 0; i < n; ++i) {
+                const auto before = c.at;
                 if (!decode(s.bodies[0], c, slots, registers)) return false;
+                if (c.at == before) break;  // elements of no size: neither have the others
+            }
             break;
         }
         case Step::Op::kVariant: {

@@ -16,6 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::uint64_t kMaxEventIds = 1u << 18;
+
 // One trace: its metadata, and what is compiled of it.
 struct Trace {
     std::string path;
@@ -78,7 +80,10 @@ void compile_packet_fields(Trace &trace) {
         std::vector<std::int32_t> slots(leaves.size(), -1);
         for (std::size_t i = 0; i < leaves.size(); ++i)
             for (const auto &[name, slot] : wanted)
-                if (leaves[i].decl.name == name && leaves[i].decl.type != FieldType::kOther) *slot = slots[i] = next++;
+                if (leaves[i].decl.name == name) {
+                    if (leaves[i].decl.type != FieldType::kUnsigned) throw Unsupported(std::string("a packet's field ") + name + " that is no unsigned integer");
+                    *slot = slots[i] = next++;
+                }
         compiler.add(structure, slots);
     };
     add(trace.meta.packet_header, {{"magic", &f.magic}, {"stream_id", &f.stream_id}, {"stream_instance_id", &f.stream_instance}});
@@ -111,6 +116,7 @@ struct Reader::Impl {
     Consumer *consumer = nullptr;
     Merge<Stream> merge;
     bool finished = false;
+    std::uint64_t event_ids = 0;  // in all stream classes of all traces
 
     void find_streams(std::size_t index) {
         Trace &trace = *traces[index];
@@ -173,8 +179,12 @@ struct Reader::Impl {
             compiler.add(e.context, part(payload.size() + common.size(), specific.size()));
             compiler.add(e.payload, part(0, payload.size()));
             StreamClass &cls = trace.classes[e.stream_id];
-            if (e.id > 1'000'000) throw Unsupported("an event id of " + std::to_string(e.id));
-            if (cls.events.size() <= e.id) cls.events.resize(static_cast<std::size_t>(e.id) + 1);
+            if (e.id >= kMaxEventIds) throw Unsupported("an event id of " + std::to_string(e.id));
+            if (cls.events.size() <= e.id) {
+                event_ids += e.id + 1 - cls.events.size();
+                if (event_ids > kMaxEventIds) throw Unsupported("event ids that are not dense");
+                cls.events.resize(static_cast<std::size_t>(e.id) + 1);
+            }
             EventClass &event = cls.events[static_cast<std::size_t>(e.id)];
             event.cls = plan.id;
             event.time_slot = plan.time_slot;

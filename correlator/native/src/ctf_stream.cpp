@@ -87,7 +87,7 @@ bool read_packet(const MappedFile &file, std::size_t offset, const Metadata &met
         why = "its stream id " + std::to_string(out.stream_id) + " is not in the metadata";
         return false;
     }
-    if (out.content_bits < out.header_bits || out.packet_bits < out.content_bits || out.packet_bits % 8 != 0) {
+    if (out.packet_bits == 0 || out.content_bits < out.header_bits || out.packet_bits < out.content_bits || out.packet_bits % 8 != 0) {
         why = "its sizes are wrong";
         return false;
     }

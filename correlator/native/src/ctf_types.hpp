@@ -49,6 +49,8 @@ struct Type {
     std::string tag_name;          // variant
     std::vector<Member> members;   // struct, variant
     std::vector<EnumRange> ranges; // enum
+    std::uint32_t nodes = 1;       // types in this tree, each counted as often as it occurs
+    std::uint32_t depth = 1;       // of this tree
 };
 
 // Alignment in bits: of a compound type, the greatest of its own and its members'.
@@ -83,7 +85,8 @@ struct Metadata {
 
 // The text of a `metadata` file: unpacked where it is in packets. Throws Unsupported for CTF 2, Malformed for junk.
 std::string metadata_text(const std::string &bytes);
-// Throws Unsupported or Malformed, with the line.
+// Throws Unsupported or Malformed, with the line. What it gives is bounded, whatever the text says: no type is deeper than 32
+// or has more than 16384 parts, and all events together have at most 262144 parts.
 Metadata parse_metadata(const std::string &text);
 
 }  // namespace opline::ctf

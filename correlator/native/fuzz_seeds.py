@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""Writes what the fuzz targets begin with, from a recorded trace: `fuzz_seeds.py TRACE.tar.xz FOLDER`.
+
+FOLDER gets `ust.metadata` and `kernel.metadata` (for fuzz_packets), `stream` (for fuzz_metadata), and the corpora
+`metadata/` and `packets/`: the metadata as it is and in part; the first events of each stream, whole packets and cut.
+"""
+
+from __future__ import annotations
+
+import sys
+import tarfile
+from pathlib import Path
+
+EVENTS = 8  # of a metadata text that is cut short
+BYTES = 3000  # of a stream
+
+
+def texts(data: bytes) -> bytes:
+    """The text of metadata in packets (header of 37 bytes; sizes in bits at 24 and 28, little-endian)."""
+    out, at = b"", 0
+    while at < len(data):
+        content, packet = (int.from_bytes(data[at + i : at + i + 4], "little") // 8 for i in (24, 28))
+        out += data[at + 37 : at + content]
+        at += packet
+    return out
+
+
+def shortened(text: bytes) -> bytes:
+    """The same with its first events only."""
+    parts = text.split(b"\nevent {")
+    return b"\nevent {".join(parts[: EVENTS + 1])
+
+
+def closed_early(stream: bytes, header: int) -> bytes:
+    """The first packet, its content and packet size set to BYTES (64 bits each, 16 bytes into the context)."""
+    bits = (BYTES * 8).to_bytes(8, "little")
+    return stream[: header + 16] + bits + bits + stream[header + 32 : BYTES]
+
+
+def main(archive: str, target: str) -> None:
+    """Writes the files."""
+    folder = Path(target)
+    for corpus in ("metadata", "packets"):
+        (folder / corpus).mkdir(parents=True, exist_ok=True)
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            path = Path(member.name)
+            file = tar.extractfile(member) if member.isfile() and path.suffix != ".idx" else None
+            if file is None or member.size == 0:
+                continue
+            kernel = "kernel" in path.parts
+            kind = "kernel" if kernel else "ust"
+            data = file.read()
+            if path.name == "metadata":
+                text = texts(data)
+                (folder / f"{kind}.metadata").write_bytes(shortened(text) if kernel else text)
+                (folder / "metadata" / kind).write_bytes(shortened(text))
+                if not kernel:
+                    (folder / "metadata" / "packets").write_bytes(data)
+                continue
+            header = 32  # magic, uuid, stream_id, stream_instance_id
+            begin = closed_early(data, header)
+            choice = bytes([kernel, 0, 0])  # in the order of OPLINE_FUZZ_METADATA
+            (folder / "packets" / f"{kind}-{path.name}").write_bytes(choice + begin)
+            (folder / "packets" / f"{kind}-{path.name}-two").write_bytes(choice + begin + begin)
+            (folder / "packets" / f"{kind}-{path.name}-cut").write_bytes(choice + data[:1000])
+            (folder / "packets" / f"{kind}-{path.name}-files").write_bytes(
+                bytes([kernel]) + BYTES.to_bytes(2, "little") + begin + begin
+            )
+            if not kernel:
+                (folder / "stream").write_bytes(begin)
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+// The native reader on traces that no tracer wrote: small ones made here, wrong in one place each.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "counting_consumer.hpp"
+#include "ctf_reader.hpp"
+#include "ctf_types.hpp"
+#include "scratch_trace.hpp"
+
+using namespace opline;
+
+namespace {
+
+const char *const kHead =
+    "/* CTF 1.8 */\n"
+    "typealias integer { size = 8; align = 8; signed = false; } := uint8_t;\n"
+    "typealias integer { size = 16; align = 8; signed = false; } := uint16_t;\n"
+    "typealias integer { size = 32; align = 8; signed = false; } := uint32_t;\n"
+    "typealias integer { size = 64; align = 8; signed = false; } := uint64_t;\n"
+    "typealias integer { size = 5; align = 1; signed = false; } := uint5_t;\n"
+    "typealias integer { size = 27; align = 1; signed = false; } := uint27_t;\n"
+    "typealias integer { size = 8; align = 8; signed = false; encoding = UTF8; } := char;\n"
+    "trace { major = 1; minor = 8; byte_order = le; packet.header := struct { uint32_t magic; uint32_t stream_id; uint64_t stream_instance_id; }; };\n"
+    "env { domain = \"ust\"; };\n"
+    "clock { name = \"monotonic\"; freq = 1000000000; };\n"
+    "struct header { enum : uint5_t { compact = 0 ... 30, extended = 31 } id; variant <id> { struct { uint27_t timestamp; } compact;\n"
+    "  struct { uint32_t id; uint64_t timestamp; } extended; } v; } align(8);\n";
+const char *const kStream =
+    "stream { id = 0; event.header := struct header; packet.context := struct { uint64_t timestamp_begin; uint64_t timestamp_end;\n"
+    "  uint64_t content_size; uint64_t packet_size; uint64_t packet_seq_num; uint64_t events_discarded; uint32_t cpu_id; }; };\n";
+
+std::string event_of(const std::string &fields) {
+    return "event { name = \"t:e\"; id = 0; stream_id = 0; fields := struct { " + fields + " }; };\n";
+}
+
+std::string metadata_of(const std::string &fields, const std::string &before = "") { return kHead + before + kStream + event_of(fields); }
+
+template <class T>
+void put(std::string &out, T value) {
+    for (std::size_t i = 0; i < sizeof value; ++i) out += static_cast<char>(static_cast<std::uint64_t>(value) >> 8 * i);
+}
+
+constexpr std::size_t kHeaderBytes = 16 + 6 * 8 + 4;
+
+// A packet with `events` as its bytes; sizes as wanted (bits), else the right ones.
+std::string packet(const std::string &events, std::uint64_t sequence = 0, std::int64_t content = -1, std::int64_t size = -1) {
+    std::string out;
+    const auto right = static_cast<std::int64_t>((kHeaderBytes + events.size()) * 8);
+    put(out, std::uint32_t{0xc1fc1fc1});
+    put(out, std::uint32_t{0});
+    put(out, std::uint64_t{0});
+    put(out, std::uint64_t{100});
+    put(out, std::uint64_t{200});
+    put(out, static_cast<std::uint64_t>(content < 0 ? right : content));
+    put(out, static_cast<std::uint64_t>(size < 0 ? right : size));
+    put(out, sequence);
+    put(out, std::uint64_t{0});
+    put(out, std::uint32_t{0});
+    return out + events;
+}
+
+// An event of id 0 at clock value `time`.
+std::string event(std::uint32_t time, const std::string &payload) {
+    std::string out;
+    put(out, time << 5);
+    return out + payload;
+}
+
+struct Result {
+    CountingConsumer seen;
+    ctf::ReadLosses losses;
+};
+
+Result read(const std::string &metadata, const std::string &stream) {
+    ScratchTrace trace;
+    trace.write("metadata", metadata);
+    trace.write("ch_0", stream);
+    ctf::Reader reader({trace.path()});
+    Result out;
+    reader.open(out.seen);
+    while (reader.run(1000)) {
+    }
+    out.losses = reader.losses();
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("a sound trace") {
+    std::string payload;
+    put(payload, std::uint32_t{7});
+    auto r = read(metadata_of("uint32_t x;"), packet(event(100, payload) + event(150, payload)));
+    CHECK(r.seen.events == 2);
+    CHECK(r.seen.sum == 14);
+    CHECK(r.seen.last_ns == 150);
+    CHECK(r.seen.finished);
+    CHECK(r.losses.messages.empty());
+}
+
+TEST_CASE("a packet of no size ends the file, counted") {
+    std::string none(4096, '\0');  // no packet header at all: everything that could be wrong is 0
+    const std::string bare =
+        "/* CTF 1.8 */\ntypealias integer { size = 64; align = 8; signed = false; } := uint64_t;\n"
+        "typealias integer { size = 32; align = 8; signed = false; } := uint32_t;\n"
+        "typealias integer { size = 5; align = 1; signed = false; } := uint5_t;\n"
+        "typealias integer { size = 27; align = 1; signed = false; } := uint27_t;\n"
+        "trace { major = 1; minor = 8; byte_order = le; packet.header := struct { }; };\nclock { name = \"c\"; };\n"
+        "struct header { enum : uint5_t { compact = 0 ... 30, extended = 31 } id; variant <id> { struct { uint27_t timestamp; } compact;\n"
+        "  struct { uint32_t id; uint64_t timestamp; } extended; } v; } align(8);\n"
+        "stream { id = 0; event.header := struct header; packet.context := struct { }; };\n";
+    auto r = read(bare + event_of("uint32_t x;"), none);
+    CHECK(r.seen.finished);
+    auto zero = read(metadata_of("uint32_t x;"), packet("", 0, 0, 0) + packet(event(100, "abcd")));
+    CHECK(zero.seen.events == 0);
+    CHECK(zero.losses.malformed_packets == 1);
+}
+
+TEST_CASE("sizes that lie give losses") {
+    const std::string one = event(100, "abcd");
+    auto longer = read(metadata_of("uint32_t x;"), packet(one, 0, 1 << 20, 1 << 20));
+    CHECK(longer.seen.events == 1);
+    CHECK(longer.losses.truncated_packets == 1);
+    CHECK(longer.seen.damages == 1);
+    auto huge = read(metadata_of("uint32_t x;"), packet(one, 0, -1, std::int64_t{1} << 62));
+    CHECK(huge.seen.events == 1);
+    auto shorter = read(metadata_of("uint32_t x;"), packet(one, 0, 8, 16));
+    CHECK(shorter.seen.events == 0);
+    CHECK(shorter.losses.malformed_packets == 1);
+}
+
+TEST_CASE("missing packets are told; a packet before its predecessor is counted") {
+    const std::string one = event(100, "abcd");
+    auto r = read(metadata_of("uint32_t x;"), packet(one, 4) + packet(one, 7));
+    CHECK(r.seen.lost == 2);
+    CHECK(r.losses.packets_out_of_order == 1);
+    CHECK(r.seen.events == 2);
+}
+
+TEST_CASE("alignments that are none are not recognised") {
+    for (const char *align : {"0", "3", "8192", "4294967296"}) {
+        CAPTURE(align);
+        const std::string text = std::string("struct s { uint32_t x; } align(") + align + ");\n";
+        CHECK_THROWS_AS(ctf::parse_metadata(metadata_of("struct s x;", text)), ctf::Unsupported);
+    }
+    CHECK_THROWS_AS(ctf::parse_metadata(metadata_of("floating_point { exp_dig = 11; mant_dig = 53; align = 0; } x;")), ctf::Unsupported);
+    CHECK_THROWS_AS(ctf::parse_metadata(metadata_of("integer { size = 4294967304; } x;")), ctf::Unsupported);
+}
+
+TEST_CASE("a few lines can't describe a type without bound") {
+    std::string doubling = "struct s0 { uint8_t a; };\n";
+    for (int i = 1; i < 40; ++i) {
+        const auto last = std::to_string(i - 1);
+        doubling += "struct s" + std::to_string(i) + " { struct s" + last + " a; struct s" + last + " b; };\n";
+    }
+    CHECK_THROWS_AS(ctf::parse_metadata(metadata_of("struct s39 x;", doubling)), ctf::Unsupported);
+    std::string nested, dimensions;
+    for (int i = 0; i < 100'000; ++i) nested += "struct { typealias ";
+    for (int i = 0; i < 100'000; ++i) dimensions += "[1]";
+    CHECK_THROWS_AS(ctf::parse_metadata(kHead + nested), ctf::Unsupported);
+    CHECK_THROWS_AS(ctf::parse_metadata(metadata_of("uint8_t x" + dimensions + ";")), ctf::Unsupported);
+}
+
+TEST_CASE("event ids far apart are not recognised") {
+    ScratchTrace trace;
+    std::string text = std::string(kHead) + kStream;
+    text += "event { name = \"t:e\"; id = 1000000; stream_id = 0; fields := struct { uint8_t x; }; };\n";
+    trace.write("metadata", text);
+    trace.write("ch_0", packet(""));
+    ctf::Reader reader({trace.path()});
+    CountingConsumer seen;
+    CHECK_THROWS_AS(reader.open(seen), ctf::Unsupported);
+}
+
+TEST_CASE("arrays without bound: too long for the packet, or of elements without size") {
+    const std::string one = event(100, std::string(16, '\1'));
+    auto length = read(metadata_of("uint64_t n; uint8_t x[n];"), packet(one));
+    CHECK(length.seen.events == 0);
+    CHECK(length.losses.truncated_packets == 1);
+    auto empty = read(metadata_of("uint8_t n; struct { } x[4000000000][4000000000][4000000000];"), packet(event(100, "a")));
+    CHECK(empty.seen.finished);
+    CHECK_THROWS_AS(read(metadata_of("char x[4294967295]; char y[100];"), packet(one)), ctf::Unsupported);
+}
+
+TEST_CASE("an enumeration up to the greatest integer") {
+    const std::string fields = "enum : uint64_t { a = 9223372036854775807, b } x;";
+    std::string payload;
+    put(payload, std::uint64_t{3});
+    CHECK(read(metadata_of(fields), packet(event(100, payload))).seen.sum == 3);
+}

@@ -86,7 +86,7 @@ def _device(run: Run, dev: int) -> Device:
                  FROM bios WHERE dev = ? AND queue_ns IS NOT NULL"""
     found: dict[str, Interval | None] = {"Q2Q": _interval(run, "Q2Q", between, [dev])}
     for name, (begin, end) in _REQUEST.items():
-        also = " AND insert_ns IS NULL" if name == "G2D" else ""
+        also = " AND insert_ns IS NULL" if name == "G2D" else " AND flushed_by IS NULL" if name == "D2C" else ""
         found[name] = _interval(run, name, f"SELECT {end} - {begin} v FROM requests WHERE dev = ?{also}", [dev])
     for name, (begin, end, also) in _BIO.items():
         found[name] = _interval(run, name, f"SELECT {end} - {begin} v FROM ({_bios()}) WHERE dev = ? AND {also}", [dev])

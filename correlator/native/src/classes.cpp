@@ -122,6 +122,10 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
         c.kind = kind == BlockKind::kOther ? (bpf_block ? ClassKind::kBlockContext : ClassKind::kIgnored)
                                            : ClassKind::kBlock;
         if (c.kind == ClassKind::kBlock) c.block = bind_block(kind, slots);
+        if (name == "block:lost") {
+            c.kind = ClassKind::kCollectorLost;
+            c.count_slot = slots.want("count");
+        }
         if (bpf_block) c.plan.time_slot = slots.want("ktime");
     } else {
         for (std::uint32_t i = 0; i < plan.points.size(); ++i)

@@ -43,7 +43,7 @@ struct BoundPoint {
     bool broken = false;  // the class lacks a field that the point needs
 };
 
-enum class ClassKind : std::uint8_t { kPoints, kBlock, kBlockContext, kContext, kIgnored, kDeviceName };
+enum class ClassKind : std::uint8_t { kPoints, kBlock, kBlockContext, kContext, kIgnored, kDeviceName, kCollectorLost };
 
 struct BlockSlots {
     BlockKind kind = BlockKind::kOther;
@@ -61,6 +61,7 @@ struct BoundClass {
     BlockSlots block;
     std::int32_t tid_slot = kNoSlot, pid_slot = kNoSlot, comm_slot = kNoSlot;
     std::int32_t dev_slot = kNoSlot, diskname_slot = kNoSlot;  // kDeviceName
+    std::int32_t count_slot = kNoSlot;                         // kCollectorLost
     FateCounts fates{};
     ClassPlan plan;
 };

@@ -109,7 +109,7 @@ struct Core::Impl {
                 ++ops;
                 only = serial_of(o.op);
             }
-        emitter.request(r, ops == 1 ? std::optional<std::uint64_t>(only) : std::nullopt, ops);
+        emitter.request(r, linker.flush_of(r), ops == 1 ? std::optional<std::uint64_t>(only) : std::nullopt, ops);
     }
 
     void bio_done(const Bio &b) {
@@ -169,6 +169,9 @@ struct Core::Impl {
         case ClassKind::kDeviceName:
             if (cls.dev_slot != kNoSlot && cls.diskname_slot != kNoSlot && ev.slots[cls.diskname_slot].kind == Slot::Kind::kString)
                 device_names[static_cast<std::uint32_t>(ev.slots[cls.dev_slot].u)] = std::string(ev.slots[cls.diskname_slot].str());
+            return Fate::kContext;
+        case ClassKind::kCollectorLost:
+            if (cls.count_slot != kNoSlot && ev.slots[cls.count_slot].is_number()) collector_lost += ev.slots[cls.count_slot].u;
             return Fate::kContext;
         case ClassKind::kBlockContext:
         case ClassKind::kContext: return Fate::kContext;
@@ -268,7 +271,7 @@ std::string Core::summary_json() const {
                    {"request_to_issue", hop(b.request_to_issue)},
                    {"request_to_complete", hop(b.request_to_complete)}};
     out["losses"] = {{"discarded_events", m.discarded_events}, {"discarded_packets", m.discarded_packets},
-                     {"discarded_unknown_count", m.discarded_unknown}, {"damaged_streams", m.damages.size()}, {"events_out_of_order", m.out_of_order},
+                     {"discarded_unknown_count", m.discarded_unknown}, {"collector_lost", m.collector_lost}, {"damaged_streams", m.damages.size()}, {"events_out_of_order", m.out_of_order},
                      {"partition_violations", m.partition_violations}, {"incomplete_ops", m.ops_incomplete},
                      {"tainted_ops", m.ops_tainted}, {"late_transitions", m.late_transitions},
                      {"key_conflicts", s.key_conflicts}, {"ends_without_op", s.ends_without_op},

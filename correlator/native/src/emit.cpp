@@ -106,7 +106,7 @@ Emitter::Emitter(StringPool &strings, const std::vector<std::string> &key_space_
                                         {"queue_cpu", U32}, {"issue_cpu", U32}, {"complete_cpu", U32}, {"error", I32},
                                         {"bio_count", U32}, {"merge_count", U32}, {"requeue_count", U32},
                                         {"in_flight", U32}, {"op_count", U32}, {"op_id", I64}, {"ambiguous", BOOL},
-                                        {"outcome", DICT}}));
+                                        {"outcome", DICT}, {"flushed_by", I64}}));
     tables_.push_back(make("bios", {{"bio_id", I64}, {"request_id", I64}, {"dev", U32}, {"sector", U64},
                                     {"nr_sectors", U32}, {"kind", DICT}, {"queue_ns", I64}, {"merge_ns", I64}, {"tid", I32},
                                     {"comm", DICT}, {"parent_id", I64}, {"split_from_id", I64}, {"op_id", I64},
@@ -182,14 +182,15 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
     row.i64_if(ended, a.unattributed_ns).i64_if(ended, a.unknown_ns);
 }
 
-void Emitter::request(const Request &r, std::optional<std::uint64_t> only_op, std::uint32_t op_count) {
+void Emitter::request(const Request &r, const Flush *flush, std::optional<std::uint64_t> only_op, std::uint32_t op_count) {
     const bool done = r.complete_ns != kNoTime;
     Row row(table(kRequests));
     row.i64(static_cast<std::int64_t>(r.id)).u32(r.dev).u64_if(r.sector != kNoSector, r.sector).u32(r.nr_sectors);
     row.dict(kind_name(r.kind)).dict(rwbs_name(r.rwbs)).time(r.queue_ns).time(r.getrq_ns).time(r.insert_ns);
-    row.time(r.first_issue_ns).time(r.issue_ns).time(r.complete_ns);
+    const auto issue_ns = flush ? flush->issue_ns : r.issue_ns;
+    row.time(flush ? issue_ns : r.first_issue_ns).time(issue_ns).time(r.complete_ns);
     row.i64_if(done && r.queue_ns != kNoTime, r.complete_ns - (done && r.queue_ns != kNoTime ? r.queue_ns : r.complete_ns));
-    row.i64_if(done && r.issue_ns != kNoTime, r.complete_ns - (done && r.issue_ns != kNoTime ? r.issue_ns : r.complete_ns));
+    row.i64_if(done && issue_ns != kNoTime, r.complete_ns - (done && issue_ns != kNoTime ? issue_ns : r.complete_ns));
     row.i32_if(r.queue_tid >= 0, r.queue_tid).dict_or_absent(r.queue_comm).i32_if(r.issue_tid >= 0, r.issue_tid);
     row.dict_or_absent(r.issue_comm).u32_if(r.queue_cpu != kNoCpu, r.queue_cpu).u32_if(r.issue_cpu != kNoCpu, r.issue_cpu);
     row.u32_if(r.complete_cpu != kNoCpu, r.complete_cpu).i32_if(done, r.error);
@@ -197,6 +198,7 @@ void Emitter::request(const Request &r, std::optional<std::uint64_t> only_op, st
     row.u32_if(r.first_issue_ns != kNoTime, r.in_flight).u32(op_count);
     row.i64_if(only_op.has_value(), static_cast<std::int64_t>(only_op.value_or(0))).flag(r.ambiguous);
     row.dict(strings_.intern(r.absorbed_by != 0 ? "absorbed" : r.reused ? "reused" : done ? "completed" : "open"));
+    row.i64_if(flush != nullptr, flush ? static_cast<std::int64_t>(flush->request) : 0);
 }
 
 void Emitter::bio(const Bio &b, const BioLink *link) {

@@ -23,7 +23,7 @@ class Emitter {
         std::uint32_t reason = 0, no_request_reason = 0;  // pool ids; 0: absent
     };
     void op(const Op &, const Attribution &, const OpFacts &);
-    void request(const Request &, std::optional<std::uint64_t> only_op, std::uint32_t op_count);
+    void request(const Request &, const Flush *, std::optional<std::uint64_t> only_op, std::uint32_t op_count);
     void bio(const Bio &, const BioLink *);
     void link(std::uint64_t op_serial, std::uint64_t bio, std::uint64_t request, const char *evidence, bool shared, bool ambiguous);
     void batch(const Batch &);

@@ -57,7 +57,18 @@ Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t hos
     return owner;
 }
 
+const Flush *Linker::flush_of(const Request &r) const {
+    if (r.flushed_by == 0 || r.issue_ns != kNoTime) return nullptr;
+    for (const Flush &f : flushes_)
+        if (f.request == r.flushed_by) return &f;
+    return nullptr;
+}
+
 void Linker::request_done(const Request &r) {
+    if (r.kind == IoKind::kFlush && r.getrq_ns == kNoTime && r.issue_ns != kNoTime) {
+        flushes_[next_flush_++ % flushes_.size()] = {r.id, r.issue_ns, r.issue_tid};
+        return;
+    }
     RequestCut cut;
     cut.request = r.id;
     cut.g = r.getrq_ns;
@@ -68,6 +79,10 @@ void Linker::request_done(const Request &r) {
     cut.issue_tid = r.issue_tid;
     cut.dev = r.dev;
     cut.sector = r.sector;
+    if (const Flush *flush = flush_of(r)) {
+        cut.d = flush->issue_ns;
+        cut.issue_tid = flush->issue_tid;
+    }
     // Per op, the Q of its own first bio: a merged request was queued by others before.
     auto earliest = [&](auto owned_by) {
         std::int64_t q = kNoTime;

@@ -135,6 +135,7 @@ TABLES: tuple[TableSpec, ...] = (
             "dict",
             "completed, absorbed (by rq_merge), reused (its pointer came back), open (at the trace's end).",
         ),
+        ("flushed_by", "i64", "The flush that served it, and others with it maybe: its D is that flush's."),
     ),
     _table(
         "bios",

@@ -112,8 +112,11 @@ def _interruptible(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 @contextmanager
-def open_run(path: str | Path, model: str | None = None, reader: str | None = None) -> Iterator[Run]:
-    """Opens a run; correlates first where a recording or a trace is given. Closes, and forgets a temporary run, at the
+def open_run(
+    path: str | Path, model: str | None = None, reader: str | None = None, transitions: bool = True
+) -> Iterator[Run]:
+    """Opens a run; correlates first where a recording or a trace is given (into a temporary run
+    without rows of ``transitions`` if they are not wanted). Closes, and forgets a temporary run, at the
     end.
     """
     given = Path(path)
@@ -125,7 +128,9 @@ def open_run(path: str | Path, model: str | None = None, reader: str | None = No
             # A finished run needs neither the native core nor babeltrace2.
             from opline.store.run import open_or_correlate
 
-            path_of_tables = stack.enter_context(open_or_correlate(given, model=model, reader=reader)).path
+            path_of_tables = stack.enter_context(
+                open_or_correlate(given, model=model, reader=reader, transitions=transitions)
+            ).path
         run = open_tables(path_of_tables)
         stack.callback(run.con.close)
         stack.enter_context(_interruptible(run.con))

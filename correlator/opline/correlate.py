@@ -47,9 +47,17 @@ class Progress:
 
 
 def correlate(
-    trace: Path, model: Model, out: Path, *, reader: str | None = None, match: str = "pointer", progress: bool = True
+    trace: Path,
+    model: Model,
+    out: Path,
+    *,
+    reader: str | None = None,
+    match: str = "pointer",
+    progress: bool = True,
+    transitions: bool = True,
 ) -> dict[str, Any]:
-    """Correlate the trace under ``trace`` into the run ``out``; gives the manifest.
+    """Correlate the trace under ``trace`` into the run ``out``; gives the manifest. Without ``transitions`` that
+    table is empty: for a run that answers one question and is forgotten.
 
     Raises OplineError (one line); then nothing of the run is left behind.
     """
@@ -57,6 +65,8 @@ def correlate(
     traces = find_traces(trace)
     front, why = choose(traces, reader_wanted(reader))
     core = _core.Core(model.plan_json(match))
+    if not transitions:
+        core.skip_transitions()
     line = Progress(progress)
     writer = RunWriter(out)
     try:

@@ -42,12 +42,14 @@ def talk(line: str) -> None:
 
 
 @contextmanager
-def opened(args: argparse.Namespace, losses: bool = True, path: str | Path | None = None) -> Iterator[Run]:
+def opened(
+    args: argparse.Namespace, losses: bool = True, path: str | Path | None = None, transitions: bool = True
+) -> Iterator[Run]:
     """The run that RUN (or ``path``) names; what was lost in it goes to stderr first.
 
     Raises OplineError with exit status 3 at the end, when all is written, if that is more than --max-loss.
     """
-    with open_run(path or args.run, args.model, args.reader) as run:
+    with open_run(path or args.run, args.model, args.reader, transitions) as run:
         if losses:
             for line in ledger.warnings(run):
                 talk(f"opline: {line}")

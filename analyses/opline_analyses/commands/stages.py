@@ -98,7 +98,7 @@ def render(t: StageTable, form: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the table."""
-    with opened(args) as opened_run:
+    with opened(args, transitions=False) as opened_run:
         t = stage_table(opened_run, selection(opened_run, args), args.tainted)
         with output(args.output) as out:
             out.write(render(t, "json" if args.json else "csv" if args.csv else "text").encode())

@@ -115,6 +115,10 @@ PyObject *core_address(PyObject *self, PyObject *) {
     return PyLong_FromVoidPtr(consumer);
 }
 
+PyObject *core_skip_transitions(PyObject *self, PyObject *) {
+    core_of(self).skip_transitions();
+    Py_RETURN_NONE;
+}
 PyObject *core_take_ready(PyObject *self, PyObject *) { return PyBool_FromLong(core_of(self).take_ready()); }
 
 PyObject *core_take(PyObject *self, PyObject *) {
@@ -315,6 +319,7 @@ PyMethodDef core_methods[] = {
     {"discarded", core_discarded, METH_VARARGS, "discarded(stream, begin_ns, end_ns, count, packets)"},
     {"finish", core_finish, METH_NOARGS, "The trace has ended: settle everything."},
     {"address", core_address, METH_NOARGS, "Address of the core as a consumer of events, for a front end of the same build."},
+    {"skip_transitions", core_skip_transitions, METH_NOARGS, "Leave the table of transitions empty. Before the first event."},
     {"take_ready", core_take_ready, METH_NOARGS, "True if a table has a full chunk of rows, or the trace has ended."},
     {"take", core_take, METH_NOARGS, "The rows so far, [(table, rows, [(column, type, nulls, validity, data, offsets)])]; the tables are empty afterwards."},
     {"take_new_strings", core_take_new_strings, METH_NOARGS, "Strings that dictionary columns refer to, new since the last call; ids are consecutive from 0."},

@@ -243,6 +243,7 @@ void Core::finish() {
     m.finished = true;
 }
 
+void Core::skip_transitions() { impl_->emitter.skip_transitions(); }
 bool Core::take_ready() const { return impl_->finished || impl_->emitter.pending_rows() >= kChunkRows; }
 std::vector<Table> &Core::tables() { return impl_->emitter.tables(); }
 std::vector<std::string> Core::take_new_strings() { return impl_->strings.take_new(); }

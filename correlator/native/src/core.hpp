@@ -33,6 +33,8 @@ class Core final : public Consumer {
     void damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) override;
     void finish() override;
 
+    // Leaves the table of transitions empty; everything else is as before. Before the first event.
+    void skip_transitions();
     // Tables fill as ops settle; take_ready(): a table has chunk_rows rows or finish() was called.
     // The strings of kDict columns are the pool's; new ones since the last call are handed over first.
     bool take_ready() const;

@@ -35,7 +35,7 @@ void collect(const Type &t, const std::string &name, FieldScope scope, std::vect
     }
 }
 
-std::uint64_t load(const std::uint8_t *p, std::uint32_t size) {
+[[gnu::always_inline]] inline std::uint64_t load(const std::uint8_t *p, std::uint32_t size) {
     switch (size) {
     case 1: return *p;
     case 2: { std::uint16_t v; std::memcpy(&v, p, 2); return v; }

@@ -154,6 +154,7 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
         if (p.late) ++late;
         else last = &p;
         if (!first) first = &p;
+        if (!with_transitions_) continue;
         const Transition &t = p.t();
         Row row(table(kTransitions));
         row.i64(id).u32(seq++).i64(t.ts_ns).dict(p.label).dict(t.event).i64_if(t.tid >= 0, t.tid);

@@ -30,6 +30,8 @@ class Emitter {
     void fate(std::uint32_t event_name, std::string_view fate, std::uint64_t count);
     void discarded(std::string_view stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count, bool packets);
 
+    // No transitions from now on: for a run that is made for one question and forgotten.
+    void skip_transitions() { with_transitions_ = false; }
     // Rows of the fullest table.
     std::size_t pending_rows() const;
     std::vector<Table> &tables() { return tables_; }
@@ -40,6 +42,7 @@ class Emitter {
     std::array<std::uint32_t, 4> evidence_{};    // per Evidence, pool id
     std::vector<std::uint32_t> key_evidence_;    // per key space, pool id of key:SPACE
     std::vector<Table> tables_;
+    bool with_transitions_ = true;
     std::vector<std::uint32_t> rwbs_names_;  // per mask, pool id + 1
     std::uint32_t rwbs_name(std::uint32_t rwbs);
     std::uint32_t kind_name(IoKind);

@@ -33,10 +33,12 @@ def is_run(path: Path) -> bool:
 
 
 @contextmanager
-def open_or_correlate(path: Path, model: str | None = None, *, reader: str | None = None) -> Iterator[RunOnDisk]:
+def open_or_correlate(
+    path: Path, model: str | None = None, *, reader: str | None = None, transitions: bool = True
+) -> Iterator[RunOnDisk]:
     """The run at ``path``. A recording (``recording.json`` beside ``trace/``) is correlated in place at first need,
     with the model that it was recorded with; a bare trace, or another model, into a temporary run that is removed
-    afterwards.
+    afterwards; without ``transitions`` a temporary run lacks that table's rows.
 
     Raises OplineError.
     """
@@ -62,7 +64,9 @@ def open_or_correlate(path: Path, model: str | None = None, *, reader: str | Non
     if model is None:
         raise UsageError(f"{path} is a trace: say with --model which op model it has (`opline model list`).")
     with tempfile.TemporaryDirectory(prefix="opline-") as folder:
-        yield RunOnDisk(Path(folder), correlate(trace, load_model(model), Path(folder), reader=reader))
+        yield RunOnDisk(
+            Path(folder), correlate(trace, load_model(model), Path(folder), reader=reader, transitions=transitions)
+        )
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

@@ -73,12 +73,13 @@ class RunWriter:
         valid = pa.py_buffer(validity) if nulls else None
         if kind == "dict":
             # Only the strings that this chunk uses, in their own order: the pool's depends on who read the trace.
-            used, codes = np.unique(np.frombuffer(data, np.uint32), return_inverse=True)
+            ids = np.frombuffer(data, np.uint32)
+            used = np.flatnonzero(np.bincount(ids, minlength=1)) if rows else np.empty(0, np.int64)
             texts = self._pool.take(pa.array(used))
             order = pc.sort_indices(texts).to_numpy()
-            place = np.empty(len(order), np.int32)
-            place[order] = np.arange(len(order), dtype=np.int32)
-            indices = pa.Array.from_buffers(pa.int32(), rows, [valid, pa.py_buffer(place[codes].tobytes())], nulls)
+            place = np.empty(used[-1] + 1 if rows else 0, np.int32)  # by id
+            place[used[order]] = np.arange(len(order), dtype=np.int32)
+            indices = pa.Array.from_buffers(pa.int32(), rows, [valid, pa.py_buffer(place[ids])], nulls)
             return pa.DictionaryArray.from_arrays(indices, texts.take(pa.array(order)))
         buffers = [valid, pa.py_buffer(data)] if offsets is None else [valid, pa.py_buffer(offsets), pa.py_buffer(data)]
         return pa.Array.from_buffers(ARROW[kind], rows, buffers, nulls)

@@ -139,11 +139,37 @@ def _without_time(line: str) -> str:
 
 def may_unshare() -> bool:
     """May this process make a mount namespace? Containers often forbid it, root or not."""
-    try:
-        done = subprocess.run(["unshare", "--mount", "--propagation", "slave", "true"], capture_output=True, timeout=10)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
+    return _propagation() is not None
+
+
+def _propagation() -> str | None:
+    """What to tell unshare(1), so that a mount on /run/lttng stays in its namespace; None if there can be none.
+
+    In a chroot whose root is no mount point ``slave`` fails; there ``unchanged`` does, where the mount that has
+    /run/lttng is not shared.
+    """
+    kinds = ["slave"] if _is_shared(SYSTEM_RUNDIR) else ["slave", "unchanged"]
+    for kind in kinds:
+        try:
+            done = subprocess.run(
+                ["unshare", "--mount", "--propagation", kind, "true"], capture_output=True, timeout=10
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        if done.returncode == 0:
+            return kind
+    return None
+
+
+def _is_shared(path: Path) -> bool:
+    """Do mounts on ``path`` show in other mount namespaces? proc(5), mountinfo: the field ``shared:N``."""
+    best, shared = "", True
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        fields = line.split()
+        point = fields[4]
+        if len(point) >= len(best) and path.is_relative_to(point):
+            best, shared = point, any(f.startswith("shared:") for f in fields[6 : fields.index("-")])
+    return shared
 
 
 def attach(mode: str, state: State, mask: Iterable[int], kernel: bool) -> Sessiond:
@@ -176,13 +202,14 @@ def _start_private(state: State, mask: frozenset[int], kernel: bool) -> Sessiond
     if not kernel:
         argv.append("--no-kernel")
     root = os.geteuid() == 0
-    isolated = root and may_unshare()
+    propagation = _propagation() if root else None
+    isolated = propagation is not None
     if root and not isolated and answers(SYSTEM_RUNDIR / _CLIENT_SOCKET):
         raise OplineError("a second session daemon needs a mount namespace, forbidden here: use --sessiond system")
-    if isolated:
+    if propagation is not None:
         # unshare and sh exec the next one: the daemon keeps the PID and stays our child.
         script = f'mkdir -p {SYSTEM_RUNDIR} && mount -t tmpfs -o mode=755 opline {SYSTEM_RUNDIR} && exec "$@"'
-        argv = ["unshare", "--mount", "--propagation", "slave", "sh", "-c", script, "sh", *argv]
+        argv = ["unshare", "--mount", "--propagation", propagation, "sh", "-c", script, "sh", *argv]
     env = dict(os.environ, LTTNG_HOME=str(home))
     log = state.folder / "sessiond.log"
     with log.open("wb") as sink:

@@ -139,7 +139,7 @@ def machine() -> dict[str, str]:
         "cpus": str(os.cpu_count()),
         "kernel": platform.release(),
         "python": platform.python_version(),
-        "babeltrace2": text_of("babeltrace2 --version").split()[2],
+        "babeltrace2": text_of("babeltrace2 --version").split()[1],
         "lttng_ust": lttng,
     }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import csv
 import importlib
 import os
 import pkgutil
@@ -97,6 +98,30 @@ def fates() -> None:
         print(f"| `{name}` | {meaning} |")
 
 
+def performance() -> None:
+    """The newest figures of each size and number of streams in benchmarks/results.csv."""
+    with (ROOT / "benchmarks" / "results.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    newest = {(int(r["events"]), int(r["streams"])): (r["date"], r["commit"]) for r in rows}
+    for (events, streams), (date, commit) in sorted(newest.items()):
+        shown = [
+            r
+            for r in rows
+            if (int(r["events"]), int(r["streams"]), r["date"], r["commit"]) == (events, streams, date, commit)
+        ]
+        r = shown[0]
+        size = int(r["bytes"]) / events
+        print(f"**{events:,} events, {streams} streams**, {size:.0f} bytes per event on disk.")
+        print(f"{r['cpu']}, {r['cpus']} CPUs, kernel {r['kernel']}, babeltrace2 {r['babeltrace2']},")
+        print(f"LTTng-UST {r['lttng_ust']}; commit {commit}, {date[:10]};")
+        print(f"medians of {r['rounds']} interleaved rounds.\n")
+        print("| | CPU s | ns per event | × dummy, CPU | × dummy, wall | peak RSS, MiB |\n|---|---|---|---|---|---|")
+        for r in shown:
+            cells = (r["cpu_s"], r["ns_per_event"], r["x_dummy"], r["x_dummy_wall"], r["peak_rss_mib"])
+            print(f"| {r['method'].replace('|', chr(92) + '|')} | {' | '.join(cells)} |")
+        print()
+
+
 @cache
 def workplace() -> Path:
     """A folder for this run of cog, removed at its end."""
@@ -129,7 +154,7 @@ def example(command: str, trace: str, keep: int = 40) -> None:
 def main() -> None:
     """Print one part, to look at it: generate.py PART."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("part", choices=["commands", "command_pages", "tables", "losses", "fates"])
+    parser.add_argument("part", choices=["commands", "command_pages", "tables", "losses", "fates", "performance"])
     globals()[parser.parse_args().part]()
 
 

@@ -8,6 +8,7 @@ namespace opline::ctf {
 namespace {
 
 constexpr std::uint32_t kMaxRun = 1u << 24;  // bytes of fixed size in a row
+constexpr std::size_t kMaxName = 512;         // of a field, with those of the structures that it lies in
 
 std::string plain(const std::string &name) { return !name.empty() && name[0] == '_' ? name.substr(1) : name; }
 
@@ -17,6 +18,7 @@ bool is_text(const Type &t) {
 }
 
 void collect(const Type &t, const std::string &name, FieldScope scope, std::vector<Leaf> &out) {
+    if (name.size() > kMaxName) throw Unsupported("a field's name of more than " + std::to_string(kMaxName) + " characters");
     switch (t.kind) {
     case Type::Kind::kStruct:
         for (const auto &m : t.members) collect(*m.type, name.empty() ? plain(m.name) : name + "." + plain(m.name), scope, out);

@@ -164,6 +164,13 @@ TEST_CASE("a few lines can't describe a type without bound") {
     CHECK_THROWS_AS(ctf::parse_metadata(metadata_of("uint8_t x" + dimensions + ";")), ctf::Unsupported);
 }
 
+TEST_CASE("names without bound are not recognised") {
+    const std::string name(400, 'n');
+    const std::string one = packet(event(100, "abcd"));
+    CHECK(read(metadata_of("uint32_t " + name + ";"), one).seen.events == 1);
+    CHECK_THROWS_AS(read(metadata_of("struct { uint32_t " + name + "; } " + name + ";"), one), ctf::Unsupported);
+}
+
 TEST_CASE("event ids far apart are not recognised") {
     ScratchTrace trace;
     std::string text = std::string(kHead) + kStream;

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from opline.errors import UsageError
 from opline_analyses.run import Run
+from opline_analyses.text import device_name
 
 ORDERS = {
     "time": "coalesce(first_issue_ns, queue_ns, getrq_ns, complete_ns), request_id",
@@ -40,13 +41,8 @@ def device_number(run: Run, text: str) -> int:
     major, _, minor = text.partition(":")
     if major.isdigit() and minor.isdigit():
         return int(major) << 20 | int(minor)
-    seen = [device_text(names, dev) for (dev,) in run.rows("SELECT DISTINCT dev FROM requests ORDER BY dev")]
+    seen = [device_name(names, dev) for (dev,) in run.rows("SELECT DISTINCT dev FROM requests ORDER BY dev")]
     raise UsageError(f"No device {text}: the run has {', '.join(seen) or 'none'}.")
-
-
-def device_text(names: dict[int, str], dev: int) -> str:
-    """A device's name, else MAJOR:MINOR."""
-    return names.get(dev) or f"{dev >> 20}:{dev & 0xFFFFF}"
 
 
 def requests(run: Run, wanted: Wanted) -> Iterator[dict[str, object]]:
@@ -73,5 +69,5 @@ def requests(run: Run, wanted: Wanted) -> Iterator[dict[str, object]]:
     while batch := rows.fetchmany(4096):
         for values in batch:
             row = dict(zip(COLUMNS, values, strict=True))
-            row["device"] = device_text(names, row["dev"])
+            row["device"] = device_name(names, row["dev"])
             yield row

@@ -50,6 +50,11 @@ def device(dev: int | None) -> str:
     return "" if dev is None else f"{dev >> 20}:{dev & 0xFFFFF}"
 
 
+def device_name(names: dict[int, str], dev: int) -> str:
+    """A device's name where it is known, else its number."""
+    return names.get(dev) or device(dev)
+
+
 def count_of(n: int, one: str, many: str | None = None) -> str:
     """1 op, 2 ops."""
     return f"{n} {one if n == 1 else many or one + 's'}"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from opline_analyses.oplist import Interval, OpDetail, Passed, Request
-from opline_analyses.text import device, us
+from opline_analyses.text import device_name, us
 
 STEPS = (
     ("Q", "queue_ns"),
@@ -74,7 +74,7 @@ def _step_text(letter: str, r: Request, number: str, is_first: bool, names: dict
         q2c_ns = r.complete_ns - r.queue_ns if r.complete_ns is not None and r.queue_ns is not None else None
         return f"{text}  Q2C {us(q2c_ns) or '?'} D2C {us(r.d2c_ns) or '?'}"
     if is_first:
-        return f"{text}  {names.get(r.dev) or device(r.dev)} {_extent(r.sector, r.nr_sectors)} {r.rwbs or ''}".rstrip()
+        return f"{text}  {device_name(names, r.dev)} {_extent(r.sector, r.nr_sectors)} {r.rwbs or ''}".rstrip()
     return f"{text}  into {_extent(r.request_sector, r.request_nr_sectors)}" if letter == "M" else text
 
 

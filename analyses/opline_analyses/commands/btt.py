@@ -10,8 +10,8 @@ from dataclasses import asdict
 
 from opline_analyses.btt import ORDER, Device, devices
 from opline_analyses.commands.common import add_output, add_run, opened, output
-from opline_analyses.requests import device_number, device_text
-from opline_analyses.text import percent, table
+from opline_analyses.requests import device_number
+from opline_analyses.text import device_name, percent, table
 
 NAME = "btt"
 HELP = "the block layer's intervals per device: btt's tables, but exact"
@@ -50,7 +50,7 @@ def _whole(value: int | None) -> str:
 def text_lines(found: list[Device], names: dict[int, str]) -> Iterator[str]:
     """The tables for people."""
     for d in found:
-        yield f"==================== {device_text(names, d.dev)} ===================="
+        yield f"==================== {device_name(names, d.dev)} ===================="
         rows = [
             [i.name, _seconds(i.min_ns), _seconds(i.avg_ns), _seconds(i.max_ns), str(i.count)]
             for i in d.intervals.values()
@@ -63,7 +63,7 @@ def text_lines(found: list[Device], names: dict[int, str]) -> Iterator[str]:
     for d in found:
         whole = d.intervals["Q2C"].total_ns if "Q2C" in d.intervals else None
         cells = [percent(d.intervals[p].total_ns, whole) if p in d.intervals else "" for p in parts]
-        rows.append([device_text(names, d.dev), *cells])
+        rows.append([device_name(names, d.dev), *cells])
     yield from table(["DEV", *parts], rows)
     yield ""
     yield "merges (requests in sectors)"
@@ -71,14 +71,14 @@ def text_lines(found: list[Device], names: dict[int, str]) -> Iterator[str]:
     for d in found:
         ratio = f"{d.queued / d.issued:.2f}" if d.issued else ""
         sizes = [_whole(d.blk_min), _number(d.blk_avg), _whole(d.blk_max), str(d.blk_total)]
-        rows.append([device_text(names, d.dev), str(d.queued), str(d.issued), ratio, *sizes])
+        rows.append([device_name(names, d.dev), str(d.queued), str(d.issued), ratio, *sizes])
     yield from table(["DEV", "#Q", "#D", "Q/D", "BLKmin", "BLKavg", "BLKmax", "total"], rows)
     yield ""
     yield "seeks between issues (sectors), and bios in flight at Q"
     rows = []
     for d in found:
         numbers = [_number(d.seek_mean), _number(d.seek_median), _number(d.depth_avg), _whole(d.depth_max)]
-        rows.append([device_text(names, d.dev), str(d.seeks), *numbers])
+        rows.append([device_name(names, d.dev), str(d.seeks), *numbers])
     yield from table(["DEV", "NSEEKS", "MEAN", "MEDIAN", "depth avg", "depth max"], rows)
 
 
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         names = opened_run.device_names()
         with output(args.output) as out:
             if args.json:
-                document = [{"device": device_text(names, d.dev), **asdict(d)} for d in found]
+                document = [{"device": device_name(names, d.dev), **asdict(d)} for d in found]
                 out.write((json.dumps({"schema": "opline btt 1", "devices": document}, indent=1) + "\n").encode())
             elif not found:
                 out.write(b"no block requests in this run\n")

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from opline.errors import OplineError
 from opline_analyses.commands.common import add_output, add_run, opened, output
 from opline_analyses.interference import Blame, interference
-from opline_analyses.requests import device_text
 from opline_analyses.run import Run
-from opline_analyses.text import count_of, percent, table, us
+from opline_analyses.text import count_of, device_name, percent, table, us
 
 NAME = "interference"
 HELP = "who an op's block requests waited for, by owner"
@@ -55,7 +54,7 @@ def _lines(run: Run, op: int, found: list[Blame]) -> Iterator[str]:
     for b in found:
         wait, service = b.issue_ns - b.queue_ns, b.complete_ns - b.issue_ns
         ahead = count_of(b.ahead, "request")
-        yield f"  request {b.request_id}  {device_text(names, b.dev)} {b.rwbs}: {ahead} ahead of it"
+        yield f"  request {b.request_id}  {device_name(names, b.dev)} {b.rwbs}: {ahead} ahead of it"
         owners: Counter[str] = b.wait + b.service
         rows = [
             [f"    {owner}", us(b.wait.get(owner)), us(b.service.get(owner)), percent(total, wait + service)]

@@ -5,7 +5,6 @@
 #include <deque>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <unordered_map>
 
 #include "attribution.hpp"
 #include "classes.hpp"
@@ -47,12 +46,11 @@ struct Core::Impl {
     Attributor attributor;
     Attribution scratch;
 
-    std::unordered_map<std::string, std::uint32_t> comms;
     std::map<std::uint32_t, std::string> device_names;
     std::vector<Interval> discarded_intervals;
     nlohmann::json damages = nlohmann::json::array();
     std::uint64_t discarded_events = 0, discarded_packets = 0, discarded_unknown = 0;
-    std::uint64_t events = 0, block_events = 0, out_of_order = 0, malformed_block = 0;
+    std::uint64_t events = 0, block_events = 0, out_of_order = 0;
     std::uint64_t ops_complete = 0, ops_incomplete = 0, ops_tainted = 0, partition_violations = 0, late_transitions = 0;
     std::uint64_t unlinked_ops = 0;
     std::uint64_t collector_lost = 0;

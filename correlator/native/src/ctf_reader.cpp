@@ -25,7 +25,6 @@ struct Trace {
     PacketFields fields;
     std::map<std::uint64_t, StreamClass> classes;
     std::uint64_t frequency = 1'000'000'000;
-    std::string clock;
 };
 
 std::string read_file(const fs::path &path) {
@@ -99,7 +98,6 @@ std::unique_ptr<Trace> load_trace(const std::string &path) {
     trace->meta = parse_metadata(metadata_text(read_file(fs::path(path) / "metadata")));
     if (trace->meta.clocks.size() != 1) throw Unsupported(std::to_string(trace->meta.clocks.size()) + " clocks in one trace");
     const ClockDecl &clock = trace->meta.clocks.begin()->second;
-    trace->clock = clock.name;
     trace->frequency = clock.frequency;
     compile_packet_fields(*trace);
     for (const auto &[id, s] : trace->meta.streams) recognise_header(s.event_header, trace->classes[id]);

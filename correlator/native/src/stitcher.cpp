@@ -128,8 +128,7 @@ bool Stitcher::owns_all_keys_lost(const Op &op) const {
     return !op.keys.empty();
 }
 
-Op &Stitcher::begin_op(BoundPoint &bp, const PointSpec &, const Event &ev, std::uint32_t host, std::int32_t pid,
-                       std::int64_t) {
+Op &Stitcher::begin_op(const BoundPoint &bp, const Event &ev, std::uint32_t host, std::int32_t pid) {
     if (ops_.full()) {  // cannot happen below 16 M ops in flight; keeps the reference's 24 bits honest
         Op *oldest = nullptr;
         ops_.for_each_live([&](Op &op) { if (!oldest || op.serial < oldest->serial) oldest = &op; });
@@ -299,7 +298,7 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     Key unbound[8];
     std::size_t unbound_count = 0;
     if (spec.role == Role::kBegin) {
-        op = &begin_op(*bp, spec, ev, host, pid, tid);
+        op = &begin_op(*bp, ev, host, pid);
         t.evidence = Evidence::kBegin;
     } else if (bp->find.empty()) {
         op = thread_op;

@@ -64,8 +64,7 @@ class Stitcher {
     Key key_of(const BoundKey &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid, bool &ok) const;
     std::string key_text(const BoundKey &, const Event &) const;
     void bind_key(Op &op, const Key &key);
-    Op &begin_op(BoundPoint &, const PointSpec &, const Event &, std::uint32_t host, std::int32_t pid,
-                 std::int64_t tid);
+    Op &begin_op(const BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid);
     void decorate(Op &op, const BoundPoint &, const PointSpec &, const Event &);
     void append(Op &op, const Transition &t, const BoundPoint &, const Event &);
     void end_op(Op &op, std::int64_t ts_ns, std::uint32_t order);

@@ -14,6 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.recorded import Correlated, RunOf, model_of
+
+from opline.correlate import correlate
 
 ROOT = Path(__file__).resolve().parent.parent
 TRACES = ROOT / "tests" / "traces"
@@ -43,6 +46,22 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
             subprocess.run(["tar", "-xJf", TRACES / f"{name}.tar.xz", "-C", target], check=True)
             unpacked[name] = target / name
         return unpacked[name]
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def run_of(trace: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> RunOf:
+    """Give the run of a recorded trace by its own model, correlated once per session for all tests."""
+    done: dict[tuple[str, str, str], Correlated] = {}
+
+    def get(name: str, *, match: str = "pointer", reader: str = "native") -> Correlated:
+        key = (name, match, reader)
+        if key not in done:
+            out = tmp_path_factory.mktemp("run")
+            manifest = correlate(trace(name), model_of(name), out, match=match, reader=reader, progress=False)
+            done[key] = Correlated(out, manifest)
+        return done[key]
 
     return get
 

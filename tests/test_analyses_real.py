@@ -12,31 +12,23 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
+from tests.recorded import LAB, RunOf
 
-from opline.correlate import correlate
-from opline.model import load_model
 from opline_analyses.cli import main
 
-LAB = Path(__file__).resolve().parent / "models" / "lab.toml"
 Trace = Callable[[str], Path]
 
 
-@pytest.fixture(scope="module")
-def ceph(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def ceph(run_of: RunOf) -> Path:
     """A run of real Ceph on memstore: one OSD, rados bench at queue depth 1."""
-    path = tmp_path_factory.mktemp("ceph") / "run"
-    path.mkdir()
-    correlate(trace("ctf-mem-qd1"), load_model("ceph"), path)
-    return path
+    return run_of("ctf-mem-qd1").path
 
 
-@pytest.fixture(scope="module")
-def lab(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def lab(run_of: RunOf) -> Path:
     """A run of the traces' test application: direct writes, four workers, NVMe."""
-    path = tmp_path_factory.mktemp("lab") / "run"
-    path.mkdir()
-    correlate(trace("app-sync-qd4-nvme"), load_model(str(LAB)), path)
-    return path
+    return run_of("app-sync-qd4-nvme").path
 
 
 def out_of(capfd: pytest.CaptureFixture[str], *args: str | Path) -> str:

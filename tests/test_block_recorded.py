@@ -10,46 +10,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
+from tests.recorded import Row, RunOf
 
-from opline.correlate import correlate
-from opline.model import load_model
-
-LAB = Path(__file__).parent / "models" / "lab.toml"
 TRUTH = ("ptr-sync-qd4-nvme", "ptr-libaio-qd32-hdd-bfq-seq", "ptr-buf-fsync1-ext4")
-Row = dict[str, Any]
 
 
 @dataclass
 class Blocks:
     """The block layer's part of a run."""
 
-    core: dict[str, Any]
+    core: Row
     requests: list[Row]
     bios: dict[int, Row]
-    links: list[Row]
     ops: list[Row]
 
 
-@pytest.fixture(scope="module")
-def blocks_of(trace: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Blocks]:
-    done: dict[tuple[str, str], Blocks] = {}
-
+@pytest.fixture
+def blocks_of(run_of: RunOf) -> Callable[[str, str], Blocks]:
     def get(name: str, match: str) -> Blocks:
-        if (name, match) not in done:
-            out = tmp_path_factory.mktemp("run")
-            manifest = correlate(trace(name), load_model(str(LAB)), out, match=match, progress=False)
-
-            def rows(table: str) -> list[Row]:
-                return list(pq.read_table(out / f"{table}.parquet").to_pylist())
-
-            bios = {b["bio_id"]: b for b in rows("bios")}
-            done[name, match] = Blocks(manifest["core"], rows("requests"), bios, rows("links"), rows("ops"))
-        return done[name, match]
+        run = run_of(name, match=match)
+        return Blocks(run.core, run.rows("requests"), {b["bio_id"]: b for b in run.rows("bios")}, run.rows("ops"))
 
     return get
 

@@ -2,59 +2,39 @@
 """A recording of `opline record` with the kernel domain, made in the virtual machine of tests/vm: both domains joined.
 
 The trace is of one LTTng session: the demo store's events and the kernel's own, without pointers. Against it stand what
-the benchmark wrote down beside it, and the golden table of fates. Covers C1.1, C1.2, C1.4 with lttng-modules.
+the benchmark wrote down beside it. Covers C1.1, C1.2, C1.4 with lttng-modules.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
+from tests.recorded import Correlated, RunOf
 from tests.truth_demo import check
-
-from opline.correlate import correlate
-from opline.model import load_model
 
 NAME = "demo-kernel"
 OPS = 211
-GOLDEN = Path(__file__).parent / "golden" / f"fates-{NAME}.txt"
 
 
-@dataclass
-class Correlated:
-    """The recording and its run."""
-
-    recording: Path
-    run: Path
-    manifest: dict[str, Any]
-
-    def rows(self, table: str) -> list[dict[str, Any]]:
-        return list(pq.read_table(self.run / f"{table}.parquet").to_pylist())
+@pytest.fixture(params=["native", "bt2"])
+def correlated(request: pytest.FixtureRequest, run_of: RunOf) -> Correlated:
+    return run_of(NAME, reader=request.param)
 
 
-@pytest.fixture(scope="module", params=["native", "bt2"])
-def correlated(
-    request: pytest.FixtureRequest, trace: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
-) -> Correlated:
-    recording, out = trace(NAME), tmp_path_factory.mktemp("run")
-    reader = request.param
-    return Correlated(
-        recording, out, correlate(recording / "trace", load_model("demo"), out, reader=reader, progress=False)
-    )
+@pytest.fixture
+def recording(trace: Callable[[str], Path]) -> Path:
+    return trace(NAME)
 
 
-def test_the_block_events_are_the_kernel_domains(correlated: Correlated) -> None:
-    recording = json.loads((correlated.recording / "recording.json").read_text())
-    assert recording["block_source"] == "kernel"
-    assert [channel["domain"] for channel in recording["channels"]] == ["ust", "kernel"]
-    assert correlated.manifest["core"]["events"] == recording["event_count"]
+def test_the_block_events_are_the_kernel_domains(correlated: Correlated, recording: Path) -> None:
+    note = json.loads((recording / "recording.json").read_text())
+    assert note["block_source"] == "kernel"
+    assert [channel["domain"] for channel in note["channels"]] == ["ust", "kernel"]
+    assert correlated.core["events"] == note["event_count"]
 
 
 def test_every_op_is_complete_and_partitioned(correlated: Correlated) -> None:
@@ -86,24 +66,11 @@ def test_every_op_has_one_request_by_thread_and_by_sector(correlated: Correlated
         assert steps == sorted(steps) and steps[-1] < op["end_ns"]
 
 
-def test_every_transition_is_the_hidden_ops(correlated: Correlated) -> None:
-    recording = correlated.recording
-    verdict = check(correlated.run, recording / "client-log.csv", recording / "client-points.csv")
+def test_every_transition_is_the_hidden_ops(correlated: Correlated, recording: Path) -> None:
+    verdict = check(correlated.path, recording / "client-log.csv", recording / "client-points.csv")
     exact = {"ops", "join", "transitions", "stitching", "agreement"}  # times are the emulator's
     assert exact <= {finding.name for finding in verdict.findings if finding.holds}, str(verdict)
 
 
 def test_the_state_dump_names_the_disk(correlated: Correlated) -> None:
-    assert "vdb" in correlated.manifest["core"]["devices"].values()
-
-
-def test_fates_and_losses(correlated: Correlated) -> None:
-    rows = sorted((row["event"], row["fate"], row["count"]) for row in correlated.rows("fates"))
-    assert sum(count for _, _, count in rows) == correlated.manifest["core"]["events"]
-    width = max(len(event) for event, _, _ in rows)
-    actual = "".join(f"{event:{width}}  {fate:24} {count:>8}\n" for event, fate, count in rows)
-    if os.environ.get("OPLINE_REGEN"):
-        GOLDEN.write_text(actual)
-    assert actual == GOLDEN.read_text()
-    # sendmsg may return after the op has ended
-    assert {row["loss"]: row["count"] for row in correlated.rows("losses")} == {"late_transitions": 24}
+    assert "vdb" in correlated.core["devices"].values()

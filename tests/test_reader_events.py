@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.test_readers import LAB
+from tests.recorded import LAB
 
 import opline
 from opline.model import load_model

@@ -10,20 +10,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.recorded import NAMES, RunOf, model_of
 
 from opline import _core
 from opline.correlate import correlate
-from opline.model import Model, load_model
+from opline.model import load_model
 from opline.store.schema import TABLES
-
-LAB = Path(__file__).parent / "models" / "lab.toml"
-NAMES = sorted(p.name.removesuffix(".tar.xz") for p in (Path(__file__).parent / "traces").glob("*.tar.xz"))
-
-
-def model_of(name: str) -> Model:
-    """The op model of a recorded trace, by what recorded it."""
-    by_begin = {"ctf": "ceph", "demo": "demo", "fio": "syscalls"}
-    return load_model(by_begin.get(name.split("-")[0], str(LAB)))
 
 
 def plain(path: Path) -> pa.Table:
@@ -34,13 +26,14 @@ def plain(path: Path) -> pa.Table:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_both_front_ends_give_the_same_tables(name: str, trace: Callable[[str], Path], tmp_path: Path) -> None:
-    model = model_of(name)
-    for reader in ("native", "bt2"):
-        manifest = correlate(trace(name), model, tmp_path / reader, reader=reader, progress=False)
-        assert manifest["reader"] == reader
+def test_both_front_ends_give_the_same_tables(
+    name: str, trace: Callable[[str], Path], run_of: RunOf, tmp_path: Path
+) -> None:
+    ours = run_of(name)
+    manifest = correlate(trace(name), model_of(name), tmp_path, reader="bt2", progress=False)
+    assert (ours.manifest["reader"], manifest["reader"]) == ("native", "bt2")
     for spec in TABLES:
-        native, bt2 = (plain(tmp_path / r / f"{spec.name}.parquet") for r in ("native", "bt2"))
+        native, bt2 = (plain(path / f"{spec.name}.parquet") for path in (ours.path, tmp_path))
         assert native.equals(bt2), spec.name
         if spec.name in ("ops", "transitions", "stages", "fates"):
             assert native.num_rows > 0
@@ -56,17 +49,14 @@ def test_the_core_emits_what_the_schema_declares() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_event_has_one_fate_and_every_nanosecond_one_stage(
-    name: str, trace: Callable[[str], Path], tmp_path: Path
-) -> None:
-    manifest = correlate(trace(name), model_of(name), tmp_path, progress=False)
-    fates = pq.read_table(tmp_path / "fates.parquet")
-    assert sum(fates["count"].to_pylist()) == manifest["core"]["events"]
+def test_every_nanosecond_has_one_stage(name: str, run_of: RunOf) -> None:
+    """The partition law, in integers, for every complete op of every trace."""
+    run = run_of(name)
     sums: Counter[int] = Counter()
-    for stage in pq.read_table(tmp_path / "stages.parquet", columns=["op_id", "duration_ns"]).to_pylist():
+    for stage in pq.read_table(run.path / "stages.parquet", columns=["op_id", "duration_ns"]).to_pylist():
         sums[stage["op_id"]] += stage["duration_ns"]
-    done = [op for op in pq.read_table(tmp_path / "ops.parquet").to_pylist() if op["complete"]]
+    done = [op for op in run.rows("ops") if op["complete"]]
     assert done
     for op in done:
         assert sums[op["op_id"]] + op["unattributed_ns"] == op["latency_ns"] == op["end_ns"] - op["begin_ns"]
-    assert manifest["core"]["losses"]["partition_violations"] == 0
+    assert run.core["losses"]["partition_violations"] == 0

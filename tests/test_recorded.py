@@ -1,56 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""What is known of the recorded traces: how many ops there are, what serves them, and the fate of every event class.
-
-``OPLINE_REGEN=1`` rewrites the golden tables of fates (tests/golden); without it a difference leaves the actual table
-beside.
-"""
+"""What is known of the recorded traces: how many ops there are, what serves them, and the fate of every event class."""
 
 from __future__ import annotations
 
 import math
-import os
 import re
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
-
-from opline.correlate import correlate
-from opline.model import load_model
-
-HERE = Path(__file__).parent
-LAB = HERE / "models" / "lab.toml"
-
-
-@dataclass
-class Correlated:
-    """A trace's run, as rows."""
-
-    path: Path
-    manifest: dict[str, Any]
-
-    def rows(self, table: str) -> list[dict[str, Any]]:
-        return list(pq.read_table(self.path / f"{table}.parquet").to_pylist())
-
-
-@pytest.fixture(scope="module")
-def run_of(trace: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Correlated]:
-    done: dict[str, Correlated] = {}
-
-    def get(name: str) -> Correlated:
-        if name not in done:
-            out = tmp_path_factory.mktemp("run")
-            model = load_model("ceph" if name.startswith("ctf") else "syscalls" if name.startswith("fio") else str(LAB))
-            done[name] = Correlated(out, correlate(trace(name), model, out, progress=False))
-        return done[name]
-
-    return get
-
+from tests.recorded import HERE, LAB, NAMES, RunOf, check_golden, fates_text
 
 DIRECT = {"app-sync-qd4-nvme": 3000, "app-libaio-qd16-nvme": 4000, "app-uring-qd16-nvme": 4000}
 
@@ -60,7 +22,7 @@ def test_the_lab_model_is_short() -> None:
 
 
 @pytest.mark.parametrize("name", DIRECT)
-def test_every_direct_op_has_exactly_one_request_down_to_d2c(name: str, run_of: Callable[[str], Correlated]) -> None:
+def test_every_direct_op_has_exactly_one_request_down_to_d2c(name: str, run_of: RunOf) -> None:
     run = run_of(name)
     ops = run.rows("ops")
     assert len(ops) == DIRECT[name]
@@ -79,7 +41,7 @@ def test_every_direct_op_has_exactly_one_request_down_to_d2c(name: str, run_of: 
 
 
 @pytest.mark.parametrize("name", DIRECT)
-def test_thread_and_sector_agree_where_both_have_an_answer(name: str, run_of: Callable[[str], Correlated]) -> None:
+def test_thread_and_sector_agree_where_both_have_an_answer(name: str, run_of: RunOf) -> None:
     hop = run_of(name).manifest["core"]["hops"]["op_to_bio"]
     assert hop["differ"] == 0
     assert hop["agree"] + hop["ambiguous"] == DIRECT[name]
@@ -96,7 +58,7 @@ def test_the_merge_goes_by_the_raw_clock(trace: Callable[[str], Path], opline: C
     assert ours == sorted(raw)
 
 
-def test_ceph_memstore(run_of: Callable[[str], Correlated]) -> None:
+def test_ceph_memstore(run_of: RunOf) -> None:
     """20 730 ops of 16 OSD points each; the two points of librados carry no oid and join nothing."""
     run = run_of("ctf-mem-qd1")
     ops = run.rows("ops")
@@ -107,29 +69,15 @@ def test_ceph_memstore(run_of: Callable[[str], Correlated]) -> None:
     assert counts == {16}
 
 
-@pytest.mark.parametrize("name", [*DIRECT, "ctf-mem-qd1"])
-def test_fates(name: str, run_of: Callable[[str], Correlated]) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_every_event_has_one_fate(name: str, run_of: RunOf) -> None:
+    """The golden tables of fates, and the whole ledger, so that an unexpected zero-to-one fails."""
     run = run_of(name)
-    rows = sorted((r["event"], r["fate"], r["count"]) for r in run.rows("fates"))
-    assert sum(count for _, _, count in rows) == run.manifest["core"]["events"]
-    width = max(len(event) for event, _, _ in rows)
-    actual = "".join(f"{event:{width}}  {fate:24} {count:>8}\n" for event, fate, count in rows)
-    golden = HERE / "golden" / f"fates-{name}.txt"
-    if os.environ.get("OPLINE_REGEN"):
-        golden.write_text(actual)
-    elif actual != golden.read_text():
-        golden.with_suffix(".txt.actual").write_text(actual)
-    assert actual == golden.read_text()
+    assert sum(row["count"] for row in run.rows("fates")) == run.core["events"]
+    check_golden(f"fates-{name}.txt", fates_text(run))
 
 
-@pytest.mark.parametrize("name", [*DIRECT, "ctf-mem-qd1"])
-def test_nothing_is_lost(name: str, run_of: Callable[[str], Correlated]) -> None:
-    """The whole ledger, so that an unexpected zero-to-one fails."""
-    expected = {"ctf-mem-qd1": {"late_transitions": 1470}}
-    assert {r["loss"]: r["count"] for r in run_of(name).rows("losses")} == expected.get(name, {})
-
-
-def test_fio_without_a_tracepoint_of_its_own(run_of: Callable[[str], Correlated]) -> None:
+def test_fio_without_a_tracepoint_of_its_own(run_of: RunOf) -> None:
     """System calls as ops: as many as fio issued, its IOPS, and fio's own latency contains ours, which contains Q2C."""
     run = run_of("fio-psync-qd1-nvme")
     said = (HERE / "traces" / "fio-psync-qd1-nvme.out").read_text()

@@ -19,7 +19,7 @@ CASES = sorted((Path(__file__).parent / "cases" / "ops").glob("*.case"))
 
 
 def describe(driver: Driver) -> str:
-    """The conclusions as text: ops with their points, stages and links, then fates and losses."""
+    """The conclusions as text: ops with their points, stages and links, devices, then fates and losses."""
     tables = driver.tables()
     out: list[str] = []
 
@@ -60,6 +60,8 @@ def describe(driver: Driver) -> str:
             f"request {r['request_id']} {r['rwbs']} {r['sector']}+{r['nr_sectors']} {steps} "
             f"op={r['op_id']} {r['outcome']}"
         )
+    for dev, name in sorted(driver.summary().get("devices", {}).items()):
+        out.append(f"device {int(dev) >> 20}:{int(dev) & 0xFFFFF} {name}")
     fates: dict[str, int] = {}
     for row in tables.get("fates", []):
         fates[row["fate"]] = fates.get(row["fate"], 0) + row["count"]

@@ -113,7 +113,11 @@ def _interruptible(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 @contextmanager
 def open_run(
-    path: str | Path, model: str | None = None, reader: str | None = None, transitions: bool = True
+    path: str | Path,
+    model: str | None = None,
+    reader: str | None = None,
+    transitions: bool = True,
+    extents: Sequence[Path] = (),
 ) -> Iterator[Run]:
     """Opens a run; correlates first where a recording or a trace is given (into a temporary run
     without rows of ``transitions`` if they are not wanted). Closes, and forgets a temporary run, at the
@@ -124,12 +128,12 @@ def open_run(
         raise UsageError(f"{given} does not exist.")
     with ExitStack() as stack:
         path_of_tables = given
-        if model is not None or reader is not None or not (given / "manifest.json").is_file():
+        if model is not None or reader is not None or extents or not (given / "manifest.json").is_file():
             # A finished run needs neither the native core nor babeltrace2.
             from opline.store.run import open_or_correlate
 
             path_of_tables = stack.enter_context(
-                open_or_correlate(given, model=model, reader=reader, transitions=transitions)
+                open_or_correlate(given, model=model, reader=reader, extents=extents, transitions=transitions)
             ).path
         run = open_tables(path_of_tables)
         stack.callback(run.con.close)

@@ -11,12 +11,14 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from opline import _core, losses
 from opline.errors import OplineError
 from opline.model import Model
+from opline.readers.extents import FileMap, find_extents, read_extents
 from opline.readers.front import choose, reader_wanted
 from opline.readers.trace import find_traces
 from opline.store.writer import RunWriter
@@ -53,18 +55,21 @@ def correlate(
     *,
     reader: str | None = None,
     match: str = "pointer",
+    extents: Sequence[Path] = (),
     progress: bool = True,
     transitions: bool = True,
 ) -> dict[str, Any]:
-    """Correlate the trace under ``trace`` into the run ``out``; gives the manifest. Without ``transitions`` that
-    table is empty: for a run that answers one question and is forgotten.
+    """Correlate the trace under ``trace`` into the run ``out``; gives the manifest. ``extents``: maps of files besides
+    those that lie with the trace. Without ``transitions`` that table is empty: for a run that answers one question and
+    is forgotten.
 
     Raises OplineError (one line); then nothing of the run is left behind.
     """
     began_ns = time.monotonic_ns()
     traces = find_traces(trace)
     front, why = choose(traces, reader_wanted(reader))
-    core = _core.Core(model.plan_json(match))
+    maps = _maps(trace, extents)
+    core = _core.Core(model.plan_json(match, [m.plan() for found in maps.values() for m in found]))
     if not transitions:
         core.skip_transitions()
     line = Progress(progress)
@@ -91,6 +96,7 @@ def correlate(
             "reader_version": front.version(),
             "reader_reason": why,
             "match": match,
+            "extents": [{"file": str(path), "maps": [m.path for m in found]} for path, found in maps.items()],
             "model": {
                 "name": model.name,
                 "text": model.text,
@@ -114,6 +120,16 @@ def correlate(
     for message in messages:
         log.warning("%s", message)
     return manifest
+
+
+def _maps(trace: Path, named: Sequence[Path]) -> dict[Path, list[FileMap]]:
+    """Maps of files by the file that has them: those that are named, and those that lie with the trace."""
+    maps = {path.absolute(): read_extents(path) for path in named}
+    for path in find_extents(trace):
+        if path.absolute() not in maps:
+            maps[path.absolute()] = read_extents(path)
+            sys.stderr.write(f"opline: {path} says where files lie on disk: used.\n")
+    return maps
 
 
 def digest(model: Model) -> str:

@@ -25,9 +25,17 @@ def add_run(parser: argparse.ArgumentParser, optional: bool = False) -> None:
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """--model, --reader and --max-loss."""
+    """--model, --reader, --extents and --max-loss."""
     parser.add_argument("--model", metavar="M", help="a trace's op model: a shipped one's name, or a TOML file")
     parser.add_argument("--reader", choices=("auto", "native", "bt2"), help="what reads a trace (default: auto)")
+    parser.add_argument(
+        "--extents",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="where files lie on disk: extents.json, or the text of `filefrag -v -b512`; may be given again",
+    )
     parser.add_argument("--max-loss", metavar="N", type=int, help="exit status 3 above N losses (data_loss and error)")
 
 
@@ -49,7 +57,7 @@ def opened(
 
     Raises OplineError with exit status 3 at the end, when all is written, if that is more than --max-loss.
     """
-    with open_run(path or args.run, args.model, args.reader, transitions) as run:
+    with open_run(path or args.run, args.model, args.reader, transitions, args.extents) as run:
         if losses:
             for line in ledger.warnings(run):
                 talk(f"opline: {line}")

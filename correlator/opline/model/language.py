@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,9 +134,10 @@ class Model:
 
         return compile_plan(self, match)
 
-    def plan_json(self, match: str = "pointer") -> str:
-        """The plan as the text that the core reads."""
-        return json.dumps(self.plan(match), ensure_ascii=False, separators=(",", ":"))
+    def plan_json(self, match: str = "pointer", files: Sequence[Mapping[str, Any]] = ()) -> str:
+        """The plan as the text that the core reads, with the maps of files that the trace comes with."""
+        plan = self.plan(match) | {"files": list(files)}
+        return json.dumps(plan, ensure_ascii=False, separators=(",", ":"))
 
 
 def template(name: str) -> tuple[str, str | None]:

@@ -7,7 +7,7 @@ import fcntl
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,23 +34,30 @@ def is_run(path: Path) -> bool:
 
 @contextmanager
 def open_or_correlate(
-    path: Path, model: str | None = None, *, reader: str | None = None, transitions: bool = True
+    path: Path,
+    model: str | None = None,
+    *,
+    reader: str | None = None,
+    extents: Sequence[Path] = (),
+    transitions: bool = True,
 ) -> Iterator[RunOnDisk]:
     """The run at ``path``. A recording (``recording.json`` beside ``trace/``) is correlated in place at first need,
-    with the model that it was recorded with; a bare trace, or another model, into a temporary run that is removed
-    afterwards; without ``transitions`` a temporary run lacks that table's rows.
+    with the model that it was recorded with; a bare trace, another model or further ``extents`` into a temporary run
+    that is removed afterwards; without ``transitions`` a temporary run lacks that table's rows.
 
     Raises OplineError.
     """
     recorded = _recorded_model(path)
-    if model is None and recorded is not None:
+    if model is None and recorded is not None and extents:
+        model = recorded
+    elif model is None and recorded is not None:
         with _alone(path):  # two commands at once: the second takes what the first has made
             if not is_run(path):
                 correlate(path / "trace", load_model(recorded), path, reader=reader)
     trace = path / "trace" if (path / "recording.json").is_file() else path
     if is_run(path):
         manifest = read_manifest(path)
-        if model is None or manifest["model"]["sha256"] == digest(load_model(model)):
+        if not extents and (model is None or manifest["model"]["sha256"] == digest(load_model(model))):
             yield RunOnDisk(path, manifest)
             return
         if trace == path:
@@ -58,14 +65,15 @@ def open_or_correlate(
             if not trace.is_dir():
                 raise OplineError(
                     f"{path} was correlated with the model {manifest['model']['name']}, and its trace {trace} is gone: "
-                    "leave out --model."
+                    "leave out --model and --extents."
                 )
     find_traces(trace)  # what is wrong with the trace comes before what is missing on the command line
     if model is None:
         raise UsageError(f"{path} is a trace: say with --model which op model it has (`opline model list`).")
     with tempfile.TemporaryDirectory(prefix="opline-") as folder:
         yield RunOnDisk(
-            Path(folder), correlate(trace, load_model(model), Path(folder), reader=reader, transitions=transitions)
+            Path(folder),
+            correlate(trace, load_model(model), Path(folder), reader=reader, extents=extents, transitions=transitions),
         )
 
 

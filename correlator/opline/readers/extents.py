@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: MIT
+"""Where files lie on disk: reads ``extents.json`` (docs/design.md, "Extents") and the text of ``filefrag -v``.
+
+filefrag's output is that of e2fsprogs 1.47 (misc/filefrag.c, print_extent_info): a line with the file's size and unit,
+a header, and a line per extent ``N: LOGICAL.. LOGICAL: PHYSICAL.. PHYSICAL: LENGTH: [EXPECTED:] FLAGS``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opline.errors import OplineError
+
+VERSION = 1
+SECTOR_BYTES = 512
+# FIEMAP flags (Linux, include/uapi/linux/fiemap.h) with which the physical place is none, or not the data's own.
+PLACELESS = frozenset({"unknown_loc", "delalloc", "encoded", "encrypted", "not_aligned", "inline", "tail_packed"})
+
+_SIZE = re.compile(r"File size of (?P<path>.+) is (?P<size>\d+) \(\d+ blocks? of (?P<unit>\d+) bytes\)")
+_EXTENT = re.compile(r"\s*\d+:\s*(\d+)\.\.\s*(\d+):\s*(\d+)\.\.\s*(\d+):\s*(\d+):\s*(?:\d+:)?\s*([\w,]*)\s*")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Extent:
+    """Sectors (512 bytes) of a file in one piece on its file system's device."""
+
+    logical_sector: int
+    physical_sector: int
+    sectors: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileMap:
+    """Where one file lies. ``disk`` (kernel-internal number) is the whole disk that block events name, and
+    ``start_sector`` where the file system's partition begins on it; without it the core finds the disk by what it sees.
+    """
+
+    path: str
+    size_bytes: int
+    extents: tuple[Extent, ...]  # by logical_sector, none overlap
+    changed: bool = False  # at some time of the recording it lay elsewhere
+    disk: int | None = None
+    start_sector: int = 0
+
+    def plan(self) -> dict[str, Any]:
+        """As the core reads it."""
+        extents = [[e.logical_sector, e.physical_sector, e.sectors] for e in self.extents]
+        return {
+            "path": self.path,
+            "disk": self.disk,
+            "start_sector": self.start_sector,
+            "changed": self.changed,
+            "extents": extents,
+        }
+
+
+def read_extents(path: Path) -> list[FileMap]:
+    """The files that ``path`` maps, either format. Raises OplineError: what, where."""
+    try:
+        text = path.read_bytes().decode()
+    except OSError as error:
+        raise OplineError(f"Cannot read {path}: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise OplineError(f"Cannot read {path}: not text in UTF-8.") from error
+    return _from_json(path, text) if text.lstrip().startswith("{") else _from_filefrag(path, text)
+
+
+def find_extents(trace: Path) -> list[Path]:
+    """The maps that lie with a trace: ``TRACE.filefrag`` beside it, ``extents.json`` of its recording."""
+    places = [Path(f"{trace.absolute()}.filefrag")]
+    places += [p / "extents.json" for p in (trace, trace.parent) if (p / "recording.json").is_file()]
+    return [p for p in places if p.is_file()]
+
+
+def _from_filefrag(path: Path, text: str) -> list[FileMap]:
+    maps: list[FileMap] = []
+    name, size, unit = "", 0, 0
+    extents: list[Extent] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _SIZE.fullmatch(line.strip()):
+            if name:
+                maps.append(FileMap(name, size, _ordered(path, name, extents)))
+            name, size, unit, extents = header["path"], int(header["size"]), int(header["unit"]), []
+            if unit % SECTOR_BYTES:
+                raise OplineError(f"{path}:{number}: blocks of {unit} bytes are no whole sectors: use -b512.")
+        elif found := _EXTENT.fullmatch(line):
+            if not name:
+                raise OplineError(f"{path}:{number}: an extent before any line `File size of …`: use filefrag -v.")
+            first, last, start, end, length = (int(found[i]) for i in range(1, 6))
+            if last - first + 1 != length or end - start + 1 != length:
+                raise OplineError(f"{path}:{number}: the extent's ends and its length {length} contradict each other.")
+            if PLACELESS.isdisjoint(found[6].split(",")):
+                by = unit // SECTOR_BYTES
+                extents.append(Extent(first * by, start * by, length * by))
+        elif re.match(r"\s*\d+:", line):
+            raise OplineError(f"{path}:{number}: not a line of `filefrag -v`: {line.strip()[:60]!r}.")
+    if not name:
+        raise OplineError(f"{path} is neither extents.json nor the text of `filefrag -v -b512 FILE`.")
+    maps.append(FileMap(name, size, _ordered(path, name, extents)))
+    return maps
+
+
+def _from_json(path: Path, text: str) -> list[FileMap]:
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise OplineError(f"Cannot read {path}: not JSON ({error}).") from error
+    if document.get("version") != VERSION or not isinstance(document.get("files"), list):
+        raise OplineError(f"{path} is not an extents.json of version {VERSION} (`version`, `files`).")
+    maps: list[FileMap] = []
+    for i, file in enumerate(document["files"]):
+        try:
+            extents = [
+                Extent(int(e["logical_sector"]), int(e["physical_sector"]), int(e["sectors"]))
+                for e in file["extents"]
+                if PLACELESS.isdisjoint(e.get("flags", ()))
+            ]
+            maps.append(
+                FileMap(
+                    path=str(file["path"]),
+                    size_bytes=int(file["size_bytes"]),
+                    extents=_ordered(path, str(file["path"]), extents),
+                    changed=bool(file.get("changed", False)),
+                    disk=None if file.get("disk") is None else _number(file["disk"]),
+                    start_sector=int(file.get("start_sector") or 0),
+                )
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            what = f"no {error}" if isinstance(error, KeyError) else str(error)
+            raise OplineError(f"{path}: files[{i}]: {what}.") from error
+    return maps
+
+
+def _number(text: str) -> int:
+    major, colon, minor = text.partition(":")
+    if not (colon and major.isdigit() and minor.isdigit()):
+        raise ValueError(f"{text!r} is no device number MAJOR:MINOR")
+    return int(major) << 20 | int(minor)
+
+
+def _ordered(path: Path, name: str, extents: list[Extent]) -> tuple[Extent, ...]:
+    return tuple(_joined(path, name, sorted(extents)))
+
+
+def _joined(path: Path, name: str, extents: list[Extent]) -> Iterator[Extent]:
+    """Neighbours that continue each other become one. Raises OplineError for overlaps."""
+    last: Extent | None = None
+    for e in extents:
+        if min(e.logical_sector, e.physical_sector) < 0 or e.sectors <= 0:
+            raise OplineError(f"{path}: {name}: an extent of {e.sectors} sectors at {e.logical_sector} makes no sense.")
+        if last is None:
+            last = e
+            continue
+        end = last.logical_sector + last.sectors
+        if e.logical_sector < end:
+            raise OplineError(f"{path}: {name}: extents overlap at sector {e.logical_sector} of the file.")
+        if e.logical_sector == end and e.physical_sector == last.physical_sector + last.sectors:
+            last = Extent(last.logical_sector, last.physical_sector, last.sectors + e.sectors)
+        else:
+            yield last
+            last = e
+    if last is not None:
+        yield last

@@ -5,22 +5,29 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
+import re
 import statistics
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.build_run import P, Rq, RunBuilder
+from tests.recorded import NAMES, RunOf, model_of
 
+from opline import _core
+from opline.correlate import stage_statistics
 from opline.errors import OplineError
 from opline_analyses.commands.stages import render
 from opline_analyses.op_csv import FIXED, op_rows, stage_column, stage_rows, write_csv
 from opline_analyses.run import Run, open_tables
 from opline_analyses.selection import Selection
-from opline_analyses.stages import stage_table
+from opline_analyses.stages import stage_table, table_of
 
 
 def nearest_rank(values: list[int], q: float) -> int:
@@ -118,6 +125,56 @@ def test_text_fits_80_columns(tmp_path: Path) -> None:
     assert text.splitlines()[0].split()[:4] == ["stage", "(us)", "count", "mean"]
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_trace_and_its_run_give_the_same(name: str, trace: Callable[[str], Path], run_of: RunOf) -> None:
+    """The core counts while it reads; of a run the same class counts columns."""
+    run = open_tables(run_of(name).path)
+    for tainted in (False, True):
+        found, losses = stage_statistics(trace(name), model_of(name), tainted=tainted, progress=False)
+        assert losses == {r["loss"]: r["count"] for r in run_of(name).rows("losses")}
+        try:
+            of_run = stage_table(run, Selection(), tainted)
+        except OplineError as error:
+            with pytest.raises(OplineError, match=re.escape(str(error))):
+                table_of(found, found["incomplete"], found["tainted"], run.path)
+            continue
+        of_trace = table_of(found, found["incomplete"], found["tainted"], "it")
+        for form in ("text", "csv", "json"):
+            assert render(of_trace, form) == render(of_run, form)
+    run.con.close()
+
+
+def test_beyond_262144_values_percentiles_are_within_0_2_per_cent() -> None:
+    n = (1 << 18) + 1
+    values = np.random.default_rng(1).lognormal(10, 3, n).astype(np.int64)
+    found = {}
+    for kept in (n - 1, n):
+        statistics = _core.StageStatistics()
+        statistics.ops(values[:kept], np.zeros(kept, np.int64), np.zeros(kept, np.int64))
+        found[kept] = json.loads(statistics.result([]))
+    latency = found[n - 1]["latency"]
+    expected = np.sort(values[: n - 1])
+    assert found[n - 1]["exact"]
+    assert latency["quantiles_ns"] == [int(expected[math.ceil((n - 1) * q / 1000) - 1]) for q in (500, 900, 990, 999)]
+    latency = found[n]["latency"]
+    expected = np.sort(values)
+    assert not found[n]["exact"]
+    assert (latency["count"], latency["total_ns"], latency["max_ns"]) == (n, int(values.sum()), int(values.max()))
+    for q, got in zip((500, 900, 990, 999), latency["quantiles_ns"], strict=True):
+        exact = int(expected[math.ceil(n * q / 1000) - 1])
+        assert abs(got - exact) <= exact / 512
+
+
+def test_values_of_any_size_are_in_order() -> None:
+    """Longer than 4.3 s does not fit into the 4 bytes that most values take; negative is damage, but still a number."""
+    values = np.array([2**40, 5, -3, 2**32 - 1, 2**32, 0, 7, 2**62, 9, 10], np.int64)
+    statistics = _core.StageStatistics()
+    statistics.ops(values, values, values)
+    row = json.loads(statistics.result([]))["latency"]
+    assert row["quantiles_ns"] == [nearest_rank([int(v) for v in values], q) for q in (0.5, 0.9, 0.99, 0.999)]
+    assert row["max_ns"] == 2**62
+
+
 # --- CSV --------------------------------------------------------------------------------------------------------------
 
 
@@ -173,8 +230,6 @@ def test_long_form_has_every_interval(tmp_path: Path) -> None:
 
 
 def test_csv_and_json_of_stages_have_the_same_rows(tmp_path: Path) -> None:
-    import json
-
     t = stage_table(open_tables(mixed().write(tmp_path)), Selection())
     document = json.loads(render(t, "json"))
     rows = list(csv.DictReader(io.StringIO(render(t, "csv"))))

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,16 @@ def test_overview_imports_no_heavy_library() -> None:
     code = (
         "import sys; from opline_analyses.cli import main; main(['--help']);"
         " print([m for m in ('duckdb', 'matplotlib', 'pyarrow', 'bt2') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_stages_of_a_trace_needs_no_heavy_library(trace: Callable[[str], Path]) -> None:
+    code = (
+        "import sys; from opline_analyses.cli import main;"
+        f" main(['stages', {str(trace('demo-qd4'))!r}, '--model', 'demo']);"
+        " print([m for m in ('duckdb', 'numpy', 'pyarrow', 'pandas', 'networkx', 'bt2') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"

@@ -6,6 +6,7 @@ Takes a run; gives rows. Severity says what a loss means for the results: `info`
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from opline.losses import BY_NAME
@@ -40,12 +41,23 @@ def _advice(name: str) -> str:
     return known.advice if known else ""
 
 
+_WORST_FIRST = ("error", "data_loss", "notice", "info")
+
+
+def _sorted(found: Iterable[Entry]) -> list[Entry]:
+    return sorted(found, key=lambda e: (_WORST_FIRST.index(e.severity) if e.severity in _WORST_FIRST else 0, e.loss))
+
+
 def entries(run: Run) -> list[Entry]:
     """The entries that are not zero, worst first."""
-    rows = run.rows("SELECT loss, severity, origin, count FROM losses WHERE count > 0 ORDER BY loss")
-    order = ["error", "data_loss", "notice", "info"]
-    found = [Entry(loss, severity, origin, count, _advice(loss)) for loss, severity, origin, count in rows]
-    return sorted(found, key=lambda e: (order.index(e.severity) if e.severity in order else 0, e.loss))
+    rows = run.rows("SELECT loss, severity, origin, count FROM losses WHERE count > 0")
+    return _sorted(Entry(loss, severity, origin, count, _advice(loss)) for loss, severity, origin, count in rows)
+
+
+def entries_of(counts: Mapping[str, int]) -> list[Entry]:
+    """The same from counts by name, where there is no run."""
+    known = ((BY_NAME[name], count) for name, count in counts.items() if count)
+    return _sorted(Entry(k.name, k.severity.value, k.origin.value, count, k.advice) for k, count in known)
 
 
 def bad_count(found: list[Entry]) -> int:
@@ -53,11 +65,11 @@ def bad_count(found: list[Entry]) -> int:
     return sum(e.count for e in found if e.severity in BAD)
 
 
-def warnings(run: Run) -> list[str]:
+def warnings(found: list[Entry]) -> list[str]:
     """One line per entry that makes results doubtful; every command puts them on stderr."""
     return [
         f"{e.severity.replace('_', ' ')}: {e.loss} {e.count} ({e.origin})" + (f": {e.advice}" if e.advice else "")
-        for e in entries(run)
+        for e in found
         if e.severity in BAD
     ]
 

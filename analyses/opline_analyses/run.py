@@ -7,19 +7,16 @@ Every analysis takes a `Run`; this is the only file that knows how a run is foun
 from __future__ import annotations
 
 import json
-import signal
-import socket
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import duckdb
+from typing import TYPE_CHECKING, Any
 
 from opline.errors import OplineError, UsageError
-from opline.store.schema import TABLES
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 @dataclass(slots=True)
@@ -59,6 +56,10 @@ class Run:
 
 
 def _connect(path: Path) -> duckdb.DuckDBPyConnection:
+    import duckdb  # what needs no table does not wait for it
+
+    from opline.store.schema import TABLES
+
     con = duckdb.connect(":memory:")
     for spec in TABLES:
         file = path / f"{spec.name}.parquet"
@@ -88,6 +89,10 @@ def open_tables(path: Path) -> Run:
 @contextmanager
 def _interruptible(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     """Lets Ctrl-C end a running query: Python sees a signal only when DuckDB returns, so a thread tells DuckDB to."""
+    import signal
+    import socket
+    import threading
+
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -116,12 +121,11 @@ def open_run(
     path: str | Path,
     model: str | None = None,
     reader: str | None = None,
-    transitions: bool = True,
     extents: Sequence[Path] = (),
+    tables: Sequence[str] | None = None,
 ) -> Iterator[Run]:
-    """Opens a run; correlates first where a recording or a trace is given (into a temporary run
-    without rows of ``transitions`` if they are not wanted). Closes, and forgets a temporary run, at the
-    end.
+    """Opens a run; correlates first where a recording or a trace is given (into a temporary run with rows of these
+    ``tables`` only). Closes, and forgets a temporary run, at the end.
     """
     given = Path(path)
     if not given.exists():
@@ -133,7 +137,7 @@ def open_run(
             from opline.store.run import open_or_correlate
 
             path_of_tables = stack.enter_context(
-                open_or_correlate(given, model=model, reader=reader, extents=extents, transitions=transitions)
+                open_or_correlate(given, model=model, reader=reader, extents=extents, tables=tables)
             ).path
         run = open_tables(path_of_tables)
         stack.callback(run.con.close)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 
 from opline.errors import UsageError
 from opline_analyses.run import Run
@@ -67,6 +66,8 @@ def instant(run: Run, text: str, option: str) -> int:
     """A time on the command line as ns of the run's clock. Raises UsageError."""
     if text.isdigit() and len(text) >= ABSOLUTE_DIGITS:
         return int(text)
+    from decimal import Decimal, InvalidOperation
+
     try:
         seconds = Decimal(text.removesuffix("s"))
         after = int(seconds * 1_000_000_000)

@@ -1,24 +1,31 @@
 # SPDX-License-Identifier: MIT
-"""Statistics per stage: in how many ops, mean, exact percentiles, max, share of the total latency.
+"""Statistics per stage: in how many ops, mean, percentiles, max, share of the total latency.
 
-Takes a run and a selection; gives rows. A stage that recurs in an op adds up to one value per op. Percentiles are exact
-and by nearest rank: the ceil(q * n)-th smallest value, so each is a value that was measured. Means and shares are of
-complete ops that no discarded event touches (unless asked for). In integers:
+Takes a run and a selection, or what the core counted while it read a trace; gives rows. The native core computes both
+(stage_stats.hpp). A stage that recurs in an op adds up to one value per op. Percentiles are by nearest rank, the
+ceil(q * n)-th smallest value: of up to 262 144 ops each is a value that was measured, of more it is within 0.2 % of it.
+Means and shares are of complete ops that no discarded event touches (unless asked for). In integers:
 
     sum of total_ns over stages + unattributed_ns == sum of latency_ns
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from opline import _core
 from opline.errors import OplineError
 from opline_analyses.run import Run
-from opline_analyses.selection import Selection
 
-PERCENTILES = ("0.5", "0.9", "0.99", "0.999")
-# Decimals, not floats: DuckDB finds their rank by exact integer arithmetic.
-_QUANTILES = "[" + ", ".join(f"{q}::DECIMAL(4,3)" for q in PERCENTILES) + "]"
+if TYPE_CHECKING:
+    import numpy as np
+
+    from opline_analyses.selection import Selection
+
+BATCH_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,7 @@ class StageTable:
     unattributed: StageRow
     unknown: StageRow  # the stages of kind unknown together: contained in `stages`
     latency: StageRow
+    exact: bool = True  # False: so many ops that percentiles are within 0.2 % of a measured value
 
     @property
     def sums(self) -> bool:
@@ -73,60 +81,86 @@ def select_counted(run: Run, which: Selection, tainted: bool) -> tuple[int, int,
     return (n if tainted else n - touched), incomplete, touched
 
 
-_ONE = f"""SELECT count(v), avg(v), quantile_disc(v, {_QUANTILES}), max(v), sum(v)::BIGINT FROM ({{values}}) AS t(v)"""
+def _row(found: Mapping[str, Any]) -> StageRow:
+    count, total = found["count"], found["total_ns"]
+    mean = total / count if count else 0.0
+    p50, p90, p99, p999 = found["quantiles_ns"]
+    return StageRow(found["stage"], found["kind"], count, mean, p50, p90, p99, p999, found["max_ns"], total)
 
 
-def _one(run: Run, name: str, kind: str, values: str) -> StageRow:
-    count, mean, quantiles, largest, total = run.row(_ONE.format(values=values))
-    q = quantiles or [0, 0, 0, 0]
-    return StageRow(name, kind, count, mean or 0.0, q[0], q[1], q[2], q[3], largest or 0, total or 0)
-
-
-_SUMS = "SELECT sum(duration_ns)::BIGINT FROM {} WHERE stage = '{}' GROUP BY op_id"
-ORDER_OPS = 100_000
+def table_of(found: Mapping[str, Any], incomplete: int, tainted: int, given: object) -> StageTable:
+    """The table of the core's statistics. Raises OplineError where no op counts."""
+    latency = _row(found["latency"])
+    if latency.count == 0:
+        raise OplineError(
+            f"No op to count in {given}: {incomplete} incomplete, {tainted} tainted by discarded events"
+            + (" (--tainted counts those)." if tainted else ".")
+        )
+    stages = [row for row in map(_row, found["stages"]) if row.count]
+    rest = (_row(found["unattributed"]), _row(found["unknown"]), latency)
+    return StageTable(latency.count, incomplete, tainted, stages, *rest, exact=found["exact"])
 
 
 def stages_in_order(run: Run) -> list[tuple[str, str]]:
     """The run's stages with their kinds, in the order in which an op meets them: by the median, over the first
-    ORDER_OPS ops, of the place where an op has it first.
+    100 000 ops, of the place where an op has it first.
     """
-    rows = run.rows(
-        f"""WITH few AS (SELECT op_id FROM ops ORDER BY op_id LIMIT {ORDER_OPS}),
-                 firsts AS (SELECT stage, min(seq) AS place FROM stages SEMI JOIN few USING (op_id)
-                            GROUP BY op_id, stage),
-                 places AS (SELECT stage, quantile_disc(place, 0.5) AS median, avg(place) AS mean FROM firsts
-                            GROUP BY stage),
-                 names AS (SELECT stage, any_value(kind) AS kind, avg(seq) AS mean FROM stages GROUP BY stage)
-            SELECT n.stage, n.kind FROM names n LEFT JOIN places p USING (stage)
-            ORDER BY coalesce(p.median, n.mean), coalesce(p.mean, n.mean), n.stage"""
-    )
-    return [(stage, kind) for stage, kind in rows]
+    return [(s["stage"], s["kind"]) for s in _statistics(run, None)["stages"]]
 
 
 def stage_table(run: Run, which: Selection, tainted: bool = False) -> StageTable:
     """The statistics of the selected ops. Raises OplineError where no op counts."""
+    import numpy as np
+
     n, incomplete, touched = select_counted(run, which, tainted)
-    if n == 0:
-        raise OplineError(
-            f"No op to count in {run.given}: {incomplete} incomplete, {touched} tainted by discarded events"
-            + (" (--tainted counts those)." if touched else ".")
-        )
-    stages = []
-    # Incomplete ops have no stages; where all others count, there is nothing to filter.
-    everything = run.row("SELECT count(*) FROM ops WHERE complete") == (n,)
-    source = "stages" if everything else "stages SEMI JOIN counted USING (op_id)"
-    for name, kind in stages_in_order(run):
-        # One stage at a time: a table of sums per op and stage would not fit into memory for a long run.
-        row = _one(run, name, kind, _SUMS.format(source, name.replace("'", "''")))
-        if row.count:
-            stages.append(row)
-    of_counted = "FROM ops WHERE op_id IN (SELECT op_id FROM counted)"
-    return StageTable(
-        n,
-        incomplete,
-        touched,
-        stages,
-        _one(run, "unattributed", "unattributed", f"SELECT unattributed_ns {of_counted}"),
-        _one(run, "unknown", "unknown", f"SELECT unknown_ns {of_counted}"),
-        _one(run, "latency", "latency", f"SELECT latency_ns {of_counted}"),
-    )
+    (last,) = run.row("SELECT coalesce(max(op_id), -1) FROM ops")
+    counts = np.zeros(last + 1, np.uint8)
+    counts[run.con.execute("SELECT op_id FROM counted").fetchnumpy()["op_id"]] = 1
+    table = table_of(_statistics(run, counts), incomplete, touched, run.given)
+    assert table.ops == n
+    return table
+
+
+def _statistics(run: Run, counts: np.ndarray[Any, np.dtype[np.uint8]] | None) -> dict[str, Any]:
+    """The core's statistics of a run's columns: of the ops whose flag by op_id is set; None: the order alone."""
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    statistics = _core.StageStatistics()
+    if counts is not None:
+        columns = ("latency_ns", "unattributed_ns", "unknown_ns")
+        for batch in _batches(run, pq, "ops", ("op_id", *columns)):
+            kept = counts[batch.column("op_id").to_numpy()] == 1
+            statistics.ops(*(_filled(batch.column(c), np.int64)[kept] for c in columns))
+    numbers: dict[str, int] = {}  # of names of stages and kinds
+    for batch in _batches(run, pq, "stages", ("op_id", "seq", "stage", "kind", "duration_ns")):
+        ops = _filled(batch.column("op_id"), np.int64)
+        stages, kinds = (_numbers(batch.column(name), numbers) for name in ("stage", "kind"))
+        flags = np.zeros(len(ops), np.uint8) if counts is None else counts[ops]
+        seqs, durations = _filled(batch.column("seq"), np.uint32), _filled(batch.column("duration_ns"), np.int64)
+        statistics.stages(ops, seqs, stages, kinds, durations, flags)
+    return dict(json.loads(statistics.result(list(numbers))))
+
+
+def _batches(run: Run, pq: Any, table: str, columns: Sequence[str]) -> Iterator[Any]:
+    path = run.path / f"{table}.parquet"
+    try:
+        with pq.ParquetFile(path) as file:
+            yield from file.iter_batches(BATCH_ROWS, columns=list(columns))
+    except OSError as error:
+        raise OplineError(f"Cannot read {path}: {error}. Correlate its trace again.") from error
+
+
+def _numbers(column: Any, numbers: dict[str, int]) -> Any:
+    """A dictionary column as places in ``numbers``, which grows."""
+    import numpy as np
+
+    number = np.array([numbers.setdefault(t, len(numbers)) for t in column.dictionary.to_pylist()], np.uint32)
+    return number[column.indices.to_numpy()]
+
+
+def _filled(column: Any, dtype: Any) -> Any:
+    """The column as contiguous numbers, absent ones as 0."""
+    import numpy as np
+
+    return np.ascontiguousarray(column.fill_null(0).to_numpy(zero_copy_only=False), dtype)

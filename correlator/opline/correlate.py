@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""From a trace to a run: chooses a front end, drives the core, writes the tables and the manifest."""
+"""From a trace to a run, or to statistics alone: chooses a front end, drives the core, writes tables and manifest."""
 
 from __future__ import annotations
 
-import datetime
-import hashlib
-import importlib.metadata
 import json
 import logging
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +17,8 @@ from opline import _core, losses
 from opline.errors import OplineError
 from opline.model import Model
 from opline.readers.extents import FileMap, find_extents, read_extents
-from opline.readers.front import choose, reader_wanted
+from opline.readers.front import Front, choose, reader_wanted
 from opline.readers.trace import find_traces
-from opline.store.writer import RunWriter
 
 SCHEMA_VERSION = 1
 log = logging.getLogger("opline")
@@ -57,34 +54,37 @@ def correlate(
     match: str = "pointer",
     extents: Sequence[Path] = (),
     progress: bool = True,
-    transitions: bool = True,
+    tables: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Correlate the trace under ``trace`` into the run ``out``; gives the manifest. ``extents``: maps of files besides
-    those that lie with the trace. Without ``transitions`` that table is empty: for a run that answers one question and
-    is forgotten.
+    those that lie with the trace. With ``tables`` only these of the core's tables get rows: for a run that answers one
+    question and is forgotten.
 
     Raises OplineError (one line); then nothing of the run is left behind.
     """
+    # as much to import as a small trace takes to read: not for statistics alone
+    import datetime
+    import importlib.metadata
+
+    from opline.store.writer import RunWriter
+
     began_ns = time.monotonic_ns()
     traces = find_traces(trace)
     front, why = choose(traces, reader_wanted(reader))
     maps = _maps(trace, extents)
     core = _core.Core(model.plan_json(match, [m.plan() for found in maps.values() for m in found]))
-    if not transitions:
-        core.skip_transitions()
-    line = Progress(progress)
+    if tables is not None:
+        core.keep_tables(tables)
     writer = RunWriter(out)
-    try:
-        for share in front.read(core):
-            line.show(core.events_seen(), share)
-            if core.take_ready():
-                writer.write(core.take(), core.take_new_strings())
+
+    def write() -> None:
         strings = core.take_new_strings()
         writer.write(core.take(), strings)
-        summary = json.loads(core.summary())
-        counts, messages = front.losses()
-        lost = losses.from_core(summary, counts)
-        writer.write_rows("losses", [_loss_row(name, count) for name, count in sorted(lost.items()) if count])
+
+    try:
+        done = _push(front, core, progress, lambda: write() if core.take_ready() else None)
+        write()
+        writer.write_rows("losses", [_loss_row(name, count) for name, count in sorted(done.losses.items())])
         manifest = {
             "schema": "opline-run",
             "schema_version": SCHEMA_VERSION,
@@ -103,8 +103,8 @@ def correlate(
                 "sha256": digest(model),
             },
             "environment": front.environment(),
-            "core": summary,
-            "read_messages": messages,
+            "core": done.summary,
+            "read_messages": done.messages,
             "recording": _recording(trace),
             "took_ns": time.monotonic_ns() - began_ns,
         }
@@ -115,9 +115,7 @@ def correlate(
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise OplineError(f"Cannot write the run {out}: {reason}.") from error
         raise
-    finally:
-        line.clear()
-    for message in messages:
+    for message in done.messages:
         log.warning("%s", message)
     return manifest
 
@@ -132,8 +130,59 @@ def _maps(trace: Path, named: Sequence[Path]) -> dict[Path, list[FileMap]]:
     return maps
 
 
+def stage_statistics(
+    trace: Path,
+    model: Model,
+    *,
+    reader: str | None = None,
+    extents: Sequence[Path] = (),
+    tainted: bool = False,
+    progress: bool = True,
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """Statistics per stage of the trace under ``trace`` (StageStatistics::json in stage_stats.hpp), without any table
+    of a run; and the losses that are not zero. Tainted ops count if ``tainted``.
+
+    Raises OplineError.
+    """
+    front, _why = choose(find_traces(trace), reader_wanted(reader))
+    maps = _maps(trace, extents)
+    core = _core.Core(model.plan_json("pointer", [m.plan() for found in maps.values() for m in found]))
+    core.keep_tables(())
+    core.keep_statistics(tainted)
+    done = _push(front, core, progress, lambda: None)
+    for message in done.messages:
+        log.warning("%s", message)
+    return json.loads(core.statistics()), done.losses
+
+
+@dataclass(slots=True)
+class _Done:
+    """What is known when the trace has been read: the core's summary, losses that are not zero, the reader's words."""
+
+    summary: dict[str, Any]
+    losses: dict[str, int]
+    messages: list[str]
+
+
+def _push(front: Front, core: _core.Core, progress: bool, after_slice: Callable[[], None]) -> _Done:
+    """All events through the core; ``after_slice`` is called now and then."""
+    line = Progress(progress)
+    try:
+        for share in front.read(core):
+            line.show(core.events_seen(), share)
+            after_slice()
+    finally:
+        line.clear()
+    summary = json.loads(core.summary())
+    counts, messages = front.losses()
+    lost = losses.from_core(summary, counts)
+    return _Done(summary, {name: count for name, count in lost.items() if count}, messages)
+
+
 def digest(model: Model) -> str:
     """SHA-256 of a model's text."""
+    import hashlib
+
     return hashlib.sha256(model.text.encode()).hexdigest()
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from opline.errors import OplineError
+from opline.errors import OplineError, UsageError
+from opline.store.run import BareTrace, is_run, locate
 from opline_analyses import ledger
 from opline_analyses.run import Run, open_run
 from opline_analyses.text import complete_file
@@ -49,22 +50,45 @@ def talk(line: str) -> None:
     sys.stderr.write(line + "\n")
 
 
+def bare_trace(args: argparse.Namespace) -> BareTrace | None:
+    """The trace that RUN means, where no run is kept of it; a recording gets its run first. Raises OplineError."""
+    path = Path(args.run)
+    if not path.exists():
+        raise UsageError(f"{path} does not exist.")
+    if args.model is None and args.reader is None and not args.extents and is_run(path):
+        return None
+    found = locate(path, args.model, reader=args.reader, extents=args.extents)
+    return found if isinstance(found, BareTrace) else None
+
+
+def tell_losses(found: list[ledger.Entry]) -> None:
+    """What was lost, on stderr, before anything else."""
+    for line in ledger.warnings(found):
+        talk(f"opline: {line}")
+
+
+def check_losses(args: argparse.Namespace, found: list[ledger.Entry]) -> None:
+    """Raises OplineError with exit status 3 if more was lost than --max-loss. For the end, when all is written."""
+    lost = ledger.bad_count(found)
+    if args.max_loss is not None and lost > args.max_loss:
+        raise OplineError(f"{lost} lost, more than --max-loss {args.max_loss}.", exit_code=3)
+
+
 @contextmanager
 def opened(
-    args: argparse.Namespace, losses: bool = True, path: str | Path | None = None, transitions: bool = True
+    args: argparse.Namespace, losses: bool = True, path: str | Path | None = None, tables: Sequence[str] | None = None
 ) -> Iterator[Run]:
-    """The run that RUN (or ``path``) names; what was lost in it goes to stderr first.
+    """The run that RUN (or ``path``) names; what was lost in it goes to stderr first. A trace's temporary run has rows
+    of these ``tables`` only.
 
     Raises OplineError with exit status 3 at the end, when all is written, if that is more than --max-loss.
     """
-    with open_run(path or args.run, args.model, args.reader, transitions, args.extents) as run:
+    with open_run(path or args.run, args.model, args.reader, args.extents, tables) as run:
         if losses:
-            for line in ledger.warnings(run):
-                talk(f"opline: {line}")
+            tell_losses(ledger.entries(run))
         yield run
-        lost = ledger.bad_count(ledger.entries(run)) if args.max_loss is not None else 0
-        if lost > (args.max_loss or 0):
-            raise OplineError(f"{lost} lost, more than --max-loss {args.max_loss}.", exit_code=3)
+        if args.max_loss is not None:
+            check_losses(args, ledger.entries(run))
 
 
 @contextmanager

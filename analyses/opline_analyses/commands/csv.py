@@ -48,7 +48,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the CSV."""
-    with opened(args, transitions=False) as opened_run:
+    with opened(args, tables=("ops", "stages", "links", "bios")) as opened_run:
         which = selection(opened_run, args)
         if not args.all:
             (left_out,) = opened_run.row(

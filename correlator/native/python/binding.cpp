@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// opline._core: the only file that knows both Python and the core. Buffers cross the boundary, not objects.
+// opline._core: this folder is all that knows both Python and the core. Buffers cross the boundary, not objects.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -17,7 +17,7 @@
 #include "ctf_reader.hpp"
 #include "ctf_types.hpp"
 #include "printer.hpp"
-#include "printer.hpp"
+#include "statistics.hpp"
 
 namespace {
 
@@ -115,10 +115,39 @@ PyObject *core_address(PyObject *self, PyObject *) {
     return PyLong_FromVoidPtr(consumer);
 }
 
-PyObject *core_skip_transitions(PyObject *self, PyObject *) {
-    core_of(self).skip_transitions();
+PyObject *core_keep_tables(PyObject *self, PyObject *names) {
+    return guarded([&]() -> PyObject * {
+        PyObject *list = PySequence_Fast(names, "a list of table names is wanted");
+        if (!list) return nullptr;
+        std::vector<std::string> wanted;
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); ++i) {
+            const char *name = PyUnicode_AsUTF8(PySequence_Fast_GET_ITEM(list, i));
+            if (!name) {
+                Py_DECREF(list);
+                return nullptr;
+            }
+            wanted.emplace_back(name);
+        }
+        Py_DECREF(list);
+        core_of(self).keep_tables(wanted);
+        Py_RETURN_NONE;
+    });
+}
+
+PyObject *core_keep_statistics(PyObject *self, PyObject *tainted) {
+    const int on = PyObject_IsTrue(tainted);
+    if (on < 0) return nullptr;
+    core_of(self).keep_statistics(on != 0);
     Py_RETURN_NONE;
 }
+
+PyObject *core_statistics(PyObject *self, PyObject *) {
+    return guarded([&]() -> PyObject * {
+        const std::string s = core_of(self).statistics_json();
+        return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace");
+    });
+}
+
 PyObject *core_take_ready(PyObject *self, PyObject *) { return PyBool_FromLong(core_of(self).take_ready()); }
 
 PyObject *core_take(PyObject *self, PyObject *) {
@@ -319,7 +348,9 @@ PyMethodDef core_methods[] = {
     {"discarded", core_discarded, METH_VARARGS, "discarded(stream, begin_ns, end_ns, count, packets)"},
     {"finish", core_finish, METH_NOARGS, "The trace has ended: settle everything."},
     {"address", core_address, METH_NOARGS, "Address of the core as a consumer of events, for a front end of the same build."},
-    {"skip_transitions", core_skip_transitions, METH_NOARGS, "Leave the table of transitions empty. Before the first event."},
+    {"keep_tables", core_keep_tables, METH_O, "keep_tables(names): leave all other tables empty. Before the first event."},
+    {"keep_statistics", core_keep_statistics, METH_O, "keep_statistics(tainted): statistics per stage, with or without tainted ops. Before the first event."},
+    {"statistics", core_statistics, METH_NOARGS, "Statistics per stage, a JSON document; after the end."},
     {"take_ready", core_take_ready, METH_NOARGS, "True if a table has a full chunk of rows, or the trace has ended."},
     {"take", core_take, METH_NOARGS, "The rows so far, [(table, rows, [(column, type, nulls, validity, data, offsets)])]; the tables are empty afterwards."},
     {"take_new_strings", core_take_new_strings, METH_NOARGS, "Strings that dictionary columns refer to, new since the last call; ids are consecutive from 0."},
@@ -557,6 +588,7 @@ PyMODINIT_FUNC PyInit__core() {
     if (!unsupported_error || PyModule_AddObjectRef(m, "Unsupported", unsupported_error) < 0 ||
         !add_type(m, "Core", &core_spec) || !add_type(m, "NativeReader", &reader_spec) ||
         !add_type(m, "Printer", &printer_spec) ||
+        !add_type(m, "StageStatistics", &opline_statistics_spec) ||
         PyModule_AddStringConstant(m, "COOKIE", opline::build_cookie()) < 0) {
         Py_DECREF(m);
         return nullptr;

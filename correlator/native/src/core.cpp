@@ -5,11 +5,13 @@
 #include <deque>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "attribution.hpp"
 #include "classes.hpp"
 #include "emit.hpp"
 #include "linker.hpp"
+#include "stage_stats.hpp"
 #include "stitcher.hpp"
 
 namespace opline {
@@ -45,6 +47,9 @@ struct Core::Impl {
     BlockModel block;
     Attributor attributor;
     Attribution scratch;
+    std::optional<StageStatistics> statistics;
+    bool count_tainted = false;  // in the statistics
+    std::uint64_t tainted_complete = 0;
 
     std::map<std::uint32_t, std::string> device_names;
     std::vector<Interval> discarded_intervals;
@@ -94,7 +99,14 @@ struct Core::Impl {
             facts.no_request_reason = strings.intern(!has_block_classes ? "no_block_events" : op.bios > 0 ? "not_completed" : "none_queued");
             if (has_block_classes) ++unlinked_ops;
         }
-        emitter.op(op, scratch, facts);
+        if (statistics && facts.complete) {
+            const bool counts = count_tainted || !facts.tainted;
+            std::uint32_t seq = 0;
+            for (const auto &s : scratch.stages) statistics->stage(s.stage, s.kind, op.serial, seq++, s.duration_ns, counts);
+            if (facts.tainted) ++tainted_complete;
+            if (counts) statistics->op(op.end_ns - op.begin_ns, scratch.unattributed_ns, scratch.unknown_ns);
+        }
+        if (emitter.keeps_ops()) emitter.op(op, scratch, facts);
         for (const auto &b : scratch.shared_bios) emitter.link(op.serial, b.bio, b.request, "batch", true, false);
     }
 
@@ -241,7 +253,18 @@ void Core::finish() {
     m.finished = true;
 }
 
-void Core::skip_transitions() { impl_->emitter.skip_transitions(); }
+void Core::keep_tables(const std::vector<std::string> &names) { impl_->emitter.keep(names); }
+void Core::keep_statistics(bool tainted) {
+    impl_->statistics.emplace();
+    impl_->count_tainted = tainted;
+}
+std::string Core::statistics_json() {
+    if (!impl_->statistics) throw std::runtime_error("No statistics were kept");
+    auto out = impl_->statistics->json([this](std::uint32_t id) { return impl_->strings.at(id); });
+    out["incomplete"] = impl_->ops_incomplete;
+    out["tainted"] = impl_->tainted_complete;
+    return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 bool Core::take_ready() const { return impl_->finished || impl_->emitter.pending_rows() >= kChunkRows; }
 std::vector<Table> &Core::tables() { return impl_->emitter.tables(); }
 std::vector<std::string> Core::take_new_strings() { return impl_->strings.take_new(); }

@@ -33,8 +33,11 @@ class Core final : public Consumer {
     void damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) override;
     void finish() override;
 
-    // Leaves the table of transitions empty; everything else is as before. Before the first event.
-    void skip_transitions();
+    // Leaves all tables but these empty; everything else is as before. Before the first event. Throws std::runtime_error.
+    void keep_tables(const std::vector<std::string> &names);
+    // Keeps statistics per stage of complete ops, tainted ones only if wanted (stage_stats.hpp). Before the first event.
+    void keep_statistics(bool tainted);
+    std::string statistics_json();  // after finish()
     // Tables fill as ops settle; take_ready(): a table has chunk_rows rows or finish() was called.
     // The strings of kDict columns are the pool's; new ones since the last call are handed over first.
     bool take_ready() const;

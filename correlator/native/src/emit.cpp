@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <stdexcept>
 
 namespace opline {
 namespace {
@@ -119,7 +120,19 @@ Emitter::Emitter(StringPool &strings, const std::vector<std::string> &key_space_
     tables_.push_back(make("fates", {{"event", DICT}, {"fate", DICT}, {"count", U64}}));
     tables_.push_back(make("discarded", {{"stream", TEXT}, {"begin_ns", I64}, {"end_ns", I64}, {"count", U64},
                                          {"packets", BOOL}}));
+    kept_.assign(tables_.size(), 1);
 }
+
+void Emitter::keep(const std::vector<std::string> &names) {
+    kept_.assign(tables_.size(), 0);
+    for (const auto &name : names) {
+        auto it = std::find_if(tables_.begin(), tables_.end(), [&](const Table &t) { return t.name == name; });
+        if (it == tables_.end()) throw std::runtime_error("There is no table " + name);
+        kept_[static_cast<std::size_t>(it - tables_.begin())] = 1;
+    }
+}
+
+bool Emitter::keeps_ops() const { return kept(kOps) || kept(kTransitions) || kept(kStages); }
 
 std::size_t Emitter::pending_rows() const {
     std::size_t most = 0;
@@ -154,7 +167,7 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
         if (p.late) ++late;
         else last = &p;
         if (!first) first = &p;
-        if (!with_transitions_) continue;
+        if (!kept(kTransitions)) continue;
         const Transition &t = p.t();
         Row row(table(kTransitions));
         row.i64(id).u32(seq++).i64(t.ts_ns).dict(p.label).dict(t.event).i64_if(t.tid >= 0, t.tid);
@@ -163,10 +176,12 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
         row.flag(p.late).flag(p.aside).i64_if(t.batch >= 0, t.batch);
     }
     seq = 0;
-    for (const auto &s : a.stages)
-        Row(table(kStages)).i64(id).u32(seq++).dict(s.stage).dict(s.kind).dict(s.from).dict(s.to).i64(s.begin_ns)
-            .i64(s.duration_ns).i64_if(s.tid >= 0, s.tid)
-            .i64_if(s.request != 0, static_cast<std::int64_t>(s.request));
+    if (kept(kStages))
+        for (const auto &s : a.stages)
+            Row(table(kStages)).i64(id).u32(seq++).dict(s.stage).dict(s.kind).dict(s.from).dict(s.to).i64(s.begin_ns)
+                .i64(s.duration_ns).i64_if(s.tid >= 0, s.tid)
+                .i64_if(s.request != 0, static_cast<std::int64_t>(s.request));
+    if (!kept(kOps)) return;
     const RequestCut *request = nullptr;
     for (const auto &r : a.requests)
         if (!request || r.q < request->q) request = &r;
@@ -184,6 +199,7 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
 }
 
 void Emitter::request(const Request &r, const Flush *flush, std::optional<std::uint64_t> only_op, std::uint32_t op_count) {
+    if (!kept(kRequests)) return;
     const bool done = r.complete_ns != kNoTime;
     Row row(table(kRequests));
     row.i64(static_cast<std::int64_t>(r.id)).u32(r.dev).u64_if(r.sector != kNoSector, r.sector).u32(r.nr_sectors);
@@ -203,6 +219,7 @@ void Emitter::request(const Request &r, const Flush *flush, std::optional<std::u
 }
 
 void Emitter::bio(const Bio &b, const BioLink *link) {
+    if (!kept(kBios)) return;
     auto op_of = [](std::uint64_t ref) { return static_cast<std::int64_t>(ref == 0 ? 0 : serial_of(ref)); };
     Row row(table(kBios));
     row.i64(static_cast<std::int64_t>(b.id)).i64_if(b.request != 0, static_cast<std::int64_t>(b.request)).u32(b.dev);
@@ -217,23 +234,27 @@ void Emitter::bio(const Bio &b, const BioLink *link) {
 
 void Emitter::link(std::uint64_t op_serial, std::uint64_t bio, std::uint64_t request, const char *evidence, bool shared,
                    bool ambiguous) {
+    if (!kept(kLinks)) return;
     Row(table(kLinks)).i64(static_cast<std::int64_t>(op_serial)).i64(static_cast<std::int64_t>(bio))
         .i64_if(request != 0, static_cast<std::int64_t>(request)).dict(strings_.intern(evidence)).flag(shared)
         .flag(ambiguous);
 }
 
 void Emitter::batch(const Batch &b) {
+    if (!kept(kBatches)) return;
     Row(table(kBatches)).i64(static_cast<std::int64_t>(b.serial)).dict(b.space)
         .i32(static_cast<std::int32_t>(b.tid)).i64(b.begin_ns).time(b.end_ns).u32(b.members)
         .u32(static_cast<std::uint32_t>(b.requests.size()));
 }
 
 void Emitter::fate(std::uint32_t event_name, std::string_view fate, std::uint64_t count) {
+    if (!kept(kFates)) return;
     Row(table(kFates)).dict(event_name).dict(strings_.intern(fate)).u64(count);
 }
 
 void Emitter::discarded(std::string_view stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
                         bool packets) {
+    if (!kept(kDiscarded)) return;
     Row(table(kDiscarded)).text(stream).time(begin_ns).time(end_ns).u64_if(count != 0, count).flag(packets);
 }
 

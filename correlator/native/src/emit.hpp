@@ -30,19 +30,23 @@ class Emitter {
     void fate(std::uint32_t event_name, std::string_view fate, std::uint64_t count);
     void discarded(std::string_view stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count, bool packets);
 
-    // No transitions from now on: for a run that is made for one question and forgotten.
-    void skip_transitions() { with_transitions_ = false; }
+    // Only these tables get rows from now on: for a run that is made for one question and forgotten. Throws
+    // std::runtime_error for a name that is none.
+    void keep(const std::vector<std::string> &names);
+    // Somebody wants what op() writes.
+    bool keeps_ops() const;
     // Rows of the fullest table.
     std::size_t pending_rows() const;
     std::vector<Table> &tables() { return tables_; }
 
   private:
     Table &table(int index) { return tables_[static_cast<std::size_t>(index)]; }
+    bool kept(int index) const { return kept_[static_cast<std::size_t>(index)] != 0; }
     StringPool &strings_;
     std::array<std::uint32_t, 4> evidence_{};    // per Evidence, pool id
     std::vector<std::uint32_t> key_evidence_;    // per key space, pool id of key:SPACE
     std::vector<Table> tables_;
-    bool with_transitions_ = true;
+    std::vector<char> kept_;  // per table
     std::vector<std::uint32_t> rwbs_names_;  // per mask, pool id + 1
     std::uint32_t rwbs_name(std::uint32_t rwbs);
     std::uint32_t kind_name(IoKind);

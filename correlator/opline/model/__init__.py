@@ -9,7 +9,6 @@ The language is described in docs/model.md.
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 
 from opline.errors import OplineError
@@ -31,6 +30,9 @@ __all__ = [
 ]
 
 
+_SHIPPED = Path(__file__).parent.parent / "models"
+
+
 class ModelError(OplineError):
     """A model that can't be used: ``problems`` has every error, the message has one line for each."""
 
@@ -42,8 +44,7 @@ class ModelError(OplineError):
 
 def shipped_models() -> list[str]:
     """The names of the models that come with opline, sorted."""
-    folder = resources.files("opline") / "models"
-    return sorted(f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml"))
+    return sorted(path.stem for path in _SHIPPED.glob("*.toml"))
 
 
 def load_model(name_or_path: str | Path) -> Model:
@@ -70,7 +71,7 @@ def read_text(name_or_path: str) -> tuple[str, str, str]:
     if name_or_path.endswith(".toml") or "/" in name_or_path:
         path = Path(name_or_path)
     elif name_or_path in shipped_models():
-        path = Path(str(resources.files("opline") / "models" / f"{name_or_path}.toml"))
+        path = _SHIPPED / f"{name_or_path}.toml"
     else:
         message = f"no such model: there are {', '.join(shipped_models())}, or give the path of a .toml file"
         raise ModelError(name_or_path, [Problem(0, "error", message)])

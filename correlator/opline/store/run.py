@@ -6,7 +6,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any
 
 from opline.correlate import SCHEMA_VERSION, correlate, digest
 from opline.errors import OplineError, UsageError
-from opline.model import load_model
+from opline.model import Model, load_model
 from opline.readers.trace import find_traces
 
 
@@ -32,18 +31,20 @@ def is_run(path: Path) -> bool:
     return (path / "manifest.json").is_file()
 
 
-@contextmanager
-def open_or_correlate(
-    path: Path,
-    model: str | None = None,
-    *,
-    reader: str | None = None,
-    extents: Sequence[Path] = (),
-    transitions: bool = True,
-) -> Iterator[RunOnDisk]:
-    """The run at ``path``. A recording (``recording.json`` beside ``trace/``) is correlated in place at first need,
-    with the model that it was recorded with; a bare trace, another model or further ``extents`` into a temporary run
-    that is removed afterwards; without ``transitions`` a temporary run lacks that table's rows.
+@dataclass(frozen=True, slots=True)
+class BareTrace:
+    """A trace that no run is kept of, and the model that it is to be correlated with."""
+
+    path: Path
+    model: Model
+
+
+def locate(
+    path: Path, model: str | None = None, *, reader: str | None = None, extents: Sequence[Path] = ()
+) -> RunOnDisk | BareTrace:
+    """The run at ``path``, or the trace that is to be correlated first. A recording (``recording.json`` beside
+    ``trace/``) is correlated in place at first need, with the model that it was recorded with; a bare trace, another
+    model or further ``extents`` are the caller's to correlate.
 
     Raises OplineError.
     """
@@ -58,8 +59,7 @@ def open_or_correlate(
     if is_run(path):
         manifest = read_manifest(path)
         if not extents and (model is None or manifest["model"]["sha256"] == digest(load_model(model))):
-            yield RunOnDisk(path, manifest)
-            return
+            return RunOnDisk(path, manifest)
         if trace == path:
             trace = Path(manifest["trace"])
             if not trace.is_dir():
@@ -70,11 +70,32 @@ def open_or_correlate(
     find_traces(trace)  # what is wrong with the trace comes before what is missing on the command line
     if model is None:
         raise UsageError(f"{path} is a trace: say with --model which op model it has (`opline model list`).")
+    return BareTrace(trace, load_model(model))
+
+
+@contextmanager
+def open_or_correlate(
+    path: Path,
+    model: str | None = None,
+    *,
+    reader: str | None = None,
+    extents: Sequence[Path] = (),
+    tables: Sequence[str] | None = None,
+) -> Iterator[RunOnDisk]:
+    """The run that ``locate`` finds; a trace is correlated into a temporary one that is removed afterwards, with rows
+    of these ``tables`` only.
+
+    Raises OplineError.
+    """
+    found = locate(path, model, reader=reader, extents=extents)
+    if isinstance(found, RunOnDisk):
+        yield found
+        return
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="opline-") as folder:
-        yield RunOnDisk(
-            Path(folder),
-            correlate(trace, load_model(model), Path(folder), reader=reader, extents=extents, transitions=transitions),
-        )
+        manifest = correlate(found.path, found.model, Path(folder), reader=reader, extents=extents, tables=tables)
+        yield RunOnDisk(Path(folder), manifest)
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// opline._core.StageStatistics: the core's statistics per stage, fed with the columns of a run.
+#include "statistics.hpp"
+
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "stage_stats.hpp"
+
+namespace {
+
+struct StatisticsObject {
+    PyObject_HEAD
+    opline::StageStatistics *statistics;
+};
+
+opline::StageStatistics &statistics_of(PyObject *self) { return *reinterpret_cast<StatisticsObject *>(self)->statistics; }
+
+// The contiguous bytes of an argument for as long as the guard lives.
+class Buffer {
+  public:
+    ~Buffer() { PyBuffer_Release(&view); }
+    Py_buffer view{};
+    template <class T>
+    T at(std::size_t i) const {
+        T v;
+        std::memcpy(&v, static_cast<const char *>(view.buf) + i * sizeof(T), sizeof(T));
+        return v;
+    }
+};
+
+bool rows_match(std::initializer_list<std::pair<const Buffer *, std::size_t>> columns, std::size_t rows) {
+    for (const auto &[buffer, width] : columns)
+        if (static_cast<std::size_t>(buffer->view.len) != rows * width) {
+            PyErr_SetString(PyExc_ValueError, "columns of different length");
+            return false;
+        }
+    return true;
+}
+
+PyObject *statistics_new(PyTypeObject *type, PyObject *, PyObject *) {
+    auto self = reinterpret_cast<StatisticsObject *>(type->tp_alloc(type, 0));
+    if (!self) return nullptr;
+    self->statistics = new (std::nothrow) opline::StageStatistics;
+    if (!self->statistics) {
+        Py_DECREF(self);
+        return PyErr_NoMemory();
+    }
+    return reinterpret_cast<PyObject *>(self);
+}
+
+void statistics_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    delete reinterpret_cast<StatisticsObject *>(self)->statistics;
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+PyObject *statistics_stages(PyObject *self, PyObject *args) {
+    Buffer ops, seqs, names, kinds, durations, counts;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*", &ops.view, &seqs.view, &names.view, &kinds.view, &durations.view, &counts.view))
+        return nullptr;
+    const auto rows = static_cast<std::size_t>(ops.view.len) / 8;
+    if (!rows_match({{&ops, 8}, {&seqs, 4}, {&names, 4}, {&kinds, 4}, {&durations, 8}, {&counts, 1}}, rows)) return nullptr;
+    try {
+        for (std::size_t i = 0; i < rows; ++i)
+            statistics_of(self).stage(names.at<std::uint32_t>(i), kinds.at<std::uint32_t>(i), ops.at<std::uint64_t>(i),
+                                      seqs.at<std::uint32_t>(i), durations.at<std::int64_t>(i), counts.at<std::uint8_t>(i) != 0);
+    } catch (const std::bad_alloc &) {
+        return PyErr_NoMemory();
+    }
+    Py_RETURN_NONE;
+}
+
+PyObject *statistics_ops(PyObject *self, PyObject *args) {
+    Buffer latencies, unattributed, unknown;
+    if (!PyArg_ParseTuple(args, "y*y*y*", &latencies.view, &unattributed.view, &unknown.view)) return nullptr;
+    const auto rows = static_cast<std::size_t>(latencies.view.len) / 8;
+    if (!rows_match({{&latencies, 8}, {&unattributed, 8}, {&unknown, 8}}, rows)) return nullptr;
+    try {
+        for (std::size_t i = 0; i < rows; ++i)
+            statistics_of(self).op(latencies.at<std::int64_t>(i), unattributed.at<std::int64_t>(i), unknown.at<std::int64_t>(i));
+    } catch (const std::bad_alloc &) {
+        return PyErr_NoMemory();
+    }
+    Py_RETURN_NONE;
+}
+
+PyObject *statistics_result(PyObject *self, PyObject *texts) {
+    PyObject *list = PySequence_Fast(texts, "a list of texts is wanted");
+    if (!list) return nullptr;
+    std::vector<std::string> strings;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); ++i) {
+        Py_ssize_t size;
+        const char *s = PyUnicode_AsUTF8AndSize(PySequence_Fast_GET_ITEM(list, i), &size);
+        if (!s) {
+            Py_DECREF(list);
+            return nullptr;
+        }
+        strings.emplace_back(s, static_cast<std::size_t>(size));
+    }
+    Py_DECREF(list);
+    try {
+        const std::string json = statistics_of(self).json([&](std::uint32_t n) { return strings.at(n); }).dump();
+        return PyUnicode_DecodeUTF8(json.data(), static_cast<Py_ssize_t>(json.size()), "replace");
+    } catch (const std::exception &e) {
+        PyErr_SetString(PyExc_ValueError, e.what());
+        return nullptr;
+    }
+}
+
+PyMethodDef statistics_methods[] = {
+    {"stages", statistics_stages, METH_VARARGS, "stages(op_id i64, seq u32, stage u32, kind u32, duration_ns i64, counts u8): rows of stages, one op's together."},
+    {"ops", statistics_ops, METH_VARARGS, "ops(latency_ns, unattributed_ns, unknown_ns), i64: the ops that count."},
+    {"result", statistics_result, METH_O, "result(texts) -> JSON; stages and kinds are numbers of texts."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyType_Slot statistics_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void *>(statistics_dealloc)},
+    {Py_tp_doc, const_cast<char *>("StageStatistics(): count, sum, largest and percentiles per stage, of columns.")},
+    {Py_tp_methods, statistics_methods},
+    {Py_tp_new, reinterpret_cast<void *>(statistics_new)},
+    {0, nullptr}};
+
+}  // namespace
+
+PyType_Spec opline_statistics_spec = {"opline._core.StageStatistics", sizeof(StatisticsObject), 0, Py_TPFLAGS_DEFAULT, statistics_slots};

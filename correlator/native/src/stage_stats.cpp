@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include "stage_stats.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace opline {
+namespace {
+
+constexpr unsigned kSplitBits = 8;  // each power of two in 256 buckets
+constexpr std::uint64_t kSplit = 1u << kSplitBits;
+constexpr std::size_t kMaxPlace = 1u << 16;
+
+// Values below 256 have a bucket each.
+std::size_t bucket_of(std::uint64_t v) {
+    if (v < kSplit) return static_cast<std::size_t>(v);
+    const unsigned shift = 63 - static_cast<unsigned>(__builtin_clzll(v)) - kSplitBits;
+    return static_cast<std::size_t>(shift * kSplit + (v >> shift));
+}
+
+std::int64_t middle_of(std::size_t bucket) {
+    if (bucket < 2 * kSplit) return static_cast<std::int64_t>(bucket);
+    const unsigned shift = static_cast<unsigned>(bucket / kSplit - 1);
+    return static_cast<std::int64_t>(((bucket % kSplit + kSplit) << shift) + (std::uint64_t{1} << (shift - 1)));
+}
+
+}  // namespace
+
+void Distribution::count_value(std::int64_t value) {
+    if (count_ == kExact + 1) {
+        auto count = [this](std::int64_t v) {
+            const std::size_t b = bucket_of(static_cast<std::uint64_t>(std::max<std::int64_t>(v, 0)));
+            if (b >= buckets_.size()) buckets_.resize(b + 1);
+            ++buckets_[b];
+        };
+        for (auto v : values_) count(v);
+        for (auto v : others_) count(v);
+        values_ = {};
+        others_ = {};
+    }
+    const std::size_t b = bucket_of(static_cast<std::uint64_t>(std::max<std::int64_t>(value, 0)));
+    if (b >= buckets_.size()) buckets_.resize(b + 1);
+    ++buckets_[b];
+}
+
+std::vector<std::int64_t> Distribution::at(const std::vector<std::uint32_t> &per_mille) {
+    std::vector<std::int64_t> out;
+    std::sort(others_.begin(), others_.end());
+    const auto negative = static_cast<std::size_t>(std::lower_bound(others_.begin(), others_.end(), 0) - others_.begin());
+    std::size_t sorted = 0, bucket = 0;  // values_ before `sorted` are its least
+    std::uint64_t passed = 0;
+    for (auto q : per_mille) {
+        const std::uint64_t rank = std::max<std::uint64_t>(1, (count_ * q + 999) / 1000);
+        if (count_ == 0) {
+            out.push_back(0);
+        } else if (!exact()) {
+            while (passed + buckets_[bucket] < rank) passed += buckets_[bucket++];
+            out.push_back(std::min(middle_of(bucket), max_));
+        } else if (std::size_t i = static_cast<std::size_t>(rank - 1); i < negative) {
+            out.push_back(others_[i]);
+        } else if (i -= negative; i >= values_.size()) {
+            out.push_back(others_[negative + i - values_.size()]);
+        } else {
+            const auto begin = values_.begin();
+            std::nth_element(begin + static_cast<std::ptrdiff_t>(sorted), begin + static_cast<std::ptrdiff_t>(i), values_.end());
+            sorted = i;
+            out.push_back(values_[i]);
+        }
+    }
+    return out;
+}
+
+void StageStatistics::first_in_op(Stage &s, std::uint32_t seq) {
+    const std::size_t place = std::min<std::size_t>(seq, kMaxPlace - 1);
+    if (place >= s.places.size()) s.places.resize(place + 1);
+    ++s.places[place];
+    ++s.place_count;
+    s.place_sum += seq;
+}
+
+nlohmann::json StageStatistics::json(const std::function<std::string(std::uint32_t)> &text) {
+    using nlohmann::json;
+    bool exact = true;
+    auto row = [&](const std::string &name, const std::string &kind, Distribution &d) {
+        exact = exact && d.exact();
+        return json{{"stage", name}, {"kind", kind}, {"count", d.count()}, {"total_ns", d.total()},
+                    {"max_ns", d.max()}, {"quantiles_ns", d.at({500, 900, 990, 999})}};
+    };
+    using Order = std::tuple<double, double, std::string, std::uint32_t>;
+    std::vector<Order> order;
+    for (std::uint32_t n = 0; n < stages_.size(); ++n) {
+        Stage &s = stages_[n];
+        if (s.rows == 0) continue;
+        close(s);
+        s.op = 0;
+        double median = static_cast<double>(s.seq_sum) / static_cast<double>(s.rows), mean = median;
+        if (s.place_count != 0) {
+            std::uint64_t passed = 0;
+            std::size_t place = 0;
+            while (passed + s.places[place] < (s.place_count + 1) / 2) passed += s.places[place++];
+            median = static_cast<double>(place);
+            mean = static_cast<double>(s.place_sum) / static_cast<double>(s.place_count);
+        }
+        order.emplace_back(median, mean, text(n), n);
+    }
+    std::sort(order.begin(), order.end());
+    json out;
+    out["stages"] = json::array();
+    for (const auto &[median, mean, name, n] : order)
+        out["stages"].push_back(row(name, text(stages_[n].kind), stages_[n].values));
+    out["unattributed"] = row("unattributed", "unattributed", unattributed_);
+    out["unknown"] = row("unknown", "unknown", unknown_);
+    out["latency"] = row("latency", "latency", latency_);
+    out["exact"] = exact;
+    return out;
+}
+
+}  // namespace opline

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Statistics per stage, kept while ops settle: how many, sum, largest, percentiles by nearest rank.
+// The only way to compute them: a run's tables are fed to the same class.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace opline {
+
+// Integers of which the least and the largest are far apart. Up to kExact of them are kept as they are; with more they
+// are counted in buckets with fixed edges (each power of two split in 256), so the result does not depend on their order.
+class Distribution {
+  public:
+    static constexpr std::size_t kExact = std::size_t{1} << 18;
+
+    void add(std::int64_t value) {
+        ++count_;
+        total_ += value;
+        if (value > max_ || count_ == 1) max_ = value;
+        if (count_ > kExact) count_value(value);
+        else if (static_cast<std::uint64_t>(value) <= UINT32_MAX) values_.push_back(static_cast<std::uint32_t>(value));
+        else others_.push_back(value);
+    }
+    std::uint64_t count() const { return count_; }
+    std::int64_t total() const { return total_; }
+    std::int64_t max() const { return max_; }
+    bool exact() const { return count_ <= kExact; }
+    // The values of rank ceil(per_mille / 1000 · count), for ascending per_mille; 0 where there are no values. In
+    // buckets it is the middle of the value's: at most 1/512 off.
+    std::vector<std::int64_t> at(const std::vector<std::uint32_t> &per_mille);
+
+  private:
+    void count_value(std::int64_t value);
+
+    std::uint64_t count_ = 0;
+    std::int64_t total_ = 0, max_ = 0;
+    std::vector<std::uint32_t> values_;  // what fits
+    std::vector<std::int64_t> others_;
+    std::vector<std::uint64_t> buckets_;
+};
+
+class StageStatistics {
+  public:
+    // Ops below this id say in which order an op meets the stages.
+    static constexpr std::uint64_t kOrderOps = 100'000;
+
+    // Stages by a number of the caller's, small and dense. Rows of one op come together, in order of seq.
+    // Ops that do not count are looked at for the order only.
+    void stage(std::uint32_t name, std::uint32_t kind, std::uint64_t op, std::uint32_t seq, std::int64_t duration_ns, bool counts) {
+        if (name >= stages_.size()) stages_.resize(name + 1);
+        Stage &s = stages_[name];
+        if (s.rows == 0) s.kind = kind;
+        ++s.rows;
+        s.seq_sum += seq;
+        if (s.op != op + 1) {
+            close(s);
+            s.op = op + 1;
+            s.sum_ns = 0;
+            s.counts = counts;
+            if (op < kOrderOps) first_in_op(s, seq);
+        }
+        s.sum_ns += duration_ns;
+    }
+    // An op that counts.
+    void op(std::int64_t latency_ns, std::int64_t unattributed_ns, std::int64_t unknown_ns) {
+        latency_.add(latency_ns);
+        unattributed_.add(unattributed_ns);
+        unknown_.add(unknown_ns);
+    }
+    // `text`: of the caller's numbers. A JSON object: "stages" in the order in which an op meets them (by the median,
+    // over the ops below kOrderOps, of the place where an op has it first), "unattributed", "unknown", "latency"; each
+    // with count, total_ns, max_ns and "quantiles_ns" (50, 90, 99, 99.9 %). "exact": false where buckets were needed.
+    nlohmann::json json(const std::function<std::string(std::uint32_t)> &text);
+
+  private:
+    struct Stage {
+        std::uint64_t rows = 0, seq_sum = 0;      // of all ops
+        std::uint64_t op = 0;                     // the last one, plus 1; 0: none
+        std::int64_t sum_ns = 0;                  // in that op
+        std::uint32_t kind = 0;
+        bool counts = false;
+        std::vector<std::uint32_t> places;        // how many ops have it first there
+        std::uint64_t place_count = 0, place_sum = 0;
+        Distribution values;
+    };
+    static void close(Stage &s) {
+        if (s.op != 0 && s.counts) s.values.add(s.sum_ns);
+    }
+    static void first_in_op(Stage &, std::uint32_t seq);
+    std::vector<Stage> stages_;
+    Distribution unattributed_, unknown_, latency_;
+};
+
+}  // namespace opline

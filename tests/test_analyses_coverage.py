@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from pathlib import Path
@@ -17,8 +18,9 @@ from opline_analyses.client import ClientReport, parse_report, read_report
 from opline_analyses.client_files import find_log, find_report
 from opline_analyses.client_log import join_client_log
 from opline_analyses.coverage import measure, ratio
+from opline_analyses.fio_log import Joined
 from opline_analyses.run import open_tables
-from opline_analyses.selection import Selection
+from opline_analyses.selection import Selection, clients_classes
 from opline_analyses.stages import select_counted
 
 # The ceph-devel mail's block, tabs as in the mail.
@@ -156,6 +158,7 @@ j: (groupid=0, jobs=1): err= 0: pid=1183: Fri Nov 20 20:47:32 2026
      issued rwts: total=100,300,0,0 short=0,0,0,0 dropped=0,0,0,0
 """
     report = parsed(text)
+    assert report.bytes is None  # the header with the sizes is not there
     assert report.by_class == {"read": (100, 4776100.0), "write": (300, 4.5e6)}
     assert report.mean_ns == pytest.approx((100 * 4776100.0 + 300 * 4.5e6) / 400)
     assert report.of_class("read").mean_ns == 4776100.0
@@ -209,6 +212,8 @@ def test_parts_sum_to_the_clients_mean(tmp_path: Path) -> None:
     assert found.coverage == 0.6
     assert sum(p.mean_ns for p in found.parts() if p.level == 0) == pytest.approx(50_000)
     assert sum(found.by_kind.values()) == pytest.approx(found.attributed_ns)
+    residual = [p.mean_ns for p in found.parts()][-3:]
+    assert residual == [10_000, 10_000, 0]
 
 
 def test_client_log_splits_submit_and_reap(tmp_path: Path) -> None:
@@ -217,7 +222,7 @@ def test_client_log_splits_submit_and_reap(tmp_path: Path) -> None:
     log.write_text(
         "class,object,begin_ns,end_ns\nwrite,o0,2000,48000\nwrite,o1,1001000,1049000\nwrite,o1,900000,900001\n"
     )
-    assert join_client_log(opened, log) == 2
+    assert join_client_log(opened, log) == Joined(3, 2, 0)
     found = measure(opened, Selection(), ClientReport("x", 50_000.0), with_log=True)
     assert (found.submit_ns, found.reap_ns, found.logged_ops) == (3_500, 3_500, 2)
     assert found.log_client_ns == 47_000
@@ -227,6 +232,150 @@ def test_client_log_splits_submit_and_reap(tmp_path: Path) -> None:
     assert check.numbers["mean_difference"] == pytest.approx(40 / 47 - 1)
 
 
+def fio_ops(run: RunBuilder, epoch_ns: int, tid: int = 100) -> list[tuple[int, int, int, int]]:
+    """Two reads of 4 KiB of one place, one of another; gives (offset, start, issue, complete) from the job's begin."""
+    lines = []
+    for n, offset in enumerate((8192, 0, 8192)):
+        begin = epoch_ns + 1_000_000 * (n + 1)
+        run.op([P("pread64", begin, tid=tid), P("return", begin + 50_000, tid=tid)], op_class="pread64")
+        run.rows["ops"][-1].update(offset_bytes=offset, length_bytes=4096)
+        before, after = 300 + 10 * n, 200 + 20 * n  # fio's own clock reads, before and after the call
+        start = 1_000_000 * (n + 1) - before
+        lines.append((offset, start, start + 100, 1_000_000 * (n + 1) + 50_000 + after))
+    return lines
+
+
+def fio_logs(folder: Path, lines: list[tuple[int, int, int, int]], job: int = 1, issue_times: bool = True) -> Path:
+    """As fio 3.38 writes them (log_offset=1, log_issue_time=1): the lat log has 0 where the clat log has the issue."""
+    lat, clat = folder / f"x_lat.{job}.log", folder / f"x_clat.{job}.log"
+    texts = {lat: "", clat: ""}
+    for offset, start, issue, complete in lines:
+        for path, value, issued in ((lat, complete - start, 0), (clat, complete - issue, issue)):
+            tail = f", {issued}" if issue_times else ""
+            texts[path] += f"{complete // 1_000_000}, {value}, 0, 4096, {offset}, 0{tail}\n"
+    for path, text in texts.items():
+        path.write_text(text)
+    return lat
+
+
+def test_fios_log_splits_each_op_to_the_nanosecond(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The job's begin is where causality leaves it: 500 ns between the narrowest start and the narrowest end."""
+    run = RunBuilder()
+    lines = fio_ops(run, epoch_ns=70_000_000)
+    path = run.write(tmp_path / "run")
+    opened = open_tables(path)
+    assert join_client_log(opened, fio_logs(tmp_path, lines)) == Joined(3, 3, 250)
+    rows = opened.rows("SELECT client_ns, submit_ns, reap_ns FROM client_ops ORDER BY op_id")
+    assert rows == [(50_500, 250, 250), (50_530, 260, 270), (50_560, 270, 290)]
+    assert (
+        main(["coverage", str(path), "--client-log", str(tmp_path / "x_clat.1.log"), "--per-op", str(tmp_path / "p")])
+        == 0
+    )
+    out = capfd.readouterr().out
+    assert "pass  sum per op: stages + residual = the client's figure for 3 of 3 ops; 0 have a negative" in out
+    assert "a line for 3 of 3 ops (3 lines); submit and reap are exact to 250 ns" in out
+    with (tmp_path / "p").open() as file:
+        for row in csv.DictReader(file):
+            parts = [int(v) for name, v in row.items() if name not in ("op_id", "client_ns") and v]
+            assert sum(parts) == int(row["client_ns"])
+
+
+def test_fios_log_without_issue_times_says_how_long_not_when(tmp_path: Path) -> None:
+    run = RunBuilder()
+    lines = fio_ops(run, epoch_ns=70_000_000)
+    opened = open_tables(run.write(tmp_path / "run"))
+    assert join_client_log(opened, fio_logs(tmp_path, lines, issue_times=False)) == Joined(3, 3, None)
+    assert opened.rows("SELECT client_ns, submit_ns FROM client_ops ORDER BY op_id")[0] == (50_500, None)
+    select_counted(opened, Selection(), tainted=False)
+    found = measure(opened, Selection(), None, with_log=True)
+    assert found.parts()[-3].name == "unknown: outside of the op's points"
+    assert found.parts()[-3].mean_ns == pytest.approx(530)
+    assert checks.sums(opened).passed is True
+
+
+def test_fio_jobs_on_one_file_are_told_apart_by_their_places(tmp_path: Path) -> None:
+    run = RunBuilder()
+    first = fio_ops(run, epoch_ns=70_000_000, tid=1)
+    run.op([P("pread64", 99_000_000, tid=2), P("return", 99_000_100, tid=2)], op_class="pread64")
+    run.rows["ops"][-1].update(offset_bytes=4096, length_bytes=4096)
+    opened = open_tables(run.write(tmp_path / "run"))
+    fio_logs(tmp_path, first)
+    fio_logs(tmp_path, [(4096, 999_000, 999_100, 1_000_500)], job=2)
+    assert join_client_log(opened, tmp_path / "x_lat.1.log").ops == 4
+    assert opened.row("SELECT client_ns FROM client_ops WHERE op_id = 3") == (1_500,)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1, 500, 0, 4096, 0\n", "log_offset=1"),
+        ("a, b\n", "x_lat.1.log:1: not a line"),
+        ("1, 2, 9, 4, 0, 0\n", ":1: not a line"),
+    ],
+)
+def test_what_is_no_log_of_single_ios_is_one_clear_line(tmp_path: Path, text: str, said: str) -> None:
+    opened = open_tables(bench_run().write(tmp_path / "run"))
+    (tmp_path / "x_lat.1.log").write_text(text)
+    with pytest.raises(OplineError, match=said):
+        join_client_log(opened, tmp_path / "x_lat.1.log")
+
+
+def test_fios_log_is_found_by_the_command_that_was_recorded(tmp_path: Path) -> None:
+    path = bench_run().write(tmp_path / "run")
+    work = tmp_path / "work"
+    work.mkdir()
+    fio_logs(work, [(0, 0, 1, 2)])
+    (work / "job.fio").write_text("[j]\nwrite_lat_log = x\n")
+    for argv in (["fio", "--write_lat_log=x"], ["fio", "--write_lat_log", "x"], ["fio", "job.fio"]):
+        (path / "recording.json").write_text(json.dumps({"command": {"argv": argv, "cwd": str(work)}}))
+        assert find_log(path) == work / "x_lat.1.log"
+
+
+def test_network_out_and_back_have_lines_of_their_own(tmp_path: Path) -> None:
+    run = RunBuilder()
+    run.op(
+        [P("call", 0), P("received", 7, stage="to the server", kind="network"), P("sent", 17),
+         P("reply", 20, stage="to the client", kind="network")]
+    )  # fmt: skip
+    for row in run.rows["transitions"]:
+        row["pid"] = 2 if row["point"] in ("received", "sent") else run.rows["ops"][0]["pid"]
+    opened = open_tables(run.write(tmp_path))
+    found = measure(opened, Selection(), None)
+    assert found.by_kind == {"work": 10, "network out": 7, "network back": 3}
+
+
+def test_ops_of_other_classes_are_not_the_clients(tmp_path: Path) -> None:
+    run = RunBuilder()
+    for cls, n in (("pwrite64", 20), ("write", 3), ("aio write", 10), ("pread64", 4), ("openat", 1)):
+        for _ in range(n):
+            run.op([P("a", 0), P("b", 100)], op_class=cls)
+    opened = open_tables(run.write(tmp_path))
+    assert clients_classes(opened, Selection(), {"write": 20}) == ["pwrite64"]
+    assert clients_classes(opened, Selection(), {"write": 30, "read": 4}) == ["aio write", "pread64", "pwrite64"]
+    assert clients_classes(opened, Selection(), {"write": 50}) == []
+    assert clients_classes(opened, Selection(), {}) == []
+
+
+def test_bytes_are_compared_per_op(tmp_path: Path) -> None:
+    opened = open_tables(bench_run().write(tmp_path))
+    opened.con.execute("CREATE TEMP VIEW ops AS SELECT * REPLACE (4096 AS length_bytes) FROM memory.main.ops")
+    select_counted(opened, Selection(), tainted=False)
+    assert checks.bytes_moved(opened, ClientReport("x", 1.0, 10, bytes=40960)).passed is True
+    assert checks.bytes_moved(opened, ClientReport("x", 1.0, 10, bytes=81920)).passed is False
+    assert checks.bytes_moved(opened, ClientReport("x", 1.0)).passed is None
+
+
+def test_stages_that_leave_a_gap_are_not_in_order(tmp_path: Path) -> None:
+    run = bench_run()
+    opened = open_tables(run.write(tmp_path / "a"))
+    select_counted(opened, Selection(), tainted=False)
+    assert checks.chain(opened).passed is True
+    run.rows["stages"][1]["begin_ns"] += 1
+    opened = open_tables(run.write(tmp_path / "b"))
+    select_counted(opened, Selection(), tainted=False)
+    assert (checks.chain(opened).passed, checks.chain(opened).numbers["bad"]) == (False, 2)
+
+
 def test_a_log_line_that_two_ops_claim_is_nobodys(tmp_path: Path) -> None:
     run = RunBuilder()
     run.op([P("a", 100), P("b", 200)], obj="o")
@@ -234,7 +383,7 @@ def test_a_log_line_that_two_ops_claim_is_nobodys(tmp_path: Path) -> None:
     opened = open_tables(run.write(tmp_path / "run"))
     log = tmp_path / "ops.csv"
     log.write_text("class,object,begin_ns,end_ns\nwrite,o,90,300\n")
-    assert join_client_log(opened, log) == 0
+    assert join_client_log(opened, log).ops == 0
 
 
 def test_found_in_the_recording(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

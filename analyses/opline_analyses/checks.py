@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Sanity of a run: IOPS, Little's law, the widest unsplit stage, agreement of independent links, missing block steps.
+"""Sanity of a run: IOPS, bytes, Little's law, stages in order, sums per op, the widest unsplit stage, agreement of
+independent links, missing block steps.
 
 Takes a run (and a client's report); gives `Check`s with their numbers, pass or fail, and tables. Needs the temporary
 table `counted` of `stages.select_counted`.
@@ -11,12 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from opline_analyses.client import ClientReport
+from opline_analyses.coverage import PER_OP, per_op
 from opline_analyses.run import Run
 from opline_analyses.selection import Selection
 from opline_analyses.text import duration
 
 IOPS_LIMIT = 0.02
 LITTLE_LIMIT = 0.05
+BYTES_LIMIT = 0.001
 UNSPLIT_LIMIT = 0.25
 UNKNOWN_LIMIT = 0.05
 LOG_NEAR_NS, LOG_SHARE, LOG_MEAN = 20_000, 0.999, 0.005
@@ -49,6 +52,49 @@ def iops(completions: int, client: ClientReport, window_ns: int | None = None) -
         f" {100 * off:+.2f} % (limit {100 * IOPS_LIMIT:g} %)"
     )
     return Check("IOPS", abs(off) <= IOPS_LIMIT, text, {"counted": counted, "client": client.iops, "difference": off})
+
+
+def bytes_moved(run: Run, client: ClientReport) -> Check:
+    """Bytes of the counted ops against the client's own, per op (so that a run cut short by the trace still agrees)."""
+    if client.bytes is None or not client.count:
+        return Check("bytes", None, "the client does not say how many", {})
+    ops, known, total = run.row(
+        "SELECT count(*), count(length_bytes), sum(length_bytes)::DOUBLE FROM ops SEMI JOIN counted USING (op_id)"
+    )
+    if known < ops:
+        return Check("bytes", None, f"{ops - known} of {ops} ops of the trace have no length", {})
+    ours, theirs = total / ops, client.bytes / client.count
+    off = ours / theirs - 1 if theirs else 0.0
+    text = (
+        f"{int(total)} bytes in {ops} ops = {ours:.1f} per op, client {client.bytes} in {client.count} = {theirs:.1f}:"
+        f" {100 * off:+.2f} % (limit {100 * BYTES_LIMIT:g} %)"
+    )
+    return Check("bytes", abs(off) <= BYTES_LIMIT, text, {"counted": total, "client": client.bytes, "difference": off})
+
+
+def chain(run: Run) -> Check:
+    """The stages of each counted op follow each other: none is negative, each begins where the one before ends."""
+    stages, ops, bad = run.row(
+        """WITH s AS (SELECT op_id, duration_ns, begin_ns,
+                            lag(begin_ns + duration_ns) OVER (PARTITION BY op_id ORDER BY seq) AS before
+                     FROM stages SEMI JOIN counted USING (op_id))
+           SELECT count(*), count(DISTINCT op_id), count(*) FILTER (duration_ns < 0 OR begin_ns <> before) FROM s"""
+    )
+    if not stages:
+        return Check("stages in order", None, "no stages", {})
+    text = f"{stages} stages of {ops} ops, {bad} negative or not where the one before ends"
+    return Check("stages in order", bad == 0, text, {"stages": stages, "ops": ops, "bad": bad})
+
+
+def sums(run: Run) -> Check:
+    """Stages + residual is the client's own figure of each op, in integers. Needs client_ops."""
+    parts = " + ".join(f"coalesce({name}, 0)" for name in PER_OP[2:])
+    counts = f"count(*), count(*) FILTER ({parts} = client_ns), count(*) FILTER (least(submit_ns, reap_ns) < 0)"
+    ops, exact, negative = per_op(run).aggregate(counts).fetchall()[0]
+    text = (
+        f"stages + residual = the client's figure for {exact} of {ops} ops; {negative} have a negative submit or reap"
+    )
+    return Check("sum per op", exact == ops, text, {"ops": ops, "exact": exact, "negative": negative})
 
 
 def littles_law(run: Run, which: Selection, client: ClientReport | None) -> Check:

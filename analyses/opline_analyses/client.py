@@ -34,6 +34,8 @@ class ClientReport:
     by_class: dict[str, tuple[int, float]] = field(default_factory=dict)  # class -> count, mean_ns
     numbers: dict[str, float] = field(default_factory=dict)
     source: str = ""
+    bytes: int | None = None  # moved, as the tool counts them
+    bytes_by_class: dict[str, int] = field(default_factory=dict)
 
     def of_class(self, name: str) -> ClientReport:
         """The report of one class of ops only, where the tool tells them apart; else itself."""
@@ -41,7 +43,10 @@ class ClientReport:
             return self
         count, mean = self.by_class[name]
         iops = count / self.seconds if self.seconds else None
-        return ClientReport(self.tool, mean, count, self.seconds, iops, None, {}, self.numbers, self.source)
+        return ClientReport(
+            self.tool, mean, count, self.seconds, iops, None, {name: (count, mean)}, self.numbers, self.source,
+            self.bytes_by_class.get(name),
+        )  # fmt: skip
 
 
 # --- rados bench ------------------------------------------------------------------------------------------------------
@@ -79,12 +84,14 @@ def _rados(numbers: dict[str, float]) -> ClientReport | None:
     count = int(sum(made)) if made else None
     seconds = numbers.get("total_time_run")
     iops = count / seconds if count is not None and seconds else numbers.get("average_iops")
+    size = numbers.get("write_size", numbers.get("read_size", numbers.get("object_size")))
+    moved = None if count is None or size is None else count * int(size)
     if count is not None and seconds:
         numbers["iops"] = count / seconds
-        size = numbers.get("write_size", numbers.get("read_size", numbers.get("object_size")))
-        if size is not None:
-            numbers["bytes_per_second"] = count * size / seconds
-    return ClientReport("rados bench", numbers["average_latency"] * 1e9, count, seconds, iops, numbers=numbers)
+        if moved is not None:
+            numbers["bytes_per_second"] = moved / seconds
+    mean_ns = numbers["average_latency"] * 1e9
+    return ClientReport("rados bench", mean_ns, count, seconds, iops, numbers=numbers, bytes=moved)
 
 
 def rados_text(text: str) -> ClientReport | None:
@@ -107,20 +114,37 @@ def rados_json(document: Any) -> ClientReport | None:
 # --- fio --------------------------------------------------------------------------------------------------------------
 
 
-def _fio(parts: list[tuple[str, int, float, float]]) -> ClientReport | None:
-    """From (class, ops, mean ns, seconds) per job and direction."""
-    parts = [p for p in parts if p[1] > 0]
-    count = sum(n for _, n, _, _ in parts)
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One direction of one job."""
+
+    name: str
+    ops: int
+    mean_ns: float
+    seconds: float
+    bytes: int | None
+
+
+def _fio(parts: list[_Part]) -> ClientReport | None:
+    parts = [p for p in parts if p.ops > 0]
+    count = sum(p.ops for p in parts)
     if not count:
         return None
-    seconds = max(s for _, _, _, s in parts)
-    by_class = {}
-    for name in sorted({p[0] for p in parts}):
-        mine = [p for p in parts if p[0] == name]
-        total = sum(n for _, n, _, _ in mine)
-        by_class[name] = (total, sum(n * mean for _, n, mean, _ in mine) / total)
-    mean = sum(n * m for _, n, m, _ in parts) / count
-    return ClientReport("fio", mean, count, seconds or None, count / seconds if seconds else None, by_class=by_class)
+    seconds = max(p.seconds for p in parts)
+    by_class, bytes_by_class = {}, {}
+    for name in sorted({p.name for p in parts}):
+        mine = [p for p in parts if p.name == name]
+        total = sum(p.ops for p in mine)
+        by_class[name] = (total, sum(p.ops * p.mean_ns for p in mine) / total)
+        moved = [p.bytes for p in mine if p.bytes is not None]
+        if len(moved) == len(mine):
+            bytes_by_class[name] = sum(moved)
+    mean = sum(p.ops * p.mean_ns for p in parts) / count
+    return ClientReport(
+        "fio", mean, count, seconds or None, count / seconds if seconds else None, by_class=by_class,
+        bytes=sum(bytes_by_class.values()) if len(bytes_by_class) == len(by_class) else None,
+        bytes_by_class=bytes_by_class,
+    )  # fmt: skip
 
 
 def fio_json(document: Any) -> ClientReport | None:
@@ -135,7 +159,8 @@ def fio_json(document: Any) -> ClientReport | None:
             stats = job.get(name, {})
             lat = next((stats[k] for k in ("lat_ns", "clat_ns") if stats.get(k, {}).get("N")), None)
             if lat:
-                parts.append((name, int(lat["N"]), float(lat["mean"]), stats.get("runtime", 0) / 1000))
+                seconds, moved = stats.get("runtime", 0) / 1000, stats.get("io_bytes")
+                parts.append(_Part(name, int(lat["N"]), float(lat["mean"]), seconds, moved))
     report = _fio(parts)
     if report and len(depths) == 1 and depths[0]:
         report.queue_depth = int(depths[0])
@@ -148,8 +173,23 @@ _FIO_LAT = re.compile(r"^\s+(lat|clat) \((nsec|usec|msec|sec)\): .*?avg=\s*([0-9
 _FIO_TOTAL = re.compile(r"issued rwts: total=(\d+),(\d+),(\d+)")
 
 
+_FIO_SIZES = re.compile(
+    r"^([^:\n]+): \(g=\d+\): .*?bs=\(R\) (\S+?)B?-(\S+?)B?, \(W\) (\S+?)B?-(\S+?)B?, ", re.MULTILINE
+)
+
+
+def _fio_sizes(text: str) -> dict[str, int]:
+    """The one size of all I/Os per direction, where all jobs have that: fio's text rounds the bytes themselves."""
+    found: dict[str, set[str]] = {"read": set(), "write": set()}
+    for _, *sizes in _FIO_SIZES.findall(text):
+        found["read"].update(sizes[:2])
+        found["write"].update(sizes[2:])
+    return {name: int(next(iter(one))) for name, one in found.items() if len(one) == 1 and next(iter(one)).isdigit()}
+
+
 def fio_text(text: str) -> ClientReport | None:
     """fio's normal output."""
+    sizes = _fio_sizes(text)
     parts = []
     for job in re.split(r"^.*\(groupid=\d+, jobs=\d+\).*$", text, flags=re.MULTILINE)[1:]:
         total = _FIO_TOTAL.search(job)
@@ -162,7 +202,8 @@ def fio_text(text: str) -> ClientReport | None:
             means = {kind: float(avg) * _FIO_UNITS[unit] for kind, unit, avg in _FIO_LAT.findall(section)}
             mean = means.get("lat", means.get("clat"))
             if mean is not None:
-                parts.append((start[1], ops[start[1]], mean, int(start[2]) / 1000))
+                moved = ops[start[1]] * sizes[start[1]] if start[1] in sizes else None
+                parts.append(_Part(start[1], ops[start[1]], mean, int(start[2]) / 1000, moved))
     return _fio(parts)
 
 
@@ -183,9 +224,12 @@ def demo_json(document: Any) -> ClientReport | None:
             by_class[name] = (int(mine["count"]), float(mine["mean"]))
     seconds = (document["end_ns"] - document["begin_ns"]) / 1e9
     numbers = {f"latency_ns.{k}": float(v) for k, v in latency.items()}
+    size = document.get("op_size_bytes")
+    moved = {name: n * int(size) for name, (n, _) in by_class.items()} if size else {}
     return ClientReport(
         "demo-bench", float(latency["mean"]), int(latency["count"]), seconds, latency["count"] / seconds,
-        document.get("queue_depth"), by_class, numbers,
+        document.get("queue_depth"), by_class, numbers, bytes=sum(moved.values()) if size else None,
+        bytes_by_class=moved,
     )  # fmt: skip
 
 
@@ -196,9 +240,11 @@ def demo_text(text: str) -> ClientReport | None:
     if mean is None:
         return None
     count = int(found.get(("total writes made", ""), 0) + found.get(("total reads made", ""), 0))
-    depth = found.get(("queue depth", ""))
-    iops = count / seconds if seconds else None
-    return ClientReport("demo-bench", mean * 1e3, count, seconds, iops, int(depth) if depth else None)
+    depth, size = found.get(("queue depth", "")), found.get(("op size", "bytes"))
+    return ClientReport(
+        "demo-bench", mean * 1e3, count, seconds, count / seconds if seconds else None, int(depth) if depth else None,
+        bytes=count * int(size) if size else None,
+    )  # fmt: skip
 
 
 # --- any --------------------------------------------------------------------------------------------------------------

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from opline_analyses.client import ClientReport, parse_report
+from opline_analyses.fio_log import is_fio_log, logs_of
 
+_JOB_FILE = 1 << 16
 SLACK_S = 5.0  # a report is written at the end of the command, a file system's clock is coarse
 
 
@@ -73,8 +76,35 @@ def find_report(directory: Path) -> ClientReport | None:
     return None
 
 
+def _fio_prefixes(directory: Path) -> Iterator[Path]:
+    """What fio was told to call its latency logs: --write_lat_log=PREFIX, or that line of a job file."""
+    command = _recording(directory).get("command", {})
+    argv, cwd = command.get("argv", []), Path(command.get("cwd", "."))
+    for n, word in enumerate(argv):
+        name, equals, value = word.partition("=")
+        if name in ("--write_lat_log", "-write_lat_log") and (equals or n + 1 < len(argv)):
+            yield cwd / (value if equals else argv[n + 1])
+        elif n and not word.startswith("-"):
+            try:
+                text = (cwd / word).read_text(errors="replace")[:_JOB_FILE]
+            except (OSError, ValueError):
+                continue
+            yield from (cwd / prefix for prefix in re.findall(r"^\s*write_lat_log\s*=\s*(\S+)", text, re.MULTILINE))
+
+
+def _fio_log(directory: Path) -> Path | None:
+    recording = _recording(directory)
+    for prefix in _fio_prefixes(directory):
+        for path in logs_of(prefix) if prefix.parent.is_dir() else []:
+            if _written_meanwhile(recording, path):
+                return path
+    return next((p for p in sorted(directory.glob("*_lat*.log")) if is_fio_log(p)), None)
+
+
 def find_log(directory: Path) -> Path | None:
-    """The client's own log of its ops (begin_ns,end_ns per line) beside a run; None if there is none."""
+    """The client's own log of its ops beside a run: fio's, or begin_ns,end_ns per line. None if there is none."""
+    if fio := _fio_log(directory):
+        return fio
     for path in [*_argument_files(directory, ("--log",)), *sorted(directory.glob("*.csv"))]:
         try:
             with path.open() as lines:

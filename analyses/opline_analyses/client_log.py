@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Joins a client's own log of its ops with the ops of the trace, to split what lies outside the traced points.
 
-Takes a CSV with begin_ns and end_ns of the trace's clock (CLOCK_MONOTONIC), and class and object where it has them;
-makes the temporary table `client_ops` (op_id, client_ns, submit_ns, reap_ns). An op's line is the last of its class
-and object that begins at or before its begin point and ends no earlier than its end point minus SLACK_NS; a line that
-two ops claim is nobody's. submit_ns is before the begin point, reap_ns after the end point (negative: the client
-stamped before the point).
+Takes fio's log of single I/Os (fio_log.py), or a CSV with begin_ns and end_ns of the trace's clock (CLOCK_MONOTONIC),
+and class and object where it has them; makes the temporary table `client_ops` (op_id, client_ns, submit_ns, reap_ns).
+An op's line in the CSV is the last of its class and object that begins at or before its begin point and ends no earlier
+than its end point minus SLACK_NS; a line that two ops claim is nobody's. submit_ns is before the begin point, reap_ns
+after the end point (negative: the client stamped before the point).
 """
 
 from __future__ import annotations
@@ -15,13 +15,19 @@ from pathlib import Path
 import duckdb
 
 from opline.errors import OplineError
+from opline_analyses.fio_log import Joined, is_fio_log, join_fio_logs, logs_of
 from opline_analyses.run import Run
 
 SLACK_NS = 20_000
 
 
-def join_client_log(run: Run, path: Path) -> int:
-    """Makes `client_ops`; gives the number of ops that have a line."""
+def join_client_log(run: Run, path: Path) -> Joined:
+    """Makes `client_ops`. Raises OplineError with one line."""
+    if is_fio_log(path):
+        logs = logs_of(path)
+        if not logs:
+            raise OplineError(f"{path}: no lat log beside it; run fio with write_lat_log and without disable_lat.")
+        return join_fio_logs(run, logs)
     quoted = str(path).replace("'", "''")
     try:
         run.con.execute(f"CREATE OR REPLACE TEMP TABLE client_log AS SELECT * FROM read_csv('{quoted}', header = true)")
@@ -42,4 +48,5 @@ def join_client_log(run: Run, path: Path) -> int:
             FROM j WHERE e >= end_ns - {SLACK_NS}
             QUALIFY count(*) OVER (PARTITION BY line) = 1"""
     )
-    return int(run.row("SELECT count(*) FROM client_ops")[0])
+    lines, ops = run.row("SELECT (SELECT count(*) FROM client_log), (SELECT count(*) FROM client_ops)")
+    return Joined(int(lines), int(ops), 0)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from itertools import combinations
 
 from opline.errors import UsageError
 from opline_analyses.run import Run
@@ -30,9 +32,10 @@ class Selection:
         tail = f" LIMIT {self.limit}" if self.limit is not None else ""
         return f"SELECT o.op_id FROM ops o WHERE {self.where} ORDER BY {self.order}{tail}"
 
-    def also(self, condition: str) -> Selection:
+    def also(self, condition: str, *parameters: object) -> Selection:
         """The same with one more condition."""
-        return Selection(f"({self.where}) AND ({condition})", self.parameters, self.order, self.limit)
+        both = (*self.parameters, *parameters)
+        return Selection(f"({self.where}) AND ({condition})", both, self.order, self.limit)
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
@@ -55,6 +58,33 @@ def add_which(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", metavar="N", type=_positive, help="stop after N ops")
 
 
+MOST_CLASSES = 10
+NEAR = 0.05
+
+
+def clients_classes(run: Run, which: Selection, counts: dict[str, int]) -> list[str]:
+    """The classes of ops that the client's figures are about, where it counts reads and writes apart.
+
+    The run may hold more: a program reads its configuration too. Of the classes whose name has the direction in it
+    (pread64: read), those whose number of complete ops comes nearest to the client's. Empty where there is no choice,
+    or none comes near.
+    """
+    found = run.rows(
+        f"""SELECT o.class, count(*) FILTER (o.complete) AS n FROM ops o WHERE {which.where} AND o.class IS NOT NULL
+            GROUP BY o.class ORDER BY n DESC, o.class""",
+        which.parameters,
+    )
+    chosen: set[str] = set()
+    for direction, count in counts.items():
+        fitting = [(name, n) for name, n in found if direction in name.lower()][:MOST_CLASSES]
+        subsets = (s for size in range(1, len(fitting) + 1) for s in combinations(fitting, size))
+        best = min(subsets, key=lambda s: (abs(sum(n for _, n in s) - count), len(s)), default=())
+        if abs(sum(n for _, n in best) - count) > NEAR * count:
+            return []
+        chosen.update(name for name, _ in best)
+    return [] if len(chosen) == len(found) else sorted(chosen)
+
+
 def _positive(text: str) -> int:
     value = int(text)
     if value < 1:
@@ -66,7 +96,6 @@ def instant(run: Run, text: str, option: str) -> int:
     """A time on the command line as ns of the run's clock. Raises UsageError."""
     if text.isdigit() and len(text) >= ABSOLUTE_DIGITS:
         return int(text)
-    from decimal import Decimal, InvalidOperation
 
     try:
         seconds = Decimal(text.removesuffix("s"))

@@ -9,15 +9,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.csv as pacsv
+
+from opline.errors import UsageError
 from opline_analyses import checks
 from opline_analyses.client import ClientReport, read_report
 from opline_analyses.client_files import find_log, find_report
 from opline_analyses.client_log import join_client_log
 from opline_analyses.commands.common import add_output, add_run, opened, output, talk
-from opline_analyses.coverage import Coverage, measure
+from opline_analyses.coverage import Coverage, measure, per_op
+from opline_analyses.fio_log import Joined
 from opline_analyses.run import Run
-from opline_analyses.selection import add_filters, selection
-from opline_analyses.text import duration, percent, table, us
+from opline_analyses.selection import add_filters, clients_classes, selection
+from opline_analyses.text import complete_file, duration, percent, table, us
 
 NAME = "coverage"
 HELP = "how much of the time that the client reports is accounted for"
@@ -26,19 +30,28 @@ Coverage is attributed time / the mean latency that the client itself reports.
 Time between threads without evidence on both sides (unknown) and time that no
 stage claims are not attributed. The client's report is --client FILE, or found
 in the recording: a JSON file, or the command's output. Known: rados bench and
-fio (text, JSON), demo-bench. --client-log is a CSV with the client's own
-begin_ns and end_ns per op (and class, object): it splits what lies outside the
-op's points.
+fio (text, JSON), demo-bench.
 
-Then checks: completions against the client's IOPS (2 %), each op against its
-own line in the client's log (20 us), Little's law, the widest stage that no
-tracepoint splits (the device and waits in queues not counted), unknown time;
-how often independent rules agree on each hop to the device, and which ops lack
-which step (Q queued, G allocated, I inserted, D issued, C completed).
+--client-log splits what lies outside the op's points, op by op: fio's
+PREFIX_lat.1.log (write_lat_log=PREFIX log_offset=1, from fio 3.38 on
+log_issue_time=1 as well; its other logs are found beside), or a CSV with the
+client's own begin_ns and end_ns per op (and class, object). --per-op writes the
+parts of each op as CSV.
+
+Where the client counts reads and writes apart and no --class is given, ops of
+other classes are left out.
+
+Then checks: completions against the client's IOPS (2 %), bytes per op, each op
+against its own line in the client's log (20 us), Little's law, stages without
+gaps, sums to the nanosecond, the widest stage that no tracepoint splits (the
+device and waits in queues not counted), unknown time; how often independent
+rules agree on each hop to the device, and which ops lack which step (Q queued,
+G allocated, I inserted, D issued, C completed).
 
 examples:
   opline coverage run1
   opline coverage trace/ --model ceph --client bench.txt
+  opline coverage run1 --per-op parts.csv
   opline coverage run1 --json
 """
 
@@ -50,8 +63,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "--client", metavar="FILE", type=Path, help="the client's report (default: found in the recording)"
     )
     parser.add_argument(
-        "--client-log", metavar="FILE", type=Path, help="the client's own begin and end of each op, CSV"
+        "--client-log", metavar="FILE", type=Path, help="the client's own log of each op: fio's, or CSV"
     )
+    parser.add_argument("--per-op", metavar="FILE", type=Path, help="write each op's parts to FILE, CSV, nanoseconds")
     parser.add_argument("--json", action="store_true", help="JSON, nanoseconds")
     add_filters(parser)
     add_output(parser)
@@ -72,7 +86,7 @@ def _log(args: argparse.Namespace, run: Run) -> Path | None:
     return next(filter(None, map(find_log, run.places())), None)
 
 
-def _coverage_lines(c: Coverage) -> Iterator[str]:
+def _coverage_lines(c: Coverage, joined: Joined | None) -> Iterator[str]:
     if c.client:
         count = f", {c.client.count} ops" if c.client.count is not None else ""
         rate = f" in {c.client.seconds:.6g} s, {c.client.iops:.1f} IOPS" if c.client.seconds and c.client.iops else ""
@@ -83,10 +97,13 @@ def _coverage_lines(c: Coverage) -> Iterator[str]:
     yield ""
     whole = c.client_ns or c.mean_ns
     rows = [["  " * p.level + p.name, us(p.mean_ns, 3), percent(p.mean_ns, whole, 2)] for p in c.parts()]
-    rows.append(["= client's mean" if c.client else "= trace's mean", us(whole, 3), "100.00"])
+    rows.append(["= client's mean" if c.client_ns else "= trace's mean", us(whole, 3), "100.00"])
     yield from table(["part of the mean", "us", "share%"], rows)
-    if c.logged_ops is not None:
-        yield f"submit and reap are of the {c.logged_ops} ops that the client's log names"
+    if joined is not None:
+        exactly = "" if not joined.uncertainty_ns else f"; submit and reap are exact to {joined.uncertainty_ns} ns"
+        if joined.uncertainty_ns is None:
+            exactly = "; it has no issue times (log_issue_time=1), so what is before and after an op is not split"
+        yield f"the client's log has a line for {c.logged_ops} of {c.ops} ops ({joined.lines} lines){exactly}"
     yield ""
     if c.coverage is not None:
         yield f"coverage {100 * c.coverage:.1f} %"
@@ -126,9 +143,18 @@ def run(args: argparse.Namespace) -> int:
     with opened(args) as opened_run:
         client = _client(args, opened_run)
         log = _log(args, opened_run)
-        if log:
-            join_client_log(opened_run, log)
+        if args.per_op and not log:
+            raise UsageError("--per-op needs the client's own log: none found, --client-log FILE names one.")
+        joined = join_client_log(opened_run, log) if log else None
         which = selection(opened_run, args)
+        classes = []
+        if client and not args.op_class and not (args.since or args.until):
+            classes = clients_classes(opened_run, which, {name: n for name, (n, _) in client.by_class.items()})
+            if classes:
+                talk(
+                    f"opline: the client's figures are about {', '.join(classes)}: other ops are left out (--class C)."
+                )
+                which = which.also(f"o.class IN ({', '.join('?' * len(classes))})", *classes)
         found = measure(opened_run, which, client, with_log=log is not None)
         results = []
         # The client's rate is of the whole run: nothing to compare a part of it with.
@@ -140,17 +166,26 @@ def run(args: argparse.Namespace) -> int:
                 which.parameters,
             )
             results.append(checks.iops(completions, whole_run, window_ns))
+        if client:
+            results.append(checks.bytes_moved(opened_run, client))
         if log:
             results.append(checks.client_log(opened_run))
+            results.append(checks.sums(opened_run))
         results.append(checks.littles_law(opened_run, which, whole_run))
+        results.append(checks.chain(opened_run))
         results.append(checks.widest_unsplit(opened_run))
         results.append(checks.unknown_share(found.unknown_ns, found.mean_ns))
         hops, steps = checks.hop_agreement(opened_run), checks.block_steps(opened_run)
+        if args.per_op:
+            with complete_file(args.per_op) as file:
+                pacsv.write_csv(per_op(opened_run).to_arrow_table(), file)
         with output(args.output) as out:
             if args.json:
-                out.write((json.dumps(_document(found, results, hops, steps), indent=1) + "\n").encode())
+                out.write(
+                    (json.dumps(_document(found, joined, classes, results, hops, steps), indent=1) + "\n").encode()
+                )
             else:
-                lines = [*_coverage_lines(found), "checks"]
+                lines = [*_coverage_lines(found, joined), "checks"]
                 verdicts = {True: "pass", False: "FAIL", None: "n/a"}
                 lines += [f"  {verdicts[c.passed]:4}  {c.name}: {c.text}" for c in results]
                 lines += ["", *_hop_lines(hops), "", *_step_lines(steps)]
@@ -164,14 +199,19 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _document(
-    c: Coverage, results: list[checks.Check], hops: list[dict[str, Any]], steps: dict[str, Any]
+    c: Coverage,
+    joined: Joined | None,
+    classes: list[str],
+    results: list[checks.Check],
+    hops: list[dict[str, Any]],
+    steps: dict[str, Any],
 ) -> dict[str, Any]:
     client = None
     if c.client:
         client = {
             "tool": c.client.tool, "source": c.client.source, "mean_ns": c.client.mean_ns, "count": c.client.count,
             "seconds": c.client.seconds, "iops": c.client.iops, "queue_depth": c.client.queue_depth,
-            "numbers": c.client.numbers,
+            "bytes": c.client.bytes, "numbers": c.client.numbers,
         }  # fmt: skip
     return {
         "schema": "opline coverage 1",
@@ -181,6 +221,15 @@ def _document(
         "tainted": c.tainted,
         "mean_ns": c.mean_ns,
         "coverage": c.coverage,
+        "classes": classes or None,
+        "client_log": None
+        if joined is None
+        else {
+            "lines": joined.lines,
+            "ops": c.logged_ops,
+            "mean_ns": c.log_client_ns,
+            "uncertainty_ns": joined.uncertainty_ns,
+        },
         "parts": [{"part": p.name, "mean_ns": p.mean_ns, "level": p.level} for p in c.parts()],
         "checks": [{"check": r.name, "passed": r.passed, **r.numbers} for r in results],
         "hops": hops,

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+#include "msgr.h"
+
+#include <string.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "msgr2 is little-endian, and so is this file"
+#endif
+
+static const char MAGIC[MSGR_MAGIC_BYTES] = "ceph v2\n";
+
+enum {
+    TAG_AUTH_DONE = 6,
+    TAG_MESSAGE = 17,
+    TAG_LAST = 31,  // 22 are known; a few more may come
+    MAX_SEGMENTS = 4,
+    FLAG_COMPRESSED = 1,
+    FEATURE_REVISION_1 = 1,     // CEPH_MSGR2_FEATURE_REVISION_1: msgr2.1
+    OP_BYTES = 38,              // struct ceph_osd_op
+    OP_SETALLOCHINT = 0x2223,   // CEPH_OSD_OP_SETALLOCHINT
+    BLKIN_TRACE_BYTES = 24,
+};
+
+static uint16_t get16(const uint8_t *p) { uint16_t v; memcpy(&v, p, sizeof v); return v; }
+static uint32_t get32(const uint8_t *p) { uint32_t v; memcpy(&v, p, sizeof v); return v; }
+static uint64_t get64(const uint8_t *p) { uint64_t v; memcpy(&v, p, sizeof v); return v; }
+
+bool msgr_is_magic(const void *data) { return get64(data) == get64((const uint8_t *)MAGIC); }
+
+// CRC-32C, without the inversions, from 0: how Ceph seals a preamble.
+static uint32_t crc32c_slow(const uint8_t *p, size_t n) {
+    uint32_t crc = 0;
+    while (n--) {
+        crc ^= *p++;
+        for (int i = 0; i < 8; i++) crc = crc >> 1 ^ (0x82f63b78u & -(crc & 1));
+    }
+    return crc;
+}
+
+#ifdef __x86_64__
+__attribute__((target("sse4.2"))) static uint32_t crc32c_28(const uint8_t *p) {
+    uint64_t crc = 0;
+    for (int i = 0; i < 3; i++) crc = __builtin_ia32_crc32di(crc, get64(p + 8 * i));
+    return __builtin_ia32_crc32si((uint32_t)crc, get32(p + 24));
+}
+static uint32_t preamble_crc(const uint8_t *p) { return __builtin_cpu_supports("sse4.2") ? crc32c_28(p) : crc32c_slow(p, 28); }
+#else
+static uint32_t preamble_crc(const uint8_t *p) { return crc32c_slow(p, 28); }
+#endif
+
+static bool is_preamble(const uint8_t *p) {
+    return p[0] >= 1 && p[0] <= TAG_LAST && p[1] >= 1 && p[1] <= MAX_SEGMENTS && get32(p + 28) == preamble_crc(p);
+}
+
+static void expect(struct msgr_parser *p, enum msgr_phase phase, uint32_t need) {
+    p->phase = phase;
+    p->have = 0;
+    p->need = need;
+}
+
+void msgr_reset(struct msgr_parser *p) {
+    memset(p, 0, offsetof(struct msgr_parser, object));
+    p->peer_features = UINT64_MAX;
+    p->message.object = "";
+    expect(p, MSGR_BANNER, MSGR_MAGIC_BYTES + 2);
+}
+
+void msgr_copy(struct msgr_parser *to, const struct msgr_parser *from) {
+    memcpy(to, from, offsetof(struct msgr_parser, object));
+    if (from->message.object == from->object) {
+        memcpy(to->object, from->object, sizeof to->object);
+        to->message.object = to->object;
+    }
+    memcpy(to->buf, from->buf, from->have);
+}
+
+void msgr_resync(struct msgr_parser *p, const uint8_t *data, size_t bytes) {
+    if (bytes >= MSGR_PREAMBLE_BYTES && is_preamble(data)) expect(p, MSGR_PREAMBLE, MSGR_PREAMBLE_BYTES);
+}
+
+static void frame_end(struct msgr_parser *p, const struct msgr_sink *sink) {
+    if (p->tag == TAG_MESSAGE && p->reported) {
+        p->reported = false;
+        sink->end(sink->context, &p->message);
+    }
+    if (p->tag == TAG_AUTH_DONE && p->con_mode == MSGR_SECURE) {
+        expect(p, MSGR_ENCRYPTED, 0);
+    } else {
+        expect(p, MSGR_PREAMBLE, MSGR_PREAMBLE_BYTES);
+    }
+}
+
+// Skip what is left of the frame; 0 bytes are the frame's end.
+static void body(struct msgr_parser *p, const struct msgr_sink *sink) {
+    p->phase = MSGR_BODY;
+    p->have = 0;
+    if (p->left == 0) frame_end(p, sink);
+}
+
+static void preamble(struct msgr_parser *p, const struct msgr_sink *sink) {
+    const uint8_t *b = p->buf;
+    if (!is_preamble(b)) {
+        expect(p, MSGR_LOST, 0);
+        return;
+    }
+    uint64_t payload = 0;
+    uint32_t segments[MAX_SEGMENTS] = {0};
+    for (unsigned i = 0; i < b[1]; i++) payload += segments[i] = get32(b + 2 + 6 * i);
+    p->tag = b[0];
+    p->rev1 = p->features & p->peer_features & FEATURE_REVISION_1;
+    if (p->rev1) {  // the first segment has its checksum behind it, the others theirs at the end, if there are others
+        payload += (segments[0] ? 4 : 0) + (b[1] > 1 ? 13 : 0);
+    } else {
+        payload += 17;
+    }
+    p->left = payload;
+    uint32_t look = 0;
+    if (p->tag == TAG_MESSAGE) {
+        if (b[26] & FLAG_COMPRESSED) {
+            p->compressed = true;
+        } else if (segments[0] >= MSGR_HEADER_BYTES) {
+            look = MSGR_HEADER_BYTES;
+            p->message = (struct msgr_message){.flen = (uint32_t)(MSGR_PREAMBLE_BYTES + payload), .object = ""};
+            p->front = segments[0] == MSGR_HEADER_BYTES ? segments[1] : 0;
+        }
+    } else if (p->tag == TAG_AUTH_DONE && segments[0] >= 12) {
+        look = 12;
+    }
+    p->left -= look;
+    if (look) {
+        expect(p, MSGR_HEAD, look);
+    } else {
+        body(p, sink);
+    }
+}
+
+// Walks over a front segment; `ok` becomes false at its end, or at the end of what is looked at.
+struct walk { const uint8_t *p, *end; bool ok; };
+
+static const uint8_t *take(struct walk *w, size_t n) {
+    static const uint8_t nothing[OP_BYTES];
+    if (!w->ok || (size_t)(w->end - w->p) < n) {
+        w->ok = false;
+        return nothing;
+    }
+    const uint8_t *at = w->p;
+    w->p += n;
+    return at;
+}
+
+// A versioned structure: version, compatible version, length of the rest.
+static void skip_versioned(struct walk *w) {
+    uint32_t bytes = get32(take(w, 6) + 2);
+    take(w, bytes);
+}
+
+// MOSDOp, message version 8 (Jewel) and 9 (Squid), up to the first operation that says what is done: src/messages/MOSDOp.h
+static void osd_op(struct msgr_parser *p, uint16_t version, const uint8_t *front, size_t bytes) {
+    struct walk w = {front, front + bytes, version == 8 || version == 9};
+    skip_versioned(&w);               // spg_t
+    take(&w, 12);                     // hash, epoch, flags
+    skip_versioned(&w);               // osd_reqid_t
+    take(&w, BLKIN_TRACE_BYTES);
+    if (version >= 9) skip_versioned(&w);  // OpenTelemetry's context
+    take(&w, 12);                     // client_inc, mtime
+    skip_versioned(&w);               // object_locator_t
+    uint32_t length = get32(take(&w, 4));
+    const uint8_t *name = take(&w, length);
+    uint16_t count = get16(take(&w, 2));
+    if (!w.ok || length >= sizeof p->object || memchr(name, 0, length)) return;
+    memcpy(p->object, name, length);
+    p->object[length] = 0;
+    p->message.object = p->object;
+    for (unsigned i = 0; i < count; i++) {
+        const uint8_t *op = take(&w, OP_BYTES);
+        if (!w.ok) return;
+        p->message.op = get16(op);
+        p->message.offset = get64(op + 6);
+        p->message.length = get64(op + 14);
+        if (p->message.op != OP_SETALLOCHINT) return;
+    }
+}
+
+static void announce(struct msgr_parser *p, size_t rest, const struct msgr_sink *sink) {
+    p->message.index = p->messages++;
+    p->reported = true;
+    sink->begin(sink->context, &p->message, p->left <= rest);
+    body(p, sink);
+}
+
+// `rest`: bytes of this call behind those in buf.
+static void head(struct msgr_parser *p, size_t rest, const struct msgr_sink *sink) {
+    if (p->tag == TAG_AUTH_DONE) {
+        p->global_id = get64(p->buf);
+        p->con_mode = get32(p->buf + 8);
+        body(p, sink);
+        return;
+    }
+    p->message.seq = get64(p->buf);
+    p->message.tid = get64(p->buf + 8);
+    p->message.type = get16(p->buf + 16);
+    if (p->message.type == MSGR_OSD_OP && p->front) {
+        uint64_t more = p->front + (p->rev1 ? 4u : 0u);
+        if (more > MSGR_HEAD_BYTES - p->have) more = MSGR_HEAD_BYTES - p->have;
+        p->phase = MSGR_FRONT;
+        p->need = p->have + (uint32_t)more;
+        p->left -= more;
+    } else {
+        announce(p, rest, sink);
+    }
+}
+
+static void filled(struct msgr_parser *p, size_t rest, const struct msgr_sink *sink) {
+    switch (p->phase) {
+    case MSGR_BANNER:
+        if (!msgr_is_magic(p->buf)) {
+            expect(p, MSGR_FOREIGN, 0);
+        } else {
+            uint16_t bytes = get16(p->buf + MSGR_MAGIC_BYTES);
+            p->left = bytes > 16 ? bytes - 16u : 0;
+            expect(p, bytes >= 8 ? MSGR_BANNER_REST : MSGR_FOREIGN, bytes > 16 ? 16 : bytes);
+        }
+        break;
+    case MSGR_BANNER_REST:
+        p->features = get64(p->buf);
+        p->banner = true;
+        p->tag = 0;
+        body(p, sink);
+        break;
+    case MSGR_PREAMBLE:
+        preamble(p, sink);
+        break;
+    case MSGR_HEAD:
+        head(p, rest, sink);
+        break;
+    case MSGR_FRONT: {
+        uint32_t skip = MSGR_HEADER_BYTES + (p->rev1 ? 4u : 0u);
+        osd_op(p, get16(p->buf + 20), p->buf + skip, p->have - skip);
+        announce(p, rest, sink);
+        break;
+    }
+    default:
+        break;
+    }
+}
+
+void msgr_feed(struct msgr_parser *p, const uint8_t *data, size_t bytes, size_t more, const struct msgr_sink *sink) {
+    while (bytes > 0) {
+        if (p->phase == MSGR_BODY) {
+            size_t skip = p->left < bytes ? (size_t)p->left : bytes;
+            p->left -= skip;
+            data += skip;
+            bytes -= skip;
+            if (p->left == 0) frame_end(p, sink);
+        } else if (p->phase >= MSGR_ENCRYPTED) {
+            return;
+        } else {
+            size_t part = p->need - p->have < bytes ? p->need - p->have : bytes;
+            memcpy(p->buf + p->have, data, part);
+            p->have += (uint32_t)part;
+            data += part;
+            bytes -= part;
+            // a stranger shows with its first bytes: don't wait for ten
+            if (p->phase == MSGR_BANNER && memcmp(p->buf, MAGIC, p->have < MSGR_MAGIC_BYTES ? p->have : MSGR_MAGIC_BYTES) != 0) {
+                expect(p, MSGR_FOREIGN, 0);
+            } else if (p->have == p->need) {
+                filled(p, bytes + more, sink);
+            }
+        }
+    }
+}

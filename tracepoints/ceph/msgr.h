@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Frames of Ceph's messenger protocol 2 (msgr2.0 and msgr2.1) in one direction of a connection, from its bytes in whatever pieces they come.
+// No system call, no allocation, no event: those are streams.c's. Format: Ceph's doc/dev/msgr2.rst, src/msg/async/frames_v2.h, src/include/msgr.h.
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    MSGR_MAGIC_BYTES = 8,     // "ceph v2\n"
+    MSGR_PREAMBLE_BYTES = 32,
+    MSGR_HEADER_BYTES = 41,   // struct ceph_msg_header2
+    MSGR_HEAD_BYTES = 1024,   // of a frame: what is looked at. An OSD_OP's operations come after the object's name
+    MSGR_OSD_OP = 42,         // CEPH_MSG_OSD_OP
+    MSGR_CRC = 1, MSGR_SECURE = 2,  // CEPH_CON_MODE_*
+};
+
+enum msgr_phase {
+    MSGR_BANNER,
+    MSGR_BANNER_REST,
+    MSGR_PREAMBLE,
+    MSGR_HEAD,
+    MSGR_FRONT,
+    MSGR_BODY,
+    MSGR_ENCRYPTED,  // from AUTH_DONE with mode secure on: nothing can be read
+    MSGR_LOST,       // what came was no frame: wait for a call that begins with one
+    MSGR_FOREIGN,    // the connection did not begin with the banner
+};
+
+// A message frame. op, offset, length, object: of an OSD_OP's first operation that is no hint; else 0 and "".
+struct msgr_message {
+    uint64_t tid, seq;
+    uint64_t index;  // how many came before in this direction
+    uint32_t flen;   // bytes of the frame, all of it
+    uint16_t type, op;
+    uint64_t offset, length;
+    const char *object;
+};
+
+struct msgr_parser {
+    uint8_t phase;
+    uint8_t tag;
+    bool rev1;             // the current frame is msgr2.1's
+    bool banner;           // this direction's banner is complete
+    bool compressed;       // a message came that was compressed
+    bool reported;         // the current message's header has been given to the sink
+    uint32_t have, need;   // bytes in buf, and how many it takes
+    uint32_t front;        // bytes of the message's front segment
+    uint64_t left;         // bytes of the frame that are still to come and not looked at
+    uint64_t features;     // that this direction's banner supports
+    uint64_t peer_features;  // that the other's does; all until that is known. Set by the caller
+    uint64_t global_id;    // AUTH_DONE's: the client's number, as in the OSD's reqid; 0 unknown
+    uint32_t con_mode;     // AUTH_DONE's; 0 unknown
+    uint64_t messages;     // message frames whose header was complete
+    struct msgr_message message;  // the current one
+    char object[256];
+    uint8_t buf[MSGR_HEAD_BYTES];
+};
+
+struct msgr_sink {
+    // The header of a message is complete. `whole`: so will be the frame, within this call's bytes.
+    void (*begin)(void *context, const struct msgr_message *message, bool whole);
+    // The last byte of a message has come.
+    void (*end)(void *context, const struct msgr_message *message);
+    void *context;
+};
+
+void msgr_reset(struct msgr_parser *parser);
+// The bytes at `data`, of which `more` follow in the same call. Sinks are called in the stream's order.
+void msgr_feed(struct msgr_parser *parser, const uint8_t *data, size_t bytes, size_t more, const struct msgr_sink *sink);
+// Before the first bytes of a call, when the phase is MSGR_LOST: go on if a frame begins here.
+void msgr_resync(struct msgr_parser *parser, const uint8_t *data, size_t bytes);
+void msgr_copy(struct msgr_parser *to, const struct msgr_parser *from);
+bool msgr_is_magic(const void *data);

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// What the wrappers share: the functions behind them, and how to trace without being noticed.
+#pragma once
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cephshim_tp.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+// Events while an event is being written: LTTng's own calls come through our wrappers as well. A signal handler may trace once more.
+extern __thread int shim_depth __attribute__((tls_model("initial-exec")));
+extern bool shim_ended;  // static destructors run: LTTng's may have run
+
+enum { SHIM_DEPTH = 2 };
+
+#define TRACING(event) (lttng_ust_tracepoint_enabled(cephshim, event) && !shim_ended)
+#define TRACE(event, ...)                                                                                              \
+    do {                                                                                                               \
+        if (TRACING(event) && shim_depth < SHIM_DEPTH) {                                                               \
+            int trace_errno = errno;                                                                                   \
+            shim_depth++;                                                                                              \
+            lttng_ust_do_tracepoint(cephshim, event, __VA_ARGS__);                                                     \
+            shim_depth--;                                                                                              \
+            errno = trace_errno;                                                                                       \
+        }                                                                                                              \
+    } while (0)
+
+// The next definition of a function after ours; of `library` (a name for dlopen, or NULL) if it was loaded for some objects only.
+// With `version` that one of the symbol. Ends the process if there is none: nobody could have called us.
+void *shim_next(const char *name, const char *version, const char *library);
+
+// REAL(int, fsync, (int fd)) declares real_fsync(): looked up by the first call.
+#define REAL_SYMBOL(library, version, symbol, result, name, parameters)                                                \
+    typedef result (*type_##name) parameters;                                                                          \
+    static inline type_##name real_##name(void) {                                                                      \
+        static type_##name next;                                                                                       \
+        type_##name f = __atomic_load_n(&next, __ATOMIC_RELAXED);                                                      \
+        if (__builtin_expect(f == NULL, 0)) {                                                                          \
+            int errno_before = errno;                                                                                  \
+            f = (type_##name)shim_next(symbol, version, library);                                                      \
+            __atomic_store_n(&next, f, __ATOMIC_RELAXED);                                                              \
+            errno = errno_before;                                                                                      \
+        }                                                                                                              \
+        return f;                                                                                                      \
+    }
+#define REAL_IN(library, version, result, name, parameters) REAL_SYMBOL(library, version, #name, result, name, parameters)
+#define REAL(result, name, parameters) REAL_IN(NULL, NULL, result, name, parameters)
+
+// One line on standard error.
+void shim_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -563,7 +563,7 @@ PyMethodDef reader_methods[] = {
 
 PyType_Slot reader_slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void *>(reader_dealloc)},
-    {Py_tp_doc, const_cast<char *>("NativeReader([trace folder]): LTTng's CTF 1.8. Raises Unsupported for what it does not recognise, ValueError for junk.")},
+    {Py_tp_doc, const_cast<char *>("NativeReader([trace folder]): CTF 1.8 and CTF 2. Raises Unsupported for what it does not recognise, ValueError for junk.")},
     {Py_tp_methods, reader_methods},
     {Py_tp_new, reinterpret_cast<void *>(reader_new)},
     {0, nullptr}};

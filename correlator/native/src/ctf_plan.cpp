@@ -10,18 +10,11 @@ namespace {
 constexpr std::uint32_t kMaxRun = 1u << 24;  // bytes of fixed size in a row
 constexpr std::size_t kMaxName = 512;         // of a field, with those of the structures that it lies in
 
-std::string plain(const std::string &name) { return !name.empty() && name[0] == '_' ? name.substr(1) : name; }
-
-bool is_text(const Type &t) {
-    return (t.kind == Type::Kind::kArray || t.kind == Type::Kind::kSequence) && t.element->kind == Type::Kind::kInteger &&
-           t.element->text && t.element->size_bits == 8 && t.element->align_bits % 8 == 0;
-}
-
 void collect(const Type &t, const std::string &name, FieldScope scope, std::vector<Leaf> &out) {
     if (name.size() > kMaxName) throw Unsupported("a field's name of more than " + std::to_string(kMaxName) + " characters");
     switch (t.kind) {
     case Type::Kind::kStruct:
-        for (const auto &m : t.members) collect(*m.type, name.empty() ? plain(m.name) : name + "." + plain(m.name), scope, out);
+        for (const auto &m : t.members) collect(*m.type, name.empty() ? m.name : name + "." + m.name, scope, out);
         return;
     case Type::Kind::kInteger:
     case Type::Kind::kEnum:
@@ -31,9 +24,10 @@ void collect(const Type &t, const std::string &name, FieldScope scope, std::vect
     case Type::Kind::kString: out.push_back({{name, FieldType::kString, scope}, true}); return;
     case Type::Kind::kArray:
     case Type::Kind::kSequence:
-        out.push_back({{name, is_text(t) ? FieldType::kString : FieldType::kOther, scope}, is_text(t)});
+        out.push_back({{name, t.is_text() ? FieldType::kString : FieldType::kOther, scope}, t.is_text()});
         return;
-    case Type::Kind::kVariant: out.push_back({{name, FieldType::kOther, scope}, false}); return;
+    case Type::Kind::kVariant:
+    case Type::Kind::kOption: out.push_back({{name, FieldType::kOther, scope}, false}); return;
     }
 }
 
@@ -69,23 +63,26 @@ std::vector<Leaf> leaves_of(const TypePtr &structure, FieldScope scope) {
     return out;
 }
 
-std::int32_t Compiler::next_slot(bool addressable) {
-    if (!addressable) return -1;
-    auto slot = leaf_ < slots_->size() ? (*slots_)[leaf_] : -1;
-    ++leaf_;
-    return slot;
-}
-
-std::int32_t Compiler::register_of(const std::string &name, const Type **type) {
-    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
-        for (std::size_t i = 0; i < scope->types.size(); ++i) {
-            if (scope->types[i].first != name) continue;
-            const Type *t = scope->types[i].second;
-            if (t->kind != Type::Kind::kInteger && t->kind != Type::Kind::kEnum) throw Unsupported("a length or tag that is no integer: " + name);
-            if (type) *type = t;
-            return scope->registers[i].second;
-        }
-    throw Unsupported("a length or tag that lies elsewhere: " + name);
+const Compiler::Node &Compiler::locate(const Location &location, const Node &from) const {
+    auto nowhere = [&] { throw Unsupported("a length or tag that lies elsewhere: " + location.text()); };
+    auto member = [](const Node &n, const std::string &name) -> const Node * {
+        for (auto m = n.members.rbegin(); m != n.members.rend(); ++m)
+            if ((*m)->name == name) return m->get();
+        return nullptr;
+    };
+    const Node *at = &from;
+    if (location.root == Location::Root::kOutward) {
+        while (at && !member(*at, *location.path[0])) at = at->parent;
+    } else if (location.root != Location::Root::kInnermost) {
+        auto root = std::find_if(roots_.rbegin(), roots_.rend(), [&](const auto &r) { return r.first == location.root; });
+        at = root == roots_.rend() ? nullptr : root->second.get();
+    }
+    for (const auto &name : location.path) {
+        if (!at) nowhere();
+        at = name ? member(*at, *name) : at->parent;
+    }
+    if (!at || at->reg < 0) nowhere();
+    return *at;
 }
 
 // Appends to the last run, or begins one.
@@ -102,146 +99,179 @@ void Compiler::fixed(std::vector<Step> &steps, Read read) {
     if (read.slot >= 0 || read.reg >= 0) run.reads.push_back(read);
 }
 
-void Compiler::compile(const Type &t, std::vector<Step> &steps, const std::string &name, bool addressable) {
-    auto align = [&](std::uint32_t bits) {
-        if (bits <= 1) return;
-        // After a run or a string the position is at a byte already.
-        const bool at_byte = !steps.empty() && (steps.back().op == Step::Op::kRun || steps.back().op == Step::Op::kString);
-        if (bits == 8 && at_byte) return;
-        if (!steps.empty() && steps.back().op == Step::Op::kAlign && steps.back().align_bits >= bits) return;
-        Step s;
-        s.op = Step::Op::kAlign;
-        s.align_bits = bits;
-        steps.push_back(std::move(s));
-    };
+void Compiler::align(std::vector<Step> &steps, std::uint32_t bits) {
+    if (bits <= 1) return;
+    // After a run or a string the position is at a byte already.
+    const bool at_byte = !steps.empty() && (steps.back().op == Step::Op::kRun || steps.back().op == Step::Op::kString);
+    if (bits % 8 == 0) bit_ = 0;
+    if (bits == 8 && at_byte) return;
+    if (!steps.empty() && steps.back().op == Step::Op::kAlign && steps.back().align_bits >= bits) return;
+    Step s;
+    s.op = Step::Op::kAlign;
+    s.align_bits = bits;
+    steps.push_back(std::move(s));
+}
+
+// A byte holds bits of one byte order only: what would read another is for the other reader to refuse.
+void Compiler::passed(std::uint32_t size_bits, bool big_endian) {
+    const int order = big_endian ? 1 : 0;
+    if (bit_ != 0 && order_ >= 0 && order_ != order) throw Unsupported("a byte with fields of both byte orders");
+    if (bit_ >= 0) bit_ = static_cast<int>((static_cast<std::uint32_t>(bit_) + size_bits) % 8);
+    order_ = order;
+}
+
+void Compiler::integer(const Type &t, std::vector<Step> &steps, Node &node, bool leaf) {
+    const auto slot = (*slot_of_)(t, leaf);
+    node.type = &t;
+    node.reg = static_cast<std::int32_t>(registers_++);
+    align(steps, t.align_bits);
+    const bool at_byte = !steps.empty() && (steps.back().op == Step::Op::kRun || steps.back().op == Step::Op::kString ||
+                                            (steps.back().op == Step::Op::kAlign && steps.back().align_bits % 8 == 0));
+    if (!t.big_endian && !t.reversed && !t.variable_length && t.form != Type::Form::kBoolean && t.size_bits % 8 == 0 &&
+        (t.align_bits % 8 == 0 || at_byte)) {
+        Read r;
+        r.size = t.size_bits / 8;
+        r.what = t.is_signed ? Read::What::kSigned : Read::What::kUnsigned;
+        r.slot = slot;
+        r.reg = node.reg;
+        fixed(steps, r);
+        return;
+    }
+    passed(t.size_bits, t.big_endian);
+    Step s;
+    s.op = t.variable_length ? Step::Op::kLeb : Step::Op::kInteger;
+    s.size_bits = t.size_bits;
+    s.is_signed = t.is_signed;
+    s.big_endian = t.big_endian;
+    s.reversed = t.reversed;
+    s.boolean = t.form == Type::Form::kBoolean;
+    s.slot = slot;
+    s.reg = node.reg;
+    steps.push_back(std::move(s));
+}
+
+void Compiler::real(const Type &t, std::vector<Step> &steps, bool leaf) {
+    const auto slot = (*slot_of_)(t, leaf);
+    align(steps, t.align_bits);
+    if (!t.big_endian && !t.reversed && t.align_bits % 8 == 0) {
+        Read r;
+        r.size = t.size_bits / 8;
+        r.what = r.size == 4 ? Read::What::kReal32 : Read::What::kReal64;
+        r.slot = slot;
+        fixed(steps, r);
+        return;
+    }
+    passed(t.size_bits, t.big_endian);
+    Step s;
+    s.op = Step::Op::kReal;
+    s.size_bits = t.size_bits;
+    s.big_endian = t.big_endian;
+    s.reversed = t.reversed;
+    s.slot = slot;
+    steps.push_back(std::move(s));
+}
+
+void Compiler::array(const Type &t, std::vector<Step> &steps, Node &node, bool leaf) {
+    const auto slot = (*slot_of_)(t, leaf);
+    const Type &e = *t.element;
+    const bool text = t.is_text();
+    const auto length_reg = t.kind == Type::Kind::kSequence ? locate(t.location, *node.parent).reg : -1;
+    align(steps, alignment(t));
+    const bool uuid = (t.roles & bit(Role::kUuid)) != 0;
+    if ((text || uuid) && t.kind == Type::Kind::kArray) {
+        Read r;
+        r.size = static_cast<std::uint32_t>(std::min<std::uint64_t>(t.length, kMaxRun + 1));
+        r.what = text ? Read::What::kText : Read::What::kBytes;
+        r.slot = slot;
+        fixed(steps, r);
+        return;
+    }
+    Step s;
+    s.slot = text ? slot : -1;
+    s.count = t.length;
+    s.length_reg = length_reg;
+    s.size_bits = e.size_bits;
+    const bool even = ((e.is_integer() && !e.variable_length) || e.kind == Type::Kind::kReal) && e.size_bits % std::max(1u, e.align_bits) == 0;
+    if (text) {
+        s.op = Step::Op::kText;
+    } else if (even) {
+        s.op = Step::Op::kSkip;
+        passed(e.size_bits, e.big_endian);
+    } else {
+        s.op = Step::Op::kRepeat;
+        Program body;
+        compile(e, body.steps, node, false);
+        s.bodies.push_back(std::move(body));
+        node.members.clear();
+        node.reg = -1;
+    }
+    bit_ = -1;
+    steps.push_back(std::move(s));
+}
+
+void Compiler::variant(const Type &t, std::vector<Step> &steps, Node &node, bool leaf) {
+    (*slot_of_)(t, leaf);
+    const Node &tag = locate(t.location, *node.parent);
+    Step s;
+    s.op = t.kind == Type::Kind::kVariant ? Step::Op::kVariant : Step::Op::kOption;
+    s.length_reg = tag.reg;
+    s.is_signed = tag.type->is_signed;
+    s.ranges = selections_of(t, *tag.type);
+    for (const auto &option : t.members) {
+        bit_ = -1;
+        Program body;
+        compile(*option.type, body.steps, node, false);
+        s.bodies.push_back(std::move(body));
+        // Which option it was is not known afterwards: nothing in it can be located.
+        node.members.clear();
+        node.reg = -1;
+    }
+    bit_ = -1;
+    steps.push_back(std::move(s));
+}
+
+void Compiler::compile(const Type &t, std::vector<Step> &steps, Node &node, bool leaf) {
     switch (t.kind) {
     case Type::Kind::kInteger:
-    case Type::Kind::kEnum: {
-        const auto slot = next_slot(addressable);
-        const auto reg = static_cast<std::int32_t>(registers_++);
-        if (!scopes_.empty()) {
-            scopes_.back().registers.emplace_back(name, reg);
-            scopes_.back().types.emplace_back(name, &t);
-        }
-        align(t.align_bits);
-        if (!t.big_endian && t.size_bits % 8 == 0 && t.align_bits % 8 == 0) {
-            Read r;
-            r.size = t.size_bits / 8;
-            r.what = t.is_signed ? Read::What::kSigned : Read::What::kUnsigned;
-            r.slot = slot;
-            r.reg = reg;
-            fixed(steps, r);
-            return;
-        }
-        Step s;
-        s.op = Step::Op::kInteger;
-        s.size_bits = t.size_bits;
-        s.is_signed = t.is_signed;
-        s.big_endian = t.big_endian;
-        s.slot = slot;
-        s.reg = reg;
-        steps.push_back(std::move(s));
-        return;
-    }
-    case Type::Kind::kReal: {
-        const auto slot = next_slot(addressable);
-        align(t.align_bits);
-        if (!t.big_endian && t.align_bits % 8 == 0) {
-            Read r;
-            r.size = t.size_bits / 8;
-            r.what = r.size == 4 ? Read::What::kReal32 : Read::What::kReal64;
-            r.slot = slot;
-            fixed(steps, r);
-            return;
-        }
-        Step s;
-        s.op = Step::Op::kReal;
-        s.size_bits = t.size_bits;
-        s.big_endian = t.big_endian;
-        s.slot = slot;
-        steps.push_back(std::move(s));
-        return;
-    }
+    case Type::Kind::kEnum: return integer(t, steps, node, leaf);
+    case Type::Kind::kReal: return real(t, steps, leaf);
     case Type::Kind::kString: {
-        const auto slot = next_slot(addressable);
-        align(8);
         Step s;
         s.op = Step::Op::kString;
-        s.slot = slot;
+        s.slot = (*slot_of_)(t, leaf);
+        align(steps, 8);
         steps.push_back(std::move(s));
         return;
     }
-    case Type::Kind::kStruct: {
-        align(alignment(t));
-        scopes_.push_back({&t, {}, {}});
-        for (const auto &m : t.members) compile(*m.type, steps, m.name, addressable);
-        scopes_.pop_back();
+    case Type::Kind::kStruct:
+        align(steps, alignment(t));
+        for (const auto &m : t.members) {
+            node.members.push_back(std::make_unique<Node>());
+            Node &member = *node.members.back();
+            member.name = m.name;
+            member.parent = &node;
+            compile(*m.type, steps, member, leaf);
+        }
         return;
-    }
     case Type::Kind::kArray:
-    case Type::Kind::kSequence: {
-        const bool text = is_text(t);
-        const auto slot = next_slot(addressable);
-        const Type &e = *t.element;
-        align(alignment(e));
-        if (text && t.kind == Type::Kind::kArray) {
-            Read r;
-            r.size = static_cast<std::uint32_t>(std::min<std::uint64_t>(t.length, kMaxRun + 1));
-            r.what = Read::What::kText;
-            r.slot = slot;
-            fixed(steps, r);
-            return;
-        }
-        Step s;
-        s.slot = text ? slot : -1;
-        s.count = t.length;
-        s.length_reg = t.kind == Type::Kind::kSequence ? register_of(t.length_name) : -1;
-        s.size_bits = e.size_bits;
-        const bool even = (e.kind == Type::Kind::kInteger || e.kind == Type::Kind::kEnum || e.kind == Type::Kind::kReal) &&
-                          e.size_bits % std::max(1u, e.align_bits) == 0;
-        if (text) {
-            s.op = Step::Op::kText;
-        } else if (even) {
-            s.op = Step::Op::kSkip;
-        } else {
-            s.op = Step::Op::kRepeat;
-            Program body;
-            compile(e, body.steps, "", false);
-            s.bodies.push_back(std::move(body));
-        }
-        steps.push_back(std::move(s));
-        return;
-    }
-    case Type::Kind::kVariant: {
-        next_slot(addressable);
-        const Type *tag = nullptr;
-        Step s;
-        s.op = Step::Op::kVariant;
-        s.length_reg = register_of(t.tag_name, &tag);
-        s.is_signed = tag->is_signed;
-        if (tag->kind != Type::Kind::kEnum) throw Unsupported("a variant whose tag is no enumeration");
-        for (const auto &option : t.members) {
-            std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
-            for (const auto &r : tag->ranges)
-                if (plain(r.label) == plain(option.name)) ranges.emplace_back(r.low, r.high);
-            Program body;
-            compile(*option.type, body.steps, "", false);
-            s.bodies.push_back(std::move(body));
-            s.ranges.push_back(std::move(ranges));
-        }
-        steps.push_back(std::move(s));
-        return;
-    }
+    case Type::Kind::kSequence: return array(t, steps, node, leaf);
+    case Type::Kind::kVariant:
+    case Type::Kind::kOption: return variant(t, steps, node, leaf);
     }
 }
 
-void Compiler::add(const TypePtr &structure, const std::vector<std::int32_t> &slots) {
+void Compiler::add(const TypePtr &structure, Location::Root root, const SlotOf &slot_of) {
     if (!structure) return;
-    slots_ = &slots;
-    leaf_ = 0;
-    // Each structure is a scope of its own; a sequence's length lies in the same structure, as LTTng writes it.
-    compile(*structure, steps_, "", true);
-    slots_ = nullptr;
+    if (structure->kind != Type::Kind::kStruct) throw Unsupported("fields that are no structure");
+    slot_of_ = &slot_of;
+    roots_.emplace_back(root, std::make_unique<Node>());
+    compile(*structure, steps_, *roots_.back().second, true);
+    slot_of_ = nullptr;
+}
+
+void Compiler::add(const TypePtr &structure, Location::Root root, const std::vector<std::int32_t> &slots) {
+    std::size_t next = 0;
+    add(structure, root, [&](const Type &, bool leaf) { return leaf && next < slots.size() ? slots[next++] : -1; });
 }
 
 Program Compiler::take() {
@@ -268,7 +298,9 @@ Program Compiler::take() {
     p.steps = std::move(steps_);
     p.registers = registers_;
     steps_.clear();
+    roots_.clear();
     registers_ = 0;
+    bit_ = order_ = -1;
     return p;
 }
 
@@ -289,6 +321,39 @@ std::uint64_t read_bits(const std::uint8_t *packet, std::uint64_t at, std::uint3
         else v |= static_cast<std::uint64_t>(byte >> (bit % 8) & 1u) << i;
     }
     return v;
+}
+
+std::uint64_t read_number(const std::uint8_t *packet, std::uint64_t at, std::uint32_t size, bool big_endian, bool reversed, bool is_signed, bool boolean) {
+    std::uint64_t v = read_bits(packet, at, size, big_endian);
+    if (reversed) {
+        std::uint64_t turned = 0;
+        for (std::uint32_t i = 0; i < size; ++i) turned = turned << 1 | (v >> i & 1u);
+        v = turned;
+    }
+    if (boolean) return v != 0;
+    return is_signed ? static_cast<std::uint64_t>(sign_extend(v, size)) : v;
+}
+
+bool read_leb(Cursor &c, bool is_signed, std::uint64_t &value, std::uint32_t &bytes) {
+    value = 0;
+    for (bytes = 0; c.end >= c.at && c.end - c.at >= 8; ) {
+        const std::uint64_t byte = c.packet[c.at / 8];
+        const std::uint32_t shift = 7 * bytes++;
+        c.at += 8;
+        if (shift > 63) return false;
+        value |= (byte & 0x7f) << shift;
+        if (byte & 0x80) continue;
+        if (is_signed && (byte & 0x40) && shift + 7 < 64) value |= ~std::uint64_t{0} << (shift + 7);
+        return true;
+    }
+    return false;
+}
+
+bool in_ranges(const std::vector<Range> &ranges, std::uint64_t value, bool is_signed) {
+    return std::any_of(ranges.begin(), ranges.end(), [&](const Range &r) {
+        if (is_signed) return static_cast<std::int64_t>(value) >= r.low && static_cast<std::int64_t>(value) <= r.high;
+        return value >= static_cast<std::uint64_t>(r.low) && value <= static_cast<std::uint64_t>(r.high);
+    });
 }
 
 bool decode(const Program &program, Cursor &c, Slot *slots, std::vector<std::uint64_t> &registers) {
@@ -326,6 +391,7 @@ bool decode(const Program &program, Cursor &c, Slot *slots, std::vector<std::uin
                     break;
                 }
                 case Read::What::kText: slots[r.slot] = text_slot(p, r.size); break;
+                case Read::What::kBytes: slots[r.slot] = Slot::of(std::string_view(reinterpret_cast<const char *>(p), r.size)); break;
                 }
             }
             c.at += std::uint64_t{s.bytes} * 8;
@@ -344,7 +410,7 @@ bool decode(const Program &program, Cursor &c, Slot *slots, std::vector<std::uin
         case Step::Op::kInteger:
         case Step::Op::kReal: {
             if (c.end < c.at || c.end - c.at < s.size_bits) return false;
-            const auto v = read_bits(c.packet, c.at, s.size_bits, s.big_endian);
+            const auto v = read_number(c.packet, c.at, s.size_bits, s.big_endian, s.reversed, s.is_signed, s.boolean);
             c.at += s.size_bits;
             if (s.op == Step::Op::kReal) {
                 if (s.slot < 0) break;
@@ -360,8 +426,19 @@ bool decode(const Program &program, Cursor &c, Slot *slots, std::vector<std::uin
                 slots[s.slot] = Slot::of(d);
                 break;
             }
-            if (s.slot >= 0) slots[s.slot] = s.is_signed ? Slot::of(sign_extend(v, s.size_bits)) : Slot::of(v);
-            if (s.reg >= 0) registers[static_cast<std::size_t>(s.reg)] = s.is_signed ? static_cast<std::uint64_t>(sign_extend(v, s.size_bits)) : v;
+            if (s.slot >= 0) slots[s.slot] = s.is_signed ? Slot::of(static_cast<std::int64_t>(v)) : Slot::of(v);
+            if (s.reg >= 0) registers[static_cast<std::size_t>(s.reg)] = v;
+            break;
+        }
+        case Step::Op::kLeb: {
+            std::uint64_t v;
+            std::uint32_t bytes;
+            if (!read_leb(c, s.is_signed, v, bytes)) return false;
+            if (s.slot >= 0) {
+                slots[s.slot] = s.is_signed ? Slot::of(static_cast<std::int64_t>(v)) : Slot::of(v);
+                slots[s.slot].size = bytes;  // a partial timestamp needs it
+            }
+            if (s.reg >= 0) registers[static_cast<std::size_t>(s.reg)] = v;
             break;
         }
         case Step::Op::kText:
@@ -382,13 +459,16 @@ bool decode(const Program &program, Cursor &c, Slot *slots, std::vector<std::uin
             }
             break;
         }
-        case Step::Op::kVariant: {
-            const auto tag = static_cast<std::int64_t>(registers[static_cast<std::size_t>(s.length_reg)]);
+        case Step::Op::kVariant:
+        case Step::Op::kOption: {
+            const auto tag = registers[static_cast<std::size_t>(s.length_reg)];
             std::size_t option = 0;
-            for (; option < s.ranges.size(); ++option)
-                if (std::any_of(s.ranges[option].begin(), s.ranges[option].end(), [&](const auto &r) { return tag >= r.first && tag <= r.second; })) break;
-            if (option == s.ranges.size()) return false;
-            if (!decode(s.bodies[option], c, slots, registers)) return false;
+            while (option < s.ranges.size() && !in_ranges(s.ranges[option], tag, s.is_signed)) ++option;
+            if (option < s.ranges.size()) {
+                if (!decode(s.bodies[option], c, slots, registers)) return false;
+            } else if (s.op == Step::Op::kVariant) {
+                return false;
+            }
             break;
         }
         }

@@ -22,7 +22,7 @@ constexpr std::uint64_t kMaxEventIds = 1u << 18;
 struct Trace {
     std::string path;
     Metadata meta;
-    PacketFields fields;
+    PacketLayout layout;
     std::map<std::uint64_t, StreamClass> classes;
     std::uint64_t frequency = 1'000'000'000;
 };
@@ -35,61 +35,69 @@ std::string read_file(const fs::path &path) {
     return out.str();
 }
 
-bool is_integer(const TypePtr &t, std::uint32_t bits) {
-    return t && t->kind == Type::Kind::kInteger && t->size_bits == bits && !t->is_signed;
+bool is_field(const Type &t, std::uint32_t bits, std::uint32_t align_bits, Role role, bool big_endian) {
+    return t.is_integer() && t.size_bits == bits && !t.is_signed && !t.reversed && t.align_bits == align_bits && t.big_endian == big_endian &&
+           (t.roles & (bit(Role::kEventId) | bit(Role::kTimestamp))) == bit(role);
 }
 
 // struct { enum : uintN { compact, extended } id; variant <id> { struct { uintM timestamp; } compact;
 // struct { uint32 id; uint64 timestamp; } extended; } v; }
-void recognise_header(const TypePtr &t, StreamClass &out) {
-    auto no = [](const char *why) { throw Unsupported(std::string("an event header that LTTng does not write: ") + why); };
-    if (!t || t->kind != Type::Kind::kStruct || t->members.size() != 2) no("not two members");
-    const Type &id = *t->members[0].type, &v = *t->members[1].type;
-    if (id.kind != Type::Kind::kEnum || v.kind != Type::Kind::kVariant || v.tag_name != t->members[0].name || v.members.size() != 2) no("no id and variant");
-    const Type &compact = *v.members[0].type, &extended = *v.members[1].type;
-    if (compact.kind != Type::Kind::kStruct || compact.members.size() != 1 || extended.kind != Type::Kind::kStruct || extended.members.size() != 2) no("its variant");
-    if (!is_integer(extended.members[0].type, 32) || !is_integer(extended.members[1].type, 64)) no("its extended form");
-    const auto last = id.ranges.empty() ? -1 : id.ranges.back().low;
-    if (id.size_bits == 5 && last == 31 && is_integer(compact.members[0].type, 27)) out.header = HeaderKind::kCompact;
-    else if (id.size_bits == 16 && last == 65535 && is_integer(compact.members[0].type, 32)) out.header = HeaderKind::kLarge;
-    else no("its sizes");
-    out.header_align_bits = std::max({t->align_bits, alignment(id), alignment(extended), 8u});
-    if (out.header_align_bits != 8) no("its alignment");
+bool recognise_header(const Type &t, StreamClass &out) {
+    if (t.members.size() != 2 || t.align_bits > 8 || alignment(t) > 8) return false;
+    const Type &id = *t.members[0].type, &v = *t.members[1].type;
+    const bool compact = id.size_bits == 5;
+    const std::uint32_t id_bits = compact ? 5 : 16, time_bits = compact ? 27 : 32, align_bits = compact ? 1 : 8;
+    const std::int64_t last = compact ? 31 : 65535;
+    if (!is_field(id, id_bits, align_bits, Role::kEventId, id.big_endian)) return false;
+    if (v.kind != Type::Kind::kVariant || v.members.size() != 2 || v.location.path.back() != t.members[0].name) return false;
+    if (v.selections.empty() && id.kind != Type::Kind::kEnum) return false;
+    const Type &small = *v.members[0].type, &large = *v.members[1].type;
+    if (small.kind != Type::Kind::kStruct || small.members.size() != 1 || large.kind != Type::Kind::kStruct || large.members.size() != 2) return false;
+    if (!is_field(*small.members[0].type, time_bits, align_bits, Role::kTimestamp, id.big_endian) || small.align_bits > align_bits ||
+        !is_field(*large.members[0].type, 32, 8, Role::kEventId, id.big_endian) || !is_field(*large.members[1].type, 64, 8, Role::kTimestamp, id.big_endian))
+        return false;
+    const auto tags = selections_of(v, id);
+    auto is = [&](const std::vector<Range> &r, std::int64_t low, std::int64_t high) { return r.size() == 1 && r[0].low == low && r[0].high == high; };
+    if (!is(tags[0], 0, last - 1) || !is(tags[1], last, last)) return false;
+    out.header = compact ? HeaderKind::kCompact : HeaderKind::kLarge;
     out.big_endian = id.big_endian;
+    return true;
 }
 
-void compile_packet_fields(Trace &trace) {
-    // LTTng gives all streams of a trace the same packet context: anything else is for the other reader.
-    TypePtr context;
-    for (const auto &[id, s] : trace.meta.streams) {
-        if (!s.packet_context) throw Unsupported("a stream class without a packet context");
-        if (context) {
-            auto a = leaves_of(context, FieldScope::kPayload), b = leaves_of(s.packet_context, FieldScope::kPayload);
-            if (!std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Leaf &x, const Leaf &y) { return x.decl.name == y.decl.name && x.decl.type == y.decl.type; }))
-                throw Unsupported("stream classes with different packet contexts");
-        }
-        context = s.packet_context;
-    }
-    if (!trace.meta.packet_header || !context) throw Unsupported("a trace without packet headers or stream classes");
-    PacketFields &f = trace.fields;
+void compile_header(const TypePtr &t, StreamClass &out) {
+    if (!t || t->kind != Type::Kind::kStruct) throw Unsupported("a stream class without event headers");
+    if (recognise_header(*t, out)) return;
+    out.header = HeaderKind::kOther;
+    out.header_align_bits = alignment(*t);
     Compiler compiler;
-    std::int32_t next = 0;
-    auto add = [&](const TypePtr &structure, std::initializer_list<std::pair<const char *, std::int32_t *>> wanted) {
-        auto leaves = leaves_of(structure, FieldScope::kPayload);
-        std::vector<std::int32_t> slots(leaves.size(), -1);
-        for (std::size_t i = 0; i < leaves.size(); ++i)
-            for (const auto &[name, slot] : wanted)
-                if (leaves[i].decl.name == name) {
-                    if (leaves[i].decl.type != FieldType::kUnsigned) throw Unsupported(std::string("a packet's field ") + name + " that is no unsigned integer");
-                    *slot = slots[i] = next++;
+    compiler.add(t, Location::Root::kEventHeader, [&](const Type &field, bool) -> std::int32_t {
+        if (field.roles & bit(Role::kEventId)) return 0;
+        if (!(field.roles & bit(Role::kTimestamp))) return -1;
+        out.timestamp_bits.push_back(field.size_bits);
+        return static_cast<std::int32_t>(out.timestamp_bits.size());
+    });
+    if (out.timestamp_bits.empty()) throw Unsupported("events without a time");
+    out.header_program = compiler.take();
+    out.registers = out.header_program.registers;
+}
+
+void compile_packets(Trace &trace) {
+    auto compile = [](const TypePtr &structure, Location::Root root) {
+        Compiler compiler;
+        compiler.add(structure, root, [](const Type &field, bool) -> std::int32_t {
+            for (unsigned r = 0; r < static_cast<unsigned>(Role::kCount); ++r)
+                if (field.roles & bit(static_cast<Role>(r))) {
+                    if (field.is_signed) throw Unsupported("a packet's field with a meaning that is no unsigned integer");
+                    return static_cast<std::int32_t>(r);
                 }
-        compiler.add(structure, slots);
+            return -1;
+        });
+        return compiler.take();
     };
-    add(trace.meta.packet_header, {{"magic", &f.magic}, {"stream_id", &f.stream_id}, {"stream_instance_id", &f.stream_instance}});
-    add(context, {{"timestamp_begin", &f.begin}, {"timestamp_end", &f.end}, {"content_size", &f.content_size}, {"packet_size", &f.packet_size},
-                  {"packet_seq_num", &f.sequence}, {"events_discarded", &f.discarded}, {"cpu_id", &f.cpu}});
-    f.program = compiler.take();
-    f.slot_count = static_cast<std::size_t>(next);
+    if (trace.meta.streams.empty()) throw Unsupported("a trace without stream classes");
+    trace.layout.header = compile(trace.meta.packet_header, Location::Root::kPacketHeader);
+    trace.layout.uuid = trace.meta.packet_uuid;
+    for (const auto &[id, s] : trace.meta.streams) trace.layout.contexts[id] = compile(s.packet_context, Location::Root::kPacketContext);
 }
 
 std::unique_ptr<Trace> load_trace(const std::string &path) {
@@ -99,8 +107,8 @@ std::unique_ptr<Trace> load_trace(const std::string &path) {
     if (trace->meta.clocks.size() != 1) throw Unsupported(std::to_string(trace->meta.clocks.size()) + " clocks in one trace");
     const ClockDecl &clock = trace->meta.clocks.begin()->second;
     trace->frequency = clock.frequency;
-    compile_packet_fields(*trace);
-    for (const auto &[id, s] : trace->meta.streams) recognise_header(s.event_header, trace->classes[id]);
+    compile_packets(*trace);
+    for (const auto &[id, s] : trace->meta.streams) compile_header(s.event_header, trace->classes[id]);
     return trace;
 }
 
@@ -128,33 +136,34 @@ struct Reader::Impl {
             if (mapped->size() == 0) continue;  // a channel's CPU without an event
             PacketInfo info;
             std::string why;
-            if (!read_packet(*mapped, 0, trace.meta, trace.fields, info, why)) {
+            if (!read_packet(*mapped, 0, trace.layout, info, why)) {
                 ++(why == "its header is cut off" ? losses.truncated_packets : losses.malformed_packets);
                 if (losses.messages.size() < 32) losses.messages.push_back(file.string() + ": first packet: " + why + "; the file is not read");
                 continue;
             }
-            const std::uint64_t instance = trace.fields.stream_instance >= 0 ? info.instance : groups.size();
+            const std::uint64_t instance = info.has_instance ? info.instance : groups.size();
             groups[{info.stream_id, instance}].emplace_back(info.begin, mapped);
         }
         for (auto &[key, members] : groups) {
             std::stable_sort(members.begin(), members.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
             StreamDecl decl;
-            auto env = [&](const char *name) { auto it = trace.meta.env.find(name); return it == trace.meta.env.end() ? std::string() : it->second; };
+            auto env = [&](const char *name) { auto it = trace.meta.env.find(name); return it == trace.meta.env.end() ? std::string() : it->second.text; };
             decl.host = env("hostname");
+            if (decl.host.empty()) decl.host = env("host");  // perf's own conversion to CTF calls it so
             decl.domain = env("domain") == "kernel" ? Domain::kKernel : Domain::kUst;
             decl.path = members.front().second->path();
             decl.channel = channel_of(decl.path);
             decl.instance = key.second;
             std::vector<std::shared_ptr<MappedFile>> mapped;
             for (auto &m : members) mapped.push_back(m.second);
-            streams.push_back(std::make_unique<Stream>(std::move(mapped), trace.meta, trace.fields, std::move(decl), key.first, trace.frequency));
+            streams.push_back(std::make_unique<Stream>(std::move(mapped), trace.layout, std::move(decl), key.first, trace.frequency));
             trace_of.push_back(index);
         }
     }
 
     void declare_classes(Trace &trace) {
         auto it = trace.meta.env.find("domain");
-        const Domain domain = it != trace.meta.env.end() && it->second == "kernel" ? Domain::kKernel : Domain::kUst;
+        const Domain domain = it != trace.meta.env.end() && it->second.text == "kernel" ? Domain::kKernel : Domain::kUst;
         for (const auto &e : trace.meta.events) {
             auto s = trace.meta.streams.find(e.stream_id);
             if (s == trace.meta.streams.end()) throw Malformed(trace.path + ": event \"" + e.name + "\" is of a stream class that is not declared");
@@ -173,9 +182,9 @@ struct Reader::Impl {
                 return std::vector<std::int32_t>(slot_of.begin() + static_cast<std::ptrdiff_t>(begin), slot_of.begin() + static_cast<std::ptrdiff_t>(begin + size));
             };
             Compiler compiler;
-            compiler.add(s->second.event_context, part(payload.size(), common.size()));
-            compiler.add(e.context, part(payload.size() + common.size(), specific.size()));
-            compiler.add(e.payload, part(0, payload.size()));
+            compiler.add(s->second.event_context, Location::Root::kCommonContext, part(payload.size(), common.size()));
+            compiler.add(e.context, Location::Root::kSpecificContext, part(payload.size() + common.size(), specific.size()));
+            compiler.add(e.payload, Location::Root::kPayload, part(0, payload.size()));
             StreamClass &cls = trace.classes[e.stream_id];
             if (e.id >= kMaxEventIds) throw Unsupported("an event id of " + std::to_string(e.id));
             if (cls.events.size() <= e.id) {
@@ -274,7 +283,9 @@ std::string Reader::environment_json() const {
     nlohmann::json out = nlohmann::json::array();
     for (const auto &t : impl_->traces) {
         const ClockDecl &c = t->meta.clocks.begin()->second;
-        out.push_back({{"path", t->path}, {"env", t->meta.env}, {"uuid", t->meta.uuid},
+        nlohmann::json env = nlohmann::json::object();
+        for (const auto &[name, value] : t->meta.env) env[name] = value.text;
+        out.push_back({{"path", t->path}, {"env", env}, {"uuid", t->meta.uuid},
                        {"clock", {{"name", c.name}, {"uuid", c.uuid}, {"frequency", c.frequency}, {"offset_s", c.offset_s}, {"offset_cycles", c.offset}}}});
     }
     return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The native reader: LTTng's CTF 1.8 traces, memory-mapped, merged by the raw clock, pushed into a Consumer.
+// The native reader: CTF traces, memory-mapped, merged by the raw clock, pushed into a Consumer.
 #pragma once
 #include <cstdint>
 #include <memory>

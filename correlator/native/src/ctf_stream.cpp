@@ -16,10 +16,6 @@ namespace {
 constexpr std::uint64_t kPacketMagic = 0xc1fc1fc1;
 constexpr std::size_t kDropStep = 16u << 20;
 
-std::uint64_t value_of(const std::vector<Slot> &slots, std::int32_t slot, std::uint64_t otherwise) {
-    return slot < 0 ? otherwise : slots[static_cast<std::size_t>(slot)].u;
-}
-
 }  // namespace
 
 MappedFile::MappedFile(const std::string &path) : path_(path) {
@@ -55,38 +51,50 @@ void MappedFile::done_until(std::size_t end) {
     dropped_ = end;
 }
 
-bool read_packet(const MappedFile &file, std::size_t offset, const Metadata &meta, const PacketFields &fields,
-                 PacketInfo &out, std::string &why) {
-    std::vector<Slot> slots(fields.slot_count + 1);
-    std::vector<std::uint64_t> registers(fields.program.registers);
+bool read_packet(const MappedFile &file, std::size_t offset, const PacketLayout &layout, PacketInfo &out, std::string &why) {
+    std::array<Slot, static_cast<std::size_t>(Role::kCount)> slots;
+    auto slot = [&](Role r) -> const Slot & { return slots[static_cast<std::size_t>(r)]; };
+    auto value = [&](Role r, std::uint64_t otherwise) { return slot(r).present() ? slot(r).u : otherwise; };
+    std::vector<std::uint64_t> registers;
     Cursor c{file.data() + offset, 0, (file.size() - offset) * 8};
-    if (!decode(fields.program, c, slots.data(), registers)) {
-        why = "its header is cut off";
-        return false;
-    }
-    if (value_of(slots, fields.magic, kPacketMagic) != kPacketMagic) {
+    auto read = [&](const Program &program) {
+        registers.resize(program.registers);
+        if (!decode(program, c, slots.data(), registers)) why = "its header is cut off";
+        return why.empty();
+    };
+    why.clear();
+    if (!read(layout.header)) return false;
+    if (value(Role::kMagic, kPacketMagic) != kPacketMagic) {
         why = "its magic is wrong";
         return false;
     }
+    if (layout.uuid && slot(Role::kUuid).present() && std::memcmp(slot(Role::kUuid).s, layout.uuid->data(), layout.uuid->size()) != 0) {
+        why = "its uuid is another trace's";
+        return false;
+    }
     out = PacketInfo{};
-    out.offset = offset;
-    out.header_bits = c.at;
-    out.content_bits = value_of(slots, fields.content_size, c.end);
-    out.packet_bits = value_of(slots, fields.packet_size, std::max(out.content_bits, std::uint64_t{0}));
-    out.stream_id = value_of(slots, fields.stream_id, 0);
-    out.instance = value_of(slots, fields.stream_instance, 0);
-    out.begin = value_of(slots, fields.begin, 0);
-    out.end = value_of(slots, fields.end, 0);
-    out.has_times = fields.begin >= 0 && fields.end >= 0;
-    out.sequence = value_of(slots, fields.sequence, 0);
-    out.has_sequence = fields.sequence >= 0;
-    out.discarded = value_of(slots, fields.discarded, 0);
-    out.has_discarded = fields.discarded >= 0;
-    if (fields.cpu >= 0) out.cpu = static_cast<std::uint32_t>(value_of(slots, fields.cpu, kNoCpu));
-    if (meta.streams.find(out.stream_id) == meta.streams.end()) {
+    out.stream_id = value(Role::kStreamClassId, 0);
+    const auto context = layout.contexts.find(out.stream_id);
+    if (context == layout.contexts.end()) {
         why = "its stream id " + std::to_string(out.stream_id) + " is not in the metadata";
         return false;
     }
+    if (!read(context->second)) return false;
+    out.offset = offset;
+    out.header_bits = c.at;
+    // Without sizes the packet is the rest of the file; either size does for both.
+    out.packet_bits = value(Role::kPacketSize, value(Role::kContentSize, c.end));
+    out.content_bits = value(Role::kContentSize, out.packet_bits);
+    out.instance = value(Role::kStreamId, 0);
+    out.has_instance = slot(Role::kStreamId).present();
+    out.begin = value(Role::kBegin, 0);
+    out.end = value(Role::kEnd, 0);
+    out.has_times = slot(Role::kBegin).present() && slot(Role::kEnd).present();
+    out.sequence = value(Role::kSequence, 0);
+    out.has_sequence = slot(Role::kSequence).present();
+    out.discarded = value(Role::kDiscarded, 0);
+    out.has_discarded = slot(Role::kDiscarded).present();
+    out.cpu = static_cast<std::uint32_t>(value(Role::kCpu, kNoCpu));
     if (out.packet_bits == 0 || out.content_bits < out.header_bits || out.packet_bits < out.content_bits || out.packet_bits % 8 != 0) {
         why = "its sizes are wrong";
         return false;
@@ -116,7 +124,7 @@ bool Stream::next_packet(Consumer &consumer, ReadLosses &losses) {
         }
         PacketInfo info;
         std::string why;
-        if (!read_packet(file, position_, meta_, fields_, info, why)) {
+        if (!read_packet(file, position_, layout_, info, why)) {
             packet_.offset = position_;
             ++(why == "its header is cut off" ? losses.truncated_packets : losses.malformed_packets);
             complain(losses, why + "; the rest of the file is not read");
@@ -158,28 +166,45 @@ void Stream::past_end(ReadLosses &losses) {
     complain(losses, "an event goes on past the packet's end");
 }
 
-// One event at the cursor. False: the packet is at its end (or unreadable from here on).
-bool Stream::event(ReadLosses &losses) {
+void Stream::advance_clock(std::uint64_t value, std::uint32_t bits) {
+    if (bits >= 64) {
+        clock_ = value;
+        return;
+    }
+    const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+    std::uint64_t t = (clock_ & ~mask) | value;
+    if (value < (clock_ & mask)) t += mask + 1;  // wrapped
+    clock_ = t;
+}
+
+// The header of the event at the cursor. False: the packet ends in it.
+bool Stream::header(std::uint64_t &id) {
     Cursor &c = cursor_;
-    c.at = (c.at + cls->header_align_bits - 1) & ~std::uint64_t{cls->header_align_bits - 1};
-    if (c.at >= c.end) return false;
+    if (cls->header == HeaderKind::kOther) {
+        for (auto &s : header_slots_) s = Slot();
+        if (!decode(cls->header_program, c, header_slots_.data(), registers_)) return false;
+        id = header_slots_[0].u;
+        for (std::size_t i = 0; i < cls->timestamp_bits.size(); ++i) {
+            const Slot &s = header_slots_[i + 1];
+            if (s.present()) advance_clock(s.u, cls->timestamp_bits[i] ? cls->timestamp_bits[i] : 7 * s.size);
+        }
+        return true;
+    }
+    bool whole = true;
     auto take = [&](std::uint32_t bits, std::uint32_t align) -> std::uint64_t {
         c.at = (c.at + align - 1) & ~std::uint64_t{align - 1};
-        if (c.end < c.at || c.end - c.at < bits) {
-            c.at = c.end + 1;
+        if (!whole || c.end < c.at || c.end - c.at < bits) {
+            whole = false;
             return 0;
         }
         const auto v = read_bits(c.packet, c.at, bits, cls->big_endian);
         c.at += bits;
         return v;
     };
-    auto advance_clock = [&](std::uint64_t value, std::uint32_t bits) {
-        const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
-        std::uint64_t t = (clock_ & ~mask) | value;
-        if (value < (clock_ & mask)) t += mask + 1;  // wrapped
-        clock_ = t;
+    auto extended = [&] {
+        id = take(32, 8);
+        clock_ = take(64, 8);
     };
-    std::uint64_t id;
     if (cls->header == HeaderKind::kCompact) {
         if (!cls->big_endian && c.at % 8 == 0 && c.end - c.at >= 32) {  // both in one word
             std::uint32_t word;
@@ -195,20 +220,23 @@ bool Stream::event(ReadLosses &losses) {
             id = take(5, 1);
             if (id != 31) advance_clock(take(27, 1), 27);
         }
-        if (id == 31) {
-            id = take(32, cls->header_align_bits);
-            clock_ = take(64, cls->header_align_bits);
-        }
+        if (id == 31) extended();
     } else {
-        id = take(16, cls->header_align_bits);
-        if (id != 65535) {
-            advance_clock(take(32, cls->header_align_bits), 32);
-        } else {
-            id = take(32, cls->header_align_bits);
-            clock_ = take(64, cls->header_align_bits);
-        }
+        id = take(16, 8);
+        if (id != 65535) advance_clock(take(32, 8), 32);
+        else extended();
     }
-    if (c.at > c.end) {
+    return whole;
+}
+
+// One event at the cursor. False: the packet is at its end (or unreadable from here on).
+bool Stream::event(ReadLosses &losses) {
+    Cursor &c = cursor_;
+    c.at = (c.at + cls->header_align_bits - 1) & ~std::uint64_t{cls->header_align_bits - 1};
+    if (c.at >= c.end) return false;
+    const std::uint64_t begin = c.at;
+    std::uint64_t id = 0;
+    if (!header(id)) {
         past_end(losses);
         return false;
     }
@@ -219,7 +247,7 @@ bool Stream::event(ReadLosses &losses) {
     }
     event_class = &cls->events[id];
     for (auto slot : event_class->absent) slots_[static_cast<std::size_t>(slot)] = Slot();
-    if (!decode(event_class->program, c, slots_.data(), registers_)) {
+    if (!decode(event_class->program, c, slots_.data(), registers_) || c.at == begin) {
         past_end(losses);
         return false;
     }
@@ -236,6 +264,7 @@ void Stream::report_damage(Consumer &consumer) {
 
 bool Stream::next(Consumer &consumer, ReadLosses &losses) {
     if (slots_.size() < cls->slot_count + 1) slots_.resize(cls->slot_count + 1);
+    if (header_slots_.size() < cls->timestamp_bits.size() + 1) header_slots_.resize(cls->timestamp_bits.size() + 1);
     if (registers_.size() < cls->registers) registers_.resize(cls->registers);
     for (;;) {
         if (in_packet_ && event(losses)) {

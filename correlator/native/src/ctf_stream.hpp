@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // One data stream: its files, packets and events, in order. Private to the native reader.
 #pragma once
+#include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,8 +35,8 @@ class MappedFile {
     std::size_t size_ = 0, dropped_ = 0;
 };
 
-// The two event headers that LTTng writes.
-enum class HeaderKind : std::uint8_t { kCompact, kLarge };
+// The two event headers that LTTng writes have code of their own.
+enum class HeaderKind : std::uint8_t { kCompact, kLarge, kOther };
 
 struct EventClass {
     std::uint32_t cls = 0;      // the consumer's
@@ -48,33 +51,33 @@ struct StreamClass {
     HeaderKind header = HeaderKind::kCompact;
     std::uint32_t header_align_bits = 8;
     bool big_endian = false;
+    Program header_program;                     // kOther: slot 0 the event's id, then
+    std::vector<std::uint32_t> timestamp_bits;  // a slot for each timestamp field; 0: it is of variable length
     std::vector<EventClass> events;  // by event id
     std::size_t slot_count = 0;
     std::uint32_t registers = 0;
 };
 
-// Where a packet's own fields lie, found once per stream class.
-struct PacketFields {
-    Program program;
-    std::int32_t magic = -1, stream_id = -1, stream_instance = -1, begin = -1, end = -1, content_size = -1,
-                 packet_size = -1, sequence = -1, discarded = -1, cpu = -1;
-    std::vector<std::int32_t> uuid;
-    std::size_t slot_count = 0;
+// Where a packet's own fields lie. Slot k has what has Role k.
+struct PacketLayout {
+    Program header;
+    std::map<std::uint64_t, Program> contexts;  // by stream class
+    std::optional<std::array<std::uint8_t, 16>> uuid;
 };
 
 struct PacketInfo {
     std::size_t offset = 0;      // bytes in the file
     std::uint64_t content_bits = 0, packet_bits = 0, header_bits = 0;
     std::uint64_t begin = 0, end = 0, sequence = 0, discarded = 0, stream_id = 0, instance = 0;
-    bool has_sequence = false, has_discarded = false, has_times = false;
+    bool has_sequence = false, has_discarded = false, has_times = false, has_instance = false;
     std::uint32_t cpu = kNoCpu;
 };
 
 class Stream {
   public:
-    Stream(std::vector<std::shared_ptr<MappedFile>> files, const Metadata &meta, const PacketFields &fields,
-           StreamDecl decl, std::uint64_t stream_id, std::uint64_t frequency)
-        : decl(std::move(decl)), stream_id(stream_id), files_(std::move(files)), meta_(meta), fields_(fields), frequency_(frequency) {}
+    Stream(std::vector<std::shared_ptr<MappedFile>> files, const PacketLayout &layout, StreamDecl decl, std::uint64_t stream_id,
+           std::uint64_t frequency)
+        : decl(std::move(decl)), stream_id(stream_id), files_(std::move(files)), layout_(layout), frequency_(frequency) {}
 
     StreamDecl decl;
     std::uint64_t stream_id;
@@ -97,13 +100,14 @@ class Stream {
         if (frequency_ == 1'000'000'000) return static_cast<std::int64_t>(cycles);
         return static_cast<std::int64_t>(static_cast<unsigned __int128>(cycles) * 1'000'000'000 / frequency_);
     }
+    bool header(std::uint64_t &id);
+    void advance_clock(std::uint64_t value, std::uint32_t bits);
     void complain(ReadLosses &, const std::string &what) const;
     void past_end(ReadLosses &);
     void report_damage(Consumer &);
 
     std::vector<std::shared_ptr<MappedFile>> files_;
-    const Metadata &meta_;
-    const PacketFields &fields_;
+    const PacketLayout &layout_;
     std::uint64_t frequency_;
     std::size_t file_ = 0, position_ = 0, bytes_before_ = 0;
     bool in_packet_ = false, any_packet_ = false;
@@ -111,11 +115,11 @@ class Stream {
     PacketInfo packet_;
     std::uint64_t last_end_ = 0, last_sequence_ = 0, last_discarded_ = 0, clock_ = 0;
     Cursor cursor_{nullptr, 0, 0};
-    std::vector<Slot> slots_;
+    std::vector<Slot> slots_, header_slots_;
     std::vector<std::uint64_t> registers_;
 };
 
-// Reads a packet's header and context at `offset`. False: the file ends before, or the magic or uuid are wrong.
-bool read_packet(const MappedFile &, std::size_t offset, const Metadata &, const PacketFields &, PacketInfo &, std::string &why);
+// Reads a packet's header and context at `offset`. False: the file ends before, or what they say is wrong.
+bool read_packet(const MappedFile &, std::size_t offset, const PacketLayout &, PacketInfo &, std::string &why);
 
 }  // namespace opline::ctf

@@ -51,8 +51,7 @@ class Bt2Reader:
         for trace in traces:
             if is_ctf_2(trace) and not reads_ctf_2():
                 raise TraceError(
-                    f"{trace} is a CTF 2 trace; babeltrace2 {version()} cannot read it. "
-                    "Install babeltrace2 2.1 or later."
+                    f"babeltrace2 {version()} cannot read CTF 2: {trace}. Install babeltrace2 2.1 or later."
                 )
         self.traces = traces
         self._damages: dict[Path, list[StreamDamage]] = {}

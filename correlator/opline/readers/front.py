@@ -76,7 +76,10 @@ def _choose(traces: list[Path], wanted: str) -> tuple[Front, str]:
         if wanted == "native":
             raise TraceError(f"The native reader does not read this: {error}. Use --reader bt2.") from error
         log.info("Using babeltrace2: the native reader does not recognise the trace: %s", error)
-        return _bt2(traces), f"the native reader does not recognise the trace: {error}"
+        try:
+            return _bt2(traces), f"the native reader does not recognise the trace: {error}"
+        except TraceError as other:
+            raise TraceError(f"{other} The native reader does not recognise it: {error}.") from error
 
 
 def _bt2(traces: list[Path]) -> Front:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The native front end: CTF 1.8 as LTTng writes it. What it does not recognise is ``Unsupported``."""
+"""The native front end: CTF 1.8 and CTF 2. What it does not recognise is ``Unsupported``."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from opline.errors import OplineError
 
 _PACKETIZED = (b"\x57\x1d\xd1\x75", b"\x75\xd1\x1d\x57")  # the magic of metadata in packets, both byte orders
+_PACKET_HEADER_BYTES = 37
 _STREAM = (b"\xc1\x1f\xfc\xc1", b"\xc1\xfc\x1f\xc1")  # the magic of data streams, both byte orders
 _TEXT_1_8 = b"/* CTF 1.8"
 _CTF_2 = b"\x1e"  # JSON text sequences begin with a record separator (RFC 7464)
@@ -82,6 +83,7 @@ def _check_metadata(path: Path) -> None:
 
 
 def is_ctf_2(folder: Path) -> bool:
-    """True for a trace whose metadata is CTF 2 (JSON text sequences)."""
+    """True for a trace whose metadata is CTF 2 (JSON text sequences), as it is or in packets."""
     with (folder / "metadata").open("rb") as file:
-        return file.read(1) == _CTF_2
+        head = file.read(_PACKET_HEADER_BYTES + 1)
+    return head[_PACKET_HEADER_BYTES if head.startswith(_PACKETIZED) else 0 :][:1] == _CTF_2

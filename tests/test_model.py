@@ -42,7 +42,7 @@ def findings(text: str, severity: str = "error") -> list[str]:
 
 def test_a_small_model_gives_its_whole_plan() -> None:
     nothing: dict[str, Any] = dict.fromkeys(
-        ("name_field", "role", "thread", "batch", "class", "object", "offset", "length", "duration", "io")
+        ("name_field", "role", "thread", "batch", "class", "object", "offset", "length", "duration", "io", "ios")
     )
     nothing |= {"when": [], "end_of": [], "find": [], "bind": [], "release": [], "aside": False, "after": []}
     key = [{"space": 0, "fields": ["id"]}]
@@ -58,6 +58,7 @@ def test_a_small_model_gives_its_whole_plan() -> None:
             {**nothing, "name": "p:end", "event": "p:end", "role": "end", "find": key},
         ],
         "stages": [],
+        "bios": None,
     }
 
 
@@ -103,6 +104,23 @@ def test_key_uses() -> None:
     assert points[2]["release"] == [{"space": 0, "fields": ["id"]}]
 
 
+def test_ios_and_bios() -> None:
+    text = SMALL + (
+        'in = { event = "p:i", role = "begin", thread = "switch", ios = { submit = "op", count = "n", ring = true } }\n'
+        'wait = { event = "p:wait", ios = { wait = "op(other)" } }\n'
+        'out = { event = "p:out", thread = "leave", ios = { submitted = "ret", reaped = "*" } }\n'
+        '[bios]\nclass = "bio"\nthreads = ["*"]\nexcept = ["kworker/*"]\n'
+    )
+    plan = plan_of(text)
+    nothing = {"submit": None, "wait": None, "count": None, "ring": False, "submitted": None, "reaped": None}
+    assert [p["ios"] for p in plan["points"][2:]] == [
+        {**nothing, "submit": {"space": 0, "fields": ["id"]}, "count": "n", "ring": True},
+        {**nothing, "wait": {"space": 0, "fields": ["other"]}},
+        {**nothing, "submitted": "ret", "reaped": "*"},
+    ]
+    assert plan["bios"] == {"class": "bio", "threads": ["*"], "except": ["kworker/*"]}
+
+
 def test_durations_batches_and_big_integers() -> None:
     (p,) = points_of(
         'x = { event = "p:x", duration = { field = "elapsed", unit = "s" }, when = { n = 0xffffffffffffffff } }\n'
@@ -136,13 +154,15 @@ def test_match_is_the_callers() -> None:
 def test_the_examples_of_the_documentation() -> None:
     blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "model.md").read_text(), re.DOTALL)
     assert len(blocks) >= 5
-    whole, keys, hints, batch, stages = blocks
+    whole, keys, hints, batch, ios, bios, stages = blocks
     assert not check_text(whole, "m", "m.toml")[1]
     assert [k["name"] for k in plan_of(keys + "[points]\n'a:b' = { role = 'begin', key = 'slot' }")["key_spaces"]] == [
         "completion", "reqid", "slot", "txc",
     ]  # fmt: skip
     plan_of(SMALL + hints)
     plan_of(SMALL.replace("op =", 'txn = "txn"\nop =') + batch)
+    plan_of(SMALL.replace("op =", 'aio = "ctx_id"\nop =') + ios)
+    plan_of(SMALL + bios)
     assert not [f for f in findings(stages) if "no point" not in f and "needs [points]" not in f]
     documented = set(
         re.findall(r"^\| `(\w+)`(?:, `(\w+)`)?(?:, `(\w+)`)?", (ROOT / "docs" / "model.md").read_text(), re.MULTILINE)

@@ -77,6 +77,19 @@ t = { from = "x" }
         ("x = " + "9" * 5000, "1: not valid TOML"),
         ("", "0: a model needs [points]"),
         ("[points]\n'p:x' = {}\n", "2: no point has role = \"begin\": there would be no op"),
+        (
+            SMALL + "a = { event = 'p:x', ios = { submit = 'op' } }\n",
+            '6: point a: `ios.submit` goes with role = "begin" and thread = "switch"',
+        ),
+        (
+            SMALL + "a = { event = 'p:x', ios = { wait = 'op' } }\n",
+            "6: point a: `ios`: no point is the exit of this call (`submitted` or `reaped`)",
+        ),
+        (
+            SMALL + "a = { event = 'p:x', ios = { wait = 'op', reaped = 'n' } }\n",
+            "6: point a: `ios` has `submit` or `wait` at a call's entry, `submitted` or `reaped` at its exit",
+        ),
+        (SMALL + "[bios]\nthreads = '*'\n", "6: `bios`: `class` is missing"),
         (SMALL + "'p:Q' = { batch = { join = 'kv' } }\n", "6: point p:Q: no point opens the batch kv"),
         (SMALL + "'Q' = 'p:q'\n", "6: point Q: this is the name of a step of block requests"),
         (SMALL + "'p:x' = { key = 'op(a, b)' }\n", "6: point p:x: 2 fields for key space op, which has 1"),

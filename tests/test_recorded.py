@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import subprocess
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.recorded import HERE, LAB, NAMES, RunOf, check_golden, fates_text
+from tests.recorded import LAB, NAMES, RunOf, check_golden, fates_text
 
 DIRECT = {"app-sync-qd4-nvme": 3000, "app-libaio-qd16-nvme": 4000, "app-uring-qd16-nvme": 4000}
 
@@ -75,25 +74,3 @@ def test_every_event_has_one_fate(name: str, run_of: RunOf) -> None:
     run = run_of(name)
     assert sum(row["count"] for row in run.rows("fates")) == run.core["events"]
     check_golden(f"fates-{name}.txt", fates_text(run))
-
-
-def test_fio_without_a_tracepoint_of_its_own(run_of: RunOf) -> None:
-    """System calls as ops: as many as fio issued, its IOPS, and fio's own latency contains ours, which contains Q2C."""
-    run = run_of("fio-psync-qd1-nvme")
-    said = (HERE / "traces" / "fio-psync-qd1-nvme.out").read_text()
-    issued = int(re.search(r"issued rwts: total=0,(\d+),", said)[1])  # type: ignore[index]
-    runtime_ms = int(re.search(r"run=(\d+)-", said)[1])  # type: ignore[index]
-    clat = {float(p): int(us) for p, us in re.findall(r"(\d+\.\d+)th=\[ *(\d+)\]", said)}
-    mean_us = float(re.search(r"clat \(usec\).*avg=([\d.]+)", said)[1])  # type: ignore[index]
-    ops = [op for op in run.rows("ops") if op["class"] == "pwrite64"]
-    assert len(ops) == issued
-    assert all(op["request_count"] == 1 and op["no_request_reason"] is None for op in ops)
-    span_s = (max(op["end_ns"] for op in ops) - min(op["begin_ns"] for op in ops)) / 1e9
-    assert abs(len(ops) / span_s / (issued / (runtime_ms / 1000)) - 1) < 0.01
-    q2c = {r["op_id"]: r["q2c_ns"] for r in run.rows("requests") if r["op_id"] is not None}
-    assert all(q2c[op["op_id"]] <= op["latency_ns"] for op in ops)
-    for values in (sorted(op["latency_ns"] for op in ops), sorted(q2c[op["op_id"]] for op in ops)):
-        assert sum(values) / len(values) <= mean_us * 1000
-        for percent, us in clat.items():
-            ours = values[math.ceil(len(values) * percent / 100) - 1]
-            assert ours <= us * 1000 * 1.01, percent  # fio's buckets are 0.8 % wide

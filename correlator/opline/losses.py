@@ -60,6 +60,7 @@ LOSSES: tuple[Loss, ...] = (
     Loss("ends_without_op", _NOTICE, _C, "End points of no op: it began before the trace, or its begin was lost."),
     Loss("evicted_ops", _LOST, _C, "Ops given up because too many were open at once (16 million)."),
     Loss("batches_left_open", _NOTICE, _C, "Batches whose close was never seen."),
+    Loss("reaps_unseen", _NOTICE, _C, "Asynchronous I/Os whose completion no call in the trace takes (io_getevents): these ops end at their completion, not where the application learned of it."),
     Loss("orphan_no_op_for_key", _NOTICE, _C, "Points whose key belongs to no op: it began before the trace, its begin was lost, or the model lacks a key."),
     Loss("orphan_no_key_no_thread", _NOTICE, _C, "Points without a key on a thread that worked for no op. Normal for work that is no client's."),
     Loss("orphan_op_settled", _NOTICE, _C, "Points of an op that ended too long ago to be found. Raise the model's linger_ns."),

@@ -40,6 +40,7 @@ Attributor::Attributor(const Plan &plan, StringPool &strings) : plan_(plan), str
     declare(i_, c_, "I2C", device);
     declare(d_, c_, "D2C", device);
     declare(c_, q_, "next request", work_);
+    declare(c_, strings.intern("completed"), "completion", block_);
     after_.resize(plan.points.size());
     for (std::size_t i = 0; i < plan.points.size(); ++i)
         for (const auto &name : plan.points[i].after) after_[i].push_back(strings.intern(name));
@@ -95,7 +96,7 @@ void Attributor::place(const Op &op, Attribution &out) {
 bool Attributor::connected(const Attribution &a, std::ptrdiff_t from, std::ptrdiff_t to) const {
     const auto &arriving = a.transitions[static_cast<std::size_t>(to)].t();
     const auto tid = a.transitions[static_cast<std::size_t>(from)].t().tid;
-    if (arriving.tid == tid) return true;
+    if (arriving.tid == tid || arriving.evidence == Evidence::kCompletion) return true;
     if (arriving.batch >= 0 || a.transitions[static_cast<std::size_t>(from)].t().batch >= 0) return true;
     std::uint64_t carried = 0;
     for (std::ptrdiff_t i = 0; i <= from; ++i) {
@@ -105,13 +106,18 @@ bool Attributor::connected(const Attribution &a, std::ptrdiff_t from, std::ptrdi
     return (carried & arriving.spaces) != 0;
 }
 
+bool Attributor::aside(const PlacedTransition &p) const {
+    return p.t().spec != kNoSpec && plan_.points[p.t().spec].aside;
+}
+
 // The point that let this one happen; -1: there is none.
 std::ptrdiff_t Attributor::predecessor(const Attribution &a, std::ptrdiff_t current) const {
     const auto &to = a.transitions[static_cast<std::size_t>(current)];
-    const auto &declared = after_[to.t().spec];
+    static const std::vector<std::uint32_t> none;
+    const auto &declared = to.t().spec == kNoSpec ? none : after_[to.t().spec];
     auto usable = [&](std::ptrdiff_t i) {
         const auto &p = a.transitions[static_cast<std::size_t>(i)];
-        return i == 0 || !(p.late || plan_.points[p.t().spec].aside);
+        return i == 0 || !(p.late || aside(p));
     };
     if (!declared.empty() && !to.t().interval_begin)
         for (std::ptrdiff_t i = current - 1; i >= 0; --i)
@@ -213,7 +219,7 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
             t = cut_request(a, *request, op.begin_ns, to);
             to_tid = request->queue_tid;
             // Points between Q and C are aside: they did not wait for anything on the way.
-            while (from >= 0 && (at(from).t().ts_ns > t || at(from).late || plan_.points[at(from).t().spec].aside)) --from;
+            while (from >= 0 && (at(from).t().ts_ns > t || at(from).late || aside(at(from)))) --from;
             if (from < 0) from = 0;
             known_arrival = true;
             if (t <= op.begin_ns) break;

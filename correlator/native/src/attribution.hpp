@@ -53,6 +53,7 @@ class Attributor {
     void place(const Op &op, Attribution &out);
     void mark_path(const Op &op, Attribution &out);
     std::ptrdiff_t predecessor(const Attribution &, std::ptrdiff_t current) const;
+    bool aside(const PlacedTransition &) const;
     bool connected(const Attribution &, std::ptrdiff_t from, std::ptrdiff_t to) const;
     void cut(Attribution &, Place from, Place to, std::int64_t begin_ns, std::int64_t end_ns,
              std::int64_t tid, std::uint64_t request, bool is_known);

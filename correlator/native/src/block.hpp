@@ -39,6 +39,9 @@ enum class BlockKind : std::uint8_t {
 
 enum class IoKind : std::uint8_t { kRead, kWrite, kDiscard, kWriteZeroes, kFlush, kOther };
 
+// "read", "write", "discard", "write_zeroes", "flush", "other".
+std::string_view io_kind_name(IoKind);
+
 // rwbs, as LTTng's kernel domain writes it (lttng-modules 2.13, include/instrumentation/events/block.h).
 namespace rwbs {
 constexpr std::uint32_t kWrite = 1, kDiscard = 2, kRead = 4, kRahead = 8, kBarrier = 16, kSync = 32, kMeta = 64,
@@ -52,6 +55,7 @@ struct BlockEvent {
     std::int64_t ts_ns;
     std::uint32_t cpu;
     std::int32_t tid;        // the event's own tid, else the context's; -1 unknown
+    std::int32_t pid;        // of a bio that is queued, where somebody asked for it; -1 unknown
     std::uint32_t comm;      // interned; 0 unknown
     std::uint32_t dev;       // kernel-internal: major << 20 | minor
     std::uint64_t sector;    // 512-byte units

@@ -7,6 +7,18 @@
 
 namespace opline {
 
+std::string_view io_kind_name(IoKind kind) {
+    switch (kind) {
+    case IoKind::kRead: return "read";
+    case IoKind::kWrite: return "write";
+    case IoKind::kDiscard: return "discard";
+    case IoKind::kWriteZeroes: return "write_zeroes";
+    case IoKind::kFlush: return "flush";
+    case IoKind::kOther: break;
+    }
+    return "other";
+}
+
 BlockKind BlockModel::kind_by_name(std::string_view name) {
     static constexpr std::array<std::pair<std::string_view, BlockKind>, 20> kNames = {{
         {"bio_queue", BlockKind::kBioQueue},

@@ -42,18 +42,20 @@ class Slots {
 
 bool starts_with(std::string_view s, std::string_view prefix) { return s.substr(0, prefix.size()) == prefix; }
 
+BoundKey bind_key(const KeyUse &use, const Plan &plan, Slots &slots, bool &broken) {
+    BoundKey key;
+    key.space = use.space;
+    key.scope = plan.key_spaces[use.space].scope;
+    for (const auto &f : use.fields) {
+        key.slots.push_back(slots.want(f));
+        if (key.slots.back() == kNoSlot) broken = true;
+    }
+    return key;
+}
+
 std::vector<BoundKey> bind_keys(const std::vector<KeyUse> &uses, const Plan &plan, Slots &slots, bool &broken) {
     std::vector<BoundKey> out;
-    for (const auto &use : uses) {
-        BoundKey key;
-        key.space = use.space;
-        key.scope = plan.key_spaces[use.space].scope;
-        for (const auto &f : use.fields) {
-            key.slots.push_back(slots.want(f));
-            if (key.slots.back() == kNoSlot) broken = true;
-        }
-        out.push_back(std::move(key));
-    }
+    for (const auto &use : uses) out.push_back(bind_key(use, plan, slots, broken));
     return out;
 }
 
@@ -78,6 +80,11 @@ BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, 
     p.offset_slot = slots.want(spec.offset);
     p.length_slot = slots.want(spec.length);
     p.duration_slot = needed(spec.duration_field, slots, p.broken);
+    if (spec.ios.submit) p.ios_submit = bind_key(*spec.ios.submit, plan, slots, p.broken);
+    if (spec.ios.wait) p.ios_wait = bind_key(*spec.ios.wait, plan, slots, p.broken);
+    p.ios_count = needed(spec.ios.count, slots, p.broken);
+    p.ios_submitted = needed(spec.ios.submitted, slots, p.broken);
+    if (spec.ios.reaped != "*") p.ios_reaped = needed(spec.ios.reaped, slots, p.broken);
     if (spec.name_field.empty()) p.name_id = strings.intern(spec.name);
     if (!spec.class_text.empty()) p.class_id = strings.intern(spec.class_text);
     p.batch_space = strings.intern(spec.batch_space);
@@ -122,6 +129,7 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
         c.kind = kind == BlockKind::kOther ? (bpf_block ? ClassKind::kBlockContext : ClassKind::kIgnored)
                                            : ClassKind::kBlock;
         if (c.kind == ClassKind::kBlock) c.block = bind_block(kind, slots);
+        if (kind == BlockKind::kBioQueue && !plan.bios.op_class.empty()) c.block.pid = slots.want_first({"vpid", "pid"});
         if (name == "block:lost") {
             c.kind = ClassKind::kCollectorLost;
             c.count_slot = slots.want("count");

@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct BoundPoint {
     std::vector<BoundKey> find, bind, release;
     std::int32_t name_slot = kNoSlot, class_slot = kNoSlot, object_slot = kNoSlot, offset_slot = kNoSlot,
                  length_slot = kNoSlot, duration_slot = kNoSlot;
+    std::optional<BoundKey> ios_submit, ios_wait;
+    std::int32_t ios_count = kNoSlot, ios_submitted = kNoSlot, ios_reaped = kNoSlot;
     std::uint32_t name_id = 0;   // pool id of a constant name
     std::vector<std::pair<std::string, std::uint32_t>> names;  // of the first values that name_slot had
     std::uint32_t class_id = 0;  // pool id of a constant class; 0: none
@@ -49,7 +52,7 @@ struct BlockSlots {
     BlockKind kind = BlockKind::kOther;
     std::int32_t tid = kNoSlot, comm = kNoSlot, dev = kNoSlot, sector = kNoSlot, nr_sectors = kNoSlot, bytes = kNoSlot,
                  rwbs = kNoSlot, error = kNoSlot, old_dev = kNoSlot, old_sector = kNoSlot, new_sector = kNoSlot,
-                 rq = kNoSlot, bio = kNoSlot, parent = kNoSlot, cpu = kNoSlot;
+                 rq = kNoSlot, bio = kNoSlot, parent = kNoSlot, cpu = kNoSlot, pid = kNoSlot;
 };
 
 struct BoundClass {

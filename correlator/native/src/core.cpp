@@ -71,7 +71,11 @@ struct Core::Impl {
                    {[this](Op &op) { settle(op); }, [this](const Batch &b) { emitter.batch(b); }}),
           linker(stitcher),
           block(plan.match_by_sector ? BlockMatch::kSector : BlockMatch::kPointer,
-                {[this](const BlockEvent &ev, Bio &bio) { return linker.bio_queued(ev, bio, current_host); },
+                {[this](const BlockEvent &ev, Bio &bio) {
+                     Owner owner = linker.bio_queued(ev, bio, current_host);
+                     stitcher.bio_opened(owner.op);
+                     return owner;
+                 },
                  [](const BlockEvent &, const Request &) {},
                  [this](const Request &r) { request_done(r); },
                  [this](const Bio &b) { bio_done(b); }}),
@@ -112,6 +116,7 @@ struct Core::Impl {
 
     void request_done(const Request &r) {
         linker.request_done(r);
+        stitcher.request_done(r);
         std::uint32_t ops = 0;
         std::uint64_t only = 0;
         for (const auto &o : r.owners)
@@ -134,6 +139,7 @@ struct Core::Impl {
         }
         if (link && link->batch) link->batch->bios.push_back({b.id, b.request, b.queue_ns});
         linker.forget(b.id);
+        stitcher.bio_done(b);
     }
 
     std::uint32_t comm_of(const Event &ev, std::int32_t slot) {
@@ -151,6 +157,7 @@ struct Core::Impl {
         b.ts_ns = ev.ts_ns;
         b.cpu = s.cpu != kNoSlot ? static_cast<std::uint32_t>(number(s.cpu)) : ev.cpu;
         b.tid = s.tid == kNoSlot ? -1 : static_cast<std::int32_t>(number(s.tid));
+        b.pid = s.pid == kNoSlot ? -1 : static_cast<std::int32_t>(number(s.pid));
         b.comm = comm_of(ev, s.comm);
         b.dev = static_cast<std::uint32_t>(number(s.dev));
         b.sector = number(s.sector);
@@ -224,6 +231,7 @@ void Core::event(const Event &ev) {
 void Core::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
                      bool packets) {
     Impl &m = *impl_;
+    m.stitcher.events_lost();
     if (begin_ns != kNoTime && end_ns != kNoTime) m.discarded_intervals.push_back({begin_ns, end_ns});
     if (packets) m.discarded_packets += count;
     else m.discarded_events += count;
@@ -297,7 +305,7 @@ std::string Core::summary_json() const {
                      {"partition_violations", m.partition_violations}, {"incomplete_ops", m.ops_incomplete},
                      {"tainted_ops", m.ops_tainted}, {"late_transitions", m.late_transitions},
                      {"key_conflicts", s.key_conflicts}, {"ends_without_op", s.ends_without_op},
-                     {"evicted_ops", s.evicted_ops}, {"batches_left_open", s.batches_left_open},
+                     {"evicted_ops", s.evicted_ops}, {"batches_left_open", s.batches_left_open}, {"reaps_unseen", s.reaps_unseen},
                      {"unmatched_getrq", b.unmatched_getrq}, {"unmatched_merge", b.unmatched_merge},
                      {"unmatched_issue", b.unmatched_issue}, {"unmatched_complete", b.unmatched_complete},
                      {"unmatched_requeue", b.unmatched_requeue}, {"second_completions", b.second_completions},

@@ -84,7 +84,7 @@ std::string rwbs_letters(std::uint32_t r) {
 
 Emitter::Emitter(StringPool &strings, const std::vector<std::string> &key_space_names)
     : strings_(strings) {
-    evidence_ = {strings.intern("begin"), 0, strings.intern("thread"), strings.intern("batch")};
+    evidence_ = {strings.intern("begin"), 0, strings.intern("thread"), strings.intern("batch"), strings.intern("completion")};
     for (const auto &name : key_space_names) key_evidence_.push_back(strings.intern("key:" + name));
     tables_.push_back(make("ops", {{"op_id", I64}, {"class", DICT}, {"object", TEXT}, {"key", TEXT}, {"host", DICT},
                                    {"pid", I32}, {"begin_tid", I64}, {"end_tid", I64}, {"begin_ns", I64},
@@ -147,17 +147,7 @@ std::uint32_t Emitter::rwbs_name(std::uint32_t r) {
     return rwbs_names_[r] - 1;
 }
 
-std::uint32_t Emitter::kind_name(IoKind k) {
-    switch (k) {
-    case IoKind::kRead: return strings_.intern("read");
-    case IoKind::kWrite: return strings_.intern("write");
-    case IoKind::kDiscard: return strings_.intern("discard");
-    case IoKind::kWriteZeroes: return strings_.intern("write_zeroes");
-    case IoKind::kFlush: return strings_.intern("flush");
-    case IoKind::kOther: break;
-    }
-    return strings_.intern("other");
-}
+std::uint32_t Emitter::kind_name(IoKind k) { return strings_.intern(io_kind_name(k)); }
 
 void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
     const auto id = static_cast<std::int64_t>(op.serial);
@@ -170,7 +160,7 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
         if (!kept(kTransitions)) continue;
         const Transition &t = p.t();
         Row row(table(kTransitions));
-        row.i64(id).u32(seq++).i64(t.ts_ns).dict(p.label).dict(t.event).i64_if(t.tid >= 0, t.tid);
+        row.i64(id).u32(seq++).i64(t.ts_ns).dict(p.label).dict_or_absent(t.event).i64_if(t.tid >= 0, t.tid);
         row.i32_if(t.pid >= 0, t.pid).u32_if(t.cpu != kNoCpu, t.cpu).dict_or_absent(t.comm);
         row.dict(t.evidence == Evidence::kKey ? key_evidence_[t.key_space] : evidence_[static_cast<std::size_t>(t.evidence)]);
         row.flag(p.late).flag(p.aside).i64_if(t.batch >= 0, t.batch);

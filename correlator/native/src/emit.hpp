@@ -43,7 +43,7 @@ class Emitter {
     Table &table(int index) { return tables_[static_cast<std::size_t>(index)]; }
     bool kept(int index) const { return kept_[static_cast<std::size_t>(index)] != 0; }
     StringPool &strings_;
-    std::array<std::uint32_t, 4> evidence_{};    // per Evidence, pool id
+    std::array<std::uint32_t, 5> evidence_{};    // per Evidence, pool id
     std::vector<std::uint32_t> key_evidence_;    // per key space, pool id of key:SPACE
     std::vector<Table> tables_;
     std::vector<char> kept_;  // per table

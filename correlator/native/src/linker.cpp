@@ -34,13 +34,14 @@ Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t hos
             if (auto parent = links_.find(bio.parent)) link.batch = parent->batch;
         return bio.owner;
     }
-    if (Op *op = ev.tid > 0 ? stitcher_.current_op(host, ev.tid) : nullptr; op && op->state == OpState::kOpen)
-        link.by_thread = op_ref(*op);
+    if (Op *op = stitcher_.op_of_bio(host, ev, bio)) link.by_thread = op_ref(*op);
     by_sector(bio, link);
     // What a thread queues while it has a batch open is the batch's: a member may be rewriting the same sectors already.
     link.chosen = link.by_thread;
     if (link.chosen == 0 && ev.tid > 0) link.batch = stitcher_.current_batch(host, ev.tid);
     if (link.chosen == 0 && !link.batch) link.chosen = link.by_sector;
+    if (link.chosen == 0 && !link.batch)
+        if (Op *op = stitcher_.own_op(host, ev, bio)) link.chosen = link.by_thread = op_ref(*op);
 
     // With several ops on the same sectors the sector rule has no answer of its own.
     if (link.batch) ++counts_.batch;

@@ -17,7 +17,9 @@ struct Key {
     bool operator==(const Key &o) const { return lo == o.lo && hi == o.hi; }
 };
 
-enum class Evidence : std::uint8_t { kBegin, kKey, kThread, kBatch };
+enum class Evidence : std::uint8_t { kBegin, kKey, kThread, kBatch, kCompletion };
+
+constexpr std::uint32_t kNoSpec = 0xffffffff;  // a transition that the core made, not a point of the model
 
 struct Transition {
     std::int64_t ts_ns = 0;
@@ -25,8 +27,8 @@ struct Transition {
     std::int64_t batch = -1;     // batch whose shared work it is
     std::uint32_t order = 0;     // ordinal of arrival in the op: the tie-break
     std::uint32_t point = 0;     // pool id, without recurrence number
-    std::uint32_t event = 0;     // pool id
-    std::uint32_t spec = 0;      // index into Plan::points
+    std::uint32_t event = 0;     // pool id; 0: none
+    std::uint32_t spec = 0;      // index into Plan::points, or kNoSpec
     std::int64_t tid = -1;
     std::int32_t pid = -1;
     std::uint32_t cpu = kNoCpu;
@@ -69,6 +71,18 @@ struct BatchMembership {
     std::uint32_t joined_order;  // Transition::order of the joining point
 };
 
+// Of an op that is one I/O: how far it is.
+struct IoLife {
+    bool is_io = false;         // it ends when its completion is taken, or with it
+    bool own = false;           // begun by its bio, without a call
+    bool ring = false, done = false;
+    bool lost = false;          // a request of it never completed: when it was done is not known
+    std::uint32_t space = 0;
+    std::uint32_t open_bios = 0;
+    std::int64_t done_ns = kNoTime;
+    Key queue;
+};
+
 enum class OpState : std::uint8_t { kFree, kOpen, kEnded };
 
 struct Op {
@@ -88,6 +102,7 @@ struct Op {
     std::vector<RequestCut> requests;
     std::vector<BatchMembership> batches;
     std::uint32_t bios = 0;
+    IoLife io;
 
     // Ready for a new op, with the capacity kept.
     void reset() {
@@ -103,6 +118,7 @@ struct Op {
         requests.clear();
         batches.clear();
         bios = 0;
+        io = {};
     }
 };
 

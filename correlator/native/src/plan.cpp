@@ -44,16 +44,31 @@ E choice(const json &object, const char *name, const std::string &where,
     fail(where + "." + name, "\"" + value + "\" is none of its words");
 }
 
+KeyUse key_use(const json &k, const std::string &where, std::size_t spaces) {
+    KeyUse use{k.at("space").get<std::uint32_t>(), texts(k, "fields", where)};
+    if (use.space >= spaces) fail(where, "no such key space");
+    if (use.fields.empty()) fail(where, "a key needs a field");
+    return use;
+}
+
 std::vector<KeyUse> key_uses(const json &point, const char *name, const std::string &where, std::size_t spaces) {
     std::vector<KeyUse> out;
     auto it = point.find(name);
     if (it == point.end() || it->is_null()) return out;
-    for (const auto &k : *it) {
-        KeyUse use{k.at("space").get<std::uint32_t>(), texts(k, "fields", where + "." + name)};
-        if (use.space >= spaces) fail(where + "." + name, "no such key space");
-        if (use.fields.empty()) fail(where + "." + name, "a key needs a field");
-        out.push_back(std::move(use));
-    }
+    for (const auto &k : *it) out.push_back(key_use(k, where + "." + name, spaces));
+    return out;
+}
+
+IosSpec ios_spec(const json &p, const std::string &where, std::size_t spaces) {
+    IosSpec out;
+    auto it = p.find("ios");
+    if (it == p.end() || it->is_null()) return out;
+    if (auto k = it->find("submit"); k != it->end() && !k->is_null()) out.submit = key_use(*k, where + ".submit", spaces);
+    if (auto k = it->find("wait"); k != it->end() && !k->is_null()) out.wait = key_use(*k, where + ".wait", spaces);
+    out.ring = it->value("ring", false);
+    out.count = text_or_empty(*it, "count", where);
+    out.submitted = text_or_empty(*it, "submitted", where);
+    out.reaped = text_or_empty(*it, "reaped", where);
     return out;
 }
 
@@ -103,6 +118,7 @@ PointSpec point_spec(const json &p, const std::string &where, std::size_t spaces
         out.duration_unit_ns = it->at("unit_ns").get<double>();
     }
     out.io = choice<IoWindow>(p, "io", where, {{"begin", IoWindow::kBegin}, {"end", IoWindow::kEnd}}, IoWindow::kNone);
+    out.ios = ios_spec(p, where + ".ios", spaces);
     out.aside = p.value("aside", false);
     out.after = texts(p, "after", where);
     return out;
@@ -136,6 +152,8 @@ Plan parse_plan(const std::string &json_text) {
             for (const auto &s : *it)
                 plan.stages.push_back({s.at("name").get<std::string>(), s.at("from").get<std::string>(),
                                        s.at("to").get<std::string>(), s.value("kind", std::string("work"))});
+        if (auto it = doc.find("bios"); it != doc.end() && !it->is_null())
+            plan.bios = {it->at("class").get<std::string>(), texts(*it, "threads", "bios"), texts(*it, "except", "bios")};
         return plan;
     } catch (const json::exception &e) {
         throw std::runtime_error(std::string("Cannot use the plan: ") + e.what());

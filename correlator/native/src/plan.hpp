@@ -32,6 +32,21 @@ struct Predicate {
     std::vector<std::variant<std::int64_t, std::string>> any;
 };
 
+// What a system call does to I/Os that outlive it: queues them, waits for their completion, or returns from that.
+struct IosSpec {
+    std::optional<KeyUse> submit, wait;  // the queue that names the I/Os
+    bool ring = false;                   // completions can be taken without a call
+    std::string count;                   // how many I/Os the call announces
+    std::string submitted, reaped;       // how many it queued, how many it took; "*": all that are done
+    explicit operator bool() const { return submit || wait || !submitted.empty() || !reaped.empty(); }
+};
+
+// Bios of threads that work for no op, and whose name fits, are ops of their own.
+struct BiosSpec {
+    std::string op_class;                      // "": bios are nobody's ops
+    std::vector<std::string> threads, except;  // globs
+};
+
 struct PointSpec {
     std::string name;        // "{}" stands for the value of name_field
     std::string name_field;  // "": the name is constant
@@ -48,6 +63,7 @@ struct PointSpec {
     std::string duration_field;
     double duration_unit_ns = 1;
     IoWindow io = IoWindow::kNone;
+    IosSpec ios;
     bool aside = false;
     std::vector<std::string> after;
 };
@@ -64,6 +80,7 @@ struct Plan {
     std::vector<KeySpace> key_spaces;  // at most 64
     std::vector<PointSpec> points;
     std::vector<StageSpec> stages;
+    BiosSpec bios;
 };
 
 // Throws std::runtime_error with the JSON path of the first thing that is wrong.

@@ -31,10 +31,6 @@ struct KeyBuilder {
     }
 };
 
-std::uint64_t thread_key(std::uint32_t host, std::int64_t tid) {
-    return mix64(static_cast<std::uint64_t>(tid)) ^ (static_cast<std::uint64_t>(host) << 48);
-}
-
 std::int64_t number(const Event &ev, std::int32_t slot, std::int64_t otherwise) {
     if (slot == kNoSlot || !ev.slots[slot].is_number()) return otherwise;
     return ev.slots[slot].i;
@@ -43,7 +39,8 @@ std::int64_t number(const Event &ev, std::int32_t slot, std::int64_t otherwise) 
 }  // namespace
 
 Stitcher::Stitcher(const Plan &plan, StringPool &strings, Hooks hooks)
-    : plan_(plan), strings_(strings), hooks_(std::move(hooks)) {}
+    : plan_(plan), strings_(strings), hooks_(std::move(hooks)),
+      completed_(strings.intern("completed")), reaped_(strings.intern("reaped")), queued_(strings.intern("queued")) {}
 
 ThreadState &Stitcher::thread(std::uint32_t host, std::int64_t tid) { return threads_[thread_key(host, tid)]; }
 
@@ -128,7 +125,7 @@ bool Stitcher::owns_all_keys_lost(const Op &op) const {
     return !op.keys.empty();
 }
 
-Op &Stitcher::begin_op(const BoundPoint &bp, const Event &ev, std::uint32_t host, std::int32_t pid) {
+Op &Stitcher::new_op(std::uint32_t host, std::int32_t pid, std::int64_t begin_ns) {
     if (ops_.full()) {  // cannot happen below 16 M ops in flight; keeps the reference's 24 bits honest
         Op *oldest = nullptr;
         ops_.for_each_live([&](Op &op) { if (!oldest || op.serial < oldest->serial) oldest = &op; });
@@ -138,8 +135,14 @@ Op &Stitcher::begin_op(const BoundPoint &bp, const Event &ev, std::uint32_t host
     Op &op = ops_.create();
     op.host = host;
     op.pid = pid;
-    op.begin_ns = ev.ts_ns;
+    op.begin_ns = begin_ns;
+    return op;
+}
+
+Op &Stitcher::begin_op(const BoundPoint &bp, const Event &ev, std::uint32_t host, std::int32_t pid) {
+    Op &op = new_op(host, pid, ev.ts_ns);
     if (!bp.bind.empty()) op.key_text = key_text(bp.bind.front(), ev);
+    else if (bp.ios_submit) op.key_text = key_text(*bp.ios_submit, ev);
     return op;
 }
 
@@ -284,6 +287,13 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     }
     t.point = bp->name_slot == kNoSlot ? bp->name_id : point_name(*bp, spec, ev.slots[bp->name_slot]);
 
+    if (spec.ios && spec.role != Role::kBegin) {
+        if (!bp->ios_wait) return return_from_call(*bp, ev, t, ts);
+        enter_call(ts, *bp, ev, host, pid, tid, nullptr);
+        return Fate::kContext;
+    }
+    if (ts.call && spec.thread == ThreadRule::kSwitch) leave_call(ts);  // its exit was not seen
+
     if (spec.batch_do == BatchDo::kOpen || (spec.batch_do == BatchDo::kOpenOrWork && !ts.batch))
         open_batch(ts, *bp, ev.ts_ns, tid);
     struct CloseAtExit {
@@ -352,6 +362,7 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
         t.spaces |= 1ull << use.space;
         bind_key(*op, key);
     }
+    if (bp->ios_submit) t.spaces |= 1ull << bp->ios_submit->space;
     t.in_thread = thread_op == op;
     decorate(*op, *bp, spec, ev);
     if (spec.batch_do == BatchDo::kJoin && ts.batch) {
@@ -366,6 +377,7 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     if (ends && op->state == OpState::kOpen)
         end_op(*op, ev.ts_ns, op->transitions.back().order);
     apply_thread_rule(ts, spec.thread, op);
+    if (bp->ios_submit) enter_call(ts, *bp, ev, host, pid, tid, op);
     for (auto &use : bp->release) {
         bool ok = true;
         Key key = key_of(use, ev, host, pid, tid, ok);
@@ -408,6 +420,7 @@ void Stitcher::finish() {
         hooks_.batch_closed(*ts.batch);
         ts.batch.reset();
     });
+    io_queues_.for_each([this](const Key &, IoQueue &q) { complete_all(q); });
     while (!ended_.empty()) {
         Op *op = ops_.find(ended_.front().second);
         ended_.pop_front();

@@ -11,6 +11,7 @@
 
 #include "classes.hpp"
 #include "flat_map.hpp"
+#include "ios.hpp"
 #include "op.hpp"
 
 namespace opline {
@@ -19,11 +20,17 @@ struct KeyHash {
     std::uint64_t operator()(const Key &k) const { return k.lo; }  // mixed already
 };
 
+inline std::uint64_t thread_key(std::uint32_t host, std::int64_t tid) {
+    return mix64(static_cast<std::uint64_t>(tid)) ^ (static_cast<std::uint64_t>(host) << 48);
+}
+
 struct ThreadState {
     std::vector<std::uint64_t> stack;  // op refs; the last is whom the thread works for
     std::shared_ptr<Batch> batch;      // open on this thread
     std::string comm;                  // its last name, and its pool id
     std::uint32_t comm_id = 0;
+    std::unique_ptr<IoCall> call;      // that it is in
+    std::unique_ptr<OwnBio> own;
 };
 
 struct StitchCounts {
@@ -31,6 +38,7 @@ struct StitchCounts {
     std::uint64_t ends_without_op = 0;
     std::uint64_t evicted_ops = 0;         // open for too long while memory was short
     std::uint64_t batches_left_open = 0;
+    std::uint64_t reaps_unseen = 0;        // I/Os that a call should have taken: they end at their completion
 };
 
 class Stitcher {
@@ -50,6 +58,16 @@ class Stitcher {
 
     // Whom the thread works for: an op, else its open batch, else nobody.
     Op *current_op(std::uint32_t host, std::int64_t tid);
+    // Whose bio it is that a thread queues: its op's, or that of the I/O that its call is queueing. nullptr: nobody's.
+    Op *op_of_bio(std::uint32_t host, const BlockEvent &, const Bio &);
+    // The bio is an op of its own, if the model says so of its thread; else nullptr.
+    Op *own_op(std::uint32_t host, const BlockEvent &, const Bio &);
+    // What becomes of the bios and requests of an op that is one I/O.
+    void bio_opened(std::uint64_t op);
+    void request_done(const Request &);
+    void bio_done(const Bio &);
+    // Events are missing from here back: who took which completion is not known any more.
+    void events_lost();
     std::shared_ptr<Batch> current_batch(std::uint32_t host, std::int64_t tid);
     OpTable &ops() { return ops_; }
     // Ops between their io begin and io end points.
@@ -65,6 +83,21 @@ class Stitcher {
     std::string key_text(const BoundKey &, const Event &) const;
     void bind_key(Op &op, const Key &key);
     Op &begin_op(const BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid);
+    Op &new_op(std::uint32_t host, std::int32_t pid, std::int64_t begin_ns);
+    // ios.cpp
+    void enter_call(ThreadState &, const BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid,
+                    std::int64_t tid, const Op *head);
+    Fate return_from_call(BoundPoint &, const Event &, Transition, ThreadState &);
+    void leave_call(ThreadState &);
+    void close_submit(IoCall &, std::int64_t count, const Transition &);
+    bool reap(IoQueue &, std::int64_t count, Transition);
+    Op &another_io(IoCall &);
+    Op *io_of_bio(IoCall &, const Bio &);
+    void io_done(Op &, std::int64_t done_ns);
+    void end_at_completion(Op &);
+    void complete_all(IoQueue &);
+    std::uint32_t add_transition(Op &, Transition);
+    std::uint32_t class_of_io(std::uint32_t base, IoKind);
     void decorate(Op &op, const BoundPoint &, const PointSpec &, const Event &);
     void append(Op &op, const Transition &t, const BoundPoint &, const Event &);
     void end_op(Op &op, std::int64_t ts_ns, std::uint32_t order);
@@ -86,6 +119,10 @@ class Stitcher {
     FlatMap<Key, std::uint64_t, KeyHash> settled_keys_;
     std::deque<Key> settled_order_;
     std::uint64_t batch_serial_ = 0;
+    FlatMap<Key, IoQueue, KeyHash> io_queues_;
+    FlatMap<std::uint64_t, std::uint32_t> io_classes_;  // (class, kind) → class with the kind
+    FlatMap<std::uint32_t, std::uint8_t> own_threads_;  // comm → 1: its bios are ops, 2: they are not
+    std::uint32_t completed_, reaped_, queued_;
     StitchCounts counts_;
 };
 

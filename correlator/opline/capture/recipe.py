@@ -37,7 +37,8 @@ KERNEL_CONTEXTS = ("pid", "tid", "procname")
 KERNEL_EVENTS = ("block_*", "sched_switch", "sched_wakeup", "sched_waking", "lttng_statedump_block_device")
 KERNEL_SYSCALLS = (
     "read", "write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev", "preadv2", "pwritev2",
-    "fsync", "fdatasync", "sync_file_range", "io_submit", "io_getevents", "io_pgetevents", "io_uring_enter",
+    "fsync", "fdatasync", "sync_file_range", "msync", "sync", "syncfs", "io_submit", "io_getevents", "io_pgetevents",
+    "io_uring_enter",
 )  # fmt: skip
 #: For system calls: the consumer daemon alone makes two per page of user-space buffers when an application registers.
 NOT_THE_TRACER = '$ctx.procname != "lttng-*"'

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .language import KeyUse, Model, Rule, template
+from .language import Ios, KeyUse, Model, Rule, template
 
 PLAN_VERSION = 1
 MATCHES = ("pointer", "sector")
@@ -28,6 +28,18 @@ def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
 
     def keys(uses: tuple[KeyUse, ...]) -> list[dict[str, Any]]:
         return [{"space": spaces[u.space], "fields": list(u.fields or default_fields[u.space])} for u in uses]
+
+    def ios(i: Ios | None) -> dict[str, Any] | None:
+        if i is None:
+            return None
+        return {
+            "submit": keys((i.submit,))[0] if i.submit else None,
+            "wait": keys((i.wait,))[0] if i.wait else None,
+            "count": i.count,
+            "ring": i.ring,
+            "submitted": i.submitted,
+            "reaped": i.reaped,
+        }
 
     def point(rule: Rule, event: str) -> dict[str, Any]:
         name, name_field = template(rule.name)
@@ -50,6 +62,7 @@ def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
             "length": rule.length,
             "duration": _duration(rule),
             "io": rule.io,
+            "ios": ios(rule.ios),
             "aside": rule.aside,
             "after": list(rule.after),
         }
@@ -68,6 +81,13 @@ def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
             for source in stage.sources
             for target in stage.targets
         ],
+        "bios": None
+        if model.bios is None
+        else {
+            "class": model.bios.op_class,
+            "threads": list(model.bios.threads),
+            "except": list(model.bios.exceptions),
+        },
     }
 
 

@@ -20,11 +20,14 @@ IO_WINDOWS = ("begin", "end")
 STAGE_KINDS = ("work", "wait", "network", "device", "unknown")
 UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
-MODEL_FIELDS = ("title", "text", "claims", "ignore", "linger_ns", "keys", "points", "stages")
+IOS_FIELDS = ("submit", "wait", "count", "ring", "submitted", "reaped")
+BIOS_FIELDS = ("class", "threads", "except")
+
+MODEL_FIELDS = ("title", "text", "claims", "ignore", "linger_ns", "keys", "points", "stages", "bios")
 KEY_FIELDS = ("fields", "scope")
 POINT_FIELDS = (
     "event", "when", "role", "end_of", "key", "bind", "release", "thread", "class", "object", "offset", "length", "io",
-    "duration", "aside", "after", "batch",
+    "duration", "aside", "after", "batch", "ios",
 )  # fmt: skip
 STAGE_FIELDS = ("from", "to", "kind")
 
@@ -71,6 +74,32 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
+class Ios:
+    """What a call does to I/Os that outlive it: its entry queues or awaits them, its exit says how many it did."""
+
+    submit: KeyUse | None = None
+    wait: KeyUse | None = None
+    count: str | None = None
+    ring: bool = False
+    submitted: str | None = None
+    reaped: str | None = None  # a field's name, or "*": all that are done
+
+    @property
+    def entry(self) -> bool:
+        """The point is a call's entry; else it is its exit."""
+        return self.submit is not None or self.wait is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Bios:
+    """Threads whose bios are ops of their own where no other op is found: globs of their names."""
+
+    op_class: str
+    threads: tuple[str, ...]
+    exceptions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One way to pass a point: the events, and what they mean. Several rules may share a name."""
 
@@ -97,6 +126,7 @@ class Rule:
     after: tuple[str, ...] = ()
     batch_do: str | None = None
     batch_space: str | None = None
+    ios: Ios | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +156,7 @@ class Model:
     keys: tuple[KeySpace, ...]
     rules: tuple[Rule, ...]
     stages: tuple[Stage, ...]
+    bios: Bios | None = None
     broken_points: tuple[str, ...] = ()  # names of points that have mistakes of their own
 
     def plan(self, match: str = "pointer") -> dict[str, Any]:

@@ -26,7 +26,7 @@ _BLOCK_STEPS = ("Q", "G", "I", "D", "C")
 def check(model: Model) -> list[Problem]:
     """Everything that can be said about a model without a trace, beyond what ``reader.parse`` found."""
     problems: list[Problem] = []
-    for part in (_keys, _names, _roles, _batches, _stages):
+    for part in (_keys, _names, _roles, _batches, _ios, _stages):
         problems.extend(part(model))
     if not model.broken_points:  # what a point with a mistake would mean is anybody's guess
         for part in (_unused_keys, _threads, _unreachable, _claims):
@@ -123,6 +123,9 @@ def _uses(model: Model) -> Iterator[tuple[Rule, KeyUse, bool]]:
             yield rule, use, True
         for use in rule.release:
             yield rule, use, False
+        for ios_use in (rule.ios.submit, rule.ios.wait) if rule.ios else ():
+            if ios_use is not None:
+                yield rule, ios_use, True
 
 
 def _names(model: Model) -> Iterator[Problem]:
@@ -169,7 +172,7 @@ def _threads(model: Model) -> Iterator[Problem]:
     if enters or switches:
         return
     for rule in model.rules:
-        if not rule.key and rule.role != "begin" and rule.batch_do not in BATCH_OWN:
+        if not rule.key and rule.role != "begin" and rule.batch_do not in BATCH_OWN and not rule.ios:
             yield _about(rule, "warning", "has no key, and no thread ever enters an op: it would be nobody's")
 
 
@@ -189,6 +192,27 @@ def _batches(model: Model) -> Iterator[Problem]:
             yield _about(rule, "warning", f"opens the batch {rule.batch_space}, but no op ever joins it")
         if opens and "close" not in done:
             yield _about(rule, "warning", f"opens the batch {rule.batch_space}, but it is never closed")
+
+
+def _ios(model: Model) -> Iterator[Problem]:
+    for rule in model.rules:
+        ios = rule.ios
+        if ios is None:
+            continue
+        if ios.submit is not None and (rule.role != "begin" or rule.thread != "switch"):
+            yield _about(rule, "error", '`ios.submit` goes with role = "begin" and thread = "switch"')
+        if ios.submit is None and rule.role is not None:
+            yield _about(rule, "error", f'role = "{rule.role}": with `ios`, only a point that submits begins an op')
+        if ios.entry == bool(ios.submitted or ios.reaped):
+            what = "`ios` has `submit` or `wait` at a call's entry, `submitted` or `reaped` at its exit"
+            yield _about(rule, "error", what)
+        if (ios.count or ios.ring) and ios.submit is None:
+            yield _about(rule, "error", "`ios.count` and `ios.ring` go with `submit`")
+        if ios.submit and ios.wait and ios.submit.space != ios.wait.space:
+            yield _about(rule, "error", "`ios`: one call submits to and waits for one queue")
+    entries = [rule for rule in model.rules if rule.ios and rule.ios.entry]
+    if entries and not any(rule.ios and not rule.ios.entry for rule in model.rules):
+        yield _about(entries[0], "error", "`ios`: no point is the exit of this call (`submitted` or `reaped`)")
 
 
 def _stages(model: Model) -> Iterator[Problem]:
@@ -266,6 +290,10 @@ def _needed_fields(rule: Rule, fields: Mapping[str, tuple[str, ...]]) -> frozens
     for use in (*rule.key, *rule.bind, *rule.release):
         needed.update(use.fields or fields.get(use.space, ()))
     needed.update(f for f in (rule.name_field, rule.class_field, rule.duration_field) if f is not None)
+    if rule.ios:
+        for ios_use in (rule.ios.submit, rule.ios.wait):
+            needed.update((ios_use.fields or fields.get(ios_use.space, ())) if ios_use else ())
+        needed.update(f for f in (rule.ios.count, rule.ios.submitted, rule.ios.reaped) if f not in (None, "*"))
     return frozenset(needed)
 
 

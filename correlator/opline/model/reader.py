@@ -11,8 +11,10 @@ from typing import Any
 
 from .language import (
     BATCH_DOINGS,
+    BIOS_FIELDS,
     DEFAULT_LINGER_NS,
     IO_WINDOWS,
+    IOS_FIELDS,
     KEY_FIELDS,
     MAX_LINGER_NS,
     MODEL_FIELDS,
@@ -24,7 +26,9 @@ from .language import (
     STAGE_KINDS,
     THREAD_RULES,
     UNITS_NS,
+    Bios,
     Condition,
+    Ios,
     KeySpace,
     KeyUse,
     Model,
@@ -107,6 +111,7 @@ class _Reader:
             keys=keys,
             rules=rules,
             stages=tuple(self.stages()),
+            bios=self.bios(),
             broken_points=broken,
         )
 
@@ -215,6 +220,7 @@ class _Reader:
             after=self.texts(path, "after", value),
             batch_do=doing,
             batch_space=space,
+            ios=self.ios(path, value),
         )
 
     def stages(self) -> Iterator[Stage]:
@@ -290,6 +296,36 @@ class _Reader:
             return None, None
         doing = next(iter(written))
         return doing, self.text(here, doing, written)
+
+    def ios(self, path: Path, value: Mapping[str, Any]) -> Ios | None:
+        written = self.typed(path, "ios", value, dict, "a table")
+        if written is None:
+            return None
+        here = (*path, "ios")
+        self.known(here, written, IOS_FIELDS, "`ios`")
+        keys = {name: self.key_uses(here, name, written) for name in ("submit", "wait")}
+        for name, uses in keys.items():
+            if len(uses) > 1:
+                self.error((*here, name), f"`ios.{name}`: one key is wanted")
+        return Ios(
+            submit=next(iter(keys["submit"]), None),
+            wait=next(iter(keys["wait"]), None),
+            count=self.text(here, "count", written),
+            ring=bool(self.typed(here, "ring", written, bool, "true or false")),
+            submitted=self.text(here, "submitted", written),
+            reaped=self.text(here, "reaped", written),
+        )
+
+    def bios(self) -> Bios | None:
+        written = self.table((), "bios")
+        if not written:
+            return None
+        self.known(("bios",), written, BIOS_FIELDS, "`bios`")
+        op_class, threads = self.text(("bios",), "class", written), self.texts(("bios",), "threads", written)
+        for name, given in (("class", op_class), ("threads", threads)):
+            if not given:
+                self.error(("bios",), f"`bios`: `{name}` is missing")
+        return Bios(op_class or "", threads, self.texts(("bios",), "except", written))
 
     def linger(self) -> int:
         value: int | None = self.typed((), "linger_ns", self.document, int, "an integer")

@@ -79,7 +79,7 @@ def test_babeltrace_2_1_1_writes_the_same_events_in_its_own_layout(
 
 def test_a_demo_run_recorded_by_lttng_2_16(trace: Callable[[str], Path], tmp_path: Path) -> None:
     manifest = correlate(trace("demo-ctf2"), load_model("demo"), tmp_path, progress=False)
-    assert (manifest["reader"], manifest["reader_reason"]) == ("native", "recognised the trace")
+    assert (manifest["reader"], manifest["reader_reason"]) == ("native", "it recognised the trace")
     assert manifest["core"]["ops"]["complete"] == 211
     assert manifest["environment"][0]["env"]["tracer_minor"] == "16"
     ops = plain(tmp_path / "ops.parquet").to_pylist()

@@ -11,7 +11,8 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol, cast
 
 from opline.errors import OplineError
@@ -82,7 +83,7 @@ examples:
   opline stages run1
   opline csv run1 > ops.csv
 
-`opline COMMAND --help` explains one command.
+`opline COMMAND --help` explains one command. --verbose says what reads a trace.
 """
 
 
@@ -121,6 +122,7 @@ def parser_of(name: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     command.prepare_parser(parser)
+    parser.add_argument("--verbose", action="store_true", help="say on stderr what reads the trace, and why")
     return parser
 
 
@@ -132,6 +134,8 @@ def version() -> str:
 
 
 def _dispatch(argv: Sequence[str]) -> int:
+    if argv and argv[0] == "--verbose":  # before the command as after it
+        argv = [argv[1], argv[0], *argv[2:]] if len(argv) > 1 else []
     if not argv:
         sys.stderr.write(overview())
         return 2
@@ -153,7 +157,26 @@ def _dispatch(argv: Sequence[str]) -> int:
         sys.stderr.write(f"opline: no command {name}.{hint}\n")
         return 2
     args = parser_of(name).parse_args(list(argv[1:]))
-    return load(name).run(args)
+    with _talking(args.verbose):
+        return load(name).run(args)
+
+
+@contextmanager
+def _talking(verbose: bool) -> Iterator[None]:
+    """The packages' log on stderr: warnings always, with --verbose also what was decided."""
+    import logging
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("opline: %(message)s"))
+    log = logging.getLogger("opline")
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO if verbose else logging.WARNING)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+        log.removeHandler(handler)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

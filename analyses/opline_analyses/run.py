@@ -7,6 +7,7 @@ Every analysis takes a `Run`; this is the only file that knows how a run is foun
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opline.errors import OplineError, UsageError
+
+log = logging.getLogger("opline")
 
 if TYPE_CHECKING:
     import duckdb
@@ -141,6 +144,9 @@ def open_run(
             ).path
         run = open_tables(path_of_tables)
         stack.callback(run.con.close)
+        if path_of_tables is given:
+            how = (run.manifest.get("reader"), run.manifest.get("reader_reason"))
+            log.info("%s: a run; its trace was read by the reader %s: %s", given, *how)
         stack.enter_context(_interruptible(run.con))
         run.given = given
         yield run

@@ -28,7 +28,9 @@ def add_run(parser: argparse.ArgumentParser, optional: bool = False) -> None:
 def add_model(parser: argparse.ArgumentParser) -> None:
     """--model, --reader, --extents and --max-loss."""
     parser.add_argument("--model", metavar="M", help="a trace's op model: a shipped one's name, or a TOML file")
-    parser.add_argument("--reader", choices=("auto", "native", "bt2"), help="what reads a trace (default: auto)")
+    parser.add_argument(
+        "--reader", choices=("auto", "native", "bt2"), help="what reads a trace (default: $OPLINE_READER, else auto)"
+    )
     parser.add_argument(
         "--extents",
         metavar="FILE",

@@ -47,6 +47,9 @@ def reader_wanted(argument: str | None) -> str:
 def choose(traces: list[Path], wanted: str) -> tuple[Front, str]:
     """The front end, and why this one. A forced reader that can't is an error, never a silent other one."""
     front, why = _choose(traces, wanted)
+    library = front.version()
+    name = "the native reader" if library is None else f"babeltrace2 {library}"
+    log.info("%s: read by %s: %s", " and ".join(map(str, traces)), name, why)
     _check_clocks(front.environment())
     return front, why
 
@@ -69,13 +72,12 @@ def _check_clocks(environments: list[dict[str, Any]]) -> None:
 
 def _choose(traces: list[Path], wanted: str) -> tuple[Front, str]:
     if wanted == "bt2":
-        return _bt2(traces), "asked for"
+        return _bt2(traces), "it was asked for"
     try:
-        return NativeReader(traces), "asked for" if wanted == "native" else "recognised the trace"
+        return NativeReader(traces), "it was asked for" if wanted == "native" else "it recognised the trace"
     except Unsupported as error:
         if wanted == "native":
             raise TraceError(f"The native reader does not read this: {error}. Use --reader bt2.") from error
-        log.info("Using babeltrace2: the native reader does not recognise the trace: %s", error)
         try:
             return _bt2(traces), f"the native reader does not recognise the trace: {error}"
         except TraceError as other:

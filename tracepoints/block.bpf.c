@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Block tracepoints → ring buffer. Compiled by bcc at run time, after block_event.h; no kernel header is read: offsets
+// Block tracepoints → ring buffer. Compiled by bcc at run time, after bridge_record.h and block_event.h; no kernel header is read: offsets
 // of members (O_*), argument numbers (A_*), operations and flags come as -D from the running kernel's BTF (bpf.py).
 //
 // Flags and fields are those of lttng-modules 2.13, include/instrumentation/events/block.h, except that completions,
@@ -9,19 +9,19 @@
 #define MMAPABLE 1024   // BPF_F_MMAPABLE
 
 BPF_RINGBUF_OUTPUT(events, RING_PAGES);
-BPF_F_TABLE("array", u32, struct block_control, control, 1, MMAPABLE);
-BPF_F_TABLE("array", u32, struct block_cpu, cpus, CPU_COUNT, MMAPABLE);
+BPF_F_TABLE("array", u32, struct bridge_control, control, 1, MMAPABLE);
+BPF_F_TABLE("array", u32, struct bridge_cpu, cpus, CPU_COUNT, MMAPABLE);
 BPF_HASH(own_bios, u64, u8, 16384);
 
 #define GET(type, buffer, low, offset) (*(type *)((buffer) + ((offset) - (low))))
 
-static inline struct block_control *wanted(u32 kind) {
+static inline struct bridge_control *wanted(u32 kind) {
     u32 zero = 0;
-    struct block_control *c = control.lookup(&zero);
+    struct bridge_control *c = control.lookup(&zero);
     return c && (c->mask >> kind & 1) ? c : 0;
 }
 
-static inline struct block_cpu *this_cpu(void) {
+static inline struct bridge_cpu *this_cpu(void) {
     u32 cpu = bpf_get_smp_processor_id();
     return cpus.lookup(&cpu);
 }
@@ -44,7 +44,7 @@ static inline u64 current_ids(void) {
 }
 
 static inline struct block_event *reserve(u32 kind) {
-    struct block_cpu *cpu = this_cpu();
+    struct bridge_cpu *cpu = this_cpu();
     if (!cpu) return 0;
     struct block_event *e = events.ringbuf_reserve(sizeof(struct block_event));
     if (!e) {
@@ -124,7 +124,7 @@ static inline void fill_request(struct block_event *e, u64 rq, int complete) {
 // A bio that a process of the tracer queues is put into own_bios; it, the bios split from it, and the requests that consist
 // of such bios only are left out. The mark goes when the request completes, or when somebody else queues that pointer.
 
-static inline int own_tgid(struct block_control *c) {
+static inline int own_tgid(struct bridge_control *c) {
     u32 tgid = current_ids() >> 32;
     int own = 0;
 #pragma unroll
@@ -132,7 +132,7 @@ static inline int own_tgid(struct block_control *c) {
     return own && tgid;
 }
 
-static inline int mark_own(struct block_control *c, struct block_cpu *cpu, u64 bio) {
+static inline int mark_own(struct bridge_control *c, struct bridge_cpu *cpu, u64 bio) {
     u8 one = 1;
     if (own_bios.lookup(&bio)) return 1;
     if (own_bios.update(&bio, &one)) {
@@ -143,23 +143,23 @@ static inline int mark_own(struct block_control *c, struct block_cpu *cpu, u64 b
     return 1;
 }
 
-static inline void unmark(struct block_control *c, u64 bio) {
+static inline void unmark(struct bridge_control *c, u64 bio) {
     if (own_bios.delete(&bio) == 0) __sync_fetch_and_add(&c->own_live, -1);
 }
 
 static inline void count_own_event(void) {
-    struct block_cpu *cpu = this_cpu();
+    struct bridge_cpu *cpu = this_cpu();
     if (cpu) __sync_fetch_and_add(&cpu->own_events, 1);
 }
 
-static inline int own_bio(struct block_control *c, u64 bio) {
+static inline int own_bio(struct bridge_control *c, u64 bio) {
     if (!c->own_live || !own_bios.lookup(&bio)) return 0;
     count_own_event();
     return 1;
 }
 
 // Of a request that was merged of ours and somebody else's, nothing is left out.
-static inline int own_request(struct block_control *c, u64 rq) {
+static inline int own_request(struct bridge_control *c, u64 rq) {
     if (!c->own_live) return 0;
     u64 bio = pointer_at(rq + O_RQ_BIO);
     if (!bio) return 0;
@@ -175,7 +175,7 @@ static inline int own_request(struct block_control *c, u64 rq) {
 // ---- bios ----------------------------------------------------------------------------------------------------------
 
 static inline int emit_bio(u32 kind, u64 bio) {
-    struct block_control *c = wanted(kind);
+    struct bridge_control *c = wanted(kind);
     if (!c || !bio || own_bio(c, bio)) return 0;
     struct block_event *e = reserve(kind);
     if (!e) return 0;
@@ -188,10 +188,10 @@ static inline int emit_bio(u32 kind, u64 bio) {
 #ifdef A_block_bio_queue_bio
 int on_block_bio_queue(struct bpf_raw_tracepoint_args *ctx) {
     u64 bio = ctx->args[A_block_bio_queue_bio];
-    struct block_control *c = wanted(KIND_BIO_QUEUE);
+    struct bridge_control *c = wanted(KIND_BIO_QUEUE);
     if (!c) return 0;
     if (own_tgid(c)) {
-        struct block_cpu *cpu = this_cpu();
+        struct bridge_cpu *cpu = this_cpu();
         if (cpu && mark_own(c, cpu, bio)) {
             __sync_fetch_and_add(&cpu->own_bios, 1);
             return 0;
@@ -229,11 +229,11 @@ int on_block_bio_complete(struct bpf_raw_tracepoint_args *ctx) {
 #ifdef A_block_split_bio
 int on_block_split(struct bpf_raw_tracepoint_args *ctx) {
     u64 bio = ctx->args[A_block_split_bio];
-    struct block_control *c = wanted(KIND_SPLIT);
+    struct bridge_control *c = wanted(KIND_SPLIT);
     if (!c) return 0;
     u64 parent = pointer_at(bio + O_BIO_PRIVATE);
     if (c->own_live) {
-        struct block_cpu *cpu = this_cpu();
+        struct bridge_cpu *cpu = this_cpu();
         if (cpu && own_bios.lookup(&parent) && mark_own(c, cpu, bio)) {
             count_own_event();
             return 0;
@@ -254,7 +254,7 @@ int on_block_split(struct bpf_raw_tracepoint_args *ctx) {
 #ifdef A_block_bio_remap_bio
 int on_block_bio_remap(struct bpf_raw_tracepoint_args *ctx) {
     u64 bio = ctx->args[A_block_bio_remap_bio];
-    struct block_control *c = wanted(KIND_BIO_REMAP);
+    struct bridge_control *c = wanted(KIND_BIO_REMAP);
     if (!c || own_bio(c, bio)) return 0;
     struct block_event *e = reserve(KIND_BIO_REMAP);
     if (!e) return 0;
@@ -270,7 +270,7 @@ int on_block_bio_remap(struct bpf_raw_tracepoint_args *ctx) {
 // ---- requests ------------------------------------------------------------------------------------------------------
 
 static inline int emit_request(u32 kind, u64 rq) {
-    struct block_control *c = wanted(kind);
+    struct bridge_control *c = wanted(kind);
     if (!c || own_request(c, rq)) return 0;
     struct block_event *e = reserve(kind);
     if (!e) return 0;
@@ -305,7 +305,7 @@ int on_block_rq_issue(struct bpf_raw_tracepoint_args *ctx) {
             events.ringbuf_submit(e, RB_NO_WAKEUP);
         }
     }
-    struct block_cpu *cpu = this_cpu();
+    struct bridge_cpu *cpu = this_cpu();
     if (cpu && pointer_at(bio + O_BIO_NEXT)) __sync_fetch_and_add(&cpu->chain_cut, 1);
     return 0;
 }
@@ -328,7 +328,7 @@ int on_block_rq_merge(struct bpf_raw_tracepoint_args *ctx) {
 #ifdef A_block_rq_remap_request
 int on_block_rq_remap(struct bpf_raw_tracepoint_args *ctx) {
     u64 rq = ctx->args[A_block_rq_remap_request];
-    struct block_control *c = wanted(KIND_RQ_REMAP);
+    struct bridge_control *c = wanted(KIND_RQ_REMAP);
     if (!c || own_request(c, rq)) return 0;
     struct block_event *e = reserve(KIND_RQ_REMAP);
     if (!e) return 0;
@@ -344,7 +344,7 @@ int on_block_rq_remap(struct bpf_raw_tracepoint_args *ctx) {
 int on_block_rq_complete(struct bpf_raw_tracepoint_args *ctx) {
     u64 rq = ctx->args[A_block_rq_complete_request];
     u32 nr_bytes = ctx->args[A_block_rq_complete_request + 2];
-    struct block_control *c = wanted(KIND_RQ_COMPLETE);
+    struct bridge_control *c = wanted(KIND_RQ_COMPLETE);
     if (!c) return 0;
     if (own_request(c, rq)) {
         u32 length = 0;
@@ -372,7 +372,7 @@ int on_block_rq_complete(struct bpf_raw_tracepoint_args *ctx) {
 
 #ifdef A_block_plug_request_queue
 int on_block_plug(struct bpf_raw_tracepoint_args *ctx) {
-    struct block_control *c = wanted(KIND_PLUG);
+    struct bridge_control *c = wanted(KIND_PLUG);
     if (!c || own_tgid(c)) return 0;
     struct block_event *e = reserve(KIND_PLUG);
     if (e) events.ringbuf_submit(e, RB_NO_WAKEUP);
@@ -382,7 +382,7 @@ int on_block_plug(struct bpf_raw_tracepoint_args *ctx) {
 
 #ifdef A_block_unplug_request_queue
 int on_block_unplug(struct bpf_raw_tracepoint_args *ctx) {
-    struct block_control *c = wanted(KIND_UNPLUG);
+    struct bridge_control *c = wanted(KIND_UNPLUG);
     if (!c || own_tgid(c)) return 0;
     struct block_event *e = reserve(KIND_UNPLUG);
     if (!e) return 0;

@@ -26,6 +26,7 @@
 
 #include <linux/types.h>
 
+#include "bridge_record.h"
 #include "block_event.h"
 
 #ifndef OPLINE_BLOCK_FIELDS

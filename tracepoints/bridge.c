@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The bridge: one thread that takes the BPF programs' records out of their ring buffer, puts them in order of kernel time,
-// and passes them on as events of the UST provider `block`. Loaded by Python (opline/capture/bpf.py) through ctypes.
+// and passes them on as events of a UST provider. Loaded by Python (opline/capture/bpf.py) through ctypes. It is built once for each
+// provider (BRIDGE_PROVIDER_H): block_provider.h for the block layer's tracepoints, probe_provider.h for uprobes.
 //
 // Order. A program reads the clock after it has reserved its record. So of what the thread has not yet seen when it
 // looks at the ring buffer at time t, everything has a time after t; once it has taken out all that was reserved then, everything
@@ -26,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "block_tp.h"
+#include BRIDGE_PROVIDER_H
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -46,8 +47,9 @@ __asm__(".section .rodata\n"
         ".global bridge_text\n"
         ".hidden bridge_text\n"
         "bridge_text:\n"
-        ".incbin \"" BLOCK_EVENT_H "\"\n"
-        ".incbin \"" BLOCK_BPF_C "\"\n"
+        ".incbin \"" BRIDGE_RECORD_H "\"\n"
+        ".incbin \"" BRIDGE_EVENT_H "\"\n"
+        ".incbin \"" BRIDGE_BPF_C "\"\n"
         ".byte 0\n"
         ".previous\n");
 extern const char bridge_text[];
@@ -72,15 +74,15 @@ struct bridge {
     _Atomic uint64_t *producer;
     const uint8_t *data;
     size_t ring_bytes, page;
-    volatile struct block_control *control;
-    volatile struct block_cpu *cpus;
+    volatile struct bridge_control *control;
+    volatile struct bridge_cpu *cpus;
     size_t cpus_bytes;
     uint32_t cpu_count;
     int programs[MAX_PROGRAMS];
     int program_count;
     uint64_t period_ns;
 
-    struct block_event *held;  // sorted by time: [head, tail)
+    struct bridge_event *held;  // sorted by time: [head, tail)
     size_t head, tail, room;
     uint64_t *seq, *lost_seen;  // per CPU
     uint64_t misses_seen[MAX_PROGRAMS];
@@ -100,46 +102,11 @@ static uint64_t clock_ns(clockid_t clock) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-// What the session records at the moment.
-static uint64_t enabled_mask(void) {
-    uint64_t mask = 0;
-#define ASK(kind, event) mask |= lttng_ust_tracepoint_enabled(block, event) ? UINT64_C(1) << (kind) : 0
-    ASK(KIND_BIO_QUEUE, block_bio_queue);
-    ASK(KIND_GETRQ, block_getrq);
-    ASK(KIND_BIO_BACKMERGE, block_bio_backmerge);
-    ASK(KIND_BIO_FRONTMERGE, block_bio_frontmerge);
-    ASK(KIND_SPLIT, block_split);
-    ASK(KIND_BIO_REMAP, block_bio_remap);
-    ASK(KIND_BIO_COMPLETE, block_bio_complete);
-    ASK(KIND_RQ_INSERT, block_rq_insert);
-    ASK(KIND_RQ_ISSUE, block_rq_issue);
-    ASK(KIND_RQ_BIO, block_rq_bio);
-    ASK(KIND_RQ_REQUEUE, block_rq_requeue);
-    ASK(KIND_RQ_MERGE, block_rq_merge);
-    ASK(KIND_RQ_REMAP, block_rq_remap);
-    ASK(KIND_RQ_COMPLETE, block_rq_complete);
-    ASK(KIND_PLUG, block_plug);
-    ASK(KIND_UNPLUG, block_unplug);
-#undef ASK
-    return mask;
-}
-
-// blk_status_to_errno() of Linux 5.16 and later, for the codes that have kept their number; older kernels give the errno.
-static int32_t error_of(const struct block_event *e) {
-    static const int32_t codes[] = {0,     -EOPNOTSUPP, -ETIMEDOUT, -ENOSPC, -ENOLINK, -EREMOTEIO, -EBADE,
-                                    -ENODATA, -EILSEQ,  -ENOMEM,    -EIO,    -EREMCHG, -EAGAIN,    -EBUSY};
-    if (e->error <= 0) return e->error;
-    return (size_t)e->error < sizeof(codes) / sizeof(codes[0]) ? codes[e->error] : -EIO;
-}
-
 static void say_lost(struct bridge *b, uint64_t time_ns, int32_t cpu, uint64_t count, const char *why) {
-    if (lttng_ust_tracepoint_enabled(block, lost)) {
-        lttng_ust_do_tracepoint(block, lost, time_ns, cpu, count, why);
-        ++b->counts.lost_events;
-    }
+    if (pass_lost(time_ns, cpu, count, why)) ++b->counts.lost_events;
 }
 
-static void pass_on(struct bridge *b, const struct block_event *e) {
+static void pass_on(struct bridge *b, const struct bridge_event *e) {
     uint32_t cpu = e->cpu < b->cpu_count ? e->cpu : 0;
     // The record carries the low 32 bits of how many this CPU had lost by then.
     uint32_t lost = e->lost - (uint32_t)b->lost_seen[cpu];
@@ -149,40 +116,12 @@ static void pass_on(struct bridge *b, const struct block_event *e) {
         b->counts.lost_ring += lost;
         say_lost(b, e->ktime, (int32_t)cpu, lost, "ring");
     }
-    uint64_t seq = ++b->seq[cpu];
-    bool sent = false;
-#define PASS(kind, event)                                                                                              \
-    case kind:                                                                                                         \
-        if (lttng_ust_tracepoint_enabled(block, event)) {                                                              \
-            lttng_ust_do_tracepoint(block, event, e, seq);                                                             \
-            sent = true;                                                                                               \
-        }                                                                                                              \
-        break
-    switch (e->kind) {
-        PASS(KIND_BIO_QUEUE, block_bio_queue);
-        PASS(KIND_GETRQ, block_getrq);
-        PASS(KIND_BIO_BACKMERGE, block_bio_backmerge);
-        PASS(KIND_BIO_FRONTMERGE, block_bio_frontmerge);
-        PASS(KIND_SPLIT, block_split);
-        PASS(KIND_BIO_REMAP, block_bio_remap);
-        PASS(KIND_BIO_COMPLETE, block_bio_complete);
-        PASS(KIND_RQ_INSERT, block_rq_insert);
-        PASS(KIND_RQ_ISSUE, block_rq_issue);
-        PASS(KIND_RQ_BIO, block_rq_bio);
-        PASS(KIND_RQ_REQUEUE, block_rq_requeue);
-        PASS(KIND_RQ_MERGE, block_rq_merge);
-        PASS(KIND_RQ_REMAP, block_rq_remap);
-        PASS(KIND_RQ_COMPLETE, block_rq_complete);
-        PASS(KIND_PLUG, block_plug);
-        PASS(KIND_UNPLUG, block_unplug);
-    }
-#undef PASS
-    if (sent) ++b->counts.sent[e->kind];
+    if (pass_event(e, ++b->seq[cpu])) ++b->counts.sent[e->kind];
     else ++b->counts.not_enabled;
 }
 
 // Insert by time; the ring's order is nearly that already.
-static bool hold(struct bridge *b, const struct block_event *e) {
+static bool hold(struct bridge *b, const struct bridge_event *e) {
     if (b->tail == b->room) {
         if (b->head > b->room / 2) {
             memmove(b->held, b->held + b->head, (b->tail - b->head) * sizeof(*e));
@@ -190,7 +129,7 @@ static bool hold(struct bridge *b, const struct block_event *e) {
             b->head = 0;
         } else {
             size_t room = b->room ? b->room * 2 : 4096;
-            struct block_event *more = realloc(b->held, room * sizeof(*e));
+            struct bridge_event *more = realloc(b->held, room * sizeof(*e));
             if (!more) return false;
             b->held = more;
             b->room = room;
@@ -220,9 +159,9 @@ static bool drain(struct bridge *b) {
             break;
         }
         if (!(length & RING_DISCARD)) {
-            struct block_event e;
+            struct bridge_event e;
             memcpy(&e, record + RING_HEADER, sizeof(e));
-            e.error = error_of(&e);
+            receive_event(&e);
             if (!hold(b, &e)) {
                 b->failed = true;
                 all = false;
@@ -249,10 +188,7 @@ static void send_until(struct bridge *b, uint64_t limit_ns) {
     uint64_t now = b->safe_ns;
     if (!any && now - b->said_at_ns < IDLE_WATERMARK_NS) return;
     b->said_at_ns = now;
-    if (lttng_ust_tracepoint_enabled(block, watermark)) {
-        lttng_ust_do_tracepoint(block, watermark, limit_ns);
-        ++b->counts.watermarks;
-    }
+    if (pass_watermark(limit_ns)) ++b->counts.watermarks;
 }
 
 // Losses after which nothing came from that CPU.
@@ -359,7 +295,7 @@ EXPORT struct bridge *bridge_start(int ring_fd, uint64_t ring_bytes, int control
     b->page = (size_t)sysconf(_SC_PAGESIZE);
     b->ring_bytes = ring_bytes;
     b->cpu_count = cpu_count;
-    b->cpus_bytes = (cpu_count * sizeof(struct block_cpu) + b->page - 1) / b->page * b->page;
+    b->cpus_bytes = (cpu_count * sizeof(struct bridge_cpu) + b->page - 1) / b->page * b->page;
     b->period_ns = period_ns;
     b->program_count = program_count < MAX_PROGRAMS ? (int)program_count : MAX_PROGRAMS;
     memcpy(b->programs, programs, (size_t)b->program_count * sizeof(int));
@@ -371,6 +307,7 @@ EXPORT struct bridge *bridge_start(int ring_fd, uint64_t ring_bytes, int control
     b->cpus = map(cpus_fd, b->cpus_bytes, PROT_READ | PROT_WRITE, 0);
     if (!b->seq || !b->lost_seen || !b->consumer || !b->producer || !b->control || !b->cpus) goto failed;
     b->data = (const uint8_t *)b->producer + b->page;
+    atomic_store(b->consumer, atomic_load(b->producer));  // what there is comes from measuring what a record costs
     for (int i = 0; i < OWN_TGIDS; ++i) b->control->own_tgids[i] = own_tgids[i];
     errno = pthread_create(&b->thread, NULL, run, b);
     if (errno == 0) return b;

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The BPF collector's process: block events into a running LTTng session, until SIGTERM.
+"""The BPF collector's process: events from BPF into a running LTTng session, until SIGTERM.
 
     python -m opline.capture.collector --ready-fd N [--session-env NAME=VALUE]... [--exclude-pid PID]...
-                                       [--ring-bytes N] [--period-us N] [--wait-enabled SECONDS]
+                                       [--ring-bytes N] [--period-us N] [--wait-enabled SECONDS] [--uprobes BINARY]
     python -m opline.capture.collector --check
+
+Block events; with ``--uprobes`` instead the hits of uprobes on that ceph-osd, as events ``cephprobe:*``.
 
 Contract with whoever starts it (``opline record`` does):
 
@@ -39,6 +41,8 @@ from pathlib import Path
 from typing import Any
 
 from opline.capture import bpf
+from opline.capture.bridge import OWN_TGIDS, PERIOD_NS, RING_BYTES, pid_namespace
+from opline.capture.probes import Probes
 from opline.errors import OplineError
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -63,7 +67,7 @@ def consumer_daemons() -> list[int]:
     return sorted(found)
 
 
-def wait_enabled(collector: bpf.Collector, patience_s: float) -> bool:
+def wait_enabled(collector: bpf.Collector | Probes, patience_s: float) -> bool:
     """Until the programs record what a session enabled; False after ``patience_s`` or if this process is to end.
 
     LTTng enables the events one after the other: it is all when nothing was added for a while.
@@ -93,22 +97,28 @@ def _say(descriptor: int | None, document: dict[str, Any]) -> None:
 
 def _collect(options: argparse.Namespace) -> None:
     started = time.monotonic_ns()
-    own = list(dict.fromkeys([os.getpid(), *options.exclude_pid, *consumer_daemons()]))
-    collector = bpf.Collector(own[: bpf.OWN_TGIDS], options.ring_bytes, options.period_us * 1000)
+    own = list(dict.fromkeys([os.getpid(), *options.exclude_pid, *consumer_daemons()]))[:OWN_TGIDS]
+    period_ns = options.period_us * 1000
+    collector: bpf.Collector | Probes
+    if options.uprobes is not None:
+        collector = Probes(options.uprobes, options.ring_bytes, period_ns)
+    else:
+        collector = bpf.Collector(own, options.ring_bytes, period_ns)
     collector.start()
     enabled = wait_enabled(collector, options.wait_enabled)
-    ready = {
-        "ready": True,
-        "enabled": enabled,
-        "tracepoints": collector.tracepoints,
-        "excluded_pids": own[: bpf.OWN_TGIDS],
-        "initial_pid_namespace": not bpf.pid_namespace(),  # else threads outside of ours have tid -1
-        "setup_ns": time.monotonic_ns() - started,
-    }
+    ready: dict[str, Any] = {"ready": True, "enabled": enabled}
+    if isinstance(collector, Probes):
+        ready["binary"] = str(collector.binary)
+        ready["functions"], ready["absent"] = collector.attached, collector.absent
+        ready["entry_ns"], ready["return_ns"] = collector.entry_ns, collector.return_ns
+    else:
+        ready["tracepoints"], ready["excluded_pids"] = collector.tracepoints, own
+    ready["initial_pid_namespace"] = not pid_namespace()  # else threads outside of ours have tid -1
+    ready["setup_ns"] = time.monotonic_ns() - started
     _say(options.ready_fd, ready)
     signal.sigwait((signal.SIGTERM, signal.SIGINT))  # SIGINT is ignored where it shall not end us
     stopping = time.monotonic_ns()
-    counts = collector.finish().document()
+    counts = collector.finish()
     _say(None, {**counts, "ran_ns": stopping - started, "finish_ns": time.monotonic_ns() - stopping})
 
 
@@ -123,9 +133,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--ready-fd", type=int, help="descriptor for the line that says it is ready (default: stdout)")
     parser.add_argument("--session-env", action="append", default=[], metavar="NAME=VALUE", help="set for LTTng-UST")
     parser.add_argument("--exclude-pid", type=int, action="append", default=[], help="leave out this process's I/O")
-    parser.add_argument("--ring-bytes", type=int, default=bpf.RING_BYTES, help="size of the BPF ring buffer (64 MiB)")
-    parser.add_argument("--period-us", type=int, default=bpf.PERIOD_NS // 1000, help="how often it is emptied (3000)")
+    parser.add_argument("--ring-bytes", type=int, default=RING_BYTES, help="size of the BPF ring buffer (64 MiB)")
+    parser.add_argument("--period-us", type=int, default=PERIOD_NS // 1000, help="how often it is emptied (3000)")
     parser.add_argument("--wait-enabled", type=float, default=5.0, help="seconds to wait for a session's block:*")
+    parser.add_argument("--uprobes", type=Path, metavar="BINARY", help="hits of uprobes on this ceph-osd instead")
     parser.add_argument("--check", action="store_true", help="say whether block events can be captured here, and end")
     return parser.parse_args(arguments)
 

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// What the bridge (bridge.c) must know of the provider `block`.
+#pragma once
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "block_tp.h"
+
+#define bridge_event block_event
+
+// What the session records at the moment.
+static uint64_t enabled_mask(void) {
+    uint64_t mask = 0;
+#define ASK(kind, event) mask |= lttng_ust_tracepoint_enabled(block, event) ? UINT64_C(1) << (kind) : 0
+    ASK(KIND_BIO_QUEUE, block_bio_queue);
+    ASK(KIND_GETRQ, block_getrq);
+    ASK(KIND_BIO_BACKMERGE, block_bio_backmerge);
+    ASK(KIND_BIO_FRONTMERGE, block_bio_frontmerge);
+    ASK(KIND_SPLIT, block_split);
+    ASK(KIND_BIO_REMAP, block_bio_remap);
+    ASK(KIND_BIO_COMPLETE, block_bio_complete);
+    ASK(KIND_RQ_INSERT, block_rq_insert);
+    ASK(KIND_RQ_ISSUE, block_rq_issue);
+    ASK(KIND_RQ_BIO, block_rq_bio);
+    ASK(KIND_RQ_REQUEUE, block_rq_requeue);
+    ASK(KIND_RQ_MERGE, block_rq_merge);
+    ASK(KIND_RQ_REMAP, block_rq_remap);
+    ASK(KIND_RQ_COMPLETE, block_rq_complete);
+    ASK(KIND_PLUG, block_plug);
+    ASK(KIND_UNPLUG, block_unplug);
+#undef ASK
+    return mask;
+}
+
+// blk_status_to_errno() of Linux 5.16 and later, for the codes that have kept their number; older kernels give the errno.
+static int32_t error_of(const struct block_event *e) {
+    static const int32_t codes[] = {0,     -EOPNOTSUPP, -ETIMEDOUT, -ENOSPC, -ENOLINK, -EREMOTEIO, -EBADE,
+                                    -ENODATA, -EILSEQ,  -ENOMEM,    -EIO,    -EREMCHG, -EAGAIN,    -EBUSY};
+    if (e->error <= 0) return e->error;
+    return (size_t)e->error < sizeof(codes) / sizeof(codes[0]) ? codes[e->error] : -EIO;
+}
+
+static inline void receive_event(struct block_event *e) { e->error = error_of(e); }
+
+// False: the session does not record that event (any more).
+static bool pass_event(const struct block_event *e, uint64_t seq) {
+#define PASS(kind, event)                                                                                              \
+    case kind:                                                                                                         \
+        if (lttng_ust_tracepoint_enabled(block, event)) {                                                              \
+            lttng_ust_do_tracepoint(block, event, e, seq);                                                             \
+            return true;                                                                                               \
+        }                                                                                                              \
+        break
+    switch (e->kind) {
+        PASS(KIND_BIO_QUEUE, block_bio_queue);
+        PASS(KIND_GETRQ, block_getrq);
+        PASS(KIND_BIO_BACKMERGE, block_bio_backmerge);
+        PASS(KIND_BIO_FRONTMERGE, block_bio_frontmerge);
+        PASS(KIND_SPLIT, block_split);
+        PASS(KIND_BIO_REMAP, block_bio_remap);
+        PASS(KIND_BIO_COMPLETE, block_bio_complete);
+        PASS(KIND_RQ_INSERT, block_rq_insert);
+        PASS(KIND_RQ_ISSUE, block_rq_issue);
+        PASS(KIND_RQ_BIO, block_rq_bio);
+        PASS(KIND_RQ_REQUEUE, block_rq_requeue);
+        PASS(KIND_RQ_MERGE, block_rq_merge);
+        PASS(KIND_RQ_REMAP, block_rq_remap);
+        PASS(KIND_RQ_COMPLETE, block_rq_complete);
+        PASS(KIND_PLUG, block_plug);
+        PASS(KIND_UNPLUG, block_unplug);
+    }
+#undef PASS
+    return false;
+}
+
+static bool pass_watermark(uint64_t through_ns) {
+    if (!lttng_ust_tracepoint_enabled(block, watermark)) return false;
+    lttng_ust_do_tracepoint(block, watermark, through_ns);
+    return true;
+}
+
+static bool pass_lost(uint64_t time_ns, int32_t cpu, uint64_t count, const char *why) {
+    if (!lttng_ust_tracepoint_enabled(block, lost)) return false;
+    lttng_ust_do_tracepoint(block, lost, time_ns, cpu, count, why);
+    return true;
+}

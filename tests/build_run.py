@@ -109,7 +109,8 @@ class RunBuilder:
         self.rows["ops"].append(
             {
                 "op_id": op_id, "class": op_class, "object": obj, "key": f"id={op_id}", "host": "host", "pid": pid,
-                "begin_tid": begin.tid, "end_tid": end.tid if complete else None, "begin_ns": begin.ts_ns,
+                "comm": begin.comm, "begin_tid": begin.tid,
+                "end_tid": end.tid if complete else None, "begin_ns": begin.ts_ns,
                 "end_ns": end.ts_ns if complete else None,
                 "latency_ns": end.ts_ns - begin.ts_ns if complete else None,
                 "complete": complete, "reason": reason, "tainted": tainted, "offset_bytes": 0,

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import bisect
+import csv
+import json
 import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.recorded import HERE, Correlated, Row, RunOf
@@ -87,6 +90,7 @@ def test_fio_without_a_tracepoint_of_its_own(name: str, classes: dict[str, str],
             assert (op["request_count"], op["no_request_reason"], op["complete"]) == (1, None, True)
             assert op["begin_ns"] <= r["queue_ns"] < r["complete_ns"] <= op["end_ns"]
             assert r["kind"] == kind
+            assert op["length_bytes"] == r["nr_sectors"] * 512 == 4096
         q2c = sorted(requests[op["op_id"]]["q2c_ns"] for op in ops)
         assert sum(q2c) / len(q2c) <= said[kind].mean_us * 1000
         for percent, us in said[kind].clat_us.items():
@@ -159,3 +163,18 @@ def test_every_direct_io_has_its_requests(name: str, op_class: str, count: int, 
         if r["op_id"] in ops:
             begin = r["getrq_ns"] if r["queue_ns"] is None else r["queue_ns"]  # a split's remainder has no Q
             assert ops[r["op_id"]]["begin_ns"] <= begin < r["complete_ns"] <= ops[r["op_id"]]["end_ns"]
+
+
+def test_programs_are_not_mixed_silently(trace: Callable[[str], Path], opline: Callable[..., Any]) -> None:
+    """With and without a run: the same words. A program can be taken by its threads' names or its process."""
+    path = trace("app-sync-qd4-nvme")
+    whole = opline("stages", path, "--model", "syscalls").stdout.splitlines()
+    assert whole[-1].startswith("of 7 programs: labapp 4653 ops, lttng-consumerd 2438 ops, ")
+    assert opline("stages", path, "--model", "syscalls", "--since", "0").stdout.splitlines() == whole
+    workers = opline("stages", path, "--model", "syscalls", "--comm", "lab-work*").stdout.splitlines()
+    assert workers[-1].startswith("mean of 3001 ops:")
+    one = json.loads(opline("stages", path, "--model", "syscalls", "--pid", "256", "--json").stdout)
+    assert one["programs"] == {"labapp": 4653}
+    lines = opline("csv", path, "--model", "syscalls", "--comm", "lttng-consumerd").stdout.splitlines()
+    assert len(lines) == 1 + 2438
+    assert {row["comm"] for row in csv.DictReader(lines)} == {"lttng-consumerd"}

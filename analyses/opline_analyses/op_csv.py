@@ -33,6 +33,7 @@ FIXED: tuple[tuple[str, str, str], ...] = (
     ("object", "o.object", "The application's name of what the op works on."),
     ("host", "o.host", "Host name from the trace."),
     ("pid", "o.pid", "Process of the begin point."),
+    ("comm", "o.comm", "Name of the begin point's thread."),
     ("begin_tid", "o.begin_tid", "Thread of the begin point."),
     ("end_tid", "o.end_tid", "Thread of the end point."),
     ("begin_ns", "o.begin_ns", "Time of the begin point, ns of the raw monotonic clock."),

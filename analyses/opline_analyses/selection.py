@@ -44,6 +44,13 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
         "--class", dest="op_class", metavar="C", action="append", help="only ops of this class; may be given again"
     )
     parser.add_argument(
+        "--comm",
+        metavar="GLOB",
+        action="append",
+        help="only ops that threads of this name begin (lab-*); may be given again",
+    )
+    parser.add_argument("--pid", metavar="N", type=int, action="append", help="only ops of this process")
+    parser.add_argument(
         "--since", metavar="T", help="only ops that begin at T or later: seconds from the first op, or absolute ns"
     )
     parser.add_argument("--until", metavar="T", help="only ops that begin before T")
@@ -92,6 +99,11 @@ def _positive(text: str) -> int:
     return value
 
 
+def filtered(args: argparse.Namespace) -> bool:
+    """Whether one of the options of ``add_filters`` is given."""
+    return any(getattr(args, name) is not None for name in ("op_class", "comm", "pid", "since", "until"))
+
+
 def instant(run: Run, text: str, option: str) -> int:
     """A time on the command line as ns of the run's clock. Raises UsageError."""
     if text.isdigit() and len(text) >= ABSOLUTE_DIGITS:
@@ -119,6 +131,12 @@ def selection(run: Run, args: argparse.Namespace) -> Selection:
                 raise UsageError(f"--class {name}: the run has no such class. It has: {', '.join(known) or 'none'}.")
         where.append(f"o.class IN ({', '.join('?' * len(args.op_class))})")
         parameters += args.op_class
+    if args.comm:
+        where.append("(" + " OR ".join(["o.comm GLOB ?"] * len(args.comm)) + ")")
+        parameters += args.comm
+    if args.pid:
+        where.append(f"o.pid IN ({', '.join('?' * len(args.pid))})")
+        parameters += args.pid
     for option, text, sign in (("--since", args.since, ">="), ("--until", args.until, "<")):
         if text is not None:
             where.append(f"o.begin_ns {sign} ?")

@@ -12,6 +12,7 @@ Means and shares are of complete ops that no discarded event touches (unless ask
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -55,6 +56,7 @@ class StageTable:
     unattributed: StageRow
     unknown: StageRow  # the stages of kind unknown together: contained in `stages`
     latency: StageRow
+    programs: list[tuple[str, int]]  # names of processes, and how many of the ops they began: the most first
     exact: bool = True  # False: so many ops that percentiles are within 0.2 % of a measured value
 
     @property
@@ -98,7 +100,11 @@ def table_of(found: Mapping[str, Any], incomplete: int, tainted: int, given: obj
         )
     stages = [row for row in map(_row, found["stages"]) if row.count]
     rest = (_row(found["unattributed"]), _row(found["unknown"]), latency)
-    return StageTable(latency.count, incomplete, tainted, stages, *rest, exact=found["exact"])
+    programs: Counter[str] = Counter()
+    for p in found["programs"]:
+        programs[p["name"] or "?"] += p["ops"]
+    by_ops = sorted(programs.items(), key=lambda p: (-p[1], p[0]))
+    return StageTable(latency.count, incomplete, tainted, stages, *rest, by_ops, found["exact"])
 
 
 def stages_in_order(run: Run) -> list[tuple[str, str]]:
@@ -116,7 +122,13 @@ def stage_table(run: Run, which: Selection, tainted: bool = False) -> StageTable
     (last,) = run.row("SELECT coalesce(max(op_id), -1) FROM ops")
     counts = np.zeros(last + 1, np.uint8)
     counts[run.con.execute("SELECT op_id FROM counted").fetchnumpy()["op_id"]] = 1
-    table = table_of(_statistics(run, counts), incomplete, touched, run.given)
+    programs = run.rows(
+        """SELECT pid, coalesce(arg_min(comm, op_id) FILTER (begin_tid = pid), arg_min(comm, op_id)), count(*) FROM ops
+           WHERE op_id IN (SELECT op_id FROM counted) GROUP BY pid"""
+    )
+    found = _statistics(run, counts)
+    found["programs"] = [{"pid": pid, "name": name, "ops": count} for pid, name, count in programs]
+    table = table_of(found, incomplete, touched, run.given)
     assert table.ops == n
     return table
 

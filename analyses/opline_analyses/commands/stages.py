@@ -23,10 +23,11 @@ from opline_analyses.commands.common import (
     talk,
     tell_losses,
 )
-from opline_analyses.selection import add_filters, selection
+from opline_analyses.selection import add_filters, filtered, selection
 from opline_analyses.stages import StageRow, StageTable, stage_table, table_of
 from opline_analyses.text import count_of, percent, table, table_digits, us
 
+PROGRAMS = 3
 NAME = "stages"
 HELP = "count, mean, percentiles, max and share of each stage"
 EXAMPLES = """\
@@ -79,6 +80,11 @@ def text_lines(t: StageTable) -> Iterator[str]:
         f"stages {us(stages / t.ops, 3)} + unattributed {us(rest / t.ops, 3)} {sign} latency {us(whole / t.ops, 3)} us"
     )
     yield f"mean of {count_of(t.ops, 'op')}: {check}"
+    if len(t.programs) > 1:
+        most = [f"{name} {count_of(n, 'op')}" for name, n in t.programs[:PROGRAMS]]
+        if others := t.programs[PROGRAMS:]:
+            most.append(f"{len(others)} more {count_of(sum(n for _, n in others), 'op')}")
+        yield f"of {len(t.programs)} programs: {', '.join(most)} (--comm or --pid takes one)"
     if not t.exact:
         yield "percentiles: within 0.2 % (more than 262144 ops)"
 
@@ -100,6 +106,7 @@ def render(t: StageTable, form: str) -> str:
             "tainted": t.tainted,
             "sums": t.sums,
             "exact": t.exact,
+            "programs": dict(t.programs),
         }
         return json.dumps({**head, "stages": list(_records(t))}, indent=1) + "\n"
     if form == "csv":
@@ -114,8 +121,7 @@ def render(t: StageTable, form: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the table."""
-    everything = not (args.op_class or args.since is not None or args.until is not None)
-    trace = bare_trace(args) if everything else None
+    trace = None if filtered(args) else bare_trace(args)
     if trace is not None:
         return _of_trace(args, trace)
     with opened(args, tables=("ops", "stages")) as opened_run:

@@ -49,6 +49,12 @@ struct Core::Impl {
     Attribution scratch;
     std::optional<StageStatistics> statistics;
     bool count_tainted = false;  // in the statistics
+    struct Program {
+        std::uint32_t comm = 0;
+        bool main = false;  // the name is the first thread's
+        std::uint64_t ops = 0, named_by = 0;
+    };
+    FlatMap<std::int32_t, Program> programs;  // by process: ops in the statistics
     std::uint64_t tainted_complete = 0;
 
     std::map<std::uint32_t, std::string> device_names;
@@ -108,10 +114,25 @@ struct Core::Impl {
             std::uint32_t seq = 0;
             for (const auto &s : scratch.stages) statistics->stage(s.stage, s.kind, op.serial, seq++, s.duration_ns, counts);
             if (facts.tainted) ++tainted_complete;
-            if (counts) statistics->op(op.end_ns - op.begin_ns, scratch.unattributed_ns, scratch.unknown_ns);
+            if (counts) {
+                statistics->op(op.end_ns - op.begin_ns, scratch.unattributed_ns, scratch.unknown_ns);
+                count_program(op);
+            }
         }
         if (emitter.keeps_ops()) emitter.op(op, scratch, facts);
         for (const auto &b : scratch.shared_bios) emitter.link(op.serial, b.bio, b.request, "batch", true, false);
+    }
+
+    void count_program(const Op &op) {
+        Program &p = programs[op.pid];
+        ++p.ops;
+        if (op.transitions.empty()) return;
+        const Transition &begin = op.transitions.front();
+        const bool main = begin.tid == op.pid;
+        if (p.comm != 0 && (p.main > main || (p.main == main && p.named_by < op.serial))) return;
+        p.comm = begin.comm;
+        p.main = main;
+        p.named_by = op.serial;
     }
 
     void request_done(const Request &r) {
@@ -271,6 +292,10 @@ std::string Core::statistics_json() {
     auto out = impl_->statistics->json([this](std::uint32_t id) { return impl_->strings.at(id); });
     out["incomplete"] = impl_->ops_incomplete;
     out["tainted"] = impl_->tainted_complete;
+    out["programs"] = nlohmann::json::array();
+    impl_->programs.for_each([&](std::int32_t pid, const Impl::Program &p) {
+        out["programs"].push_back({{"pid", pid}, {"name", impl_->strings.at(p.comm)}, {"ops", p.ops}});
+    });
     return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 bool Core::take_ready() const { return impl_->finished || impl_->emitter.pending_rows() >= kChunkRows; }

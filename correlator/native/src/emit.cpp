@@ -87,7 +87,7 @@ Emitter::Emitter(StringPool &strings, const std::vector<std::string> &key_space_
     evidence_ = {strings.intern("begin"), 0, strings.intern("thread"), strings.intern("batch"), strings.intern("completion")};
     for (const auto &name : key_space_names) key_evidence_.push_back(strings.intern("key:" + name));
     tables_.push_back(make("ops", {{"op_id", I64}, {"class", DICT}, {"object", TEXT}, {"key", TEXT}, {"host", DICT},
-                                   {"pid", I32}, {"begin_tid", I64}, {"end_tid", I64}, {"begin_ns", I64},
+                                   {"pid", I32}, {"comm", DICT}, {"begin_tid", I64}, {"end_tid", I64}, {"begin_ns", I64},
                                    {"end_ns", I64}, {"latency_ns", I64}, {"complete", BOOL}, {"reason", DICT},
                                    {"tainted", BOOL}, {"offset_bytes", I64}, {"length_bytes", I64},
                                    {"transition_count", U32}, {"late_count", U32}, {"request_count", U32},
@@ -178,7 +178,7 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
     const bool ended = facts.complete;
     Row row(table(kOps));
     row.i64(id).dict_or_absent(op.op_class).text_or_absent(op.object).text_or_absent(op.key_text).dict_or_absent(op.host);
-    row.i32_if(op.pid >= 0, op.pid).i64_if(first && first->t().tid >= 0, first ? first->t().tid : 0);
+    row.i32_if(op.pid >= 0, op.pid).dict_or_absent(first ? first->t().comm : 0).i64_if(first && first->t().tid >= 0, first ? first->t().tid : 0);
     row.i64_if(ended && last && last->t().tid >= 0, last ? last->t().tid : 0);
     row.i64(op.begin_ns).i64_if(ended, op.end_ns).i64_if(ended, op.end_ns - op.begin_ns).flag(ended);
     row.dict_or_absent(facts.reason).flag(facts.tainted).i64_if(op.has_offset, op.offset_bytes);

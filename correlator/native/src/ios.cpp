@@ -18,6 +18,13 @@ std::int64_t count_in(const Event &ev, std::int32_t slot, std::int64_t otherwise
     return slot == kNoSlot || !ev.slots[slot].is_number() ? otherwise : ev.slots[slot].i;
 }
 
+// The I/O's bytes are its bios'; what was read ahead of it is more than it asked for.
+void add_length(Op &op, const Bio &bio) {
+    if (bio.rwbs & rwbs::kRahead) op.io.read_ahead = true;
+    op.has_length = !op.io.read_ahead;
+    op.length_bytes += std::int64_t{bio.nr_sectors} * 512;
+}
+
 }  // namespace
 
 std::uint32_t Stitcher::add_transition(Op &op, Transition t) {
@@ -92,7 +99,9 @@ Op *Stitcher::io_of_bio(IoCall &call, const Bio &bio) {
     if (!data) return op;
     call.has_bio = true;
     call.last.remember(bio);
-    if (op && op->bios == 0) op->op_class = class_of_io(call.op_class, bio.kind);
+    if (!op) return op;
+    if (op->bios == 0) op->op_class = class_of_io(call.op_class, bio.kind);
+    add_length(*op, bio);
     return op;
 }
 
@@ -116,9 +125,13 @@ Op *Stitcher::own_op(std::uint32_t host, const BlockEvent &ev, const Bio &bio) {
     if (!ts.own) ts.own = std::make_unique<OwnBio>();
     Op *op = ts.own->last.continued_by(bio) ? ops_.find(ts.own->op) : nullptr;
     ts.own->last.remember(bio);
-    if (op && op->state == OpState::kOpen) return op;
+    if (op && op->state == OpState::kOpen) {
+        add_length(*op, bio);
+        return op;
+    }
     Op &made = new_op(host, ev.pid, ev.ts_ns);
     made.io.is_io = made.io.own = true;
+    add_length(made, bio);
     made.op_class = class_of_io(strings_.intern(plan_.bios.op_class), bio.kind);
     Transition t;
     t.ts_ns = ev.ts_ns;

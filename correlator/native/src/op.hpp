@@ -76,6 +76,7 @@ struct IoLife {
     bool is_io = false;         // it ends when its completion is taken, or with it
     bool own = false;           // begun by its bio, without a call
     bool ring = false, done = false;
+    bool read_ahead = false;    // its bios bring more than it asked for
     bool lost = false;          // a request of it never completed: when it was done is not known
     std::uint32_t space = 0;
     std::uint32_t open_bios = 0;
@@ -113,6 +114,7 @@ struct Op {
         pid = -1;
         end_order = 0;
         has_offset = has_length = io_open = false;
+        offset_bytes = length_bytes = 0;
         transitions.clear();
         keys.clear();
         requests.clear();

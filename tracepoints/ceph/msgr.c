@@ -61,7 +61,7 @@ static void expect(struct msgr_parser *p, enum msgr_phase phase, uint32_t need) 
 void msgr_reset(struct msgr_parser *p) {
     memset(p, 0, offsetof(struct msgr_parser, object));
     p->peer_features = UINT64_MAX;
-    p->message.object = "";
+    p->message.object = MSGR_NO_OBJECT;
     expect(p, MSGR_BANNER, MSGR_MAGIC_BYTES + 2);
 }
 
@@ -120,7 +120,7 @@ static void preamble(struct msgr_parser *p, const struct msgr_sink *sink) {
             p->compressed = true;
         } else if (segments[0] >= MSGR_HEADER_BYTES) {
             look = MSGR_HEADER_BYTES;
-            p->message = (struct msgr_message){.flen = (uint32_t)(MSGR_PREAMBLE_BYTES + payload), .object = ""};
+            p->message = (struct msgr_message){.flen = (uint32_t)(MSGR_PREAMBLE_BYTES + payload), .object = MSGR_NO_OBJECT};
             p->front = segments[0] == MSGR_HEADER_BYTES ? segments[1] : 0;
         }
     } else if (p->tag == TAG_AUTH_DONE && segments[0] >= 12) {

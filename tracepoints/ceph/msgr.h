@@ -27,7 +27,10 @@ enum msgr_phase {
     MSGR_FOREIGN,    // the connection did not begin with the banner
 };
 
-// A message frame. op, offset, length, object: of an OSD_OP's first operation that is no hint; else 0 and "".
+// Not empty: babeltrace2 2.0.4 shows an empty text as the one that was there before.
+#define MSGR_NO_OBJECT "-"
+
+// A message frame. op, offset, length, object: of an OSD_OP's first operation that is no hint; else 0 and MSGR_NO_OBJECT.
 struct msgr_message {
     uint64_t tid, seq;
     uint64_t index;  // how many came before in this direction

@@ -44,7 +44,7 @@ static void call_safe(void *impl, void *argument) {
     called_back(s, s->safe, impl);
 }
 
-// librados' C++ makes its completions through its C functions, which come here as well.
+// librados may make a completion through another of these functions, which comes here as well.
 static __thread bool inside __attribute__((tls_model("initial-exec")));
 
 static struct stand_in *stand_in(callback complete, callback safe, void *argument, bool cxx) {
@@ -57,7 +57,9 @@ LIBRADOS(int, rados_aio_create_completion, (void *, callback, callback, void **)
 EXPORT int rados_aio_create_completion(void *argument, callback complete, callback safe, void **completion) {
     struct stand_in *s = stand_in(complete, safe, argument, false);
     if (!s) return real_rados_aio_create_completion()(argument, complete, safe, completion);
+    inside = true;
     int result = real_rados_aio_create_completion()(s, complete ? call_complete : NULL, safe ? call_safe : NULL, completion);
+    inside = false;
     s->completion = *completion;
     return result;
 }
@@ -66,7 +68,9 @@ LIBRADOS(int, rados_aio_create_completion2, (void *, callback, void **))
 EXPORT int rados_aio_create_completion2(void *argument, callback complete, void **completion) {
     struct stand_in *s = stand_in(complete, NULL, argument, false);
     if (!s) return real_rados_aio_create_completion2()(argument, complete, completion);
+    inside = true;
     int result = real_rados_aio_create_completion2()(s, call_complete, completion);
+    inside = false;
     s->completion = *completion;
     return result;
 }

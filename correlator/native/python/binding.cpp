@@ -141,6 +141,13 @@ PyObject *core_keep_statistics(PyObject *self, PyObject *tainted) {
     Py_RETURN_NONE;
 }
 
+PyObject *core_attribute_each(PyObject *self, PyObject *) {
+    core_of(self).attribute_each();
+    Py_RETURN_NONE;
+}
+
+PyObject *core_shapes(PyObject *self, PyObject *) { return PyLong_FromSize_t(core_of(self).shapes()); }
+
 PyObject *core_statistics(PyObject *self, PyObject *) {
     return guarded([&]() -> PyObject * {
         const std::string s = core_of(self).statistics_json();
@@ -350,6 +357,8 @@ PyMethodDef core_methods[] = {
     {"address", core_address, METH_NOARGS, "Address of the core as a consumer of events, for a front end of the same build."},
     {"keep_tables", core_keep_tables, METH_O, "keep_tables(names): leave all other tables empty. Before the first event."},
     {"keep_statistics", core_keep_statistics, METH_O, "keep_statistics(tainted): statistics per stage, with or without tainted ops. Before the first event."},
+    {"attribute_each", core_attribute_each, METH_NOARGS, "Attribute every op by itself, for tests. Before the first event."},
+    {"shapes", core_shapes, METH_NOARGS, "How many shapes are known."},
     {"statistics", core_statistics, METH_NOARGS, "Statistics per stage, a JSON document; after the end."},
     {"take_ready", core_take_ready, METH_NOARGS, "True if a table has a full chunk of rows, or the trace has ended."},
     {"take", core_take, METH_NOARGS, "The rows so far, [(table, rows, [(column, type, nulls, validity, data, offsets)])]; the tables are empty afterwards."},

@@ -159,6 +159,8 @@ void Attributor::cut(Attribution &a, Place from_place, Place to_place, std::int6
     s.duration_ns = end_ns - begin_ns;
     s.tid = tid;
     s.request = request;
+    s.from_at = from_place.at;
+    s.to_at = to_place.at;
     if (s.kind == unknown_) a.unknown_ns += s.duration_ns;
     a.stages.push_back(s);
 }
@@ -197,7 +199,7 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
         return;
     }
     auto at = [&](std::ptrdiff_t i) -> PlacedTransition & { return a.transitions[static_cast<std::size_t>(i)]; };
-    auto place_of = [&](std::ptrdiff_t i) { return Place(at(i).t().point, at(i).label); };
+    auto place_of = [&](std::ptrdiff_t i) { return Place(at(i).t().point, at(i).label, i); };
     std::int64_t t = op.end_ns;
     Place to = place_of(current);
     std::int64_t to_tid = at(current).t().tid;
@@ -246,6 +248,65 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
 void Attributor::run(const Op &op, Attribution &out) {
     place(op, out);
     mark_path(op, out);
+}
+
+std::unique_ptr<ShapeAttribution> Attributor::generalize(const Op &op, Attribution &scratch) {
+    std::vector<std::int64_t> tids;  // by ordinal
+    for (std::uint32_t i = 0; i < Shapes::kMaxThreads; ++i) tids.push_back(op.transitions.tid(i));
+    run(op, scratch);
+    auto out = std::make_unique<ShapeAttribution>();
+    std::int32_t at = 0;
+    for (const auto &s : scratch.stages) {
+        if (s.from_at != at || s.to_at <= at || s.request != 0) return nullptr;
+        const auto thread = static_cast<std::uint32_t>(std::find(tids.begin(), tids.end(), s.tid) - tids.begin());
+        out->cuts.push_back({s.stage, s.kind, s.from, s.to, static_cast<std::uint32_t>(s.from_at), static_cast<std::uint32_t>(s.to_at), thread,
+                             s.kind == unknown_});
+        at = s.to_at;
+    }
+    if (static_cast<std::size_t>(at) + 1 != scratch.transitions.size() || scratch.unattributed_ns != 0) return nullptr;
+    for (const auto &p : scratch.transitions) out->transitions.push_back({p.label, p.aside});
+    return out;
+}
+
+ShapeAttribution *Attributor::by_shape(const Op &op, Attribution &scratch) {
+    const std::uint32_t shape = op.transitions.shape();
+    const std::size_t n = op.transitions.size();
+    if (shape == 0 || op.state != OpState::kEnded || op.end_order + 1 != n || !op.requests.empty() || !op.batches.empty()) return nullptr;
+    if (op.transitions.times()[0] != op.begin_ns || op.transitions.times()[n - 1] != op.end_ns) return nullptr;
+    if (shape >= shapes_.size()) shapes_.resize(shape + 1);
+    ShapeEntry &entry = shapes_[shape];
+    if (!entry.tried) {
+        entry.tried = true;
+        const Op one = op;  // stays a shape
+        entry.found = generalize(one, scratch);
+    }
+    return entry.found.get();
+}
+
+void Attributor::fill(const Op &op, const ShapeAttribution &shape, Attribution &out) {
+    const TransitionList &list = op.transitions;
+    list.copy_to(in_full_);
+    out.transitions.clear();
+    for (std::size_t i = 0; i < in_full_.size(); ++i)
+        out.transitions.push_back({&in_full_[i], in_full_[i].order, shape.transitions[i].label, false, shape.transitions[i].aside});
+    out.stages.clear();
+    out.requests.clear();
+    out.shared_bios.clear();
+    out.unattributed_ns = out.unknown_ns = 0;
+    for (const auto &c : shape.cuts) {
+        StageCut s;
+        s.stage = c.stage;
+        s.kind = c.kind;
+        s.from = c.from;
+        s.to = c.to;
+        s.begin_ns = list.times()[c.from_at];
+        s.duration_ns = list.times()[c.to_at] - s.begin_ns;
+        s.tid = list.tid(c.thread);
+        s.from_at = static_cast<std::int32_t>(c.from_at);
+        s.to_at = static_cast<std::int32_t>(c.to_at);
+        if (c.is_unknown) out.unknown_ns += s.duration_ns;
+        out.stages.push_back(s);
+    }
 }
 
 }  // namespace opline

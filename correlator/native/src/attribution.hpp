@@ -3,6 +3,7 @@
 // The partition law: the stages' durations and unattributed_ns sum to end - begin, in integers.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct StageCut {
     std::int64_t begin_ns = 0, duration_ns = 0;
     std::int64_t tid = -1;         // -1: none (a completion runs on whatever was interrupted)
     std::uint64_t request = 0;     // 0: none
+    std::int32_t from_at = -1, to_at = -1;  // transitions that it lies between; -1: a step of a request
 };
 
 // A transition in its final place. It stays where it is: in its op, or in a batch.
@@ -37,18 +39,42 @@ struct Attribution {
     std::int64_t unattributed_ns = 0, unknown_ns = 0;
 };
 
+// What attribution finds for every op of a shape: nothing of it depends on times.
+struct ShapeAttribution {
+    struct Cut {
+        std::uint32_t stage, kind, from, to;  // pool ids
+        std::uint32_t from_at, to_at;         // places in the shape; each begins where the one before ends
+        std::uint32_t thread;                 // ordinal of the thread at its end
+        bool is_unknown;
+    };
+    struct Placed {
+        std::uint32_t label;
+        bool aside;
+    };
+    std::vector<Cut> cuts;  // from the first transition to the last
+    std::vector<Placed> transitions;
+    std::uint32_t statistics = 0;  // for whoever keeps them; 0: not yet
+};
+
 class Attributor {
   public:
     Attributor(const Plan &plan, StringPool &strings);
     // Ended ops only get stages; an op without end gets its transitions alone. `out` is overwritten.
     void run(const Op &op, Attribution &out);
+    // What run() would find, where it is the same for all ops of the op's shape; else nullptr. `scratch` is overwritten. For
+    // ops that ended with their last transition and have nothing but transitions: no request, no batch.
+    ShapeAttribution *by_shape(const Op &op, Attribution &scratch);
+    // The same in full, for one op of the shape.
+    void fill(const Op &op, const ShapeAttribution &, Attribution &out);
 
   private:
     // An end of a stage: the point's name, and how it is shown.
     struct Place {
         explicit Place(std::uint32_t step) : point(step), label(step) {}
-        Place(std::uint32_t point, std::uint32_t label) : point(point), label(label) {}
+        Place(std::uint32_t point, std::uint32_t label, std::ptrdiff_t at)
+            : point(point), label(label), at(static_cast<std::int32_t>(at)) {}
         std::uint32_t point, label;
+        std::int32_t at = -1;  // the transition
     };
     void place(const Op &op, Attribution &out);
     void mark_path(const Op &op, Attribution &out);
@@ -65,6 +91,13 @@ class Attributor {
     std::vector<std::vector<std::uint32_t>> after_;  // per PointSpec: point ids
     std::vector<std::pair<std::uint32_t, std::uint32_t>> recurrences_;     // of this op: (point, how often)
     FlatMap<std::uint64_t, std::uint32_t> labels_;                         // (point, recurrence number) → label
+    struct ShapeEntry {
+        bool tried = false;
+        std::unique_ptr<ShapeAttribution> found;
+    };
+    std::unique_ptr<ShapeAttribution> generalize(const Op &op, Attribution &scratch);
+    std::vector<ShapeEntry> shapes_;    // by shape
+    std::vector<Transition> in_full_;   // of fill()
     std::uint32_t work_, unknown_, block_, q_, g_, i_, d_, c_;
 };
 

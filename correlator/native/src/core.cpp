@@ -46,6 +46,7 @@ struct Core::Impl {
     Linker linker;
     BlockModel block;
     Attributor attributor;
+    std::uint32_t no_block_events, not_completed, none_queued;  // pool ids
     Attribution scratch;
     std::optional<StageStatistics> statistics;
     bool count_tainted = false;  // in the statistics
@@ -85,10 +86,15 @@ struct Core::Impl {
                  [](const BlockEvent &, const Request &) {},
                  [this](const Request &r) { request_done(r); },
                  [this](const Bio &b) { bio_done(b); }}),
-          attributor(plan, strings) {}
+          attributor(plan, strings),
+          no_block_events(strings.intern("no_block_events")),
+          not_completed(strings.intern("not_completed")),
+          none_queued(strings.intern("none_queued")) {}
 
     void settle(Op &op) {
-        attributor.run(op, scratch);
+        ShapeAttribution *shape = attributor.by_shape(op, scratch);
+        if (!shape) attributor.run(op, scratch);
+        else if (emitter.keeps_ops()) attributor.fill(op, *shape, scratch);
         Emitter::OpFacts facts;
         facts.complete = op.state == OpState::kEnded;
         const std::int64_t end_ns = facts.complete ? op.end_ns : last_ns;
@@ -96,41 +102,65 @@ struct Core::Impl {
             if (i.begin_ns <= end_ns && i.end_ns >= op.begin_ns) facts.tainted = true;
         if (facts.complete) {
             ++ops_complete;
-            std::int64_t sum = scratch.unattributed_ns;
-            for (const auto &s : scratch.stages) sum += s.duration_ns;
-            if (sum != op.end_ns - op.begin_ns) ++partition_violations;
+            if (!shape) check_partition(op);  // a shape's cuts follow each other from its begin to its end
         } else {
             ++ops_incomplete;
             facts.reason = strings.intern(stitcher.owns_all_keys_lost(op) ? "key_reused" : "no_end");
         }
         if (facts.tainted) ++ops_tainted;
-        for (const auto &p : scratch.transitions) late_transitions += p.late;
-        if (scratch.requests.empty()) {
-            facts.no_request_reason = strings.intern(!has_block_classes ? "no_block_events" : op.bios > 0 ? "not_completed" : "none_queued");
+        if (!shape)
+            for (const auto &p : scratch.transitions) late_transitions += p.late;
+        if (shape || scratch.requests.empty()) {
+            facts.no_request_reason = !has_block_classes ? no_block_events : op.bios > 0 ? not_completed : none_queued;
             if (has_block_classes) ++unlinked_ops;
         }
-        if (statistics && facts.complete) {
-            const bool counts = count_tainted || !facts.tainted;
+        if (statistics && facts.complete) count(op, shape, facts.tainted);
+        if (emitter.keeps_ops()) emitter.op(op, scratch, facts);
+        if (!shape)
+            for (const auto &b : scratch.shared_bios) emitter.link(op.serial, b.bio, b.request, "batch", true, false);
+    }
+
+    void check_partition(const Op &op) {
+        std::int64_t sum = scratch.unattributed_ns;
+        for (const auto &s : scratch.stages) sum += s.duration_ns;
+        if (sum != op.end_ns - op.begin_ns) ++partition_violations;
+    }
+
+    void count(const Op &op, ShapeAttribution *shape, bool tainted) {
+        const bool counts = count_tainted || !tainted;
+        if (tainted) ++tainted_complete;
+        std::int64_t unattributed_ns = 0, unknown_ns = 0;
+        if (shape) {
+            if (shape->statistics == 0) {
+                std::vector<std::pair<std::uint32_t, std::uint32_t>> stages;
+                for (const auto &c : shape->cuts) stages.emplace_back(c.stage, c.kind);
+                shape->statistics = statistics->add_shape(stages);
+            }
+            const std::int64_t *times = op.transitions.times();
+            statistics->op_of_shape(shape->statistics, op.serial, counts, [&](std::size_t i) {
+                const auto &c = shape->cuts[i];
+                const std::int64_t d = times[c.to_at] - times[c.from_at];
+                if (c.is_unknown) unknown_ns += d;
+                return d;
+            });
+        } else {
             std::uint32_t seq = 0;
             for (const auto &s : scratch.stages) statistics->stage(s.stage, s.kind, op.serial, seq++, s.duration_ns, counts);
-            if (facts.tainted) ++tainted_complete;
-            if (counts) {
-                statistics->op(op.end_ns - op.begin_ns, scratch.unattributed_ns, scratch.unknown_ns);
-                count_program(op);
-            }
+            unattributed_ns = scratch.unattributed_ns;
+            unknown_ns = scratch.unknown_ns;
         }
-        if (emitter.keeps_ops()) emitter.op(op, scratch, facts);
-        for (const auto &b : scratch.shared_bios) emitter.link(op.serial, b.bio, b.request, "batch", true, false);
+        if (!counts) return;
+        statistics->op(op.end_ns - op.begin_ns, unattributed_ns, unknown_ns);
+        count_program(op);
     }
 
     void count_program(const Op &op) {
         Program &p = programs[op.pid];
         ++p.ops;
         if (op.transitions.empty()) return;
-        const Transition &begin = op.transitions.front();
-        const bool main = begin.tid == op.pid;
+        const bool main = op.transitions.first_tid() == op.pid;
         if (p.comm != 0 && (p.main > main || (p.main == main && p.named_by < op.serial))) return;
-        p.comm = begin.comm;
+        p.comm = op.transitions.first_comm();
         p.main = main;
         p.named_by = op.serial;
     }
@@ -282,7 +312,12 @@ void Core::finish() {
     m.finished = true;
 }
 
-void Core::keep_tables(const std::vector<std::string> &names) { impl_->emitter.keep(names); }
+void Core::keep_tables(const std::vector<std::string> &names) {
+    impl_->emitter.keep(names);
+    if (!impl_->emitter.keeps_transitions()) impl_->stitcher.ops().shapes().forget_details();
+}
+void Core::attribute_each() { impl_->stitcher.ops().shapes().none(); }
+std::size_t Core::shapes() const { return impl_->stitcher.ops().shapes().size(); }
 void Core::keep_statistics(bool tainted) {
     impl_->statistics.emplace();
     impl_->count_tainted = tainted;

@@ -38,6 +38,9 @@ class Core final : public Consumer {
     // Keeps statistics per stage of complete ops, tainted ones only if wanted (stage_stats.hpp). Before the first event.
     void keep_statistics(bool tainted);
     std::string statistics_json();  // after finish()
+    // Attributes every op by itself, also those that pass the same points in the same order. For tests.
+    void attribute_each();
+    std::size_t shapes() const;  // how many are known
     // Tables fill as ops settle; take_ready(): a table has chunk_rows rows or finish() was called.
     // The strings of kDict columns are the pool's; new ones since the last call are handed over first.
     bool take_ready() const;

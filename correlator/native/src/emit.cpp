@@ -140,6 +140,8 @@ std::size_t Emitter::pending_rows() const {
     return most;
 }
 
+bool Emitter::keeps_transitions() const { return kept(kTransitions); }
+
 std::uint32_t Emitter::rwbs_name(std::uint32_t r) {
     if (r >= 4096) return strings_.intern(rwbs_letters(r));
     if (rwbs_names_.empty()) rwbs_names_.resize(4096);

@@ -35,6 +35,7 @@ class Emitter {
     void keep(const std::vector<std::string> &names);
     // Somebody wants what op() writes.
     bool keeps_ops() const;
+    bool keeps_transitions() const;
     // Rows of the fullest table.
     std::size_t pending_rows() const;
     std::vector<Table> &tables() { return tables_; }

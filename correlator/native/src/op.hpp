@@ -8,6 +8,7 @@
 
 #include "block.hpp"
 #include "event.hpp"
+#include "transitions.hpp"
 
 namespace opline {
 
@@ -15,28 +16,6 @@ namespace opline {
 struct Key {
     std::uint64_t lo = 0, hi = 0;
     bool operator==(const Key &o) const { return lo == o.lo && hi == o.hi; }
-};
-
-enum class Evidence : std::uint8_t { kBegin, kKey, kThread, kBatch, kCompletion };
-
-constexpr std::uint32_t kNoSpec = 0xffffffff;  // a transition that the core made, not a point of the model
-
-struct Transition {
-    std::int64_t ts_ns = 0;
-    std::uint64_t spaces = 0;    // bit per key space that the event carried
-    std::int64_t batch = -1;     // batch whose shared work it is
-    std::uint32_t order = 0;     // ordinal of arrival in the op: the tie-break
-    std::uint32_t point = 0;     // pool id, without recurrence number
-    std::uint32_t event = 0;     // pool id; 0: none
-    std::uint32_t spec = 0;      // index into Plan::points, or kNoSpec
-    std::int64_t tid = -1;
-    std::int32_t pid = -1;
-    std::uint32_t cpu = kNoCpu;
-    std::uint32_t comm = 0;
-    std::uint32_t key_space = 0; // with kKey
-    Evidence evidence = Evidence::kKey;
-    bool in_thread = false;      // its thread worked for the op already
-    bool interval_begin = false; // begin of a duration event, computed
 };
 
 // A block request as one op sees it: the Q of its own bio, then the request's steps. kNoTime: absent.
@@ -98,7 +77,7 @@ struct Op {
     std::uint32_t end_order = 0;
     bool has_offset = false, has_length = false, io_open = false;
     std::int64_t offset_bytes = 0, length_bytes = 0;
-    std::vector<Transition> transitions;
+    TransitionList transitions;
     std::vector<Key> keys;
     std::vector<RequestCut> requests;
     std::vector<BatchMembership> batches;
@@ -106,7 +85,7 @@ struct Op {
     IoLife io;
 
     // Ready for a new op, with the capacity kept.
-    void reset() {
+    void reset(Shapes *shapes) {
         state = OpState::kFree;
         op_class = 0;
         object.clear();
@@ -115,7 +94,7 @@ struct Op {
         end_order = 0;
         has_offset = has_length = io_open = false;
         offset_bytes = length_bytes = 0;
-        transitions.clear();
+        transitions.clear(shapes);
         keys.clear();
         requests.clear();
         batches.clear();
@@ -142,7 +121,7 @@ class OpTable {
             ops_.push_back(std::make_unique<Op>());
         }
         Op &op = *ops_[slot];
-        op.reset();
+        op.reset(&shapes_);
         op.slot = slot;
         op.serial = next_serial_++;
         op.state = OpState::kOpen;
@@ -165,6 +144,7 @@ class OpTable {
     std::size_t live() const { return live_; }
     std::uint64_t created() const { return next_serial_; }
     bool full() const { return live_ >= (1u << 24) - 1; }
+    Shapes &shapes() { return shapes_; }
     template <class F>
     void for_each_live(F &&f) {
         for (auto &op : ops_)
@@ -172,6 +152,7 @@ class OpTable {
     }
 
   private:
+    Shapes shapes_;
     std::vector<std::unique_ptr<Op>> ops_;
     std::vector<std::uint32_t> free_;
     std::uint64_t next_serial_ = 0;

@@ -70,12 +70,31 @@ std::vector<std::int64_t> Distribution::at(const std::vector<std::uint32_t> &per
     return out;
 }
 
-void StageStatistics::first_in_op(Stage &s, std::uint32_t seq) {
+void StageStatistics::first_in_op(Stage &s, std::uint32_t seq, std::uint64_t ops) {
     const std::size_t place = std::min<std::size_t>(seq, kMaxPlace - 1);
     if (place >= s.places.size()) s.places.resize(place + 1);
-    ++s.places[place];
-    ++s.place_count;
-    s.place_sum += seq;
+    s.places[place] += ops;
+    s.place_count += ops;
+    s.place_sum += seq * ops;
+}
+
+std::uint32_t StageStatistics::add_stage(std::uint32_t name, std::uint32_t kind) {
+    if (name >= places_.size()) places_.resize(name + 1);
+    stages_.emplace_back();
+    stages_.back().name = name;
+    stages_.back().kind = kind;
+    return (places_[name] = static_cast<std::uint32_t>(stages_.size())) - 1;
+}
+
+std::uint32_t StageStatistics::add_shape(const std::vector<std::pair<std::uint32_t, std::uint32_t>> &stages) {
+    Shape shape;
+    for (const auto &[name, kind] : stages) {
+        const std::uint32_t place = place_of(name, kind);
+        shape.recurs = shape.recurs || std::find(shape.stages.begin(), shape.stages.end(), place) != shape.stages.end();
+        shape.stages.push_back(place);
+    }
+    shapes_.push_back(std::move(shape));
+    return static_cast<std::uint32_t>(shapes_.size());
 }
 
 nlohmann::json StageStatistics::json(const std::function<std::string(std::uint32_t)> &text) {
@@ -88,6 +107,15 @@ nlohmann::json StageStatistics::json(const std::function<std::string(std::uint32
     };
     using Order = std::tuple<double, double, std::string, std::uint32_t>;
     std::vector<Order> order;
+    for (auto &shape : shapes_) {
+        for (std::size_t i = 0; i < shape.stages.size() && !shape.recurs; ++i) {
+            Stage &s = stages_[shape.stages[i]];
+            s.rows += shape.ops;
+            s.seq_sum += i * shape.ops;
+            if (shape.first_ops != 0) first_in_op(s, static_cast<std::uint32_t>(i), shape.first_ops);
+        }
+        shape.ops = shape.first_ops = 0;
+    }
     for (std::uint32_t n = 0; n < stages_.size(); ++n) {
         Stage &s = stages_[n];
         if (s.rows == 0) continue;
@@ -101,7 +129,7 @@ nlohmann::json StageStatistics::json(const std::function<std::string(std::uint32
             median = static_cast<double>(place);
             mean = static_cast<double>(s.place_sum) / static_cast<double>(s.place_count);
         }
-        order.emplace_back(median, mean, text(n), n);
+        order.emplace_back(median, mean, text(s.name), n);
     }
     std::sort(order.begin(), order.end());
     json out;

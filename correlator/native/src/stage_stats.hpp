@@ -7,6 +7,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace opline {
@@ -48,12 +49,10 @@ class StageStatistics {
     // Ops below this id say in which order an op meets the stages.
     static constexpr std::uint64_t kOrderOps = 100'000;
 
-    // Stages by a number of the caller's, small and dense. Rows of one op come together, in order of seq.
+    // Names and kinds are numbers of the caller's, small. Rows of one op come together, in order of seq.
     // Ops that do not count are looked at for the order only.
     void stage(std::uint32_t name, std::uint32_t kind, std::uint64_t op, std::uint32_t seq, std::int64_t duration_ns, bool counts) {
-        if (name >= stages_.size()) stages_.resize(name + 1);
-        Stage &s = stages_[name];
-        if (s.rows == 0) s.kind = kind;
+        Stage &s = stages_[place_of(name, kind)];
         ++s.rows;
         s.seq_sum += seq;
         if (s.op != op + 1) {
@@ -64,6 +63,27 @@ class StageStatistics {
             if (op < kOrderOps) first_in_op(s, seq);
         }
         s.sum_ns += duration_ns;
+    }
+    // Ops that all meet these stages (name, kind) in this order: a handle for op_of_shape(), never 0.
+    std::uint32_t add_shape(const std::vector<std::pair<std::uint32_t, std::uint32_t>> &stages);
+    // The same as stage() for each of its stages; duration_ns(i) is that of the i-th.
+    template <class Duration>
+    void op_of_shape(std::uint32_t handle, std::uint64_t op, bool counts, Duration duration_ns) {
+        Shape &shape = shapes_[handle - 1];
+        const std::size_t n = shape.stages.size();
+        if (shape.recurs) {
+            for (std::size_t i = 0; i < n; ++i) {
+                const Stage &s = stages_[shape.stages[i]];
+                stage(s.name, s.kind, op, static_cast<std::uint32_t>(i), duration_ns(i), counts);
+            }
+            return;
+        }
+        ++shape.ops;
+        if (op < kOrderOps) ++shape.first_ops;
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::int64_t d = duration_ns(i);
+            if (counts) stages_[shape.stages[i]].values.add(d);
+        }
     }
     // An op that counts.
     void op(std::int64_t latency_ns, std::int64_t unattributed_ns, std::int64_t unknown_ns) {
@@ -78,20 +98,35 @@ class StageStatistics {
 
   private:
     struct Stage {
+        Distribution values;
+        std::uint32_t name = 0;
         std::uint64_t rows = 0, seq_sum = 0;      // of all ops
         std::uint64_t op = 0;                     // the last one, plus 1; 0: none
         std::int64_t sum_ns = 0;                  // in that op
         std::uint32_t kind = 0;
         bool counts = false;
-        std::vector<std::uint32_t> places;        // how many ops have it first there
+        std::vector<std::uint64_t> places;        // how many ops have it first there
         std::uint64_t place_count = 0, place_sum = 0;
-        Distribution values;
+    };
+    struct Shape {
+        std::vector<std::uint32_t> stages;
+        bool recurs = false;  // a stage does
+        std::uint64_t ops = 0, first_ops = 0;
     };
     static void close(Stage &s) {
         if (s.op != 0 && s.counts) s.values.add(s.sum_ns);
     }
-    static void first_in_op(Stage &, std::uint32_t seq);
+    static void first_in_op(Stage &, std::uint32_t seq, std::uint64_t ops = 1);
+    // Where the stage is in stages_; a new one at first sight.
+    std::uint32_t place_of(std::uint32_t name, std::uint32_t kind) {
+        if (name < places_.size() && places_[name] != 0) return places_[name] - 1;
+        return add_stage(name, kind);
+    }
+    std::uint32_t add_stage(std::uint32_t name, std::uint32_t kind);
+
     std::vector<Stage> stages_;
+    std::vector<std::uint32_t> places_;  // by name, plus 1
+    std::vector<Shape> shapes_;
     Distribution unattributed_, unknown_, latency_;
 };
 

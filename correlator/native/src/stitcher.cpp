@@ -375,7 +375,7 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
                       (spec.end_of.empty() || std::find(spec.end_of.begin(), spec.end_of.end(),
                                                         strings_.at(op->op_class)) != spec.end_of.end());
     if (ends && op->state == OpState::kOpen)
-        end_op(*op, ev.ts_ns, op->transitions.back().order);
+        end_op(*op, ev.ts_ns, op->transitions.last_order());
     apply_thread_rule(ts, spec.thread, op);
     if (bp->ios_submit) enter_call(ts, *bp, ev, host, pid, tid, op);
     for (auto &use : bp->release) {

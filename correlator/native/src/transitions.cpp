@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#include "transitions.hpp"
+
+namespace opline {
+
+std::uint32_t Shapes::find(std::uint32_t from, const TransitionKind &kind, std::uint32_t thread) {
+    const std::uint64_t hash = mix64(kind.hash() ^ (static_cast<std::uint64_t>(from) << 8 | thread));
+    if (const std::uint32_t *known = children_.find(hash)) {
+        const Node &n = nodes_[*known];
+        if (n.parent != from || n.thread != thread || !(n.kind == kind)) return 0;  // another's hash
+        nodes_[from].last_child = *known;
+        return *known;
+    }
+    if (full_ || nodes_.size() == kMaxNodes) return 0;
+    const auto added = static_cast<std::uint32_t>(nodes_.size());
+    nodes_.push_back({kind, thread, from, 0});
+    nodes_[from].last_child = added;
+    children_.put(hash, added);
+    return added;
+}
+
+void TransitionList::copy_to(std::vector<Transition> &out) const {
+    out.resize(times_.size());
+    std::uint32_t node = node_;
+    for (std::size_t i = times_.size(); i-- > 0;) {
+        const Shapes::Node &n = shapes_->node(node);
+        Transition &t = out[i];
+        static_cast<TransitionKind &>(t) = n.kind;
+        t.ts_ns = times_[i];
+        t.tid = tids_[n.thread];
+        t.pid = pids_[n.thread];
+        t.cpu = details_.empty() ? kNoCpu : details_[i].cpu;
+        t.comm = details_.empty() ? (i == 0 ? first_comm_ : 0) : details_[i].comm;
+        t.order = static_cast<std::uint32_t>(i);
+        node = n.parent;
+    }
+}
+
+}  // namespace opline

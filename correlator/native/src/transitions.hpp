@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// What an op passed. Most ops of a trace pass the same points on as many threads in the same order: such a list is kept
+// as the place in a tree of all that was seen so far, its *shape*, and a time per transition. What does not fit is kept in full.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "event.hpp"
+#include "flat_map.hpp"
+
+namespace opline {
+
+enum class Evidence : std::uint8_t { kBegin, kKey, kThread, kBatch, kCompletion };
+
+constexpr std::uint32_t kNoSpec = 0xffffffff;  // a transition that the core made, not a point of the model
+
+// The part of a transition that is the same in every op of the shape.
+struct TransitionKind {
+    std::uint64_t spaces = 0;    // bit per key space that the event carried
+    std::int64_t batch = -1;     // batch whose shared work it is
+    std::uint32_t point = 0;     // pool id, without recurrence number
+    std::uint32_t event = 0;     // pool id; 0: none
+    std::uint32_t spec = 0;      // index into Plan::points, or kNoSpec
+    std::uint32_t key_space = 0; // with kKey
+    Evidence evidence = Evidence::kKey;
+    bool in_thread = false;      // its thread worked for the op already
+    bool interval_begin = false; // begin of a duration event, computed
+
+    bool operator==(const TransitionKind &o) const {
+        return spaces == o.spaces && batch == o.batch && point == o.point && event == o.event && spec == o.spec &&
+               key_space == o.key_space && evidence == o.evidence && in_thread == o.in_thread &&
+               interval_begin == o.interval_begin;
+    }
+    std::uint64_t hash() const {
+        std::uint64_t h = mix64(spaces ^ static_cast<std::uint64_t>(batch));
+        h = mix64(h ^ (static_cast<std::uint64_t>(point) << 32 | event));
+        h = mix64(h ^ (static_cast<std::uint64_t>(spec) << 32 | key_space));
+        return h ^ (static_cast<std::uint64_t>(evidence) << 2 | static_cast<std::uint64_t>(in_thread) << 1 | static_cast<std::uint64_t>(interval_begin));
+    }
+};
+static_assert(sizeof(TransitionKind) == 40, "a new field is compared and hashed, too");
+
+struct Transition : TransitionKind {
+    std::int64_t ts_ns = 0;
+    std::int64_t tid = -1;
+    std::int32_t pid = -1;
+    std::uint32_t cpu = kNoCpu;
+    std::uint32_t comm = 0;
+    std::uint32_t order = 0;     // ordinal of arrival in the op: the tie-break
+};
+
+// The tree of shapes. A node is a sequence of kinds, each with the ordinal of its thread in the op; node 0 is empty.
+class Shapes {
+  public:
+    static constexpr std::uint32_t kMaxNodes = 1u << 16;
+    static constexpr std::uint32_t kMaxThreads = 6;
+
+    struct Node {
+        TransitionKind kind;
+        std::uint32_t thread = 0;
+        std::uint32_t parent = 0;
+        std::uint32_t last_child = 0;  // 0: none yet
+    };
+
+    // Without details lists don't keep CPUs and names of threads: for those who don't want the table.
+    explicit Shapes(bool details = true) : details_(details), nodes_(1) {}
+    bool details() const { return details_; }
+    void forget_details() { details_ = false; }
+    // No list is kept as a shape from now on: to compare with.
+    void none() { full_ = true; }
+    std::size_t size() const { return nodes_.size() - 1; }
+    const Node &node(std::uint32_t n) const { return nodes_[n]; }
+
+    // The node after `from`; 0: there is no more room.
+    std::uint32_t step(std::uint32_t from, const TransitionKind &kind, std::uint32_t thread) {
+        const std::uint32_t likely = nodes_[from].last_child;
+        if (likely != 0 && nodes_[likely].thread == thread && nodes_[likely].kind == kind) return likely;
+        return find(from, kind, thread);
+    }
+
+  private:
+    std::uint32_t find(std::uint32_t from, const TransitionKind &kind, std::uint32_t thread);
+
+    bool details_, full_ = false;
+    std::vector<Node> nodes_;
+    FlatMap<std::uint64_t, std::uint32_t> children_;  // by hash of (parent, kind, thread); of equal hashes the first is kept
+};
+
+class TransitionList {
+  public:
+    // Empty again, with the capacity kept; as a shape if there are `shapes`.
+    void clear(Shapes *shapes) {
+        shapes_ = shapes;
+        shaped_ = shapes != nullptr;
+        node_ = threads_ = 0;
+        times_.clear();
+        details_.clear();
+        wide_.clear();
+    }
+    std::size_t size() const { return shaped_ ? times_.size() : wide_.size(); }
+    bool empty() const { return size() == 0; }
+    void push_back(const Transition &t) {
+        if (shaped_ && fits(t)) return;
+        in_full().push_back(t);
+    }
+    std::uint32_t last_order() const { return shaped_ ? static_cast<std::uint32_t>(times_.size() - 1) : wide_.back().order; }
+
+    // Of the first; with or without details.
+    std::int64_t first_tid() const { return shaped_ ? tids_[0] : wide_.front().tid; }
+    std::uint32_t first_comm() const { return shaped_ ? first_comm_ : wide_.front().comm; }
+
+    // In full, whatever it was; it stays so.
+    const Transition &operator[](std::size_t i) const { return in_full()[i]; }
+    const Transition &front() const { return in_full().front(); }
+    const Transition &back() const { return in_full().back(); }
+    std::vector<Transition>::const_iterator begin() const { return in_full().begin(); }
+    std::vector<Transition>::const_iterator end() const { return in_full().end(); }
+
+    // The shape; 0: it has none. Then, per transition: its time, its thread's ordinal is that of the node; per ordinal the ids.
+    std::uint32_t shape() const { return shaped_ ? node_ : 0; }
+    const std::int64_t *times() const { return times_.data(); }
+    std::int64_t tid(std::uint32_t thread) const { return tids_[thread]; }
+    // As it would be in full, for a list that has a shape.
+    void copy_to(std::vector<Transition> &out) const;
+
+  private:
+    struct Detail {
+        std::uint32_t cpu, comm;
+    };
+    bool fits(const Transition &t) {
+        const std::size_t n = times_.size();
+        if (t.order != n || t.interval_begin || t.batch >= 0 || (n != 0 && t.ts_ns < times_.back())) return false;
+        std::uint32_t thread = 0;
+        while (thread < threads_ && tids_[thread] != t.tid) ++thread;
+        if (thread == threads_) {
+            if (threads_ == Shapes::kMaxThreads) return false;
+            tids_[thread] = t.tid;
+            pids_[thread] = t.pid;
+        } else if (pids_[thread] != t.pid) {
+            return false;
+        }
+        const std::uint32_t next = shapes_->step(node_, t, thread);
+        if (next == 0) return false;
+        if (thread == threads_) ++threads_;
+        node_ = next;
+        if (n == 0) first_comm_ = t.comm;
+        times_.push_back(t.ts_ns);
+        if (shapes_->details()) details_.push_back({t.cpu, t.comm});
+        return true;
+    }
+    std::vector<Transition> &in_full() const {
+        if (shaped_) {
+            copy_to(wide_);
+            shaped_ = false;
+        }
+        return wide_;
+    }
+
+    mutable bool shaped_ = false;
+    std::uint32_t node_ = 0, threads_ = 0, first_comm_ = 0;
+    Shapes *shapes_ = nullptr;
+    std::vector<std::int64_t> times_;
+    std::array<std::int64_t, Shapes::kMaxThreads> tids_{};
+    std::array<std::int32_t, Shapes::kMaxThreads> pids_{};
+    std::vector<Detail> details_;
+    mutable std::vector<Transition> wide_;
+};
+
+}  // namespace opline

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""Ops that pass the same points in the same order are attributed once (docs/design.md, "Shapes"). What that gives is
+the same as attributing each by itself, which is the definition.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.core_driver import Driver, Line
+from tests.recorded import NAMES, RunOf, model_of
+from tests.test_properties import PLAN, events, lines_of
+from tests.test_readers import plain
+
+from opline import _core
+from opline.readers.native import NativeReader
+from opline.readers.trace import find_traces
+from opline.store.schema import TABLES
+from opline.store.writer import RunWriter
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_recorded_traces(name: str, trace: Callable[[str], Path], run_of: RunOf, tmp_path: Path) -> None:
+    core = _core.Core(model_of(name).plan_json())
+    core.attribute_each()
+    core.keep_statistics(True)
+    writer = RunWriter(tmp_path)
+    for _ in NativeReader(find_traces(trace(name))).read(core):
+        pass
+    strings = core.take_new_strings()
+    writer.write(core.take(), strings)
+    writer.commit({})
+    for spec in TABLES:
+        if spec.name != "losses":  # not the core's
+            file = f"{spec.name}.parquet"
+            assert plain(tmp_path / file).equals(plain(run_of(name).path / file)), spec.name
+
+    shaped = _core.Core(model_of(name).plan_json())
+    shaped.keep_tables(())
+    shaped.keep_statistics(True)
+    for _ in NativeReader(find_traces(trace(name))).read(shaped):
+        pass
+    assert shaped.statistics() == core.statistics()
+    assert json.loads(shaped.summary()) == json.loads(core.summary())
+
+
+TEMPLATES = (
+    ("submit", "queued", "taken", "step", "step", "leave", "reply"),
+    ("submit", "queued", "taken", "leave", "reply"),
+    ("submit", "reply"),
+    ("submit", "queued", "reply", "taken", "step", "leave"),  # late points
+    ("submit", "queued", "open", "join", "work", "close", "reply"),
+    ("submit", "step", "step", "reply", "reply"),
+    ("submit", "queued", "queued", "queued", "io_begin"),  # without an end
+    ("submit", *["queued"] * 5, "reply"),
+)
+
+
+@st.composite
+def alike(draw: st.DrawFn) -> list[Line]:
+    """Many ops of few templates, on threads of their own or shared, interleaved."""
+    lines = []
+    for op in range(draw(st.integers(2, 12))):
+        at = 1000 + draw(st.integers(0, 300))
+        threads = draw(st.lists(st.integers(1, 9), min_size=1, max_size=8))
+        for i, name in enumerate(draw(st.sampled_from(TEMPLATES))):
+            at += draw(st.sampled_from([0, 1, 7, 40]))
+            payload: dict[str, Any] = {"id": op, "ref": op, "oid": op, "off": 4096, "len": 4096}
+            context = {
+                "tid": threads[i % len(threads)],
+                "pid": draw(st.sampled_from([1, 1, 1, 2])),
+                "comm": "t",
+                "cpu": i,
+            }
+            wanted = {"submit": ("id", "oid"), "queued": ("id", "ref"), "taken": ("ref",), "join": ("id",),
+                      "io_begin": ("id", "off", "len"), "reply": ("id",)}.get(name, ())  # fmt: skip
+            lines.append(Line(at, f"app:{name}", context, {f: payload[f] for f in wanted}))
+    lines.sort(key=lambda line: line.ts_ns)
+    for _ in range(draw(st.integers(0, 2))):  # events that come too late
+        i = draw(st.integers(0, len(lines) - 1))
+        lines.insert(draw(st.integers(0, len(lines) - 1)), lines.pop(i))
+    return lines
+
+
+def both(lines: list[Line]) -> tuple[list[Any], list[Any]]:
+    found = []
+    for each in (False, True):
+        driver = Driver(PLAN)
+        driver.core.keep_statistics(True)
+        if each:
+            driver.core.attribute_each()
+        for line in lines:
+            driver.push(line)
+        driver.finish()
+        assert not (each and driver.core.shapes())
+        found.append([driver.tables(), driver.summary(), json.loads(driver.core.statistics())])
+    return found[0], found[1]
+
+
+@settings(max_examples=150, deadline=None)
+@given(alike())
+def test_ops_alike(lines: list[Line]) -> None:
+    shaped, each = both(lines)
+    assert shaped == each
+
+
+@settings(max_examples=100, deadline=None)
+@given(events)
+def test_any_events(generated: list[Any]) -> None:
+    shaped, each = both(lines_of(generated))
+    assert shaped == each
+
+
+def test_the_templates_make_shapes() -> None:
+    """That the comparison compares something: 100 equal ops are one path of the tree, and statistics have them all."""
+    lines = []
+    for op in range(100):
+        for i, name in enumerate(TEMPLATES[1]):
+            payload = {"submit": {"id": op, "oid": op}, "queued": {"id": op, "ref": op}, "taken": {"ref": op},
+                       "reply": {"id": op}}.get(name, {})  # fmt: skip
+            lines.append(Line(1000 * op + 10 * i, f"app:{name}", {"tid": 1, "pid": 1, "comm": "t"}, payload))
+    shaped, each = both(lines)
+    assert shaped == each
+    driver = Driver(PLAN)
+    for line in lines:
+        driver.push(line)
+    assert driver.core.shapes() == len(TEMPLATES[1])
+    assert [s["count"] for s in shaped[2]["stages"]] == [100] * 4

@@ -402,7 +402,7 @@ def test_found_in_the_recording(tmp_path: Path, capfd: pytest.CaptureFixture[str
     assert "coverage 60.0 %" in out
     assert "submit: before the begin point" in out
     assert main(["csv", str(path)]) == 0
-    assert [line.split(",")[10] for line in capfd.readouterr().out.splitlines()] == ["client_ns", "46000", ""]
+    assert [row["client_ns"] for row in csv.DictReader(capfd.readouterr().out.splitlines())] == ["46000", ""]
 
 
 def test_a_report_of_another_time_is_not_this_runs(tmp_path: Path) -> None:

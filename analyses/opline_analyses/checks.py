@@ -55,11 +55,16 @@ def iops(completions: int, client: ClientReport, window_ns: int | None = None) -
 
 
 def bytes_moved(run: Run, client: ClientReport) -> Check:
-    """Bytes of the counted ops against the client's own, per op (so that a run cut short by the trace still agrees)."""
+    """Bytes of the counted ops against the client's own, per op (so that a run cut short by the trace still agrees). Of
+    an op without a length those of its block I/O count.
+    """
     if client.bytes is None or not client.count:
         return Check("bytes", None, "the client does not say how many", {})
     ops, known, total = run.row(
-        "SELECT count(*), count(length_bytes), sum(length_bytes)::DOUBLE FROM ops SEMI JOIN counted USING (op_id)"
+        """WITH b AS (SELECT l.op_id, sum(b.nr_sectors) * 512 AS moved FROM links l JOIN bios b USING (bio_id)
+                     WHERE NOT l.shared AND b.parent_id IS NULL GROUP BY l.op_id)
+           SELECT count(*), count(coalesce(length_bytes, moved)), sum(coalesce(length_bytes, moved))::DOUBLE
+           FROM ops SEMI JOIN counted USING (op_id) LEFT JOIN b USING (op_id)"""
     )
     if known < ops:
         return Check("bytes", None, f"{ops - known} of {ops} ops of the trace have no length", {})

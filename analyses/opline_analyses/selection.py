@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from itertools import combinations
 
 from opline.errors import UsageError
@@ -108,6 +107,8 @@ def instant(run: Run, text: str, option: str) -> int:
     """A time on the command line as ns of the run's clock. Raises UsageError."""
     if text.isdigit() and len(text) >= ABSOLUTE_DIGITS:
         return int(text)
+
+    from decimal import Decimal, InvalidOperation  # seldom asked for
 
     try:
         seconds = Decimal(text.removesuffix("s"))

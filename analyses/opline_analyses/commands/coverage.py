@@ -38,8 +38,9 @@ log_issue_time=1 as well; its other logs are found beside), or a CSV with the
 client's own begin_ns and end_ns per op (and class, object). --per-op writes the
 parts of each op as CSV.
 
-Where the client counts reads and writes apart and no --class is given, ops of
-other classes are left out.
+Without --class, ops that are not the client's are left out: those without a
+line in its log, where every line has an op; else those of other classes, where
+it counts reads and writes apart.
 
 Then checks: completions against the client's IOPS (2 %), bytes per op, each op
 against its own line in the client's log (20 us), Little's law, stages without
@@ -147,9 +148,13 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError("--per-op needs the client's own log: none found, --client-log FILE names one.")
         joined = join_client_log(opened_run, log) if log else None
         which = selection(opened_run, args)
-        classes = []
-        if client and not args.op_class and not (args.since or args.until):
-            classes = clients_classes(opened_run, which, {name: n for name, (n, _) in client.by_class.items()})
+        whole = None if args.op_class or args.since or args.until else client
+        classes: list[str] = []
+        if whole and joined and joined.ops == joined.lines == whole.count:
+            # Every line of a complete log has its op: the others are somebody else's, whatever their class.
+            which = which.also("o.op_id IN (SELECT op_id FROM client_ops)")
+        elif whole:
+            classes = clients_classes(opened_run, which, {name: n for name, (n, _) in whole.by_class.items()})
             if classes:
                 talk(
                     f"opline: the client's figures are about {', '.join(classes)}: other ops are left out (--class C)."

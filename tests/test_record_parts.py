@@ -32,11 +32,13 @@ def test_globs_go_where_they_are_recorded() -> None:
     assert globs.app == ("demo:*",)
     assert globs.kernel_events == ("sched_process_*",)
     assert globs.syscalls == ("pread64",)
+    assert globs.calls == ("syscall_entry_pread64", "syscall_exit_pread64")
 
 
 def test_a_glob_that_would_take_the_collectors_events_into_the_apps_channel_excludes_them() -> None:
     globs = recipe.sort_globs(["*", "b*:*", "osd:*"])
-    assert dict(globs.exclude) == {"*": ("block:*",), "b*:*": ("block:*",)}
+    both = ("block:*", "syscall:*")
+    assert dict(globs.exclude) == {"*": both, "b*:*": both}
 
 
 def test_channels() -> None:
@@ -45,7 +47,8 @@ def test_channels() -> None:
         globs, kernel=False, bpf=True, subbuf_bytes=4096, subbuf_count=2, contexts=recipe.APP_CONTEXTS
     )
     assert (app.name, app.contexts) == ("app", ("vpid", "vtid", "procname"))
-    assert (block.name, block.events, block.contexts) == ("block", ("block:*",), ())
+    calls = ("block:*", "syscall:syscall_entry_openat")
+    assert (block.name, block.events, block.contexts) == ("block", calls, ())
     _, kernel = recipe.plan_channels(
         globs, kernel=True, bpf=False, subbuf_bytes=4096, subbuf_count=2, contexts=recipe.APP_CONTEXTS
     )

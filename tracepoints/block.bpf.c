@@ -56,7 +56,10 @@ static inline struct block_event *reserve(u32 kind) {
     e->lost = cpu->lost;
     e->cpu = bpf_get_smp_processor_id();
     e->kind = kind;
-    e->tid = (u32)current_ids();
+    u64 ids = current_ids();
+    e->tid = ids;
+    e->pid = ids >> 32;
+    e->call = 0;
     bpf_get_current_comm(e->comm, sizeof(e->comm));
     e->rq = e->bio = e->parent = e->sector = e->other = 0;
     e->nr_sector = e->bytes = e->dev = e->old_dev = e->rwbs = 0;

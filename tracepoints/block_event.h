@@ -21,18 +21,25 @@ enum block_kind {
     KIND_RQ_COMPLETE,
     KIND_PLUG,
     KIND_UNPLUG,
+    KIND_CALL_ENTRY,  // system calls: calls.h
+    KIND_CALL_EXIT,
     KIND_COUNT
 };
 
 struct block_event {
     __u64 ktime;      // CLOCK_MONOTONIC ns, read after the record was reserved: see bridge.c for why
-    __u64 rq;         // struct request *, 0: the tracepoint has none
-    __u64 bio;        // struct bio *; of a request its first one, 0: none
-    __u64 parent;     // split: the bio that the clone was split from
-    __u64 sector;     // 512-byte units
-    __u64 other;      // remap: old sector; split: new sector
-    __u32 nr_sector;
-    __u32 bytes;      // requests: blk_rq_bytes(); unplug: number of requests
+    union {
+        struct {
+            __u64 rq;         // struct request *, 0: the tracepoint has none
+            __u64 bio;        // struct bio *; of a request its first one, 0: none
+            __u64 parent;     // split: the bio that the clone was split from
+            __u64 sector;     // 512-byte units
+            __u64 other;      // remap: old sector; split: new sector
+            __u32 nr_sector;
+            __u32 bytes;      // requests: blk_rq_bytes(); unplug: number of requests
+        };
+        __u64 args[6];        // of a system call; of its exit the first is the result
+    };
     __u32 dev;        // kernel-internal: major << 20 | minor
     __u32 old_dev;    // remap
     __u32 rwbs;       // LTTng's bit mask
@@ -41,6 +48,7 @@ struct block_event {
     __u32 lost;       // records of this CPU that found no room in the ring buffer so far
     __u16 cpu;
     __u8 kind;
-    __u8 pad[5];
+    __u8 call;        // system calls: opline_call
+    __u32 pid;        // process of tid
     char comm[16];
 };

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What the bridge (bridge.c) must know of the provider `block`.
+// What the bridge (bridge.c) must know of the providers `block` and `syscall`.
 #pragma once
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "block_tp.h"
+#include "bridge_calls.h"
 
 #define bridge_event block_event
 
@@ -69,6 +70,8 @@ static bool pass_event(const struct block_event *e, uint64_t seq) {
         PASS(KIND_RQ_COMPLETE, block_rq_complete);
         PASS(KIND_PLUG, block_plug);
         PASS(KIND_UNPLUG, block_unplug);
+    case KIND_CALL_ENTRY:
+    case KIND_CALL_EXIT: return pass_call(e, seq);
     }
 #undef PASS
     return false;

@@ -3,7 +3,7 @@
 // (lttng-modules 2.13, include/instrumentation/events/block.h), each with what BPF sees besides:
 //
 //   ktime   CLOCK_MONOTONIC ns in the kernel: the event's time. UST's own time is when the bridge passed it on
-//   tid     as the collector's PID namespace numbers it; -1: a task outside of that namespace
+//   tid, pid   thread and process as the collector's PID namespace numbers them; -1: a task outside of that namespace
 //   cpu     CPU that it happened on (that of the stream is the bridge's)
 //   rq, bio, parent   kernel pointers, 0: none. `bio` of a request is its first one; `parent` of a split the bio it was cut from
 //   seq     per CPU, from 1, without gaps unless events were lost
@@ -38,6 +38,7 @@
     lttng_ust_field_integer(uint64_t, seq, seq_number)
 #define BLOCK_TASK                                                                                                     \
     lttng_ust_field_integer(int32_t, tid, (int32_t)e->tid)                                                             \
+    lttng_ust_field_integer(int32_t, pid, (int32_t)e->pid)                                                             \
     lttng_ust_field_array_text(char, comm, e->comm, 16)
 #define BLOCK_PLACE                                                                                                    \
     lttng_ust_field_integer(uint32_t, dev, e->dev)                                                                     \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The bridge: one thread that takes the BPF programs' records out of their ring buffer, puts them in order of kernel time,
 // and passes them on as events of a UST provider. Loaded by Python (opline/capture/bpf.py) through ctypes. It is built once for each
-// provider (BRIDGE_PROVIDER_H): block_provider.h for the block layer's tracepoints, probe_provider.h for uprobes.
+// provider (BRIDGE_PROVIDER_H): block_provider.h for the block layer's tracepoints and system calls, probe_provider.h for uprobes.
 //
 // Order. A program reads the clock after it has reserved its record. So of what the thread has not yet seen when it
 // looks at the ring buffer at time t, everything has a time after t; once it has taken out all that was reserved then, everything
@@ -50,6 +50,9 @@ __asm__(".section .rodata\n"
         ".incbin \"" BRIDGE_RECORD_H "\"\n"
         ".incbin \"" BRIDGE_EVENT_H "\"\n"
         ".incbin \"" BRIDGE_BPF_C "\"\n"
+#ifdef BRIDGE_MORE_BPF_C
+        ".incbin \"" BRIDGE_MORE_BPF_C "\"\n"
+#endif
         ".byte 0\n"
         ".previous\n");
 extern const char bridge_text[];
@@ -252,6 +255,7 @@ static void *run(void *argument) {
     while (!atomic_load(&b->stopping)) {
         ++b->counts.rounds;
         b->control->mask = enabled_mask();
+        b->control->calls = enabled_calls();
         uint64_t before = atomic_load(b->consumer);
         drain(b);
         uint64_t taken = atomic_load(b->consumer) - before;
@@ -309,6 +313,7 @@ EXPORT struct bridge *bridge_start(int ring_fd, uint64_t ring_bytes, int control
     b->data = (const uint8_t *)b->producer + b->page;
     atomic_store(b->consumer, atomic_load(b->producer));  // what there is comes from measuring what a record costs
     for (int i = 0; i < OWN_TGIDS; ++i) b->control->own_tgids[i] = own_tgids[i];
+    number_calls(b->control->call_of);
     errno = pthread_create(&b->thread, NULL, run, b);
     if (errno == 0) return b;
 failed: {
@@ -322,8 +327,11 @@ failed: {
 // What the programs have been told to record, a bit per kind.
 EXPORT uint64_t bridge_mask(const struct bridge *b) { return b->control->mask; }
 
+// Record the system calls of this process (as our PID namespace numbers it) and of whom it forks, from its next call on.
+EXPORT void bridge_follow(struct bridge *b, uint32_t pid) { b->control->follow = pid; }
+
 // Tell the programs to be quiet; the caller detaches them next, then calls bridge_finish().
-EXPORT void bridge_quiet(struct bridge *b) { b->control->mask = 0; }
+EXPORT void bridge_quiet(struct bridge *b) { b->control->mask = b->control->calls = 0; }
 
 // Pass on what is left, end, and say what happened. The programs must be detached.
 EXPORT void bridge_finish(struct bridge *b, struct bridge_counts *counts) {

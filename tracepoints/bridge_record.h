@@ -6,12 +6,16 @@
 #pragma once
 
 #define OWN_TGIDS 8
+#define CALL_NUMBERS 512  // a power of two above every system call's number
 
 // One element of a memory-mapped array: written by the bridge, read by every program.
 struct bridge_control {
     __u64 mask;                 // bit per kind of event: wanted now
     __u64 own_live;             // how many bios of ours are under way; 0: no need to look them up
     __u32 own_tgids[OWN_TGIDS]; // whose I/O is left out; 0: unused
+    __u64 calls;                // bit per opline_call (calls.h): wanted now
+    __u32 follow;               // the process whose system calls are wanted, put into the tree by its next one; 0: none
+    __u8 call_of[CALL_NUMBERS]; // system call's number → opline_call; 0: not ours
 };
 
 // One element per CPU, memory-mapped as well; 128 bytes against false sharing.

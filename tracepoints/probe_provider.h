@@ -7,6 +7,10 @@
 
 #define bridge_event probe_event
 
+// There are no system calls among the records.
+static inline uint64_t enabled_calls(void) { return 0; }
+static inline void number_calls(volatile __u8 *call_of) { (void)call_of; }
+
 // What the session records at the moment.
 static uint64_t enabled_mask(void) {
     uint64_t mask = 0;

@@ -91,6 +91,8 @@ BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, 
     return p;
 }
 
+constexpr std::string_view kBpfCalls = "syscall:";
+
 BlockSlots bind_block(BlockKind kind, Slots &slots) {
     BlockSlots b;
     b.kind = kind;
@@ -122,6 +124,12 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
     Slots slots(decl);
 
     std::string_view name = decl.name;
+    // System calls from BPF have LTTng's names behind a provider's, and their own time; thread and name are payload.
+    const bool bpf_call = starts_with(name, kBpfCalls);
+    if (bpf_call) {
+        name.remove_prefix(kBpfCalls.size());
+        c.plan.time_slot = slots.want("ktime");
+    }
     const bool bpf_block = starts_with(name, "block:");
     const bool kernel_block = starts_with(name, "block_");
     if (bpf_block || kernel_block) {
@@ -146,6 +154,12 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
             if (c.pid_slot == kNoSlot) c.pid_slot = slots.want_context("pid");
             c.comm_slot = slots.want_context("procname");
             if (c.tid_slot == kNoSlot) c.tid_slot = slots.want_context("pthread_id");
+            if (bpf_call) {
+                c.tid_slot = slots.want("tid");
+                c.pid_slot = slots.want("pid");
+                c.comm_slot = slots.want("comm");
+                c.cpu_slot = slots.want("cpu");
+            }
         } else if (name == "lttng_statedump_block_device") {
             c.kind = ClassKind::kDeviceName;
             c.dev_slot = slots.want("dev");

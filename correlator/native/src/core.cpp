@@ -232,7 +232,13 @@ struct Core::Impl {
 
     Fate dispatch(BoundClass &cls, const Event &ev) {
         switch (cls.kind) {
-        case ClassKind::kPoints: return stitcher.event(cls, ev, current_host);
+        case ClassKind::kPoints:
+            if (cls.cpu_slot != kNoSlot) {
+                Event own = ev;
+                own.cpu = static_cast<std::uint32_t>(ev.slots[cls.cpu_slot].bits());
+                return stitcher.event(cls, own, current_host);
+            }
+            return stitcher.event(cls, ev, current_host);
         case ClassKind::kBlock: return block_event(cls, ev);
         case ClassKind::kDeviceName:
             if (cls.dev_slot != kNoSlot && cls.diskname_slot != kNoSlot && ev.slots[cls.diskname_slot].kind == Slot::Kind::kString)

@@ -33,7 +33,8 @@ ClassPlan Printer::add_class(const ClassDecl &decl) {
     plan.id = static_cast<std::uint32_t>(classes_.size());
     for (std::uint32_t i = 0; i < decl.fields.size(); ++i) {
         const FieldDecl &f = decl.fields[i];
-        const bool time = f.name == "ktime" && decl.name.rfind("block:", 0) == 0;
+        const bool time =
+            f.name == "ktime" && (decl.name.rfind("block:", 0) == 0 || decl.name.rfind("syscall:", 0) == 0);
         if (!c.shown && !time) continue;
         const auto slot = static_cast<std::int32_t>(plan.wanted.size());
         plan.wanted.push_back(i);

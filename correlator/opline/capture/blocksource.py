@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Block events where no lttng-modules load: the BPF collector as a child process of the recording.
+"""Block events and system calls where no lttng-modules load: the BPF collector as a child process of the recording.
 
 The contract is in :mod:`opline.capture.collector`.
 """
@@ -10,6 +10,7 @@ import importlib.util
 import json
 import os
 import select
+import socket
 import subprocess
 import sys
 import time
@@ -26,6 +27,7 @@ MODULE = "opline.capture.collector"
 BRIDGE = Path(__file__).with_name("_bridge.so")
 _READY_WITHIN_S = 30.0
 _DONE_WITHIN_S = 30.0
+_FOLLOWED_WITHIN_S = 2.0
 
 
 def lacking() -> str | None:
@@ -53,7 +55,13 @@ def check() -> str | None:
 class BlockSource:
     """The collector of one recording."""
 
-    def __init__(self) -> None:
+    def __init__(self, calls: bool = False) -> None:
+        """``calls``: the command's system calls, too."""
+        self.wants_calls = calls
+        self._ours: socket.socket | None = None
+        self._theirs: socket.socket | None = None
+        if calls:
+            self._ours, self._theirs = socket.socketpair()
         self._child: subprocess.Popen[bytes] | None = None
         self._log: Path | None = None
         self._ready: dict[str, Any] = {}
@@ -63,6 +71,8 @@ class BlockSource:
         argv = [sys.executable, "-m", MODULE]
         for pid in exclude:
             argv += ["--exclude-pid", str(pid)]
+        if self._theirs is not None:
+            argv += ["--follow-fd", str(self._theirs.fileno())]
         self._log = state.folder / "collector.log"
         with self._log.open("wb") as log:
             self._child = processes.start(
@@ -73,13 +83,34 @@ class BlockSource:
                 stderr=log,
                 mask=mask,
                 new_session=True,
+                pass_fds=[] if self._theirs is None else [self._theirs.fileno()],
             )
+        if self._theirs is not None:
+            self._theirs.close()
         state.add("collector", self._child.pid)
         self._ready = self._document(_READY_WITHIN_S)
         if not self._ready.get("ready"):
             why = self._ready.get("error") or self._last_words()
             self.kill()
             raise OplineError(str(why))
+
+    @property
+    def calls(self) -> bool:
+        """Does it record system calls?"""
+        return bool(self._ready.get("calls"))
+
+    def announce(self) -> None:
+        """What the command's process does before it becomes the command: says who it is, and waits until that is known.
+        Never raises: without system calls the rest of the recording is worth having.
+        """
+        if self._ours is None:
+            return
+        try:
+            self._ours.settimeout(_FOLLOWED_WITHIN_S)
+            self._ours.sendall(b"%d\n" % os.getpid())
+            self._ours.recv(32)
+        except OSError:
+            return
 
     def _document(self, patience_s: float) -> dict[str, Any]:
         """One line of JSON from the collector; empty if it ends without, or time is up."""
@@ -128,6 +159,9 @@ class BlockSource:
 
     def kill(self) -> None:
         """End it, however. Never raises."""
+        for end in (self._ours, self._theirs):
+            if end is not None:
+                end.close()
         if self._child is not None:
             processes.end_child(self._child)
             if self._child.stdout is not None:

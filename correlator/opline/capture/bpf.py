@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""BPF programs at the block layer's tracepoints: what they must know of the running kernel, and how they are attached.
+"""BPF programs at the block layer's tracepoints and system calls.
+
+What they must know of the running kernel, and how they are attached.
 
 What they record, and how it reaches LTTng, is in :mod:`opline.capture.bridge`. Needs root and a kernel with BTF; no
 kernel headers: what the programs must know of the running kernel is looked up in its BTF and given to them as ``-D``.
@@ -14,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from opline.capture import syscalls
 from opline.capture.bridge import OWN_TGIDS, PERIOD_NS, RING_BYTES, Bridge
 from opline.capture.btf import Btf
 from opline.errors import OplineError
@@ -24,9 +27,9 @@ BRIDGE = Path(__file__).with_name("_bridge.so")
 KINDS = (
     "block_bio_queue", "block_getrq", "block_bio_backmerge", "block_bio_frontmerge", "block_split", "block_bio_remap",
     "block_bio_complete", "block_rq_insert", "block_rq_issue", "block_rq_bio", "block_rq_requeue", "block_rq_merge",
-    "block_rq_remap", "block_rq_complete", "block_plug", "block_unplug",
+    "block_rq_remap", "block_rq_complete", "block_plug", "block_unplug", "syscall_entry", "syscall_exit",
 )  # fmt: skip
-_OWN_EVENTS = ("block_rq_bio",)  # sent by another tracepoint's program
+_OWN_EVENTS = ("block_rq_bio", "syscall_entry", "syscall_exit")  # sent by another tracepoint's program
 TRACEPOINTS = tuple(kind for kind in KINDS if kind not in _OWN_EVENTS)
 # Without these there are no block requests to speak of.
 _NEEDED = ("block_bio_queue", "block_rq_issue", "block_rq_complete")
@@ -97,28 +100,39 @@ def definitions(btf: Btf) -> dict[str, int]:
 class Collector:
     """Programs and bridge: ``Collector()``, ``start()``, … ``finish()``. All goes with the process, however it ends.
 
-    ``own``: processes whose I/O is left out. Raises OplineError, one line that says what is missing.
+    ``own``: processes whose I/O is left out. ``calls``: with the system calls of the process that ``follow`` names,
+    where this architecture's are known; the attribute says whether. Raises OplineError, one line that says what is
+    missing.
     """
 
-    def __init__(self, own: Sequence[int] = (), ring_bytes: int = RING_BYTES, period_ns: int = PERIOD_NS) -> None:
+    def __init__(
+        self,
+        own: Sequence[int] = (),
+        ring_bytes: int = RING_BYTES,
+        period_ns: int = PERIOD_NS,
+        calls: bool = False,
+    ) -> None:
         if os.geteuid() != 0:
             raise OplineError("block events through BPF need root")
         if len(own) > OWN_TGIDS:
             raise OplineError(f"{len(own)} processes to leave out, at most {OWN_TGIDS}")
         self._own = own
-        self._definitions = {**definitions(Btf.of_kernel()), "BIO_WALK": _BIO_WALK, "OWN_WALK": _OWN_WALK}
+        btf = Btf.of_kernel()
+        registers = syscalls.definitions(btf) if calls else None
+        self.calls = registers is not None
+        self._definitions = {**definitions(btf), **(registers or {}), "BIO_WALK": _BIO_WALK, "OWN_WALK": _OWN_WALK}
         self._bridge = Bridge(BRIDGE, "the BPF programs", KINDS, self._definitions, ring_bytes, period_ns)
         self._programs = self._load()
 
     def _load(self) -> dict[str, Any]:
         bpf = self._bridge.bpf
         programs = {}
-        for name in TRACEPOINTS:
-            if any(key.startswith(f"A_{name}_") for key in self._definitions):
-                programs[name] = self._bridge.attempt(
-                    f"the kernel does not take the BPF program for {name}",
-                    partial(bpf.load_func, f"on_{name}".encode(), bpf.RAW_TRACEPOINT),
-                )
+        names = [t for t in TRACEPOINTS if any(key.startswith(f"A_{t}_") for key in self._definitions)]
+        for name in (*names, *(syscalls.PROGRAMS if self.calls else ())):
+            programs[name] = self._bridge.attempt(
+                f"the kernel does not take the BPF program for {name}",
+                partial(bpf.load_func, f"on_{name}".encode(), bpf.RAW_TRACEPOINT),
+            )
         missing = [name for name in _NEEDED if name not in programs]
         if missing:
             raise OplineError(f"kernel {platform.release()} has no tracepoint {', '.join(missing)}")
@@ -142,6 +156,10 @@ class Collector:
                 partial(bpf.attach_raw_tracepoint, tp=name.encode(), fn_name=f"on_{name}".encode()),
             )
         self._bridge.start([program.fd for program in self._programs.values()], self._own)
+
+    def follow(self, pid: int) -> None:
+        """Record the system calls of this process, from its next one on, and those of its children."""
+        self._bridge.follow(pid)
 
     def finish(self) -> dict[str, Any]:
         """Detach, pass on what is left, and say what happened."""

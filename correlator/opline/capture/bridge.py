@@ -148,6 +148,10 @@ class Bridge:
         """What the programs record at the moment because a session has enabled it: a bit per kind, 0 for nothing."""
         return int(self.library.bridge_mask(self._handle))
 
+    def follow(self, pid: int) -> None:
+        """Record the system calls of this process, from its next one on, and those of its children."""
+        self.library.bridge_follow(self._handle, pid)
+
     def finish(self, detach: Callable[[], None]) -> dict[str, Any]:
         """Detach, pass on what is left; what happened, as plain JSON types: ``sent`` by event name, without zeros."""
         assert self._handle is not None
@@ -181,6 +185,7 @@ def load_library(path: Path) -> Any:
     )  # fmt: skip
     library.bridge_mask.argtypes = (ctypes.c_void_p,)
     library.bridge_mask.restype = ctypes.c_uint64
+    library.bridge_follow.argtypes = (ctypes.c_void_p, ctypes.c_uint32)
     library.bridge_quiet.argtypes = (ctypes.c_void_p,)
     library.bridge_finish.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
     return library

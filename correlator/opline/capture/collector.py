@@ -16,6 +16,9 @@ Contract with whoever starts it (``opline record`` does):
   programs are attached and the session records; from here on no block event is missed. With ``"enabled": false`` they
   are attached, but no session has enabled ``block:*`` within ``--wait-enabled`` seconds (default 5); events flow as
   soon as one does. ``{"error": "..."}``: it ends with status 1. End of file without a line: it died.
+- With ``--follow-fd N``, a socket: system calls too (``syscall:*``, in the same channel), of one process and of whom it
+  forks. When it is ready the collector waits for that process' number as a line of text, and answers with a line once
+  the process' next call will be recorded; end of file: there will be none.
 - Left out is the I/O of the processes given by ``--exclude-pid``, of every ``lttng-consumerd``, and its own.
 - SIGTERM (without ``--ready-fd`` Ctrl-C as well; with it Ctrl-C is the recorder's business): detach, pass on what is
   left, write the final counts as one line of JSON to standard output, end with status 0. That takes some 0.1 s. Do it
@@ -34,6 +37,7 @@ import ctypes
 import json
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Sequence
@@ -84,6 +88,23 @@ def wait_enabled(collector: bpf.Collector | Probes, patience_s: float) -> bool:
         time.sleep(0.02)
 
 
+def follow(collector: bpf.Collector, descriptor: int) -> None:
+    """Wait for the number of the process whose system calls are wanted, or until this process is to end."""
+    with socket.socket(fileno=descriptor) as peer:
+        peer.settimeout(0.05)
+        while not signal.sigpending() & {signal.SIGTERM, signal.SIGINT}:
+            try:
+                line = peer.recv(32)
+                if line:
+                    collector.follow(int(line))
+                    peer.sendall(b"followed\n")
+                return
+            except TimeoutError:
+                continue
+            except (OSError, ValueError):
+                return
+
+
 def _say(descriptor: int | None, document: dict[str, Any]) -> None:
     """One line of JSON; a reader who is gone is no error."""
     line = (json.dumps(document) + "\n").encode()
@@ -103,7 +124,7 @@ def _collect(options: argparse.Namespace) -> None:
     if options.uprobes is not None:
         collector = Probes(options.uprobes, options.ring_bytes, period_ns)
     else:
-        collector = bpf.Collector(own, options.ring_bytes, period_ns)
+        collector = bpf.Collector(own, options.ring_bytes, period_ns, calls=options.follow_fd is not None)
     collector.start()
     enabled = wait_enabled(collector, options.wait_enabled)
     ready: dict[str, Any] = {"ready": True, "enabled": enabled}
@@ -113,9 +134,12 @@ def _collect(options: argparse.Namespace) -> None:
         ready["entry_ns"], ready["return_ns"] = collector.entry_ns, collector.return_ns
     else:
         ready["tracepoints"], ready["excluded_pids"] = collector.tracepoints, own
+        ready["calls"] = collector.calls
     ready["initial_pid_namespace"] = not pid_namespace()  # else threads outside of ours have tid -1
     ready["setup_ns"] = time.monotonic_ns() - started
     _say(options.ready_fd, ready)
+    if isinstance(collector, bpf.Collector) and options.follow_fd is not None:
+        follow(collector, options.follow_fd)
     signal.sigwait((signal.SIGTERM, signal.SIGINT))  # SIGINT is ignored where it shall not end us
     stopping = time.monotonic_ns()
     counts = collector.finish()
@@ -123,19 +147,20 @@ def _collect(options: argparse.Namespace) -> None:
 
 
 def _check() -> None:
-    collector = bpf.Collector(ring_bytes=1 << 16)
+    collector = bpf.Collector(ring_bytes=1 << 16, calls=True)
     collector.start()
     collector.finish()
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="opline.capture.collector", description="Block events into an LTTng session.")
+    parser = argparse.ArgumentParser(prog="opline.capture.collector", description="Kernel events into LTTng.")
     parser.add_argument("--ready-fd", type=int, help="descriptor for the line that says it is ready (default: stdout)")
     parser.add_argument("--session-env", action="append", default=[], metavar="NAME=VALUE", help="set for LTTng-UST")
     parser.add_argument("--exclude-pid", type=int, action="append", default=[], help="leave out this process's I/O")
     parser.add_argument("--ring-bytes", type=int, default=RING_BYTES, help="size of the BPF ring buffer (64 MiB)")
     parser.add_argument("--period-us", type=int, default=PERIOD_NS // 1000, help="how often it is emptied (3000)")
     parser.add_argument("--wait-enabled", type=float, default=5.0, help="seconds to wait for a session's block:*")
+    parser.add_argument("--follow-fd", type=int, help="system calls too; socket on which to hear whose")
     parser.add_argument("--uprobes", type=Path, metavar="BINARY", help="hits of uprobes on this ceph-osd instead")
     parser.add_argument("--check", action="store_true", help="say whether block events can be captured here, and end")
     return parser.parse_args(arguments)

@@ -17,7 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from opline.capture import blocksource, leftovers, machine, recipe, sessiond, space
+from opline.capture import blocksource, leftovers, machine, recipe, sessiond, space, syscalls
+from opline.capture.btf import Btf
 
 #: A recording of a minute at 100 k events/s is about 600 MB.
 _COMFORTABLE_BYTES = 2 << 30
@@ -163,6 +164,16 @@ def _bpf() -> Check:
     return Check("BPF", Status.OK, "permitted")
 
 
+def _system_calls() -> Check:
+    if machine.lttng_modules() is not None:
+        return Check("system calls", Status.OK, "from the kernel, of all processes")
+    if not _BTF.exists():
+        return Check("system calls", Status.OPTIONAL, f"{_BTF} is not there: not through BPF")
+    if syscalls.definitions(Btf.of_kernel()) is None:
+        return Check("system calls", Status.OPTIONAL, f"not through BPF on {platform.machine()}")
+    return Check("system calls", Status.OK, "through BPF, of the recorded command (--model syscalls)")
+
+
 def _tracefs() -> Check:
     mounted = next((path for path in _TRACEFS if (path / "events").is_dir()), None)
     if mounted is not None:
@@ -239,8 +250,8 @@ def _leftovers() -> Check:
 
 
 _CHECKS: tuple[Callable[[], Check], ...] = (
-    _user, _lttng_tools, _lttng_ust, _sessiond, _modules, _bpf, _btf, _bcc, _collector, _tracefs, _bt2, _babeltrace2,
-    lambda: _module("pyarrow", "tables of a run"), lambda: _module("duckdb", "analyses"),
+    _user, _lttng_tools, _lttng_ust, _sessiond, _modules, _bpf, _btf, _bcc, _collector, _system_calls, _tracefs, _bt2,
+    _babeltrace2, lambda: _module("pyarrow", "tables of a run"), lambda: _module("duckdb", "analyses"),
     lambda: _module("matplotlib", "plots"), _gnuplot, lambda: _disk(Path.cwd()), _buffers, _leftovers,
 )  # fmt: skip
 

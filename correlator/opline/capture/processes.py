@@ -61,8 +61,13 @@ def named(comm: str) -> list[int]:
     return found
 
 
-def in_child(death_signal: int | None, mask: Iterable[int], new_session: bool = False) -> Callable[[], None]:
-    """What a child does between fork and exec: ask for a signal when its parent dies, restore the signal mask.
+def in_child(
+    death_signal: int | None,
+    mask: Iterable[int],
+    new_session: bool = False,
+    last: Callable[[], None] | None = None,
+) -> Callable[[], None]:
+    """What a child does between fork and exec: ask for a signal when its parent dies, ``last``, restore the mask.
 
     ``death_signal`` is sent by the kernel when the recorder dies, however it dies (prctl(2), PR_SET_PDEATHSIG).
     """
@@ -81,6 +86,8 @@ def in_child(death_signal: int | None, mask: Iterable[int], new_session: bool = 
             _LIBC.prctl(_PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
             if os.getppid() != parent:  # it died before prctl
                 os._exit(1)
+        if last is not None:
+            last()
         signal.pthread_sigmask(signal.SIG_SETMASK, signals)
 
     return prepare
@@ -97,8 +104,12 @@ def start(
     mask: Iterable[int] = (),
     new_session: bool = False,
     cwd: str | None = None,
+    pass_fds: Sequence[int] = (),
+    last: Callable[[], None] | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start a child that gets ``death_signal`` when this process dies. Raises OSError as ``subprocess.Popen``."""
+    """Start a child that gets ``death_signal`` when this process dies. ``last`` is what it does before it becomes the
+    program. Raises OSError as ``subprocess.Popen``.
+    """
     return subprocess.Popen(
         list(argv),
         env=None if env is None else dict(env),
@@ -106,7 +117,8 @@ def start(
         stdout=stdout,
         stderr=stderr,
         cwd=cwd,
-        preexec_fn=in_child(death_signal, mask, new_session),
+        pass_fds=pass_fds,
+        preexec_fn=in_child(death_signal, mask, new_session, last),
     )
 
 

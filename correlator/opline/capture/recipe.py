@@ -21,6 +21,7 @@ APP_CHANNEL = "app"
 KERNEL_CHANNEL = "kernel"
 BLOCK_CHANNEL = "block"
 BLOCK_PROVIDER = "block"
+CALL_PROVIDER = "syscall"
 
 #: Recorded when neither a model nor ``--events`` says what the application's events are: opline's own provider.
 DEFAULT_GLOBS = ("opline:*",)
@@ -38,6 +39,12 @@ KERNEL_EVENTS = ("block_*", "sched_switch", "sched_wakeup", "sched_waking", "ltt
 KERNEL_SYSCALLS = (
     "read", "write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev", "preadv2", "pwritev2",
     "fsync", "fdatasync", "sync_file_range", "msync", "sync", "syncfs", "io_submit", "io_getevents", "io_pgetevents",
+    "io_uring_enter",
+)  # fmt: skip
+#: What the BPF collector knows, where no lttng-modules are (tracepoints/calls.h).
+BPF_SYSCALLS = (
+    "read", "write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev", "preadv2", "pwritev2", "fsync",
+    "fdatasync", "syncfs", "sync", "sync_file_range", "msync", "io_submit", "io_getevents", "io_pgetevents",
     "io_uring_enter",
 )  # fmt: skip
 #: For system calls: the consumer daemon alone makes two per page of user-space buffers when an application registers.
@@ -63,11 +70,12 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Globs:
-    """Event globs sorted by where they are recorded."""
+    """Event globs sorted by where they are recorded. ``syscalls``: those that are named, ``calls``: all as they are."""
 
     app: tuple[str, ...]
     kernel_events: tuple[str, ...] = ()
     syscalls: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
     block: bool = False
     exclude: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -80,20 +88,25 @@ def sort_globs(claims: Iterable[str]) -> Globs:
     app: dict[str, None] = {}
     kernel: dict[str, None] = {}
     syscalls: dict[str, None] = {}
+    calls: dict[str, None] = {}
     block = False
     for glob in claims:
         if glob.startswith(f"{BLOCK_PROVIDER}:"):
             block = True
-        elif ":" in glob or glob == "*":
-            app[glob] = None
-        elif glob.startswith("syscall_"):
-            name = glob.removeprefix("syscall_").removeprefix("entry_").removeprefix("exit_")
+        elif glob.startswith((f"{CALL_PROVIDER}:", "syscall_")):
+            call = glob.removeprefix(f"{CALL_PROVIDER}:")
+            calls[call] = None
+            name = call.removeprefix("syscall_").removeprefix("entry_").removeprefix("exit_")
             if name and "*" not in name:
                 syscalls[name] = None
+        elif ":" in glob or glob == "*":
+            app[glob] = None
         else:
             kernel[glob] = None
-    exclude = {g: (f"{BLOCK_PROVIDER}:*",) for g in app if fnmatch.fnmatchcase(f"{BLOCK_PROVIDER}:block_rq_issue", g)}
-    return Globs(tuple(app), tuple(kernel), tuple(syscalls), block, exclude)
+    ours = (f"{BLOCK_PROVIDER}:block_rq_issue", f"{CALL_PROVIDER}:syscall_entry_read")
+    both = (f"{BLOCK_PROVIDER}:*", f"{CALL_PROVIDER}:*")
+    exclude = {g: both for g in app if any(fnmatch.fnmatchcase(name, g) for name in ours)}
+    return Globs(tuple(app), tuple(kernel), tuple(syscalls), tuple(calls), block, exclude)
 
 
 def possible_cpus() -> int:
@@ -137,12 +150,13 @@ def fit_subbuf_bytes(wanted: int, count: int, cpus: int, channels: int, free: in
 def plan_channels(
     globs: Globs, *, kernel: bool, bpf: bool, subbuf_bytes: int, subbuf_count: int, contexts: Sequence[str]
 ) -> list[Channel]:
-    """The channels of a session. ``bpf``: block events come from the collector, in a channel of their own."""
+    """The channels of a session. ``bpf``: kernel events come from the collector, in a channel of their own."""
     channels: list[Channel] = []
     if globs.app:
         channels.append(Channel(APP_CHANNEL, False, globs.app, tuple(contexts)))
     if bpf:
-        channels.append(Channel(BLOCK_CHANNEL, False, (f"{BLOCK_PROVIDER}:*",)))
+        calls = tuple(f"{CALL_PROVIDER}:{glob}" for glob in globs.calls)
+        channels.append(Channel(BLOCK_CHANNEL, False, (f"{BLOCK_PROVIDER}:*", *calls)))
     free = shared_memory_free_bytes()
     if kernel:
         events = tuple(dict.fromkeys(KERNEL_EVENTS + globs.kernel_events))

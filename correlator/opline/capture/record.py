@@ -193,7 +193,7 @@ class Recorder:
         if options.block and not kernel:
             why = blocksource.lacking()
             if why is None:
-                self._block = BlockSource()
+                self._block = BlockSource(calls=bool(globs.calls))
             else:
                 notes.append(f"no block events: {why}; the application's events only")
         channels = recipe.plan_channels(
@@ -228,6 +228,8 @@ class Recorder:
         assert self._daemon is not None
         try:
             block.start(self._daemon, state, self.signals.mask, [os.getpid(), *self._daemon.processes()])
+            if block.wants_calls and not block.calls:
+                notes.append("no system calls: BPF does not know this architecture's")
         except OplineError as error:
             notes.append(f"no block events: {error.message}")
             self._block = None
@@ -238,9 +240,10 @@ class Recorder:
         smallest = min(c.subbuf_bytes for c in channels)
         if smallest < self.options.subbuf_bytes:
             notes.append(f"sub-buffers reduced to {space.format_bytes(smallest)}: there is little memory for buffers")
-        if (globs.kernel_events or globs.syscalls) and not kernel:
-            left_out = ", ".join((*globs.kernel_events, *(f"syscall {s}" for s in globs.syscalls)))
-            notes.append(f"no kernel events besides block events, lttng-modules are not there; left out: {left_out}")
+        known = recipe.BPF_SYSCALLS if self._block is not None else ()
+        left_out = [*globs.kernel_events, *(f"syscall {s}" for s in globs.syscalls if s not in known)]
+        if left_out and not kernel:
+            notes.append(f"lttng-modules are not there; left out: {', '.join(left_out)}")
 
     def _check_room(self, directory: Path, channels: list[recipe.Channel]) -> None:
         """Stopping must find room for what is still in the buffers."""
@@ -290,7 +293,10 @@ class Recorder:
         try:
             note.begin_monotonic_ns = time.monotonic_ns()
             try:
-                child = processes.start(argv, env=env, stdout=out.sink, stderr=err.sink, mask=self.signals.mask)
+                child = processes.start(
+                    argv, env=env, stdout=out.sink, stderr=err.sink, mask=self.signals.mask,
+                    last=self._block.announce if self._block is not None else None,
+                )  # fmt: skip
             except OSError as error:
                 raise OplineError(f"{self.options.command[0]}: {error.strerror}", exit_code=126) from error
             self._command = child

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#include "bridge_calls.h"
+
+#include <sys/syscall.h>
+
+#include "call_tp.h"
+
+uint64_t enabled_calls(void) {
+    uint64_t mask = 0;
+#define X(name, fields)                                                                                                \
+    if (lttng_ust_tracepoint_enabled(syscall, syscall_entry_##name) ||                                                 \
+        lttng_ust_tracepoint_enabled(syscall, syscall_exit_##name))                                                    \
+        mask |= UINT64_C(1) << CALL_##name;
+    OPLINE_CALLS(X)
+#undef X
+    return mask;
+}
+
+void number_calls(volatile __u8 *call_of) {
+#define X(name, fields)                                                                                                \
+    _Static_assert(SYS_##name < CALL_NUMBERS, "more system calls than the table has room for");                       \
+    call_of[SYS_##name] = CALL_##name;
+    OPLINE_CALLS(X)
+#undef X
+}
+
+bool pass_call(const struct block_event *e, uint64_t seq) {
+    const bool entry = e->kind == KIND_CALL_ENTRY;
+#define SEND(event)                                                                                                    \
+    do {                                                                                                               \
+        if (!lttng_ust_tracepoint_enabled(syscall, event)) return false;                                               \
+        lttng_ust_do_tracepoint(syscall, event, e, seq);                                                               \
+        return true;                                                                                                   \
+    } while (0)
+    switch (e->call) {
+#define X(name, fields)                                                                                                \
+    case CALL_##name:                                                                                                  \
+        if (entry) SEND(syscall_entry_##name);                                                                         \
+        SEND(syscall_exit_##name);
+        OPLINE_CALLS(X)
+#undef X
+    }
+    return false;
+}

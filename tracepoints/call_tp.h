@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// The UST provider `syscall`: system calls as LTTng's kernel domain names them, behind the provider's name
+// (syscall:syscall_entry_pread64, syscall:syscall_exit_pread64), with its fields; and in each
+//
+//   ktime           CLOCK_MONOTONIC ns in the kernel: the event's time
+//   tid, pid, comm  the calling thread, its process (as the collector's PID namespace numbers them) and name: LTTng's contexts
+//   cpu, seq        as in block_tp.h, of which this is a part: one stream, one order
+//
+// An exit has `ret`.
+
+#undef LTTNG_UST_TRACEPOINT_PROVIDER
+#define LTTNG_UST_TRACEPOINT_PROVIDER syscall
+
+#undef LTTNG_UST_TRACEPOINT_INCLUDE
+#define LTTNG_UST_TRACEPOINT_INCLUDE "./call_tp.h"
+
+#if !defined(OPLINE_CALL_TP_H) || defined(LTTNG_UST_TRACEPOINT_HEADER_MULTI_READ)
+#define OPLINE_CALL_TP_H
+
+#include <lttng/tracepoint.h>
+#include <stdint.h>
+
+#include <linux/types.h>
+
+#include "block_event.h"
+#include "calls.h"
+
+#ifndef OPLINE_CALL_FIELDS
+#define OPLINE_CALL_FIELDS
+#define CALL_ARGS LTTNG_UST_TP_ARGS(const struct block_event *, e, uint64_t, seq_number)
+#define CALL_FD lttng_ust_field_integer(uint32_t, fd, (uint32_t)e->args[0])
+#define CALL_VEC                                                                                                       \
+    CALL_FD                                                                                                            \
+    lttng_ust_field_integer_hex(uint64_t, vec, e->args[1])                                                             \
+    lttng_ust_field_integer(uint64_t, vlen, e->args[2])
+#define CALL_POS                                                                                                       \
+    lttng_ust_field_integer(uint64_t, pos_l, e->args[3])                                                               \
+    lttng_ust_field_integer(uint64_t, pos_h, e->args[4])
+#define CALL_BUF                                                                                                       \
+    CALL_FD                                                                                                            \
+    lttng_ust_field_integer_hex(uint64_t, buf, e->args[1])                                                             \
+    lttng_ust_field_integer(uint64_t, count, e->args[2])
+#define CALL_TASK                                                                                                      \
+    lttng_ust_field_integer(int32_t, tid, (int32_t)e->tid)                                                             \
+    lttng_ust_field_integer(int32_t, pid, (int32_t)e->pid)                                                             \
+    lttng_ust_field_array_text(char, comm, e->comm, 16)                                                                \
+    lttng_ust_field_integer(uint64_t, ktime, e->ktime)                                                                 \
+    lttng_ust_field_integer(uint32_t, cpu, e->cpu)                                                                     \
+    lttng_ust_field_integer(uint64_t, seq, seq_number)
+#define CALL_CLASS(name, ...) LTTNG_UST_TRACEPOINT_EVENT_CLASS(syscall, name, CALL_ARGS, LTTNG_UST_TP_FIELDS(__VA_ARGS__ CALL_TASK))
+#endif
+
+CALL_CLASS(nothing)
+CALL_CLASS(fd, CALL_FD)
+CALL_CLASS(fd_buf_count, CALL_BUF)
+CALL_CLASS(fd_buf_count_pos, CALL_BUF lttng_ust_field_integer(int64_t, pos, (int64_t)e->args[3]))
+CALL_CLASS(fd_vec, CALL_VEC)
+CALL_CLASS(fd_vec_pos, CALL_VEC CALL_POS)
+CALL_CLASS(fd_vec_pos_flags, CALL_VEC CALL_POS lttng_ust_field_integer(int32_t, flags, (int32_t)e->args[5]))
+CALL_CLASS(file_range, CALL_FD
+    lttng_ust_field_integer(int64_t, offset, (int64_t)e->args[1])
+    lttng_ust_field_integer(int64_t, nbytes, (int64_t)e->args[2])
+    lttng_ust_field_integer(uint32_t, flags, (uint32_t)e->args[3]))
+CALL_CLASS(memory,
+    lttng_ust_field_integer_hex(uint64_t, start, e->args[0])
+    lttng_ust_field_integer(uint64_t, len, e->args[1])
+    lttng_ust_field_integer(int32_t, flags, (int32_t)e->args[2]))
+CALL_CLASS(aio_submit,
+    lttng_ust_field_integer_hex(uint64_t, ctx_id, e->args[0])
+    lttng_ust_field_integer(int64_t, nr, (int64_t)e->args[1])
+    lttng_ust_field_integer_hex(uint64_t, iocbpp, e->args[2]))
+CALL_CLASS(aio_reap,
+    lttng_ust_field_integer_hex(uint64_t, ctx_id, e->args[0])
+    lttng_ust_field_integer(int64_t, min_nr, (int64_t)e->args[1])
+    lttng_ust_field_integer(int64_t, nr, (int64_t)e->args[2])
+    lttng_ust_field_integer_hex(uint64_t, events, e->args[3])
+    lttng_ust_field_integer_hex(uint64_t, timeout, e->args[4]))
+CALL_CLASS(uring_enter, CALL_FD
+    lttng_ust_field_integer(uint32_t, to_submit, (uint32_t)e->args[1])
+    lttng_ust_field_integer(uint32_t, min_complete, (uint32_t)e->args[2])
+    lttng_ust_field_integer(uint32_t, flags, (uint32_t)e->args[3])
+    lttng_ust_field_integer_hex(uint64_t, argp, e->args[4])
+    lttng_ust_field_integer(uint64_t, argsz, e->args[5]))
+CALL_CLASS(returned, lttng_ust_field_integer(int64_t, ret, (int64_t)e->args[0]))
+
+#define X(name, fields)                                                                                                \
+    LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(syscall, fields, syscall, syscall_entry_##name, CALL_ARGS)                     \
+    LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(syscall, returned, syscall, syscall_exit_##name, CALL_ARGS)
+OPLINE_CALLS(X)
+#undef X
+
+#endif
+
+#include <lttng/tracepoint-event.h>

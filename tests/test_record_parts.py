@@ -37,7 +37,7 @@ def test_globs_go_where_they_are_recorded() -> None:
 
 def test_a_glob_that_would_take_the_collectors_events_into_the_apps_channel_excludes_them() -> None:
     globs = recipe.sort_globs(["*", "b*:*", "osd:*"])
-    both = ("block:*", "syscall:*")
+    both = ("block:*", "syscall:*", "cephprobe:*")
     assert dict(globs.exclude) == {"*": both, "b*:*": both}
 
 

@@ -23,6 +23,7 @@ examples:
   opline record --events 'myapp:*' -- ./myapp           # no model: choose the events
   opline record --no-block --size-limit 2G -- ./myapp   # no block events; stop tracing at 2 GiB
   opline record --model syscalls -- fio job.fio
+  opline record --model ceph --uprobes -- rados -p bench bench 10 write
 
 DIR gets trace/ (CTF), recording.json, stdout.txt and stderr.txt. The exit status is the command's own (128 + n if
 signal n ended it, 130 after Ctrl-C). docs/capture.md says what is captured, how, and at what cost.
@@ -63,6 +64,10 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--context", metavar="NAME", action="append", default=[], help="one more context field on user-space events"
     )
+    parser.add_argument(
+        "--uprobes", action="store_true",
+        help="probe functions of the running ceph-osd: its inner stages, at a cost that is measured and said",
+    )  # fmt: skip
     parser.add_argument("command", metavar="COMMAND", nargs=argparse.REMAINDER, help="the command and its arguments")
 
 
@@ -97,6 +102,7 @@ def run(args: argparse.Namespace) -> int:
             size_limit=args.size_limit,
             subbuf_bytes=args.subbuf_size,
             subbuf_count=args.subbufs,
+            uprobes=args.uprobes,
             contexts=tuple(dict.fromkeys((*recipe.APP_CONTEXTS, *args.context))),
         ),
         _say,

@@ -92,6 +92,8 @@ BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, 
 }
 
 constexpr std::string_view kBpfCalls = "syscall:";
+// Hits of uprobes are points like any other, but their time and thread are payload: the event is the collector's.
+constexpr std::string_view kProbes = "cephprobe:";
 
 BlockSlots bind_block(BlockKind kind, Slots &slots) {
     BlockSlots b;
@@ -131,6 +133,8 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
         c.plan.time_slot = slots.want("ktime");
     }
     const bool bpf_block = starts_with(name, "block:");
+    const bool probe = starts_with(name, kProbes);
+    if (bpf_block || probe) c.plan.time_slot = slots.want("ktime");
     const bool kernel_block = starts_with(name, "block_");
     if (bpf_block || kernel_block) {
         auto kind = BlockModel::kind_by_name(name);
@@ -138,11 +142,6 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
                                            : ClassKind::kBlock;
         if (c.kind == ClassKind::kBlock) c.block = bind_block(kind, slots);
         if (kind == BlockKind::kBioQueue && !plan.bios.op_class.empty()) c.block.pid = slots.want_first({"vpid", "pid"});
-        if (name == "block:lost") {
-            c.kind = ClassKind::kCollectorLost;
-            c.count_slot = slots.want("count");
-        }
-        if (bpf_block) c.plan.time_slot = slots.want("ktime");
     } else {
         for (std::uint32_t i = 0; i < plan.points.size(); ++i)
             if (glob_match(plan.points[i].event, name)) c.points.push_back(bind_point(i, plan, slots, strings));
@@ -154,7 +153,7 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
             if (c.pid_slot == kNoSlot) c.pid_slot = slots.want_context("pid");
             c.comm_slot = slots.want_context("procname");
             if (c.tid_slot == kNoSlot) c.tid_slot = slots.want_context("pthread_id");
-            if (bpf_call) {
+            if (bpf_call || probe) {
                 c.tid_slot = slots.want("tid");
                 c.pid_slot = slots.want("pid");
                 c.comm_slot = slots.want("comm");
@@ -165,9 +164,14 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
             c.dev_slot = slots.want("dev");
             c.diskname_slot = slots.want("diskname");
         } else if (starts_with(name, "sched_") || starts_with(name, "irq_") || starts_with(name, "syscall_") ||
-                   starts_with(name, "compat_syscall_") || starts_with(name, "lttng_")) {
+                   starts_with(name, "compat_syscall_") || starts_with(name, "lttng_") ||
+                   name == "cephprobe:watermark") {
             c.kind = ClassKind::kContext;
         }
+    }
+    if (name == "block:lost" || name == "cephprobe:lost") {
+        c.kind = ClassKind::kCollectorLost;
+        c.count_slot = slots.want("count");
     }
     c.plan.wanted = slots.take();
     return c;

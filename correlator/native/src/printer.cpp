@@ -34,7 +34,8 @@ ClassPlan Printer::add_class(const ClassDecl &decl) {
     for (std::uint32_t i = 0; i < decl.fields.size(); ++i) {
         const FieldDecl &f = decl.fields[i];
         const bool time =
-            f.name == "ktime" && (decl.name.rfind("block:", 0) == 0 || decl.name.rfind("syscall:", 0) == 0);
+            f.name == "ktime" && (decl.name.rfind("block:", 0) == 0 || decl.name.rfind("syscall:", 0) == 0 ||
+                                  decl.name.rfind("cephprobe:", 0) == 0);
         if (!c.shown && !time) continue;
         const auto slot = static_cast<std::int32_t>(plan.wanted.size());
         plan.wanted.push_back(i);

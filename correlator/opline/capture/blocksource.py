@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Block events and system calls where no lttng-modules load: the BPF collector as a child process of the recording.
+"""Block events and system calls where no lttng-modules load, and uprobes: the BPF collector as a child process.
 
 The contract is in :mod:`opline.capture.collector`.
 """
@@ -41,6 +41,25 @@ def lacking() -> str | None:
     return None
 
 
+def running_osd() -> Path:
+    """The program of the ceph-osd processes that run here. Raises OplineError if none runs, or several programs."""
+    found: dict[tuple[int, int], Path] = {}
+    for pid in processes.named("ceph-osd"):
+        link = Path(f"/proc/{pid}/exe")
+        try:
+            seen, path = link.stat(), link.resolve()
+            # another mount namespace's (a container's) path means nothing here
+            same = path.exists() and path.samefile(link)
+        except OSError:
+            continue
+        found[seen.st_dev, seen.st_ino] = path if same else link
+    if not found:
+        raise OplineError("--uprobes: no ceph-osd is running here")
+    if len(found) > 1:
+        raise OplineError(f"--uprobes: several ceph-osd programs are running: {', '.join(map(str, found.values()))}")
+    return next(iter(found.values()))
+
+
 def check() -> str | None:
     """Load and attach everything once: why block events cannot be captured here, or None. Takes half a second."""
     argv = [sys.executable, "-m", MODULE, "--check"]
@@ -53,10 +72,12 @@ def check() -> str | None:
 
 
 class BlockSource:
-    """The collector of one recording."""
+    """A collector of one recording: of block events, or with ``uprobes`` of hits in that ceph-osd."""
 
-    def __init__(self, calls: bool = False) -> None:
+    def __init__(self, calls: bool = False, uprobes: Path | None = None) -> None:
         """``calls``: the command's system calls, too."""
+        self._role = "collector" if uprobes is None else "uprobes"
+        self._arguments = [] if uprobes is None else ["--uprobes", str(uprobes)]
         self.wants_calls = calls
         self._ours: socket.socket | None = None
         self._theirs: socket.socket | None = None
@@ -68,12 +89,12 @@ class BlockSource:
 
     def start(self, daemon: Sessiond, state: State, mask: Iterable[int], exclude: Sequence[int]) -> None:
         """Start it and wait until it traces. Raises OplineError with its own words if it cannot."""
-        argv = [sys.executable, "-m", MODULE]
+        argv = [sys.executable, "-m", MODULE, *self._arguments]
         for pid in exclude:
             argv += ["--exclude-pid", str(pid)]
         if self._theirs is not None:
             argv += ["--follow-fd", str(self._theirs.fileno())]
-        self._log = state.folder / "collector.log"
+        self._log = state.folder / f"{self._role}.log"
         with self._log.open("wb") as log:
             self._child = processes.start(
                 argv,
@@ -87,7 +108,7 @@ class BlockSource:
             )
         if self._theirs is not None:
             self._theirs.close()
-        state.add("collector", self._child.pid)
+        state.add(self._role, self._child.pid)
         self._ready = self._document(_READY_WITHIN_S)
         if not self._ready.get("ready"):
             why = self._ready.get("error") or self._last_words()
@@ -167,3 +188,11 @@ class BlockSource:
             if self._child.stdout is not None:
                 self._child.stdout.close()
             self._child = None
+
+
+def for_uprobes() -> BlockSource:
+    """A collector of uprobes' hits in the ceph-osd that runs here. Raises OplineError if there can be none."""
+    why = lacking()
+    if why is not None:
+        raise OplineError(f"--uprobes: {why}")
+    return BlockSource(uprobes=running_osd())

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import statistics
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +22,8 @@ from opline.capture.bridge import PERIOD_NS, RING_BYTES, Bridge, load_library
 from opline.errors import OplineError
 
 BRIDGE = Path(__file__).with_name("_probebridge.so")
-_TIMED_CALLS = 2000
+_TIMED_CALLS = 50
+_ROUNDS = 41
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,27 +85,30 @@ class Probes:
 
     def _measure(self) -> tuple[int, int]:
         """What a hit costs at a function's entry and at its return: on one of our own that does nothing."""
-        library = self._bridge.library
-        library.probe_time_calls.restype = ctypes.c_uint64
-        library.probe_time_calls.argtypes = (ctypes.c_uint32,)
         control = self._bridge.bpf[b"control"]
         leaf = control.Leaf()
         leaf.mask = (1 << len(self._probes)) - 1
         control[control.Key(0)] = leaf
+        bare_ns = self._call_ns()
         costs = []
         for at in ("ENTRY", "RETURN"):
             event = next(probe.event for probe in self._probes if probe.at == at)
             target = Probe(event, at, "probe_target")
-            bare_ns = library.probe_time_calls(_TIMED_CALLS)
             descriptor = self._bridge.attempt(
                 f"cannot place a uprobe on {BRIDGE}", partial(self._attach, target, BRIDGE)
             )
-            probed_ns = library.probe_time_calls(_TIMED_CALLS)
+            costs.append(max(0, self._call_ns() - bare_ns))
             os.close(descriptor)
-            costs.append(max(0, probed_ns - bare_ns) // _TIMED_CALLS)
         leaf.mask = 0
         control[control.Key(0)] = leaf
         return costs[0], costs[1]
+
+    def _call_ns(self) -> int:
+        """What a call of that function takes: of many rounds the one in the middle, whatever else the machine does."""
+        timed = self._bridge.library.probe_time_calls
+        timed.restype = ctypes.c_uint64
+        timed.argtypes = (ctypes.c_uint32,)
+        return int(statistics.median_low(timed(_TIMED_CALLS) for _ in range(_ROUNDS))) // _TIMED_CALLS
 
     def enabled(self) -> int:
         """What the programs record at the moment because a session has enabled it: a bit per kind, 0 for nothing."""

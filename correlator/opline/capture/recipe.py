@@ -22,6 +22,8 @@ KERNEL_CHANNEL = "kernel"
 BLOCK_CHANNEL = "block"
 BLOCK_PROVIDER = "block"
 CALL_PROVIDER = "syscall"
+PROBE_CHANNEL = "probe"
+PROBE_PROVIDER = "cephprobe"
 
 #: Recorded when neither a model nor ``--events`` says what the application's events are: opline's own provider.
 DEFAULT_GLOBS = ("opline:*",)
@@ -93,6 +95,8 @@ def sort_globs(claims: Iterable[str]) -> Globs:
     for glob in claims:
         if glob.startswith(f"{BLOCK_PROVIDER}:"):
             block = True
+        elif glob.startswith(f"{PROBE_PROVIDER}:"):
+            continue  # in a channel of their own, and only if they are asked for
         elif glob.startswith((f"{CALL_PROVIDER}:", "syscall_")):
             call = glob.removeprefix(f"{CALL_PROVIDER}:")
             calls[call] = None
@@ -103,9 +107,9 @@ def sort_globs(claims: Iterable[str]) -> Globs:
             app[glob] = None
         else:
             kernel[glob] = None
-    ours = (f"{BLOCK_PROVIDER}:block_rq_issue", f"{CALL_PROVIDER}:syscall_entry_read")
-    both = (f"{BLOCK_PROVIDER}:*", f"{CALL_PROVIDER}:*")
-    exclude = {g: both for g in app if any(fnmatch.fnmatchcase(name, g) for name in ours)}
+    ours = (f"{BLOCK_PROVIDER}:block_rq_issue", f"{CALL_PROVIDER}:syscall_entry_read", f"{PROBE_PROVIDER}:do_op")
+    all_of_them = (f"{BLOCK_PROVIDER}:*", f"{CALL_PROVIDER}:*", f"{PROBE_PROVIDER}:*")
+    exclude = {g: all_of_them for g in app if any(fnmatch.fnmatchcase(name, g) for name in ours)}
     return Globs(tuple(app), tuple(kernel), tuple(syscalls), tuple(calls), block, exclude)
 
 
@@ -148,15 +152,26 @@ def fit_subbuf_bytes(wanted: int, count: int, cpus: int, channels: int, free: in
 
 
 def plan_channels(
-    globs: Globs, *, kernel: bool, bpf: bool, subbuf_bytes: int, subbuf_count: int, contexts: Sequence[str]
+    globs: Globs,
+    *,
+    kernel: bool,
+    bpf: bool,
+    uprobes: bool = False,
+    subbuf_bytes: int,
+    subbuf_count: int,
+    contexts: Sequence[str],
 ) -> list[Channel]:
-    """The channels of a session. ``bpf``: kernel events come from the collector, in a channel of their own."""
+    """The channels of a session. ``bpf``: kernel events come from the collector, in a channel of their own; ``uprobes``
+    likewise: each collector's stream is in order by itself.
+    """
     channels: list[Channel] = []
     if globs.app:
         channels.append(Channel(APP_CHANNEL, False, globs.app, tuple(contexts)))
     if bpf:
         calls = tuple(f"{CALL_PROVIDER}:{glob}" for glob in globs.calls)
         channels.append(Channel(BLOCK_CHANNEL, False, (f"{BLOCK_PROVIDER}:*", *calls)))
+    if uprobes:
+        channels.append(Channel(PROBE_CHANNEL, False, (f"{PROBE_PROVIDER}:*",)))
     free = shared_memory_free_bytes()
     if kernel:
         events = tuple(dict.fromkeys(KERNEL_EVENTS + globs.kernel_events))

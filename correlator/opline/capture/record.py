@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from opline.capture import (
     blocksource,
@@ -72,6 +72,7 @@ class Options:
     subbuf_bytes: int = recipe.SUBBUF_BYTES
     subbuf_count: int = recipe.SUBBUF_COUNT
     contexts: tuple[str, ...] = recipe.APP_CONTEXTS
+    uprobes: bool = False
     count_budget_s: float = 20.0
 
 
@@ -105,6 +106,7 @@ class Recorder:
         self._session: Session | None = None
         self._daemon: Sessiond | None = None
         self._block: BlockSource | None = None
+        self._uprobes: BlockSource | None = None
         self._reserve_bytes = 0
 
     def run(self) -> int:
@@ -135,8 +137,10 @@ class Recorder:
         code = self._run_command(program, directory)
         stopping = time.monotonic_ns()
         assert self._daemon is not None
+        if self._uprobes is not None:
+            note.uprobes = self._stop_source(self._uprobes, "hits of uprobes")
         if self._block is not None:
-            self._stop_collector(self._block, note)
+            note.collector = self._stop_source(self._block, "block events")
         tracer = self._stop_session()
         self._note_complaints(self._daemon.complaints())
         self._tear_down()
@@ -152,8 +156,9 @@ class Recorder:
 
     def _tear_down(self) -> None:
         """Remove session, collector and daemon, as far as they are there. Never raises."""
-        if self._block is not None:
-            self._block.kill()
+        for source in (self._uprobes, self._block):
+            if source is not None:
+                source.kill()
         if self._session is not None:
             self._session.destroy()
         if self._daemon is not None:
@@ -188,6 +193,8 @@ class Recorder:
         notes: list[str] = []
         may_kernel = options.block and os.geteuid() == 0
         modules = may_kernel and machine.lttng_modules() is not None
+        if options.uprobes:
+            self._uprobes = blocksource.for_uprobes()
         daemon = self._daemon = attach(options.sessiond, state, self.signals.mask, modules)
         kernel = may_kernel and kernel_domain_works(daemon)
         if options.block and not kernel:
@@ -197,8 +204,8 @@ class Recorder:
             else:
                 notes.append(f"no block events: {why}; the application's events only")
         channels = recipe.plan_channels(
-            globs, kernel=kernel, bpf=self._block is not None, subbuf_bytes=options.subbuf_bytes,
-            subbuf_count=options.subbuf_count, contexts=options.contexts,
+            globs, kernel=kernel, bpf=self._block is not None, uprobes=options.uprobes,
+            subbuf_bytes=options.subbuf_bytes, subbuf_count=options.subbuf_count, contexts=options.contexts,
         )  # fmt: skip
         if not channels:
             raise OplineError("Nothing to record: no user-space events asked for and no block events possible here.")
@@ -217,6 +224,8 @@ class Recorder:
         session.start()
         if self._block is not None:
             self._start_collector(self._block, state, notes)
+        if self._uprobes is not None:
+            self._uprobes.start(daemon, state, self.signals.mask, [])
         for line in notes:
             self.say(f"warning: {line}")
         self.recording = self._first_manifest(daemon.kind, session.name, channels, kernel, notes)
@@ -338,8 +347,11 @@ class Recorder:
         """Say so when our session daemon or the collector has died; the command goes on."""
         assert self.recording is not None and self._session is not None and self._daemon is not None
         if self._block is not None and self._block.ended():
-            self._stop_collector(self._block, self.recording)
+            self.recording.collector = self._stop_source(self._block, "block events")
             self._block = None
+        if self._uprobes is not None and self._uprobes.ended():
+            self.recording.uprobes = self._stop_source(self._uprobes, "hits of uprobes")
+            self._uprobes = None
         child = self._daemon.child
         if self._session.active and child is not None and child.poll() is not None:
             self._session.exists = self._session.active = False
@@ -377,11 +389,12 @@ class Recorder:
 
     # ---- after -----------------------------------------------------------------------------------------------------
 
-    def _stop_collector(self, block: BlockSource, note: Recording) -> None:
+    def _stop_source(self, source: BlockSource, what: str) -> dict[str, Any] | None:
         try:
-            note.collector = block.stop()
+            return source.stop()
         except OplineError as error:
-            self._complain(f"block events are missing: {error.message}")
+            self._complain(f"{what} are missing: {error.message}")
+            return None
 
     def _stop_session(self) -> dict[tuple[str, str], int]:
         """Stop; the tracer's own discarded counts. A daemon that fails now costs counts, never the trace."""

@@ -88,6 +88,7 @@ class Recording:
     channels: list[ChannelNote] = field(default_factory=list)
     devices: list[BlockDevice] = field(default_factory=list)
     collector: dict[str, Any] | None = None
+    uprobes: dict[str, Any] | None = None
     took_ns: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 

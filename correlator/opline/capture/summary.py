@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from opline.capture.recording import Recording
 from opline.capture.space import format_bytes
@@ -39,19 +40,34 @@ def _losses(note: Recording) -> list[str]:
 
 
 def _why_empty(channel: str) -> str:
+    if channel == "probe":
+        return ": did an OSD have anything to do?"
     if channel == "app":
         return ": does the command have these tracepoints (lttng list --userspace while it runs)?"
     return ""
 
 
 def _collector_losses(note: Recording) -> list[str]:
-    report = note.collector or {}
-    lost = sum(int(report.get(name, 0)) for name in ("lost_ring", "lost_nested"))
-    if lost:
-        return [
-            f"warning: {lost:,} block events lost between the kernel and the session: requests at those times are cut"
-        ]
-    return []
+    lines = []
+    for report, what, effect in (
+        (note.collector, "block events", "requests at those times are cut"),
+        (note.uprobes, "hits of uprobes", "ops at those times lack points"),
+    ):
+        lost = sum(int((report or {}).get(name, 0)) for name in ("lost_ring", "lost_nested"))
+        if lost:
+            lines.append(f"warning: {lost:,} {what} lost between the kernel and the session: {effect}")
+    return lines
+
+
+def _uprobes(report: dict[str, Any]) -> list[str]:
+    """What was probed and what it has cost the probed threads."""
+    hits, cost_ns = int(report["hits"]), int(report["cost_ns"])
+    text = (
+        f"uprobes: {len(report['functions'])} probes in {report['binary']}, {hits:,} hits at "
+        f"{report['entry_ns'] / 1000:.1f} us ({report['return_ns'] / 1000:.1f} us at a return), measured here: "
+        f"{cost_ns / 1e9:.2f} s of its threads' time"
+    )
+    return [text, f"uprobes: this build has no {', '.join(report['absent'])}"] if report["absent"] else [text]
 
 
 def summary_lines(note: Recording, directory: Path) -> list[str]:
@@ -62,6 +78,8 @@ def summary_lines(note: Recording, directory: Path) -> list[str]:
     ran = "" if begin is None or end is None else f", {(end - begin) / 1e9:.2f} s"
     size = "" if note.trace_bytes is None else f", {format_bytes(note.trace_bytes)}"
     lines = [*_losses(note), *_collector_losses(note)]
+    if note.uprobes is not None:
+        lines += _uprobes(note.uprobes)
     lines.append(f"{_counts(note)}, {loss}{size}{ran}")
     lines.append(f"trace: {directory / note.trace}")
     if note.event_count() != 0:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The babeltrace2 plug-in `opline`, component class `sink.opline.ops`.
+// The babeltrace2 plug-in `opline`: component classes `source.opline.lttng` (source.cpp) and `sink.opline.ops`.
 //
-// Parameters:
+// Parameters of the sink:
 //   core    address of an opline::Consumer made by the same build (integer), with
 //   cookie  the build's cookie (string): what comes out is the owner's business;
 //   plan    a compiled op model (string, `opline model compile`), instead of `core`: the component has a core of its own and
@@ -19,6 +19,7 @@
 #include "core.hpp"
 #include "print_ops.hpp"
 #include "sink.hpp"
+#include "source.hpp"
 
 namespace {
 
@@ -221,5 +222,13 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(ops, ops_initialize);
 BT_PLUGIN_SINK_COMPONENT_CLASS_FINALIZE_METHOD(ops, ops_finalize);
 BT_PLUGIN_SINK_COMPONENT_CLASS_INPUT_PORT_CONNECTED_METHOD(ops, ops_port_connected);
 BT_PLUGIN_SINK_COMPONENT_CLASS_GRAPH_IS_CONFIGURED_METHOD(ops, ops_configured);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS(lttng, opline::bt2::lttng_next);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_DESCRIPTION(lttng, "Reads CTF traces as LTTng writes them: CTF 1.8 and CTF 2.");
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_HELP(lttng, "Parameter: inputs, a list of folders. One output port per data stream.");
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_INITIALIZE_METHOD(lttng, opline::bt2::lttng_initialize);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_FINALIZE_METHOD(lttng, opline::bt2::lttng_finalize);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD(lttng, opline::bt2::lttng_iterator_initialize);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_FINALIZE_METHOD(lttng, opline::bt2::lttng_iterator_finalize);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_SEEK_BEGINNING_METHODS(lttng, opline::bt2::lttng_seek_beginning, opline::bt2::lttng_can_seek_beginning);
 }
 #pragma GCC visibility pop

@@ -171,11 +171,12 @@ void Compiler::real(const Type &t, std::vector<Step> &steps, bool leaf) {
     steps.push_back(std::move(s));
 }
 
-void Compiler::array(const Type &t, std::vector<Step> &steps, Node &node, bool leaf) {
+void Compiler::array(const Type &t, std::vector<Step> &steps, Node &node, bool leaf, Walk &walk) {
     const auto slot = (*slot_of_)(t, leaf);
     const Type &e = *t.element;
     const bool text = t.is_text();
     const auto length_reg = t.kind == Type::Kind::kSequence ? locate(t.location, *node.parent).reg : -1;
+    walk.tag_reg = length_reg;
     align(steps, alignment(t));
     const bool uuid = (t.roles & bit(Role::kUuid)) != 0;
     if ((text || uuid) && t.kind == Type::Kind::kArray) {
@@ -196,11 +197,13 @@ void Compiler::array(const Type &t, std::vector<Step> &steps, Node &node, bool l
         s.op = Step::Op::kText;
     } else if (even) {
         s.op = Step::Op::kSkip;
+        walk.parts.push_back({&e, e.align_bits, -1, -1, false, {}, {}});
         passed(e.size_bits, e.big_endian);
     } else {
         s.op = Step::Op::kRepeat;
         Program body;
-        compile(e, body.steps, node, false);
+        walk.parts.emplace_back();
+        compile(e, body.steps, node, false, walk.parts.back());
         s.bodies.push_back(std::move(body));
         node.members.clear();
         node.reg = -1;
@@ -209,7 +212,7 @@ void Compiler::array(const Type &t, std::vector<Step> &steps, Node &node, bool l
     steps.push_back(std::move(s));
 }
 
-void Compiler::variant(const Type &t, std::vector<Step> &steps, Node &node, bool leaf) {
+void Compiler::variant(const Type &t, std::vector<Step> &steps, Node &node, bool leaf, Walk &walk) {
     (*slot_of_)(t, leaf);
     const Node &tag = locate(t.location, *node.parent);
     Step s;
@@ -217,10 +220,14 @@ void Compiler::variant(const Type &t, std::vector<Step> &steps, Node &node, bool
     s.length_reg = tag.reg;
     s.is_signed = tag.type->is_signed;
     s.ranges = selections_of(t, *tag.type);
+    walk.tag_reg = tag.reg;
+    walk.tag_signed = s.is_signed;
+    walk.ranges = s.ranges;
     for (const auto &option : t.members) {
         bit_ = -1;
         Program body;
-        compile(*option.type, body.steps, node, false);
+        walk.parts.emplace_back();
+        compile(*option.type, body.steps, node, false, walk.parts.back());
         s.bodies.push_back(std::move(body));
         // Which option it was is not known afterwards: nothing in it can be located.
         node.members.clear();
@@ -230,10 +237,15 @@ void Compiler::variant(const Type &t, std::vector<Step> &steps, Node &node, bool
     steps.push_back(std::move(s));
 }
 
-void Compiler::compile(const Type &t, std::vector<Step> &steps, Node &node, bool leaf) {
+void Compiler::compile(const Type &t, std::vector<Step> &steps, Node &node, bool leaf, Walk &walk) {
+    walk.type = &t;
+    walk.align_bits = alignment(t);
     switch (t.kind) {
     case Type::Kind::kInteger:
-    case Type::Kind::kEnum: return integer(t, steps, node, leaf);
+    case Type::Kind::kEnum:
+        integer(t, steps, node, leaf);
+        walk.reg = node.reg;
+        return;
     case Type::Kind::kReal: return real(t, steps, leaf);
     case Type::Kind::kString: {
         Step s;
@@ -250,22 +262,24 @@ void Compiler::compile(const Type &t, std::vector<Step> &steps, Node &node, bool
             Node &member = *node.members.back();
             member.name = m.name;
             member.parent = &node;
-            compile(*m.type, steps, member, leaf);
+            walk.parts.emplace_back();
+            compile(*m.type, steps, member, leaf, walk.parts.back());
         }
         return;
     case Type::Kind::kArray:
-    case Type::Kind::kSequence: return array(t, steps, node, leaf);
+    case Type::Kind::kSequence: return array(t, steps, node, leaf, walk);
     case Type::Kind::kVariant:
-    case Type::Kind::kOption: return variant(t, steps, node, leaf);
+    case Type::Kind::kOption: return variant(t, steps, node, leaf, walk);
     }
 }
 
-void Compiler::add(const TypePtr &structure, Location::Root root, const SlotOf &slot_of) {
+void Compiler::add(const TypePtr &structure, Location::Root root, const SlotOf &slot_of, Walk *walk) {
     if (!structure) return;
     if (structure->kind != Type::Kind::kStruct) throw Unsupported("fields that are no structure");
     slot_of_ = &slot_of;
     roots_.emplace_back(root, std::make_unique<Node>());
-    compile(*structure, steps_, *roots_.back().second, true);
+    Walk none;
+    compile(*structure, steps_, *roots_.back().second, true, walk ? *walk : none);
     slot_of_ = nullptr;
 }
 

@@ -63,13 +63,24 @@ struct Program {
     std::uint32_t registers = 0;  // of the outermost program
 };
 
+// A type with what its decoding needs of other fields: for who wants every field, the whole tree (the babeltrace2 source).
+struct Walk {
+    const Type *type = nullptr;
+    std::uint32_t align_bits = 1;
+    std::int32_t reg = -1;      // integer: where its value goes
+    std::int32_t tag_reg = -1;  // sequence: length; variant, option: tag
+    bool tag_signed = false;
+    std::vector<std::vector<Range>> ranges;  // variant, option
+    std::vector<Walk> parts;                 // members, options, or the element
+};
+
 // Compiles structures in decoding order into one program.
 class Compiler {
   public:
     // The slot of a field, -1: not wanted. Asked in decoding order, of every field that is not a structure; `leaf`: it is one of
     // leaves_of(), else it lies inside a variant or an array.
     using SlotOf = std::function<std::int32_t(const Type &, bool leaf)>;
-    void add(const TypePtr &structure, Location::Root root, const SlotOf &);
+    void add(const TypePtr &structure, Location::Root root, const SlotOf &, Walk *walk = nullptr);
     // `slots[i]`: slot of leaf i.
     void add(const TypePtr &structure, Location::Root root, const std::vector<std::int32_t> &slots);
     Program take();
@@ -83,11 +94,11 @@ class Compiler {
         Node *parent = nullptr;  // structure around
         std::vector<std::unique_ptr<Node>> members;
     };
-    void compile(const Type &, std::vector<Step> &, Node &, bool leaf);
+    void compile(const Type &, std::vector<Step> &, Node &, bool leaf, Walk &);
     void integer(const Type &, std::vector<Step> &, Node &, bool leaf);
     void real(const Type &, std::vector<Step> &, bool leaf);
-    void array(const Type &, std::vector<Step> &, Node &, bool leaf);
-    void variant(const Type &, std::vector<Step> &, Node &, bool leaf);
+    void array(const Type &, std::vector<Step> &, Node &, bool leaf, Walk &);
+    void variant(const Type &, std::vector<Step> &, Node &, bool leaf, Walk &);
     void align(std::vector<Step> &, std::uint32_t bits);
     void fixed(std::vector<Step> &, Read);
     const Node &locate(const Location &, const Node &from) const;

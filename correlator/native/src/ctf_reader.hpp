@@ -6,18 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "ctf_losses.hpp"
 #include "event.hpp"
 
 namespace opline::ctf {
-
-// What was wrong with the bytes; every one is counted, none stops the reading of the other streams.
-struct ReadLosses {
-    std::uint64_t truncated_packets = 0;   // a packet that goes on past the file's end, or an event past its packet's
-    std::uint64_t malformed_packets = 0;   // wrong magic, uuid or sizes: the rest of that file is not read
-    std::uint64_t packets_out_of_order = 0;
-    std::uint64_t unknown_events = 0;      // an event id that the metadata does not have: the rest of that packet is lost
-    std::vector<std::string> messages;     // one line each, at most 32
-};
 
 class Reader {
   public:

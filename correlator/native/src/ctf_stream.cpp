@@ -59,7 +59,7 @@ bool read_packet(const MappedFile &file, std::size_t offset, const PacketLayout 
     Cursor c{file.data() + offset, 0, (file.size() - offset) * 8};
     auto read = [&](const Program &program) {
         registers.resize(program.registers);
-        if (!decode(program, c, slots.data(), registers)) why = "its header is cut off";
+        if (!decode(program, c, slots.data(), registers)) why = kCutOff;
         return why.empty();
     };
     why.clear();
@@ -79,6 +79,7 @@ bool read_packet(const MappedFile &file, std::size_t offset, const PacketLayout 
         why = "its stream id " + std::to_string(out.stream_id) + " is not in the metadata";
         return false;
     }
+    out.context_at = c.at;
     if (!read(context->second)) return false;
     out.offset = offset;
     out.header_bits = c.at;
@@ -102,16 +103,16 @@ bool read_packet(const MappedFile &file, std::size_t offset, const PacketLayout 
     return true;
 }
 
-void Stream::complain(ReadLosses &losses, const std::string &what) const {
-    if (losses.messages.size() < 32)
-        losses.messages.push_back(files_[file_]->path() + ": packet at byte " + std::to_string(packet_.offset) + ": " + what);
+void Stream::lose(StreamNotes &notes, Loss loss, const std::string &what) const {
+    notes.lost(loss, files_[file_]->path() + ": packet at byte " + std::to_string(packet_.offset) + ": " + what);
 }
 
-bool Stream::next_packet(Consumer &consumer, ReadLosses &losses) {
+bool Stream::next_packet(StreamNotes &notes) {
     for (;;) {
         if (file_ >= files_.size()) return false;
         MappedFile &file = *files_[file_];
         if (in_packet_) {
+            notes.packet_ends(packet_);
             position_ = packet_.offset + static_cast<std::size_t>(packet_.packet_bits / 8);
             in_packet_ = false;
             file.done_until(std::min(position_, file.size()));
@@ -124,23 +125,22 @@ bool Stream::next_packet(Consumer &consumer, ReadLosses &losses) {
         }
         PacketInfo info;
         std::string why;
-        if (!read_packet(file, position_, layout_, info, why)) {
+        if (!read_packet(file, position_, *layout_, info, why)) {
             packet_.offset = position_;
-            ++(why == "its header is cut off" ? losses.truncated_packets : losses.malformed_packets);
-            complain(losses, why + "; the rest of the file is not read");
+            lose(notes, why == kCutOff ? Loss::kTruncatedPacket : Loss::kMalformedPacket, why + "; the rest of the file is not read");
             damage_ = why;
             position_ = file.size();
             continue;
         }
         packet_ = info;
         if (any_packet_) {
-            if (info.has_times && info.begin < last_end_) ++losses.packets_out_of_order;
+            if (info.has_times && info.begin < last_end_) notes.lost(Loss::kPacketOutOfOrder, "");
             if (info.has_sequence && info.sequence > last_sequence_ + 1)
-                consumer.discarded(number, to_ns(last_end_), to_ns(info.begin), info.sequence - last_sequence_ - 1, true);
+                notes.discarded(last_end_, info.begin, info.sequence - last_sequence_ - 1, true);
             if (info.has_discarded && info.discarded > last_discarded_)
-                consumer.discarded(number, to_ns(last_end_), to_ns(info.end), info.discarded - last_discarded_, false);
+                notes.discarded(last_end_, info.end, info.discarded - last_discarded_, false);
         } else if (info.has_discarded && info.discarded > 0) {
-            consumer.discarded(number, kNoTime, to_ns(info.end), info.discarded, false);
+            notes.discarded(std::nullopt, info.end, info.discarded, false);
         }
         any_packet_ = true;
         last_end_ = info.end;
@@ -150,20 +150,18 @@ bool Stream::next_packet(Consumer &consumer, ReadLosses &losses) {
         in_packet_ = true;
         const std::uint64_t available = (file.size() - info.offset) * 8;
         if (info.content_bits > available) {
-            ++losses.truncated_packets;
             damage_ = "the file ends before the packet does";
-            complain(losses, damage_ + "; its events up to there are read");
+            lose(notes, Loss::kTruncatedPacket, damage_ + "; its events up to there are read");
         }
         cursor_ = {file.data() + info.offset, info.header_bits, std::min(info.content_bits, available)};
+        notes.packet_begins(packet_);
         return true;
     }
 }
 
 // An event that is cut off because its file is has been counted with the packet.
-void Stream::past_end(ReadLosses &losses) {
-    if (!damage_.empty()) return;
-    ++losses.truncated_packets;
-    complain(losses, "an event goes on past the packet's end");
+void Stream::past_end(StreamNotes &notes) {
+    if (damage_.empty()) lose(notes, Loss::kTruncatedPacket, "an event goes on past the packet's end");
 }
 
 void Stream::advance_clock(std::uint64_t value, std::uint32_t bits) {
@@ -230,50 +228,50 @@ bool Stream::header(std::uint64_t &id) {
 }
 
 // One event at the cursor. False: the packet is at its end (or unreadable from here on).
-bool Stream::event(ReadLosses &losses) {
+bool Stream::event(StreamNotes &notes) {
     Cursor &c = cursor_;
     c.at = (c.at + cls->header_align_bits - 1) & ~std::uint64_t{cls->header_align_bits - 1};
     if (c.at >= c.end) return false;
     const std::uint64_t begin = c.at;
     std::uint64_t id = 0;
     if (!header(id)) {
-        past_end(losses);
+        past_end(notes);
         return false;
     }
     if (id >= cls->events.size() || !cls->events[id].known) {
-        ++losses.unknown_events;
-        complain(losses, "event id " + std::to_string(id) + " is not in the metadata; the rest of the packet is not read");
+        lose(notes, Loss::kUnknownEvent, "event id " + std::to_string(id) + " is not in the metadata; the rest of the packet is not read");
         return false;
     }
     event_class = &cls->events[id];
+    fields_at_ = c;
     for (auto slot : event_class->absent) slots_[static_cast<std::size_t>(slot)] = Slot();
     if (!decode(event_class->program, c, slots_.data(), registers_) || c.at == begin) {
-        past_end(losses);
+        past_end(notes);
         return false;
     }
-    time_ns = to_ns(clock_);
-    if (event_class->time_slot >= 0) time_ns = slots_[static_cast<std::size_t>(event_class->time_slot)].i;
+    if (event_class->time_slot >= 0) time_ns = own_ns_ = slots_[static_cast<std::size_t>(event_class->time_slot)].i;
+    else time_ns = own_ns_ != kNoTime ? own_ns_ : to_ns(clock_);  // sent on later than it happened, as its neighbours
     return true;
 }
 
-void Stream::report_damage(Consumer &consumer) {
+void Stream::report_damage(StreamNotes &notes) {
     if (damage_.empty()) return;
-    consumer.damaged(number, ordinal > 0 ? time_ns : kNoTime, damage_);
+    notes.damaged(ordinal > 0 ? time_ns : kNoTime, damage_);
     damage_.clear();
 }
 
-bool Stream::next(Consumer &consumer, ReadLosses &losses) {
+bool Stream::next(StreamNotes &notes) {
     if (slots_.size() < cls->slot_count + 1) slots_.resize(cls->slot_count + 1);
     if (header_slots_.size() < cls->timestamp_bits.size() + 1) header_slots_.resize(cls->timestamp_bits.size() + 1);
     if (registers_.size() < cls->registers) registers_.resize(cls->registers);
     for (;;) {
-        if (in_packet_ && event(losses)) {
+        if (in_packet_ && event(notes)) {
             ++ordinal;
             return true;
         }
-        report_damage(consumer);
-        if (!next_packet(consumer, losses)) {
-            report_damage(consumer);
+        report_damage(notes);
+        if (!next_packet(notes)) {
+            report_damage(notes);
             return false;
         }
     }

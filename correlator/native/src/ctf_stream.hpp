@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ctf_plan.hpp"
-#include "ctf_reader.hpp"
+#include "ctf_losses.hpp"
 #include "ctf_types.hpp"
 #include "event.hpp"
 
@@ -61,23 +61,37 @@ struct StreamClass {
 // Where a packet's own fields lie. Slot k has what has Role k.
 struct PacketLayout {
     Program header;
-    std::map<std::uint64_t, Program> contexts;  // by stream class
+    std::map<std::uint64_t, Program> contexts;     // by stream class
+    std::map<std::uint64_t, Walk> context_walks;   // the same, for who wants all of it
     std::optional<std::array<std::uint8_t, 16>> uuid;
 };
 
 struct PacketInfo {
     std::size_t offset = 0;      // bytes in the file
-    std::uint64_t content_bits = 0, packet_bits = 0, header_bits = 0;
+    std::uint64_t content_bits = 0, packet_bits = 0, context_at = 0, header_bits = 0;  // context_at: where the packet's context begins
     std::uint64_t begin = 0, end = 0, sequence = 0, discarded = 0, stream_id = 0, instance = 0;
     bool has_sequence = false, has_discarded = false, has_times = false, has_instance = false;
     std::uint32_t cpu = kNoCpu;
+};
+
+// What a stream has to say besides its events, in its own order. Times are raw values of its clock.
+class StreamNotes {
+  public:
+    virtual ~StreamNotes() = default;
+    virtual void packet_begins(const PacketInfo &) {}
+    virtual void packet_ends(const PacketInfo &) {}
+    // nullopt: unknown since when; count as the tracer says.
+    virtual void discarded(std::optional<std::uint64_t> begin, std::uint64_t end, std::uint64_t count, bool packets) = 0;
+    // What follows its last event (`from_ns` is that one's time; kNoTime: there was none) can't be decoded.
+    virtual void damaged(std::int64_t from_ns, const std::string &why) = 0;
+    virtual void lost(Loss, const std::string &message) = 0;  // "": nothing to say but the count
 };
 
 class Stream {
   public:
     Stream(std::vector<std::shared_ptr<MappedFile>> files, const PacketLayout &layout, StreamDecl decl, std::uint64_t stream_id,
            std::uint64_t frequency)
-        : decl(std::move(decl)), stream_id(stream_id), files_(std::move(files)), layout_(layout), frequency_(frequency) {}
+        : decl(std::move(decl)), stream_id(stream_id), files_(std::move(files)), layout_(&layout), frequency_(frequency) {}
 
     StreamDecl decl;
     std::uint64_t stream_id;
@@ -85,40 +99,47 @@ class Stream {
     std::uint32_t number = 0;          // the consumer's
 
     // The next event: time and slots are valid until the next call. False: the stream has ended.
-    bool next(Consumer &, ReadLosses &);
+    bool next(StreamNotes &);
     std::int64_t time_ns = 0;
     std::uint64_t ordinal = 0;
     const EventClass *event_class = nullptr;
     std::uint32_t cpu() const { return packet_.cpu; }
     const Slot *slots() const { return slots_.data(); }
     std::uint64_t bytes_read() const { return bytes_before_ + position_; }
-
-  private:
-    bool next_packet(Consumer &, ReadLosses &);
-    bool event(ReadLosses &);
+    std::uint64_t clock() const { return clock_; }           // raw value at the event
+    const Cursor &fields() const { return fields_at_; }      // where the event's own fields begin
+    const PacketInfo &packet() const { return packet_; }
+    const std::uint8_t *packet_bytes() const { return cursor_.packet; }
     std::int64_t to_ns(std::uint64_t cycles) const {
         if (frequency_ == 1'000'000'000) return static_cast<std::int64_t>(cycles);
         return static_cast<std::int64_t>(static_cast<unsigned __int128>(cycles) * 1'000'000'000 / frequency_);
     }
+
+  private:
+    bool next_packet(StreamNotes &);
+    bool event(StreamNotes &);
     bool header(std::uint64_t &id);
     void advance_clock(std::uint64_t value, std::uint32_t bits);
-    void complain(ReadLosses &, const std::string &what) const;
-    void past_end(ReadLosses &);
-    void report_damage(Consumer &);
+    void lose(StreamNotes &, Loss, const std::string &what) const;
+    void past_end(StreamNotes &);
+    void report_damage(StreamNotes &);
 
     std::vector<std::shared_ptr<MappedFile>> files_;
-    const PacketLayout &layout_;
+    const PacketLayout *layout_;
     std::uint64_t frequency_;
     std::size_t file_ = 0, position_ = 0, bytes_before_ = 0;
     bool in_packet_ = false, any_packet_ = false;
     std::string damage_;  // why what follows can't be read; empty: it can
     PacketInfo packet_;
+    std::int64_t own_ns_ = kNoTime;  // of the last event that carried its own time
     std::uint64_t last_end_ = 0, last_sequence_ = 0, last_discarded_ = 0, clock_ = 0;
-    Cursor cursor_{nullptr, 0, 0};
+    Cursor cursor_{nullptr, 0, 0}, fields_at_{nullptr, 0, 0};
     std::vector<Slot> slots_, header_slots_;
     std::vector<std::uint64_t> registers_;
 };
 
+// The `why` of a file that ends inside a packet's header.
+constexpr const char *kCutOff = "its header is cut off";
 // Reads a packet's header and context at `offset`. False: the file ends before, or what they say is wrong.
 bool read_packet(const MappedFile &, std::size_t offset, const PacketLayout &, PacketInfo &, std::string &why);
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// What was wrong with the bytes of a trace; every one is counted, none stops the reading of the other streams.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace opline::ctf {
+
+enum class Loss : std::uint8_t {
+    kTruncatedPacket,   // a packet that goes on past the file's end, or an event past its packet's
+    kMalformedPacket,   // wrong magic, uuid or sizes: the rest of that file is not read
+    kPacketOutOfOrder,  // begins before the last one ended
+    kUnknownEvent       // an event id that the metadata does not have: the rest of that packet is lost
+};
+
+struct ReadLosses {
+    std::uint64_t truncated_packets = 0, malformed_packets = 0, packets_out_of_order = 0, unknown_events = 0;
+    std::vector<std::string> messages;  // one line each, at most 32
+
+    void add(Loss loss, const std::string &message) {
+        switch (loss) {
+        case Loss::kTruncatedPacket: ++truncated_packets; break;
+        case Loss::kMalformedPacket: ++malformed_packets; break;
+        case Loss::kPacketOutOfOrder: ++packets_out_of_order; break;
+        case Loss::kUnknownEvent: ++unknown_events; break;
+        }
+        if (!message.empty() && messages.size() < 32) messages.push_back(message);
+    }
+};
+
+}  // namespace opline::ctf

@@ -18,6 +18,7 @@ from opline._core import Core
 from opline.model import check_text
 
 CONTEXT = {"tid": ("vtid", "tid"), "pid": ("vpid", "pid"), "comm": ("procname", "procname")}
+BY = {"by": "tid", "by_comm": "comm"}
 WIDTH = {"i64": "q", "u64": "Q", "i32": "i", "u32": "I", "dict": "I"}
 
 
@@ -46,6 +47,10 @@ def parse_line(text: str) -> Line:
     line = Line(int(ts), name)
     for pair in pairs:
         key, _, raw = pair.partition("=")
+        if name.startswith("sched_"):  # `tid` is the woken thread, `by` and `by_comm` the context
+            where = line.context if key in (*BY, "cpu", "host", "pid") else line.payload
+            where[BY.get(key, key)] = value_of(raw)
+            continue
         kernel_payload = key in ("tid", "comm") and ":" not in name
         from_bpf = name.startswith("syscall:") and key != "host"
         where = line.context if key in (*CONTEXT, "cpu", "host") and not from_bpf else line.payload
@@ -145,6 +150,12 @@ def check_laws(driver: Driver, pushed: int) -> None:
     sums: dict[int, int] = {}
     for row in tables.get("stages", []):
         assert row["duration_ns"] >= 0
+        states = [row[f"{state}_ns"] for state in ("on_cpu", "runnable", "blocked_io", "blocked")]
+        if row["on_cpu_ns"] is None:
+            assert states == [None] * 4
+        else:
+            assert min(states) >= 0
+            assert sum(states) == row["duration_ns"]
         sums[row["op_id"]] = sums.get(row["op_id"], 0) + row["duration_ns"]
     for op in tables.get("ops", []):
         if op["complete"]:

@@ -15,6 +15,7 @@ import pytest
 from tests.core_driver import Driver, check_laws, run
 
 STEPS = (("Q", "queue_ns"), ("G", "getrq_ns"), ("I", "insert_ns"), ("D", "issue_ns"), ("C", "complete_ns"))
+STATES = (("on CPU", "on_cpu_ns"), ("runnable", "runnable_ns"), ("I/O", "blocked_io_ns"), ("blocked", "blocked_ns"))
 CASES = sorted((Path(__file__).parent / "cases" / "ops").glob("*.case"))
 
 
@@ -41,6 +42,10 @@ def describe(driver: Driver) -> str:
             out.append(f"  {t['ts_ns'] - op['begin_ns']:>8} {t['point']} tid={t['tid']} {t['evidence']}{marks}")
         for s in of("stages", op):
             out.append(f"  stage {s['stage']}: {s['duration_ns']} ({s['kind']}) {s['from_point']}..{s['to_point']}")
+            if s["on_cpu_ns"] is not None:
+                states = " ".join(f"{n} {s[k]}" for n, k in STATES if s[k])
+                woken = "" if s["woken_by_tid"] is None else f" woken by {s['woken_by_comm']}:{s['woken_by_tid']}"
+                out.append(f"    {s['tid']}: {states}{woken}")
         for link in of("links", op):
             out.append(
                 f"  bio {link['bio_id']} request {link['request_id']} by {link['evidence']}"

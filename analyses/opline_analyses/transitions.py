@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from opline_analyses.oplist import Interval, OpDetail, Passed, Request
-from opline_analyses.text import device_name, us
+from opline_analyses.text import device_name, table, us
 
 STEPS = (
     ("Q", "queue_ns"),
@@ -167,22 +167,42 @@ def default_list(op: OpDetail) -> Iterator[str]:
     """Our style: time since begin, time since the last line on the critical path, the stage that ends here, ..."""
     yield header_of(op)
     lines = lines_of(op)
-    table: list[tuple[str, str, str, str, str, str, str]] = [("us", "+us", "stage", "point", "thread", "cpu", "")]
+    rows: list[tuple[str, str, str, str, str, str, str]] = [("us", "+us", "stage", "point", "thread", "cpu", "")]
     last = op.begin_ns
     for line in lines:
         since = us(line.ts_ns - op.begin_ns)
         step = us(line.ts_ns - last) if line.critical else ""
         if line.critical:
             last = line.ts_ns
-        table.append((since, step, line.stage, line.what, line.thread, line.cpu, line.mark))
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for since, step, stage, what, thread, cpu, mark in table:
+        rows.append((since, step, line.stage, line.what, line.thread, line.cpu, line.mark))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for since, step, stage, what, thread, cpu, mark in rows:
         text = (
             f"  {since:>{widths[0]}} {step:>{widths[1]}}  {stage:{widths[2]}}  {what:{widths[3]}}"
             f"  {thread:{widths[4]}} {cpu:>{widths[5]}}  {mark}"
         )
         yield text.rstrip()
     yield footer_of(op)
+
+
+def state_list(op: OpDetail) -> Iterator[str]:
+    """What the thread at the end of each stage did in it, where sched events tell."""
+    known = [s for s in op.stages if s.on_cpu_ns is not None]
+    if not known:
+        return
+    names = {t.tid: t.comm for t in op.transitions}
+    for r in op.requests:
+        names.setdefault(r.queue_tid or 0, r.queue_comm)
+        names.setdefault(r.issue_tid or 0, r.issue_comm)
+    yield "  what its threads did:"
+    rows = []
+    for s in known:
+        times = (s.duration_ns, s.on_cpu_ns, s.runnable_ns, s.blocked_io_ns, s.blocked_ns)
+        thread = _thread(names.get(s.tid or 0), s.tid)
+        rows.append([_short(s), thread, *map(us, times), _thread(s.woken_by_comm, s.woken_by_tid)])
+    header = ["stage", "thread", "us", "on CPU", "runnable", "blk I/O", "blocked", "woken by"]
+    to_right = [h not in ("stage", "thread", "woken by") for h in header]
+    yield from (f"  {line}" for line in table(header, rows, right=to_right))
 
 
 # --- ceph-devel -------------------------------------------------------------------------------------------------------
@@ -193,6 +213,8 @@ def mail_label(t: Passed) -> str:
     (C1.7).
     """
     name, _, again = t.point.partition("#")
+    if t.event is None:
+        return f"{t.point}:"
     if name == t.event:
         return f"{t.event}:"
     if ":mark_flag_point" in t.event:

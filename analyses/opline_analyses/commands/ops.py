@@ -9,7 +9,7 @@ import json
 from opline_analyses.commands.common import add_output, add_run, opened, output, talk
 from opline_analyses.oplist import read_ops
 from opline_analyses.selection import add_filters, add_which, selection
-from opline_analyses.transitions import STYLES
+from opline_analyses.transitions import STYLES, state_list
 
 NAME = "ops"
 HELP = "each op's transitions, with its block requests between them"
@@ -43,6 +43,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--style", choices=sorted(STYLES), default="default", help="how to print (default: %(default)s)"
     )
+    parser.add_argument(
+        "--states", action="store_true", help="what the threads did in each stage, too (with --op: always)"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object per op and line, nanoseconds")
     add_output(parser)
 
@@ -63,7 +66,10 @@ def run(args: argparse.Namespace) -> int:
                 if args.json:
                     out.write(f"{json.dumps(op.record(), ensure_ascii=False)}\n".encode())
                     continue
-                text = "\n".join(style(op))
+                lines = list(style(op))
+                if not mail and (args.states or args.op):
+                    lines += state_list(op)
+                text = "\n".join(lines)
                 out.write(f"{text}\n".encode() if mail or n == 0 else f"\n{text}\n".encode())
         if mail and left_out:
             talk(f"opline: {left_out} incomplete ops are not printed.")

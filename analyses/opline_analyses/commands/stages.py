@@ -9,6 +9,7 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
+from typing import Any
 
 from opline.correlate import stage_statistics
 from opline.store.run import BareTrace
@@ -25,12 +26,23 @@ from opline_analyses.commands.common import (
 )
 from opline_analyses.selection import add_filters, filtered, selection
 from opline_analyses.stages import StageRow, StageTable, stage_table, table_of
+from opline_analyses.states import state_lines, state_table
 from opline_analyses.text import count_of, percent, table, table_digits, us
 
 PROGRAMS = 3
 NAME = "stages"
 HELP = "count, mean, percentiles, max and share of each stage"
-EXAMPLES = """\
+STATES = """
+--states: what the thread at the end of each stage did in it (us per op that has
+the stage): on a CPU; runnable, waiting for a CPU; blocked on I/O (asleep
+uninterruptibly, or while a block request of the op was between Q and C);
+blocked otherwise. Of a stage between two threads it is the thread that
+arrives: blocked there means that it had nothing to do before the op came.
+`covered` is the ops of whose stage the sched events tell all; D2C has no
+thread. `woken by`: the name that ended most sleeps, and its share; in an
+interrupt that is whoever was interrupted, on an idle CPU `swapper`.
+"""
+EXAMPLES = f"""\
 Times are microseconds. A stage that recurs in an op counts once, with its sum.
 `count` is the ops that have the stage, and the mean and the percentiles are
 over those; `share` is of the latency of all ops. Percentiles are by nearest
@@ -41,9 +53,10 @@ nanosecond, and a line below checks it. Incomplete ops are left out, and those
 that overlap discarded events unless --tainted.
 
 --csv and --json have the same rows in nanoseconds.
-
+{STATES}
 examples:
   opline stages run1
+  opline stages run1 --states
   opline stages run1 --class read --since 5 --until 10
   opline stages run1 --csv > stages.csv
 """
@@ -54,6 +67,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     add_filters(parser)
     parser.add_argument("--tainted", action="store_true", help="count ops that overlap discarded events too")
+    parser.add_argument("--states", action="store_true", help="what the threads did in each stage, and who woke them")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="CSV, nanoseconds")
     form.add_argument("--json", action="store_true", help="JSON, nanoseconds")
@@ -89,11 +103,19 @@ def text_lines(t: StageTable) -> Iterator[str]:
         yield "percentiles: within 0.2 % (more than 262144 ops)"
 
 
-def _records(t: StageTable) -> Iterator[dict[str, object]]:
+def _records(t: StageTable) -> Iterator[dict[str, Any]]:
     for s in (*t.stages, t.unattributed, t.unknown, t.latency):
         record = asdict(s)
         record["share"] = s.total_ns / t.latency.total_ns if t.latency.total_ns else None
         yield record
+
+
+def _csv(records: list[dict[str, Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return out.getvalue()
 
 
 def render(t: StageTable, form: str) -> str:
@@ -110,22 +132,33 @@ def render(t: StageTable, form: str) -> str:
         }
         return json.dumps({**head, "stages": list(_records(t))}, indent=1) + "\n"
     if form == "csv":
-        out = io.StringIO()
-        records = list(_records(t))
-        writer = csv.DictWriter(out, list(records[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(records)
-        return out.getvalue()
+        return _csv(list(_records(t)))
     return "".join(line + "\n" for line in text_lines(t))
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints the table."""
+    if args.states:
+        return _states(args)
     trace = None if filtered(args) else bare_trace(args)
     if trace is not None:
         return _of_trace(args, trace)
     with opened(args, tables=("ops", "stages")) as opened_run:
         return _write(args, stage_table(opened_run, selection(opened_run, args), args.tainted))
+
+
+def _states(args: argparse.Namespace) -> int:
+    with opened(args, tables=("ops", "stages", "states")) as opened_run:
+        t = state_table(opened_run, selection(opened_run, args), args.tainted)
+        records = [asdict(row) for row in (*t.stages, t.covered)]
+        if args.json:
+            head = {"schema": "opline states 1", "ops": t.ops, "latency_ns": t.latency_ns}
+            text = json.dumps({**head, "stages": records}, indent=1) + "\n"
+        else:
+            text = _csv(records) if args.csv else "".join(f"{line}\n" for line in state_lines(t))
+        with output(args.output) as out:
+            out.write(text.encode())
+        return _verdict(args, t.incomplete, t.tainted, "" if t.sums else "the states do not sum to the stages")
 
 
 def _of_trace(args: argparse.Namespace, trace: BareTrace) -> int:
@@ -143,12 +176,17 @@ def _of_trace(args: argparse.Namespace, trace: BareTrace) -> int:
 def _write(args: argparse.Namespace, t: StageTable) -> int:
     with output(args.output) as out:
         out.write(render(t, "json" if args.json else "csv" if args.csv else "text").encode())
-    if t.incomplete or (t.tainted and not args.tainted):
+    return _verdict(args, t.incomplete, t.tainted, "" if t.sums else "the stages do not sum to the latency")
+
+
+def _verdict(args: argparse.Namespace, incomplete: int, tainted: int, broken: str) -> int:
+    """What was left out, on stderr; the exit status."""
+    if incomplete or (tainted and not args.tainted):
         talk(
-            f"opline: left out: {t.incomplete} incomplete"
-            + (f", {t.tainted} tainted by discarded events (--tainted counts them)." if not args.tainted else ".")
+            f"opline: left out: {incomplete} incomplete"
+            + (f", {tainted} tainted by discarded events (--tainted counts them)." if not args.tainted else ".")
         )
-    if not t.sums:
-        talk("opline: the stages do not sum to the latency: the run is damaged.")
+    if broken:
+        talk(f"opline: {broken}: the run is damaged.")
         return 1
     return 0

@@ -10,6 +10,7 @@
 #include "flat_map.hpp"
 #include "op.hpp"
 #include "plan.hpp"
+#include "sched.hpp"
 #include "strings.hpp"
 
 namespace opline {
@@ -37,6 +38,7 @@ struct Attribution {
     std::vector<RequestCut> requests;           // the op's own, and those of its batches that it can have waited for
     std::vector<BatchBio> shared_bios;          // of its batches, the same
     std::int64_t unattributed_ns = 0, unknown_ns = 0;
+    std::vector<StateSplit> states;             // per stage; empty: nobody asked, or there are no sched events
 };
 
 // What attribution finds for every op of a shape: nothing of it depends on times.

@@ -14,6 +14,11 @@ class Slots {
 
     // Payload before context: an event's own `tid` is not its context's.
     std::int32_t want(const std::string &field) { return want_in(field, {FieldScope::kPayload, FieldScope::kContext}); }
+    std::int32_t want_payload(std::initializer_list<const char *> fields) {
+        for (auto f : fields)
+            if (auto s = want_in(f, {FieldScope::kPayload}); s != kNoSlot) return s;
+        return kNoSlot;
+    }
     std::int32_t want_context(const std::string &field) { return want_in(field, {FieldScope::kContext}); }
     std::int32_t want_first(std::initializer_list<const char *> fields) {
         for (auto f : fields)
@@ -116,9 +121,29 @@ BlockSlots bind_block(BlockKind kind, Slots &slots) {
     return b;
 }
 
+// LTTng's names; perf's conversion to CTF says pid for tid and puts the sub-system before the event's name.
+void bind_sched(BoundClass &c, std::string_view name, Slots &slots) {
+    if (name == "sched_switch") {
+        c.kind = ClassKind::kSchedSwitch;
+        c.sched.prev_tid = slots.want_first({"prev_tid", "prev_pid"});
+        c.sched.prev_state = slots.want("prev_state");
+        c.sched.next_tid = slots.want_first({"next_tid", "next_pid"});
+        return;
+    }
+    if (name == "sched_waking") c.sched.wake = Wake::kWaking;
+    else if (name == "sched_wakeup") c.sched.wake = Wake::kWakeup;
+    else if (name == "sched_wakeup_new") c.sched.wake = Wake::kNew;
+    else return;
+    c.kind = ClassKind::kSchedWake;
+    c.sched.tid = slots.want_payload({"tid", "pid"});
+    c.tid_slot = slots.want_context("tid");
+    if (c.tid_slot == kNoSlot) c.tid_slot = slots.want_context("perf_tid");
+    c.comm_slot = slots.want_context("procname");
+}
+
 }  // namespace
 
-BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strings) {
+BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strings, bool with_sched) {
     BoundClass c;
     c.name = decl.name;
     c.name_id = strings.intern(decl.name);
@@ -167,6 +192,10 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
                    starts_with(name, "compat_syscall_") || starts_with(name, "lttng_") ||
                    name == "cephprobe:watermark") {
             c.kind = ClassKind::kContext;
+            if (with_sched) bind_sched(c, name, slots);
+        } else if (starts_with(name, "sched:")) {
+            c.kind = ClassKind::kContext;
+            if (with_sched) bind_sched(c, name.substr(6), slots);
         }
     }
     if (name == "block:lost" || name == "cephprobe:lost") {

@@ -12,6 +12,7 @@
 #include "event.hpp"
 #include "ledger.hpp"
 #include "plan.hpp"
+#include "sched.hpp"
 #include "strings.hpp"
 
 namespace opline {
@@ -46,13 +47,19 @@ struct BoundPoint {
     bool broken = false;  // the class lacks a field that the point needs
 };
 
-enum class ClassKind : std::uint8_t { kPoints, kBlock, kBlockContext, kContext, kIgnored, kDeviceName, kCollectorLost };
+enum class ClassKind : std::uint8_t { kPoints, kBlock, kBlockContext, kContext, kIgnored, kDeviceName, kCollectorLost,
+                                      kSchedSwitch, kSchedWake };
 
 struct BlockSlots {
     BlockKind kind = BlockKind::kOther;
     std::int32_t tid = kNoSlot, comm = kNoSlot, dev = kNoSlot, sector = kNoSlot, nr_sectors = kNoSlot, bytes = kNoSlot,
                  rwbs = kNoSlot, error = kNoSlot, old_dev = kNoSlot, old_sector = kNoSlot, new_sector = kNoSlot,
                  rq = kNoSlot, bio = kNoSlot, parent = kNoSlot, cpu = kNoSlot, pid = kNoSlot;
+};
+
+struct SchedSlots {
+    Wake wake = Wake::kWaking;
+    std::int32_t tid = kNoSlot, prev_tid = kNoSlot, prev_state = kNoSlot, next_tid = kNoSlot;
 };
 
 struct BoundClass {
@@ -66,12 +73,13 @@ struct BoundClass {
     std::int32_t cpu_slot = kNoSlot;  // kPoints from BPF: the event's own; its stream's is the collector's
     std::int32_t dev_slot = kNoSlot, diskname_slot = kNoSlot;  // kDeviceName
     std::int32_t count_slot = kNoSlot;                         // kCollectorLost
+    SchedSlots sched;
     FateCounts fates{};
     ClassPlan plan;
 };
 
-// Binds a class. The result's plan.id is left to the caller.
-BoundClass bind_class(const ClassDecl &, const Plan &, StringPool &);
+// Binds a class. The result's plan.id is left to the caller. Without with_sched nothing of sched events is decoded.
+BoundClass bind_class(const ClassDecl &, const Plan &, StringPool &, bool with_sched);
 
 // True if the predicates of the point hold for the event.
 bool holds(const BoundPoint &, const Event &);

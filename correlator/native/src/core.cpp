@@ -18,6 +18,7 @@ namespace opline {
 namespace {
 
 constexpr std::size_t kChunkRows = 1u << 16;
+constexpr std::uint64_t kSchedChanges = 1u << 16;  // so many changes of threads' states until the oldest are looked for
 
 struct Interval {
     std::int64_t begin_ns, end_ns;
@@ -57,6 +58,8 @@ struct Core::Impl {
     };
     FlatMap<std::int32_t, Program> programs;  // by process: ops in the statistics
     std::uint64_t tainted_complete = 0;
+    SchedTimelines sched;
+    std::uint64_t sched_events = 0;
 
     std::map<std::uint32_t, std::string> device_names;
     std::vector<Interval> discarded_intervals;
@@ -115,9 +118,19 @@ struct Core::Impl {
             if (has_block_classes) ++unlinked_ops;
         }
         if (statistics && facts.complete) count(op, shape, facts.tainted);
-        if (emitter.keeps_ops()) emitter.op(op, scratch, facts);
+        if (emitter.keeps_ops()) {
+            split_states(op);
+            emitter.op(op, scratch, facts);
+        }
         if (!shape)
             for (const auto &b : scratch.shared_bios) emitter.link(op.serial, b.bio, b.request, "batch", true, false);
+    }
+
+    void split_states(const Op &op) {
+        scratch.states.clear();
+        if (sched_events == 0) return;
+        for (const auto &s : scratch.stages)
+            scratch.states.push_back(s.tid <= 0 ? StateSplit{} : sched.split(op.host, s.tid, s.begin_ns, s.begin_ns + s.duration_ns, scratch.requests));
     }
 
     void check_partition(const Op &op) {
@@ -230,6 +243,22 @@ struct Core::Impl {
         return block.event(b);
     }
 
+    void sched_event(const BoundClass &cls, const Event &ev) {
+        auto number = [&](std::int32_t slot) -> std::int64_t {
+            return slot == kNoSlot || !ev.slots[slot].is_number() ? -1 : ev.slots[slot].i;
+        };
+        ++sched_events;
+        const SchedSlots &s = cls.sched;
+        if (cls.kind == ClassKind::kSchedSwitch)
+            sched.on_switch(current_host, ev.ts_ns, number(s.prev_tid), number(s.prev_state), number(s.next_tid));
+        else
+            sched.on_wake(current_host, ev.ts_ns, s.wake, number(s.tid), number(cls.tid_slot), comm_of(ev, cls.comm_slot));
+        if (sched.changes() < kSchedChanges) return;
+        std::int64_t oldest = last_ns;
+        stitcher.ops().for_each_live([&](const Op &op) { oldest = std::min(oldest, op.begin_ns); });
+        sched.forget_before(oldest);
+    }
+
     Fate dispatch(BoundClass &cls, const Event &ev) {
         switch (cls.kind) {
         case ClassKind::kPoints:
@@ -247,6 +276,8 @@ struct Core::Impl {
         case ClassKind::kCollectorLost:
             if (cls.count_slot != kNoSlot && ev.slots[cls.count_slot].is_number()) collector_lost += ev.slots[cls.count_slot].u;
             return Fate::kContext;
+        case ClassKind::kSchedSwitch:
+        case ClassKind::kSchedWake: sched_event(cls, ev); return Fate::kContext;
         case ClassKind::kBlockContext:
         case ClassKind::kContext: return Fate::kContext;
         case ClassKind::kIgnored: break;
@@ -259,7 +290,7 @@ Core::Core(const std::string &plan_json) : impl_(std::make_unique<Impl>(plan_jso
 Core::~Core() = default;
 
 ClassPlan Core::add_class(const ClassDecl &decl) {
-    BoundClass bound = bind_class(decl, impl_->plan, impl_->strings);
+    BoundClass bound = bind_class(decl, impl_->plan, impl_->strings, impl_->emitter.keeps_states());
     bound.plan.id = static_cast<std::uint32_t>(impl_->classes.size());
     if (bound.kind == ClassKind::kBlock) impl_->has_block_classes = true;
     impl_->classes.push_back(std::move(bound));
@@ -289,6 +320,7 @@ void Core::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t e
                      bool packets) {
     Impl &m = *impl_;
     m.stitcher.events_lost();
+    if (m.streams[stream].domain == Domain::kKernel) m.sched.lost(end_ns);
     if (begin_ns != kNoTime && end_ns != kNoTime) m.discarded_intervals.push_back({begin_ns, end_ns});
     if (packets) m.discarded_packets += count;
     else m.discarded_events += count;
@@ -299,6 +331,7 @@ void Core::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t e
 void Core::damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) {
     Impl &m = *impl_;
     m.discarded_intervals.push_back({from_ns, std::numeric_limits<std::int64_t>::max()});
+    if (m.streams[stream].domain == Domain::kKernel) m.sched.lost_from(from_ns);
     m.damages.push_back({{"stream", stream_name(m.streams[stream])}, {"from_ns", nullptr}, {"why", std::string(why)}});
     if (from_ns != kNoTime) m.damages.back()["from_ns"] = from_ns;
 }

@@ -34,6 +34,7 @@ class Core final : public Consumer {
     void finish() override;
 
     // Leaves all tables but these empty; everything else is as before. Before the first event. Throws std::runtime_error.
+    // "states" among them: with what threads did in the stages, else sched events are not decoded.
     void keep_tables(const std::vector<std::string> &names);
     // Keeps statistics per stage of complete ops, tainted ones only if wanted (stage_stats.hpp). Before the first event.
     void keep_statistics(bool tainted);

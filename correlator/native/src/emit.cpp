@@ -98,7 +98,9 @@ Emitter::Emitter(StringPool &strings, const std::vector<std::string> &key_space_
                                            {"evidence", DICT}, {"late", BOOL}, {"aside", BOOL}, {"batch_id", I64}}));
     tables_.push_back(make("stages", {{"op_id", I64}, {"seq", U32}, {"stage", DICT}, {"kind", DICT},
                                       {"from_point", DICT}, {"to_point", DICT}, {"begin_ns", I64},
-                                      {"duration_ns", I64}, {"tid", I64}, {"request_id", I64}}));
+                                      {"duration_ns", I64}, {"tid", I64}, {"request_id", I64}, {"on_cpu_ns", I64},
+                                      {"runnable_ns", I64}, {"blocked_io_ns", I64}, {"blocked_ns", I64},
+                                      {"woken_by_tid", I64}, {"woken_by_comm", DICT}}));
     tables_.push_back(make("requests", {{"request_id", I64}, {"dev", U32}, {"sector", U64}, {"nr_sectors", U32},
                                         {"kind", DICT}, {"rwbs", DICT}, {"queue_ns", I64}, {"getrq_ns", I64},
                                         {"insert_ns", I64}, {"first_issue_ns", I64}, {"issue_ns", I64},
@@ -125,13 +127,19 @@ Emitter::Emitter(StringPool &strings, const std::vector<std::string> &key_space_
 
 void Emitter::keep(const std::vector<std::string> &names) {
     kept_.assign(tables_.size(), 0);
+    with_states_ = false;
     for (const auto &name : names) {
+        if (name == "states") {
+            with_states_ = true;
+            continue;
+        }
         auto it = std::find_if(tables_.begin(), tables_.end(), [&](const Table &t) { return t.name == name; });
         if (it == tables_.end()) throw std::runtime_error("There is no table " + name);
         kept_[static_cast<std::size_t>(it - tables_.begin())] = 1;
     }
 }
 
+bool Emitter::keeps_states() const { return kept(kStages) && with_states_; }
 bool Emitter::keeps_ops() const { return kept(kOps) || kept(kTransitions) || kept(kStages); }
 
 std::size_t Emitter::pending_rows() const {
@@ -169,10 +177,16 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
     }
     seq = 0;
     if (kept(kStages))
-        for (const auto &s : a.stages)
-            Row(table(kStages)).i64(id).u32(seq++).dict(s.stage).dict(s.kind).dict(s.from).dict(s.to).i64(s.begin_ns)
-                .i64(s.duration_ns).i64_if(s.tid >= 0, s.tid)
-                .i64_if(s.request != 0, static_cast<std::int64_t>(s.request));
+        for (const auto &s : a.stages) {
+            static const StateSplit unknown;
+            const StateSplit &split = a.states.empty() ? unknown : a.states[seq];
+            Row row(table(kStages));
+            row.i64(id).u32(seq++).dict(s.stage).dict(s.kind).dict(s.from).dict(s.to).i64(s.begin_ns);
+            row.i64(s.duration_ns).i64_if(s.tid >= 0, s.tid).i64_if(s.request != 0, static_cast<std::int64_t>(s.request));
+            row.i64_if(split.known, split.on_cpu_ns).i64_if(split.known, split.runnable_ns);
+            row.i64_if(split.known, split.blocked_io_ns).i64_if(split.known, split.blocked_ns);
+            row.i64_if(split.woken_by_tid >= 0, split.woken_by_tid).dict_or_absent(split.woken_by_comm);
+        }
     if (!kept(kOps)) return;
     const RequestCut *request = nullptr;
     for (const auto &r : a.requests)

@@ -36,6 +36,8 @@ class Emitter {
     // Somebody wants what op() writes.
     bool keeps_ops() const;
     bool keeps_transitions() const;
+    // What threads did in the stages is wanted: keep() names "states" besides "stages", or was not called.
+    bool keeps_states() const;
     // Rows of the fullest table.
     std::size_t pending_rows() const;
     std::vector<Table> &tables() { return tables_; }
@@ -48,6 +50,7 @@ class Emitter {
     std::vector<std::uint32_t> key_evidence_;    // per key space, pool id of key:SPACE
     std::vector<Table> tables_;
     std::vector<char> kept_;  // per table
+    bool with_states_ = true;
     std::vector<std::uint32_t> rwbs_names_;  // per mask, pool id + 1
     std::uint32_t rwbs_name(std::uint32_t rwbs);
     std::uint32_t kind_name(IoKind);

@@ -154,8 +154,14 @@ def test_match_is_the_callers() -> None:
 def test_the_examples_of_the_documentation() -> None:
     blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "model.md").read_text(), re.DOTALL)
     assert len(blocks) >= 5
-    whole, keys, hints, batch, ios, bios, stages = blocks
-    assert not check_text(whole, "m", "m.toml")[1]
+    whole, keys, hints, batch, halves, facts, ios, bios, stages = blocks
+    for model in (whole, halves):
+        assert not check_text(model, "m", "m.toml")[1]
+    plan = plan_of(facts + "begin = { event = 'a:b', role = 'begin', key = 'wire' }")
+    assert plan["facts"] == [
+        {"name": "ports", "scope": "process", "of": "fd", "value": ["lport", "rport"], "unordered": True}
+    ]
+    assert plan["points"][-1]["bind"] == [{"space": 0, "fields": ["fd", "tid"], "facts": [0, -1]}]
     assert [k["name"] for k in plan_of(keys + "[points]\n'a:b' = { role = 'begin', key = 'slot' }")["key_spaces"]] == [
         "completion", "reqid", "slot", "txc",
     ]  # fmt: skip

@@ -50,7 +50,7 @@ t = { from = "x" }
         "2: `linger_ns`: an integer is wanted, not true or false",
         "4: key space op has no field `scop` (did you mean `scope`?)",
         "5: key space unused: a field's name, a list of them, or a table is wanted",
-        '7: `role = "begn"`: one of begin, end is wanted',
+        '7: `role = "begn"`: one of begin, end, soft_begin, soft_end is wanted',
         "8: point x has no field `evnt` (did you mean `event`?)",
         "8: point x: `event` is missing (only a name like provider:event is an event by itself)",
         "9: `aside`: true or false is wanted, not an integer",
@@ -209,3 +209,39 @@ def test_a_key_that_is_learned_is_no_mistake() -> None:
     assert not check_trace(model, core, {})
     core["keys"][0].update(found=0, missed=9)
     assert [p.line for p in check_trace(model, core, {})] == [7, 7]
+
+
+def test_mistakes_in_what_joins_halves() -> None:
+    text = """\
+[keys]
+op = { fields = "id", with = "nosuch" }
+wire = { fields = ["fd@ports", "id"] }
+[facts]
+ports = { of = "fd", value = ["a", "b"], unorderd = true }
+idle = { of = "fd", value = "a" }
+bare = { of = "fd" }
+[points]
+begin = { event = "p:begin", role = "soft_begin" }
+child = { event = "p:child", key = "op", child = true }
+learn = { event = "p:learn", learn = "nofact", key = "op" }
+at = { event = "p:at", key = "op(fd@nofact)", at = "nomark" }
+end = { event = "p:end", key = "op", role = "soft_end", wait = "wire", meet = "wire" }
+"""
+    assert findings(text) == [
+        "2: key space op: `with` names nosuch, which is none",
+        "5: fact ports has no field `unorderd` (did you mean `unordered`?)",
+        "7: fact bare: `of` and `value` are needed",
+        "9: point begin: a soft begin needs a key: where no op is known by it, one begins",
+        "10: point child: `child` is for a point of an op, with a `bind` that names the child",
+        "11: point learn: `learn` and `mark` are for events of no op: it has no key, role, thread or batch",
+        "11: point learn: there is no fact `nofact` in [facts]",
+        "12: `fd@nofact`: a field, `@` and a fact of [facts] are wanted",
+        '12: point at: `at = "nomark"`: no point has that `mark`',
+    ]
+    warnings = [w for w in findings(text, "warning") if "begin" not in w and "never ends" not in w]
+    assert warnings == [
+        '5: no point has learn = "ports"',
+        "6: fact idle is not used: write `space(field@idle)`",
+        '6: no point has learn = "idle"',
+        "13: point end: waits and meets under one key",
+    ]

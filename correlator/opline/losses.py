@@ -59,6 +59,8 @@ LOSSES: tuple[Loss, ...] = (
     Loss("key_conflicts", _NOTICE, _C, "Events whose keys named different ops; the first key decided. Look at the model's keys."),
     Loss("ends_without_op", _NOTICE, _C, "End points of no op: it began before the trace, or its begin was lost."),
     Loss("evicted_ops", _LOST, _C, "Ops given up because too many were open at once (16 million)."),
+    Loss("order_mismatches", _NOTICE, _C, "Halves of ops that were put together by order and parted again, by time or by a key: calls that are not traced, most likely."),
+    Loss("evicted_facts", _LOST, _C, "Facts (what a descriptor stands for) given up because there were too many: ops that need them are found by another key or not at all."),
     Loss("batches_left_open", _NOTICE, _C, "Batches whose close was never seen."),
     Loss("reaps_unseen", _NOTICE, _C, "Asynchronous I/Os whose completion no call in the trace takes (io_getevents): these ops end at their completion, not where the application learned of it."),
     Loss("orphan_no_op_for_key", _NOTICE, _C, "Points whose key belongs to no op: it began before the trace, its begin was lost, or the model lacks a key."),

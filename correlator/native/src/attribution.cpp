@@ -48,22 +48,21 @@ Attributor::Attributor(const Plan &plan, StringPool &strings) : plan_(plan), str
 
 // All transitions in time order: the op's own and the shared work of its batches.
 void Attributor::place(const Op &op, Attribution &out) {
+    out.op = &op;
     out.transitions.clear();
     out.requests = op.requests;
     out.shared_bios.clear();
-    for (const auto &t : op.transitions) out.transitions.push_back({&t, t.order, t.point, false, false});
+    for (const auto &t : op.transitions) out.transitions.push_back({&t, t.order, t.point, false, false, t.child});
     bool sorted = true;
     for (std::size_t i = 1; i < op.transitions.size() && sorted; ++i) sorted = op.transitions[i - 1].ts_ns <= op.transitions[i].ts_ns;
     const bool ended = op.state == OpState::kEnded;
     for (const auto &m : op.batches) {
         // Only what comes after the op's last own point before it joined can have kept it waiting.
-        std::int64_t floor_ns = op.begin_ns;
-        for (const auto &t : op.transitions)
-            if (t.order < m.joined_order) floor_ns = std::max(floor_ns, t.ts_ns);
+        const std::int64_t floor_ns = waits_since(op, m.joined_order);
         auto inside = [&](std::int64_t ts) { return ts > floor_ns && (!ended || ts <= op.end_ns); };
         for (const auto &w : m.batch->work)
             if (inside(w.ts_ns)) {
-                out.transitions.push_back({&w, m.joined_order, w.point, false, false});
+                out.transitions.push_back({&w, m.joined_order, w.point, false, false, op.transitions[m.joined_order].child});
                 sorted = false;
             }
         for (const auto &r : m.batch->requests)
@@ -91,8 +90,23 @@ void Attributor::place(const Op &op, Attribution &out) {
     }
 }
 
+// When the op began to wait for the batch that it joined with this transition: at the last of the points that the joining
+// one is declared to come after, else at the last point before it.
+std::int64_t Attributor::waits_since(const Op &op, std::uint32_t joined_order) const {
+    const Transition &join = op.transitions[joined_order];
+    const auto &declared = after_[join.spec];
+    std::int64_t last_ns = op.begin_ns, declared_ns = kNoTime;
+    for (const auto &t : op.transitions) {
+        if (t.child != join.child || t.ts_ns > join.ts_ns || (t.ts_ns == join.ts_ns && t.order >= join.order)) continue;
+        last_ns = std::max(last_ns, t.ts_ns);
+        if (std::find(declared.begin(), declared.end(), t.point) != declared.end()) declared_ns = std::max(declared_ns, t.ts_ns);
+    }
+    return declared_ns == kNoTime ? last_ns : declared_ns;
+}
+
 // Evidence that connects two threads: a key space that the arriving event carried was carried on the
-// departing thread at or before the departure.
+// departing thread at or before the departure. Where two halves of the op were joined by an event with keys of both, a key
+// of the one and a key of the other do as well.
 bool Attributor::connected(const Attribution &a, std::ptrdiff_t from, std::ptrdiff_t to) const {
     const auto &arriving = a.transitions[static_cast<std::size_t>(to)].t();
     const auto tid = a.transitions[static_cast<std::size_t>(from)].t().tid;
@@ -103,7 +117,11 @@ bool Attributor::connected(const Attribution &a, std::ptrdiff_t from, std::ptrdi
         const auto &t = a.transitions[static_cast<std::size_t>(i)].t();
         if (t.tid == tid) carried |= t.spaces;
     }
-    return (carried & arriving.spaces) != 0;
+    if ((carried & arriving.spaces) != 0) return true;
+    for (auto half : a.op->halves)
+        if (((carried & half) != 0 && (arriving.spaces & ~half) != 0) || ((carried & ~half) != 0 && (arriving.spaces & half) != 0))
+            return true;
+    return false;
 }
 
 bool Attributor::aside(const PlacedTransition &p) const {
@@ -115,15 +133,30 @@ std::ptrdiff_t Attributor::predecessor(const Attribution &a, std::ptrdiff_t curr
     const auto &to = a.transitions[static_cast<std::size_t>(current)];
     static const std::vector<std::uint32_t> none;
     const auto &declared = to.t().spec == kNoSpec ? none : after_[to.t().spec];
+    // A child waits for nobody but itself, and its first point for its parent; a parent waits for a child only where `after`
+    // says so.
+    std::uint32_t child = to.child;
+    auto first_of_child = [&] {
+        for (std::ptrdiff_t i = current - 1; i >= 0; --i)
+            if (a.transitions[static_cast<std::size_t>(i)].child == child) return false;
+        return true;
+    };
+    while (child != 0 && first_of_child()) child = a.op->parents[child - 1];
     auto usable = [&](std::ptrdiff_t i) {
         const auto &p = a.transitions[static_cast<std::size_t>(i)];
-        return i == 0 || !(p.late || aside(p));
+        return i == 0 || (!p.late && p.child == child && !aside(p));
     };
-    if (!declared.empty() && !to.t().interval_begin)
-        for (std::ptrdiff_t i = current - 1; i >= 0; --i)
-            if (std::find(declared.begin(), declared.end(), a.transitions[static_cast<std::size_t>(i)].t().point) !=
-                declared.end())
-                return i;
+    if (!declared.empty() && !to.t().interval_begin) {
+        std::ptrdiff_t found = -1;  // a child's own before anybody else's; work that another child waits for is nobody's else
+        for (std::ptrdiff_t i = current - 1; i >= 0; --i) {
+            const auto &p = a.transitions[static_cast<std::size_t>(i)];
+            if (p.child != to.child && p.t().batch >= 0) continue;
+            if (std::find(declared.begin(), declared.end(), p.t().point) == declared.end()) continue;
+            if (to.child == 0 || p.child == to.child) return i;
+            if (found < 0) found = i;
+        }
+        if (found >= 0) return found;
+    }
     std::ptrdiff_t last = current - 1, same_thread = -1;
     while (last >= 0 && !usable(last)) --last;
     for (std::ptrdiff_t i = last; i >= 0 && same_thread < 0; --i)
@@ -288,7 +321,7 @@ void Attributor::fill(const Op &op, const ShapeAttribution &shape, Attribution &
     list.copy_to(in_full_);
     out.transitions.clear();
     for (std::size_t i = 0; i < in_full_.size(); ++i)
-        out.transitions.push_back({&in_full_[i], in_full_[i].order, shape.transitions[i].label, false, shape.transitions[i].aside});
+        out.transitions.push_back({&in_full_[i], in_full_[i].order, shape.transitions[i].label, false, shape.transitions[i].aside, 0});
     out.stages.clear();
     out.requests.clear();
     out.shared_bios.clear();

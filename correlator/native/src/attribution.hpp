@@ -29,6 +29,7 @@ struct PlacedTransition {
     std::uint32_t order;      // the tie-break of equal times
     std::uint32_t label = 0;  // pool id of the name with its recurrence number
     bool late = false, aside = false;
+    std::uint32_t child = 0;  // whose it is; of a batch's work: who joined
     const Transition &t() const { return *transition; }
 };
 
@@ -39,6 +40,7 @@ struct Attribution {
     std::vector<BatchBio> shared_bios;          // of its batches, the same
     std::int64_t unattributed_ns = 0, unknown_ns = 0;
     std::vector<StateSplit> states;             // per stage; empty: nobody asked, or there are no sched events
+    const Op *op = nullptr;
 };
 
 // What attribution finds for every op of a shape: nothing of it depends on times.
@@ -80,6 +82,7 @@ class Attributor {
     };
     void place(const Op &op, Attribution &out);
     void mark_path(const Op &op, Attribution &out);
+    std::int64_t waits_since(const Op &op, std::uint32_t joined_order) const;
     std::ptrdiff_t predecessor(const Attribution &, std::ptrdiff_t current) const;
     bool aside(const PlacedTransition &) const;
     bool connected(const Attribution &, std::ptrdiff_t from, std::ptrdiff_t to) const;

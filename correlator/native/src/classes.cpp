@@ -50,11 +50,14 @@ bool starts_with(std::string_view s, std::string_view prefix) { return s.substr(
 BoundKey bind_key(const KeyUse &use, const Plan &plan, Slots &slots, bool &broken) {
     BoundKey key;
     key.space = use.space;
+    key.spaces = plan.key_spaces[use.space].spaces;
     key.scope = plan.key_spaces[use.space].scope;
     for (const auto &f : use.fields) {
         key.slots.push_back(slots.want(f));
         if (key.slots.back() == kNoSlot) broken = true;
     }
+    for (auto fact : use.facts)
+        if (fact != kNoFact) key.facts = use.facts;
     return key;
 }
 
@@ -79,6 +82,18 @@ BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, 
     p.find = bind_keys(spec.find, plan, slots, p.broken);
     p.bind = bind_keys(spec.bind, plan, slots, p.broken);
     p.release = bind_keys(spec.release, plan, slots, p.broken);
+    p.wait = bind_keys(spec.wait, plan, slots, p.broken);
+    p.meet = bind_keys(spec.meet, plan, slots, p.broken);
+    p.sole = bind_keys(spec.sole, plan, slots, p.broken);
+    if (spec.learn != kNoFact) {
+        const FactSpec &fact = plan.facts[static_cast<std::size_t>(spec.learn)];
+        p.fact_of.scope = fact.scope;
+        p.fact_of.slots.push_back(needed(fact.of, slots, p.broken));
+        for (const auto &f : fact.value) p.fact_value.slots.push_back(needed(f, slots, p.broken));
+    }
+    for (const auto &use : p.find) p.needs_facts = p.needs_facts || !use.facts.empty();
+    if (!spec.mark.empty()) p.mark = strings.intern(spec.mark);
+    if (!spec.at.empty()) p.at = strings.intern(spec.at);
     p.name_slot = needed(spec.name_field, slots, p.broken);
     p.class_slot = needed(spec.class_field, slots, p.broken);
     p.object_slot = slots.want(spec.object);
@@ -206,20 +221,30 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
     return c;
 }
 
-bool holds(const BoundPoint &point, const Event &event) {
-    for (const auto &w : point.when) {
-        const Slot &slot = event.slots[w.slot];
-        bool any = false;
-        for (const auto &value : w.predicate->any) {
-            if (auto text = std::get_if<std::string>(&value)) {
-                any = slot.kind == Slot::Kind::kString && slot.str() == *text;
-            } else {
-                any = slot.is_number() && slot.i == std::get<std::int64_t>(value);
-            }
-            if (any) break;
+namespace {
+
+bool holds(const BoundPredicate &w, const Slot &slot) {
+    for (const auto &value : w.predicate->any) {
+        if (auto text = std::get_if<std::string>(&value)) {
+            if (slot.kind == Slot::Kind::kString && slot.str() == *text) return true;
+        } else if (slot.is_number() && slot.i == std::get<std::int64_t>(value)) {
+            return true;
         }
-        if (!any) return false;
     }
+    return false;
+}
+
+}  // namespace
+
+bool holds(const BoundPoint &point, const Event &event) {
+    for (const auto &w : point.when)
+        if (!holds(w, event.slots[w.slot])) return false;
+    return true;
+}
+
+bool could_hold(const BoundPoint &point, const Event &event) {
+    for (const auto &w : point.when)
+        if (w.slot != kNoSlot && !holds(w, event.slots[w.slot])) return false;
     return true;
 }
 

@@ -21,8 +21,9 @@ constexpr std::int32_t kNoSlot = -1;
 
 struct BoundKey {
     std::uint32_t space = 0;
+    std::uint64_t spaces = 0;  // that an event with this key carries
     KeyScope scope = KeyScope::kGlobal;
-    std::vector<std::int32_t> slots;
+    std::vector<std::int32_t> slots, facts;  // of each field; facts empty: none is looked up
     std::uint64_t found = 0, missed = 0;  // for `opline model lint`
 };
 
@@ -34,7 +35,9 @@ struct BoundPredicate {
 struct BoundPoint {
     std::uint32_t spec = 0;  // index into Plan::points
     std::vector<BoundPredicate> when;
-    std::vector<BoundKey> find, bind, release;
+    std::vector<BoundKey> find, bind, release, wait, meet, sole;
+    BoundKey fact_of, fact_value;  // of a point that learns
+    std::uint32_t mark = 0, at = 0;  // pool ids; 0: none
     std::int32_t name_slot = kNoSlot, class_slot = kNoSlot, object_slot = kNoSlot, offset_slot = kNoSlot,
                  length_slot = kNoSlot, duration_slot = kNoSlot;
     std::optional<BoundKey> ios_submit, ios_wait;
@@ -44,6 +47,7 @@ struct BoundPoint {
     std::uint32_t class_id = 0;  // pool id of a constant class; 0: none
     std::uint32_t batch_space = 0;
     std::uint64_t seen = 0, transitions = 0;
+    bool needs_facts = false;  // passed over where they are not known
     bool broken = false;  // the class lacks a field that the point needs
 };
 
@@ -83,5 +87,7 @@ BoundClass bind_class(const ClassDecl &, const Plan &, StringPool &, bool with_s
 
 // True if the predicates of the point hold for the event.
 bool holds(const BoundPoint &, const Event &);
+// The same of a broken point: a predicate whose field the event lacks says nothing.
+bool could_hold(const BoundPoint &, const Event &);
 
 }  // namespace opline

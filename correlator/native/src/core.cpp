@@ -394,6 +394,7 @@ std::string Core::summary_json() const {
     out["last_ns"] = m.last_ns == kNoTime ? json(nullptr) : json(m.last_ns);
     out["ops"] = {{"complete", m.ops_complete}, {"incomplete", m.ops_incomplete}, {"tainted", m.ops_tainted},
                   {"without_request", m.unlinked_ops}};
+    out["joins"] = {{"by_key", s.halves_joined}, {"by_order", s.halves_joined_by_order}};
     out["hops"] = {{"op_to_bio", {{"agree", l.agree}, {"differ", l.differ}, {"thread_only", l.thread_only},
                                   {"sector_only", l.sector_only}, {"neither", l.neither}, {"ambiguous", l.ambiguous}, {"batch", l.batch}}},
                    {"bio_to_request", hop(b.bio_to_request)},
@@ -405,6 +406,7 @@ std::string Core::summary_json() const {
                      {"tainted_ops", m.ops_tainted}, {"late_transitions", m.late_transitions},
                      {"key_conflicts", s.key_conflicts}, {"ends_without_op", s.ends_without_op},
                      {"evicted_ops", s.evicted_ops}, {"batches_left_open", s.batches_left_open}, {"reaps_unseen", s.reaps_unseen},
+                     {"order_mismatches", s.order_mismatches}, {"evicted_facts", s.evicted_facts},
                      {"unmatched_getrq", b.unmatched_getrq}, {"unmatched_merge", b.unmatched_merge},
                      {"unmatched_issue", b.unmatched_issue}, {"unmatched_complete", b.unmatched_complete},
                      {"unmatched_requeue", b.unmatched_requeue}, {"second_completions", b.second_completions},
@@ -426,11 +428,12 @@ std::string Core::summary_json() const {
         for (const auto &p : c.points) {
             points[p.spec].first += p.seen;
             points[p.spec].second += p.transitions;
-            for (const auto &k : p.find) {
-                auto &counts = keys[{p.spec, k.space}];
-                counts.first += k.found;
-                counts.second += k.missed;
-            }
+            for (const auto *uses : {&p.find, &p.meet, &p.sole})
+                for (const auto &k : *uses) {
+                    auto &counts = keys[{p.spec, k.space}];
+                    counts.first += k.found;
+                    counts.second += k.missed;
+                }
         }
     out["points"] = json::array();
     for (std::uint32_t i = 0; i < m.plan.points.size(); ++i)

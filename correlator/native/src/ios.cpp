@@ -44,9 +44,8 @@ void Stitcher::enter_call(ThreadState &ts, const BoundPoint &bp, const Event &ev
                           std::int64_t tid, const Op *head) {
     leave_call(ts);
     const BoundKey &use = head ? *bp.ios_submit : *bp.ios_wait;
-    bool ok = true;
-    const Key key = key_of(use, ev, host, pid, tid, ok);
-    if (!ok) return;
+    Key key;
+    if (key_of(use, ev, host, pid, tid, key) != KeyState::kKnown) return;
     if (io_queues_.size() > kQueuesKept) io_queues_.erase_if([](const Key &, const IoQueue &q) { return q.idle(); });
     IoQueue &queue = io_queues_[key];
     auto call = std::make_unique<IoCall>();
@@ -108,7 +107,7 @@ Op *Stitcher::io_of_bio(IoCall &call, const Bio &bio) {
 Op *Stitcher::op_of_bio(std::uint32_t host, const BlockEvent &ev, const Bio &bio) {
     ThreadState *ts = ev.tid > 0 ? threads_.find(thread_key(host, ev.tid)) : nullptr;
     if (!ts) return nullptr;
-    Op *op = ts->call && ts->call->submits ? io_of_bio(*ts->call, bio) : current_op(*ts);
+    Op *op = ts->call && ts->call->submits ? io_of_bio(*ts->call, bio) : current(*ts).op;
     return op && op->state == OpState::kOpen ? op : nullptr;
 }
 

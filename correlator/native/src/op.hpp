@@ -43,6 +43,8 @@ struct Batch {
     std::vector<Transition> work;
     std::vector<RequestCut> requests;
     std::vector<BatchBio> bios;
+    std::vector<Key> keys;    // that name it
+    std::uint64_t alias = 0;  // through which they do
 };
 
 struct BatchMembership {
@@ -63,7 +65,8 @@ struct IoLife {
     Key queue;
 };
 
-enum class OpState : std::uint8_t { kFree, kOpen, kEnded };
+// kAlias: a name for something else: an op that it was found to be a part of, an op's child, a batch.
+enum class OpState : std::uint8_t { kFree, kOpen, kEnded, kAlias };
 
 struct Op {
     std::uint64_t serial = 0;  // op_id
@@ -84,6 +87,23 @@ struct Op {
     std::uint32_t bios = 0;
     IoLife io;
 
+    bool hard = false;                      // a begin made it, not a soft one
+    bool has_soft_end = false;
+    std::int64_t soft_end_ns = kNoTime;     // the last soft end
+    std::uint32_t soft_end_order = 0;
+    std::uint64_t global_spaces = 0;        // bit per global key space in which it has a key
+    std::vector<std::uint32_t> parents;     // per child, from 1: whose child it is
+    std::vector<std::uint64_t> aliases;     // refs that lead here
+    std::vector<Key> waits;                 // under which it waits to be met
+    std::uint64_t partner = 0;              // probably the other half of it, by order
+    bool partner_sure = false;
+    bool order_unsure = false;              // another thread's op waited when order chose among them
+    std::vector<std::uint64_t> halves;      // key spaces of one half, per joint that a key proved
+
+    std::uint64_t alias_of = 0;             // with kAlias: of an op
+    std::uint32_t alias_child = 0, alias_children_base = 0;
+    Batch *alias_batch = nullptr;
+
     // Ready for a new op, with the capacity kept.
     void reset(Shapes *shapes) {
         state = OpState::kFree;
@@ -100,6 +120,17 @@ struct Op {
         batches.clear();
         bios = 0;
         io = {};
+        hard = has_soft_end = order_unsure = false;
+        soft_end_ns = kNoTime;
+        global_spaces = 0;
+        parents.clear();
+        aliases.clear();
+        waits.clear();
+        partner = 0;
+        halves.clear();
+        alias_of = 0;
+        alias_child = alias_children_base = 0;
+        alias_batch = nullptr;
     }
 };
 
@@ -108,10 +139,79 @@ constexpr std::uint64_t op_ref(const Op &op) { return ((op.serial + 1) << 24) | 
 constexpr std::uint64_t serial_of(std::uint64_t ref) { return (ref >> 24) - 1; }
 constexpr std::uint32_t slot_of(std::uint64_t ref) { return static_cast<std::uint32_t>(ref & 0xffffff); }
 
-// The ops in memory. At most 2^24 at once; 2^40 in a trace.
+// The ops in memory. At most 2^24 at once; 2^39 in a trace.
 class OpTable {
   public:
     Op &create() {
+        Op &op = take_slot();
+        op.serial = next_serial_++;
+        op.state = OpState::kOpen;
+        return op;
+    }
+    // Aliases have serials of their own: ops are numbered without gaps for them.
+    Op &create_alias() {
+        Op &op = take_slot();
+        op.serial = (std::uint64_t{1} << 39) + next_alias_++;
+        op.state = OpState::kAlias;
+        return op;
+    }
+    // The number of the op that was made last, which turned out to be a part of another, goes to the next.
+    void take_back_number(const Op &op) {
+        if (op.serial + 1 == next_serial_) --next_serial_;
+    }
+    void release(Op &op) {
+        op.state = OpState::kFree;
+        free_.push_back(op.slot);
+        --live_;
+    }
+    void release(std::uint64_t ref) {
+        if (Op *op = at(ref)) release(*op);
+    }
+    // What a ref leads to through its aliases: an op and which child of it, or a batch, or nothing (it was settled).
+    struct Target {
+        Op *op = nullptr;
+        Batch *batch = nullptr;
+        std::uint32_t child = 0;
+    };
+    Target resolve(std::uint64_t ref) const {
+        Target out;
+        for (int depth = 0; depth < 64; ++depth) {
+            Op *op = at(ref);
+            if (!op) return {};
+            if (op->state != OpState::kAlias) {
+                out.op = op;
+                return out;
+            }
+            if (op->alias_batch) return {nullptr, op->alias_batch, 0};
+            out.child = out.child == 0 ? op->alias_child : out.child + op->alias_children_base;
+            ref = op->alias_of;
+        }
+        return {};
+    }
+    // nullptr: the op was settled.
+    Op *find(std::uint64_t ref) const {
+        Op *op = at(ref);
+        return op && op->state == OpState::kAlias ? resolve(ref).op : op;
+    }
+    std::size_t live() const { return live_; }
+    std::uint64_t created() const { return next_serial_; }
+    bool full() const { return live_ >= (1u << 24) - 1; }
+    Shapes &shapes() { return shapes_; }
+    template <class F>
+    void for_each_live(F &&f) {
+        for (auto &op : ops_)
+            if (op->state == OpState::kOpen || op->state == OpState::kEnded) f(*op);
+    }
+
+  private:
+    Op *at(std::uint64_t ref) const {
+        if (ref == 0) return nullptr;
+        auto slot = slot_of(ref);
+        if (slot >= ops_.size()) return nullptr;
+        Op *op = ops_[slot].get();
+        return op->state != OpState::kFree && op->serial == serial_of(ref) ? op : nullptr;
+    }
+    Op &take_slot() {
         std::uint32_t slot;
         if (!free_.empty()) {
             slot = free_.back();
@@ -123,39 +223,13 @@ class OpTable {
         Op &op = *ops_[slot];
         op.reset(&shapes_);
         op.slot = slot;
-        op.serial = next_serial_++;
-        op.state = OpState::kOpen;
         ++live_;
         return op;
     }
-    void release(Op &op) {
-        op.state = OpState::kFree;
-        free_.push_back(op.slot);
-        --live_;
-    }
-    // nullptr: the op was settled.
-    Op *find(std::uint64_t ref) const {
-        if (ref == 0) return nullptr;
-        auto slot = slot_of(ref);
-        if (slot >= ops_.size()) return nullptr;
-        Op *op = ops_[slot].get();
-        return op->state != OpState::kFree && op->serial == serial_of(ref) ? op : nullptr;
-    }
-    std::size_t live() const { return live_; }
-    std::uint64_t created() const { return next_serial_; }
-    bool full() const { return live_ >= (1u << 24) - 1; }
-    Shapes &shapes() { return shapes_; }
-    template <class F>
-    void for_each_live(F &&f) {
-        for (auto &op : ops_)
-            if (op->state != OpState::kFree) f(*op);
-    }
-
-  private:
     Shapes shapes_;
     std::vector<std::unique_ptr<Op>> ops_;
     std::vector<std::uint32_t> free_;
-    std::uint64_t next_serial_ = 0;
+    std::uint64_t next_serial_ = 0, next_alias_ = 0;
     std::size_t live_ = 0;
 };
 

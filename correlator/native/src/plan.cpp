@@ -44,27 +44,41 @@ E choice(const json &object, const char *name, const std::string &where,
     fail(where + "." + name, "\"" + value + "\" is none of its words");
 }
 
-KeyUse key_use(const json &k, const std::string &where, std::size_t spaces) {
-    KeyUse use{k.at("space").get<std::uint32_t>(), texts(k, "fields", where)};
-    if (use.space >= spaces) fail(where, "no such key space");
+KeyScope scope_of(const json &object, const std::string &where) {
+    return choice<KeyScope>(object, "scope", where,
+                            {{"global", KeyScope::kGlobal}, {"process", KeyScope::kProcess}, {"thread", KeyScope::kThread}},
+                            KeyScope::kProcess);
+}
+
+struct Names {
+    std::size_t spaces, facts;
+};
+
+KeyUse key_use(const json &k, const std::string &where, const Names &names) {
+    KeyUse use{k.at("space").get<std::uint32_t>(), texts(k, "fields", where), {}};
+    if (auto f = k.find("facts"); f != k.end() && !f->is_null()) use.facts = f->get<std::vector<std::int32_t>>();
+    use.facts.resize(use.fields.size(), kNoFact);
+    for (auto fact : use.facts)
+        if (fact != kNoFact && (fact < 0 || static_cast<std::size_t>(fact) >= names.facts)) fail(where, "no such fact");
+    if (use.space >= names.spaces) fail(where, "no such key space");
     if (use.fields.empty()) fail(where, "a key needs a field");
     return use;
 }
 
-std::vector<KeyUse> key_uses(const json &point, const char *name, const std::string &where, std::size_t spaces) {
+std::vector<KeyUse> key_uses(const json &point, const char *name, const std::string &where, const Names &names) {
     std::vector<KeyUse> out;
     auto it = point.find(name);
     if (it == point.end() || it->is_null()) return out;
-    for (const auto &k : *it) out.push_back(key_use(k, where + "." + name, spaces));
+    for (const auto &k : *it) out.push_back(key_use(k, where + "." + name, names));
     return out;
 }
 
-IosSpec ios_spec(const json &p, const std::string &where, std::size_t spaces) {
+IosSpec ios_spec(const json &p, const std::string &where, const Names &names) {
     IosSpec out;
     auto it = p.find("ios");
     if (it == p.end() || it->is_null()) return out;
-    if (auto k = it->find("submit"); k != it->end() && !k->is_null()) out.submit = key_use(*k, where + ".submit", spaces);
-    if (auto k = it->find("wait"); k != it->end() && !k->is_null()) out.wait = key_use(*k, where + ".wait", spaces);
+    if (auto k = it->find("submit"); k != it->end() && !k->is_null()) out.submit = key_use(*k, where + ".submit", names);
+    if (auto k = it->find("wait"); k != it->end() && !k->is_null()) out.wait = key_use(*k, where + ".wait", names);
     out.ring = it->value("ring", false);
     out.count = text_or_empty(*it, "count", where);
     out.submitted = text_or_empty(*it, "submitted", where);
@@ -72,7 +86,7 @@ IosSpec ios_spec(const json &p, const std::string &where, std::size_t spaces) {
     return out;
 }
 
-PointSpec point_spec(const json &p, const std::string &where, std::size_t spaces) {
+PointSpec point_spec(const json &p, const std::string &where, const Names &names) {
     PointSpec out;
     out.name = p.at("name").get<std::string>();
     out.name_field = text_or_empty(p, "name_field", where);
@@ -87,11 +101,24 @@ PointSpec point_spec(const json &p, const std::string &where, std::size_t spaces
             out.when.push_back(std::move(predicate));
         }
     }
-    out.role = choice<Role>(p, "role", where, {{"begin", Role::kBegin}, {"end", Role::kEnd}}, Role::kNone);
+    out.role = choice<Role>(p, "role", where, 
+                            {{"begin", Role::kBegin}, {"end", Role::kEnd}, {"soft_begin", Role::kSoftBegin}, {"soft_end", Role::kSoftEnd}},
+                            Role::kNone);
     out.end_of = texts(p, "end_of", where);
-    out.find = key_uses(p, "find", where, spaces);
-    out.bind = key_uses(p, "bind", where, spaces);
-    out.release = key_uses(p, "release", where, spaces);
+    out.find = key_uses(p, "find", where, names);
+    out.bind = key_uses(p, "bind", where, names);
+    out.release = key_uses(p, "release", where, names);
+    out.wait = key_uses(p, "wait", where, names);
+    out.meet = key_uses(p, "meet", where, names);
+    out.sole = key_uses(p, "sole", where, names);
+    out.optional = p.value("optional", false);
+    out.child = p.value("child", false);
+    if (auto it = p.find("learn"); it != p.end() && !it->is_null()) {
+        out.learn = it->get<std::int32_t>();
+        if (out.learn < 0 || static_cast<std::size_t>(out.learn) >= names.facts) fail(where + ".learn", "no such fact");
+    }
+    out.mark = text_or_empty(p, "mark", where);
+    out.at = text_or_empty(p, "at", where);
     out.thread = choice<ThreadRule>(
         p, "thread", where,
         {{"enter", ThreadRule::kEnter}, {"leave", ThreadRule::kLeave}, {"switch", ThreadRule::kSwitch}},
@@ -101,6 +128,7 @@ PointSpec point_spec(const json &p, const std::string &where, std::size_t spaces
                                        {{"open", BatchDo::kOpen},
                                         {"open_or_work", BatchDo::kOpenOrWork},
                                         {"join", BatchDo::kJoin},
+                                        {"open_or_join", BatchDo::kOpenOrJoin},
                                         {"work", BatchDo::kWork},
                                         {"close", BatchDo::kClose}},
                                        BatchDo::kNone);
@@ -118,7 +146,7 @@ PointSpec point_spec(const json &p, const std::string &where, std::size_t spaces
         out.duration_unit_ns = it->at("unit_ns").get<double>();
     }
     out.io = choice<IoWindow>(p, "io", where, {{"begin", IoWindow::kBegin}, {"end", IoWindow::kEnd}}, IoWindow::kNone);
-    out.ios = ios_spec(p, where + ".ios", spaces);
+    out.ios = ios_spec(p, where + ".ios", names);
     out.aside = p.value("aside", false);
     out.after = texts(p, "after", where);
     return out;
@@ -138,16 +166,30 @@ Plan parse_plan(const std::string &json_text) {
         if (match != "pointer" && match != "sector") fail("match", "pointer or sector is wanted");
         plan.match_by_sector = match == "sector";
         for (const auto &k : doc.at("key_spaces"))
-            plan.key_spaces.push_back({k.at("name").get<std::string>(),
-                                       choice<KeyScope>(k, "scope", "key_spaces",
-                                                        {{"global", KeyScope::kGlobal},
-                                                         {"process", KeyScope::kProcess},
-                                                         {"thread", KeyScope::kThread}},
-                                                        KeyScope::kProcess)});
+            plan.key_spaces.push_back({k.at("name").get<std::string>(), scope_of(k, "key_spaces"), k.value("by_order", false), 0});
         if (plan.key_spaces.size() > 64) fail("key_spaces", "at most 64 are possible");
+        for (std::size_t i = 0; i < plan.key_spaces.size(); ++i) {
+            plan.key_spaces[i].spaces = 1ull << i;
+            const auto &written = doc.at("key_spaces")[i];
+            if (auto with = written.find("with"); with != written.end())
+                for (auto space : with->get<std::vector<std::uint32_t>>()) {
+                    if (space >= plan.key_spaces.size()) fail("key_spaces.with", "no such key space");
+                    plan.key_spaces[i].spaces |= 1ull << space;
+                }
+        }
+        for (std::size_t i = 0; i < plan.key_spaces.size(); ++i)  // who has this one has those, and what those have
+            for (auto &space : plan.key_spaces)
+                if ((space.spaces >> i & 1) != 0) space.spaces |= plan.key_spaces[i].spaces;
+        if (auto it = doc.find("facts"); it != doc.end() && !it->is_null())
+            for (const auto &f : *it) {
+                plan.facts.push_back({f.at("name").get<std::string>(), scope_of(f, "facts"), f.at("of").get<std::string>(),
+                                      texts(f, "value", "facts"), f.value("unordered", false)});
+                if (plan.facts.back().value.empty()) fail("facts", "a fact needs a value");
+            }
+        const Names names{plan.key_spaces.size(), plan.facts.size()};
         std::size_t i = 0;
         for (const auto &p : doc.at("points"))
-            plan.points.push_back(point_spec(p, "points[" + std::to_string(i++) + "]", plan.key_spaces.size()));
+            plan.points.push_back(point_spec(p, "points[" + std::to_string(i++) + "]", names));
         if (auto it = doc.find("stages"); it != doc.end())
             for (const auto &s : *it)
                 plan.stages.push_back({s.at("name").get<std::string>(), s.at("from").get<std::string>(),

@@ -11,20 +11,35 @@
 namespace opline {
 
 enum class KeyScope : std::uint8_t { kGlobal, kProcess, kThread };
-enum class Role : std::uint8_t { kNone, kBegin, kEnd };
+// A soft begin makes an op only where no key names one yet; a soft end ends an op only if no begin made it.
+enum class Role : std::uint8_t { kNone, kBegin, kEnd, kSoftBegin, kSoftEnd };
 enum class ThreadRule : std::uint8_t { kNone, kEnter, kLeave, kSwitch };
-// kOpenOrWork: work that opens the batch where its thread has none open.
-enum class BatchDo : std::uint8_t { kNone, kOpen, kOpenOrWork, kJoin, kWork, kClose };
+// kOpenOrWork, kOpenOrJoin: they open the batch where their thread has none open.
+enum class BatchDo : std::uint8_t { kNone, kOpen, kOpenOrWork, kJoin, kOpenOrJoin, kWork, kClose };
 enum class IoWindow : std::uint8_t { kNone, kBegin, kEnd };
 
 struct KeySpace {
     std::string name;
     KeyScope scope;
+    bool by_order = false;  // ops that wait under it are met in order: right as a rule, proven by nothing
+    std::uint64_t spaces = 0;  // a bit for itself and for each space that whoever has this key in hand has as well
 };
+
+constexpr std::int32_t kNoFact = -1;
 
 struct KeyUse {
     std::uint32_t space;
     std::vector<std::string> fields;
+    std::vector<std::int32_t> facts;  // per field: the fact that its value is looked up in, or kNoFact
+};
+
+// What a field's value stands for, as an event told: a descriptor's two ports.
+struct FactSpec {
+    std::string name;
+    KeyScope scope;
+    std::string of;                  // the field that is looked up
+    std::vector<std::string> value;  // the fields of what it stands for
+    bool unordered = false;          // {a, b} is {b, a}: the same seen from both ends
 };
 
 struct Predicate {
@@ -55,6 +70,13 @@ struct PointSpec {
     Role role = Role::kNone;
     std::vector<std::string> end_of;  // an end only of ops of these classes; empty: of all
     std::vector<KeyUse> find, bind, release;
+    std::vector<KeyUse> wait;  // the op waits under them to be met
+    std::vector<KeyUse> meet;  // the op is the one that waits longest under them
+    std::vector<KeyUse> sole;  // the op is the only one that waits under them
+    bool optional = false;     // passed over where nothing finds an op
+    bool child = false;        // begins a child of the op that it finds; what it binds names the child
+    std::int32_t learn = kNoFact;
+    std::string mark, at;      // marks the thread's time; is stamped with the thread's mark
     ThreadRule thread = ThreadRule::kNone;
     BatchDo batch_do = BatchDo::kNone;
     std::string batch_space;
@@ -78,6 +100,7 @@ struct Plan {
     std::int64_t linger_ns = 100'000'000;
     bool match_by_sector = false;
     std::vector<KeySpace> key_spaces;  // at most 64
+    std::vector<FactSpec> facts;
     std::vector<PointSpec> points;
     std::vector<StageSpec> stages;
     BiosSpec bios;

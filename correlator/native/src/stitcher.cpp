@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::size_t kSettledKeysKept = 1u << 16;
 constexpr std::size_t kThreadDepth = 64;
+constexpr std::size_t kFactsKept = 1u << 18;
+constexpr std::uint64_t kOneNumber = 0;  // Key::hi of a fact that is one integer: it stands for itself
 
 struct KeyBuilder {
     std::uint64_t lo, hi;
@@ -29,6 +31,14 @@ struct KeyBuilder {
         add(word);
         add(static_cast<std::uint64_t>(s.size()) | 1ull << 63);
     }
+    void add(const Slot &s) {
+        if (s.kind == Slot::Kind::kString) add(s.str());
+        else add(s.bits());
+    }
+    void add_scope(KeyScope scope, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
+        if (scope == KeyScope::kProcess) add((static_cast<std::uint64_t>(host) << 32) | static_cast<std::uint32_t>(pid));
+        if (scope == KeyScope::kThread) add(thread_key(host, tid));
+    }
 };
 
 std::int64_t number(const Event &ev, std::int32_t slot, std::int64_t otherwise) {
@@ -40,22 +50,25 @@ std::int64_t number(const Event &ev, std::int32_t slot, std::int64_t otherwise) 
 
 Stitcher::Stitcher(const Plan &plan, StringPool &strings, Hooks hooks)
     : plan_(plan), strings_(strings), hooks_(std::move(hooks)),
-      completed_(strings.intern("completed")), reaped_(strings.intern("reaped")), queued_(strings.intern("queued")) {}
+      completed_(strings.intern("completed")), reaped_(strings.intern("reaped")), queued_(strings.intern("queued")) {
+    for (const auto &p : plan_.points) has_soft_ends_ = has_soft_ends_ || p.role == Role::kSoftEnd;
+}
 
 ThreadState &Stitcher::thread(std::uint32_t host, std::int64_t tid) { return threads_[thread_key(host, tid)]; }
 
 Op *Stitcher::current_op(std::uint32_t host, std::int64_t tid) {
     ThreadState *ts = threads_.find(thread_key(host, tid));
-    return ts ? current_op(*ts) : nullptr;
+    return ts ? current(*ts).op : nullptr;
 }
 
-Op *Stitcher::current_op(ThreadState &ts) {
+Stitcher::Found Stitcher::current(ThreadState &ts) {
     auto &stack = ts.stack;
     while (!stack.empty()) {
-        if (Op *op = ops_.find(stack.back())) return op;
+        const auto target = ops_.resolve(stack.back().ref);
+        if (target.op) return {target.op, nullptr, target.child, stack.back().ref, stack.back().spaces};
         stack.pop_back();  // settled while the thread never said that it left
     }
-    return nullptr;
+    return {};
 }
 
 std::shared_ptr<Batch> Stitcher::current_batch(std::uint32_t host, std::int64_t tid) {
@@ -63,17 +76,32 @@ std::shared_ptr<Batch> Stitcher::current_batch(std::uint32_t host, std::int64_t 
     return ts ? ts->batch : nullptr;
 }
 
-Key Stitcher::key_of(const BoundKey &use, const Event &ev, std::uint32_t host, std::int32_t pid, std::int64_t tid,
-                     bool &ok) const {
+Stitcher::KeyState Stitcher::key_of(const BoundKey &use, const Event &ev, std::uint32_t host, std::int32_t pid,
+                                    std::int64_t tid, Key &key) const {
     KeyBuilder b(use.space);
-    if (use.scope == KeyScope::kProcess) b.add((static_cast<std::uint64_t>(host) << 32) | static_cast<std::uint32_t>(pid));
-    if (use.scope == KeyScope::kThread) b.add(thread_key(host, tid));
-    for (auto slot : use.slots) {
-        const Slot &s = ev.slots[slot];
-        if (s.kind == Slot::Kind::kString) b.add(s.str());
-        else if (s.present()) b.add(s.bits());
-        else ok = false;
+    b.add_scope(use.scope, host, pid, tid);
+    for (std::size_t i = 0; i < use.slots.size(); ++i) {
+        const Slot &s = ev.slots[use.slots[i]];
+        if (!s.present()) return KeyState::kAbsent;
+        if (!use.facts.empty() && use.facts[i] != kNoFact) {
+            const auto scope = plan_.facts[static_cast<std::size_t>(use.facts[i])].scope;
+            const Key *value = facts_.find(fact_key(use.facts[i], scope, s, host, pid, tid));
+            if (!value) return KeyState::kUnlearned;
+            b.add(value->lo);
+            if (value->hi != kOneNumber) b.add(value->hi);
+        } else {
+            b.add(s);
+        }
     }
+    key = {b.lo, b.hi};
+    return KeyState::kKnown;
+}
+
+Key Stitcher::fact_key(std::int32_t fact, KeyScope scope, const Slot &value, std::uint32_t host, std::int32_t pid,
+                       std::int64_t tid) {
+    KeyBuilder b(static_cast<std::uint64_t>(fact));
+    b.add_scope(scope, host, pid, tid);
+    b.add(value);
     return {b.lo, b.hi};
 }
 
@@ -93,6 +121,14 @@ std::string Stitcher::key_text(const BoundKey &use, const Event &ev) const {
     return out;
 }
 
+// Adds the key to those that the op is shown with, one per space.
+void Stitcher::name_op(Op &op, const BoundKey &use, const Event &ev) const {
+    const std::string text = key_text(use, ev);
+    if (op.key_text.find(plan_.key_spaces[use.space].name + "=") != std::string::npos) return;
+    if (!op.key_text.empty()) op.key_text += ' ';
+    op.key_text += text;
+}
+
 // The point's name with the field's value in it.
 std::uint32_t Stitcher::point_name(BoundPoint &bp, const PointSpec &spec, const Slot &value) {
     const bool is_text = value.kind == Slot::Kind::kString;
@@ -109,20 +145,44 @@ std::uint32_t Stitcher::point_name(BoundPoint &bp, const PointSpec &spec, const 
     return id;
 }
 
-void Stitcher::bind_key(Op &op, const Key &key) {
-    auto ref = op_ref(op);
+void Stitcher::bind_key(Op &op, std::uint64_t ref, const Key &key) {
     std::uint64_t &named = *keys_.insert(key).first;
     if (named == ref) return;
-    named = ref;  // a new generation, if it named another op
+    // A new generation, if it named another op. That one can't be found by it any more: its last soft end must do.
+    Op *before = named != 0 ? ops_.find(named) : nullptr;
+    named = ref;
     op.keys.push_back(key);
+    if (before && before != &op && before->state == OpState::kOpen && before->has_soft_end)
+        end_op(*before, before->soft_end_ns, before->soft_end_order);
+}
+
+void Stitcher::bind_batch(Batch &batch, const Key &key) {
+    if (batch.alias == 0) {
+        Op &alias = ops_.create_alias();
+        alias.alias_batch = &batch;
+        batch.alias = op_ref(alias);
+    }
+    keys_.put(key, batch.alias);
+    batch.keys.push_back(key);
 }
 
 bool Stitcher::owns_all_keys_lost(const Op &op) const {
     for (const auto &k : op.keys) {
         auto named = keys_.find(k);
-        if (named && *named == op_ref(op)) return false;
+        if (named && ops_.find(*named) == &op) return false;
     }
     return !op.keys.empty();
+}
+
+// The child's ref: what is bound to it is the child's.
+std::uint64_t Stitcher::begin_child(Op &op, std::uint32_t parent, std::uint32_t &child) {
+    op.parents.push_back(parent);
+    child = static_cast<std::uint32_t>(op.parents.size());
+    Op &alias = ops_.create_alias();
+    alias.alias_of = op_ref(op);
+    alias.alias_child = child;
+    op.aliases.push_back(op_ref(alias));
+    return op_ref(alias);
 }
 
 Op &Stitcher::new_op(std::uint32_t host, std::int32_t pid, std::int64_t begin_ns) {
@@ -136,13 +196,7 @@ Op &Stitcher::new_op(std::uint32_t host, std::int32_t pid, std::int64_t begin_ns
     op.host = host;
     op.pid = pid;
     op.begin_ns = begin_ns;
-    return op;
-}
-
-Op &Stitcher::begin_op(const BoundPoint &bp, const Event &ev, std::uint32_t host, std::int32_t pid) {
-    Op &op = new_op(host, pid, ev.ts_ns);
-    if (!bp.bind.empty()) op.key_text = key_text(bp.bind.front(), ev);
-    else if (bp.ios_submit) op.key_text = key_text(*bp.ios_submit, ev);
+    op.hard = true;
     return op;
 }
 
@@ -208,24 +262,28 @@ void Stitcher::end_op(Op &op, std::int64_t ts_ns, std::uint32_t order) {
     ended_.emplace_back(ts_ns, op_ref(op));
 }
 
-void Stitcher::apply_thread_rule(ThreadState &ts, ThreadRule rule, const Op *op) {
+// Of an op that a soft begin made this is the end, until a later one comes. Of another it is where it ended at the latest,
+// should its end never come.
+void Stitcher::soften_end(Op &op, std::int64_t ts_ns, std::uint32_t order) {
+    if (op.has_soft_end && ts_ns < op.soft_end_ns) return;
+    op.has_soft_end = true;
+    op.soft_end_ns = ts_ns;
+    op.soft_end_order = order;
+    if (!op.hard) end_op(op, ts_ns, order);
+}
+
+void Stitcher::apply_thread_rule(ThreadState &ts, ThreadRule rule, const Found &found) {
     switch (rule) {
     case ThreadRule::kNone: return;
     case ThreadRule::kSwitch: ts.stack.clear(); [[fallthrough]];
     case ThreadRule::kEnter:
-        if (op) {
-            if (ts.stack.size() >= kThreadDepth) ts.stack.erase(ts.stack.begin());  // a model that never leaves
-            if (ts.stack.empty() || ts.stack.back() != op_ref(*op)) ts.stack.push_back(op_ref(*op));
-        }
+        if (ts.stack.size() >= kThreadDepth) ts.stack.erase(ts.stack.begin());  // a model that never leaves
+        if (ts.stack.empty() || ts.stack.back().ref != found.ref) ts.stack.push_back({found.ref, found.spaces});
         return;
     case ThreadRule::kLeave:
-        if (!op) {
-            if (!ts.stack.empty()) ts.stack.pop_back();
-            return;
-        }
         // Leaving an op that is not the innermost leaves everything that was entered inside it.
         for (std::size_t i = ts.stack.size(); i-- > 0;)
-            if (ts.stack[i] == op_ref(*op)) {
+            if (ops_.find(ts.stack[i].ref) == found.op) {
                 ts.stack.resize(i);
                 return;
             }
@@ -247,28 +305,111 @@ void Stitcher::open_batch(ThreadState &ts, const BoundPoint &bp, std::int64_t ts
 
 void Stitcher::close_batch(ThreadState &ts, std::int64_t ts_ns) {
     if (!ts.batch) return;
-    ts.batch->end_ns = ts_ns;
-    hooks_.batch_closed(*ts.batch);
+    Batch &batch = *ts.batch;
+    batch.end_ns = ts_ns;
+    hooks_.batch_closed(batch);
+    if (batch.alias != 0) {
+        for (const auto &key : batch.keys)
+            if (auto named = keys_.find(key); named && *named == batch.alias) keys_.erase(key);
+        ops_.release(batch.alias);
+        batch.alias = 0;
+    }
     ts.batch.reset();
 }
 
-Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
-    BoundPoint *bp = nullptr;
-    bool broken = false;
-    for (auto &p : cls.points) {
-        if (p.broken) {
-            broken = true;
-        } else if (holds(p, ev)) {
-            bp = &p;
-            break;
-        }
+// Whether something finds an op or a batch for the point: its first key, or its thread where it has none.
+bool Stitcher::finds(const BoundPoint &bp, const Event &ev, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
+    Key key;
+    if (!bp.find.empty()) {
+        if (key_of(bp.find.front(), ev, host, pid, tid, key) != KeyState::kKnown) return false;
+        const std::uint64_t *ref = keys_.find(key);
+        const auto target = ref ? ops_.resolve(*ref) : OpTable::Target{};
+        return target.op || target.batch;
     }
+    for (const auto &use : bp.sole)
+        if (key_of(use, ev, host, pid, tid, key) == KeyState::kKnown && waits_alone(key)) return true;
+    return bp.sole.empty() && current_op(host, tid) != nullptr;
+}
+
+bool Stitcher::facts_known(const BoundPoint &bp, const Event &ev, std::uint32_t host, std::int32_t pid, std::int64_t tid) const {
+    Key key;
+    for (const auto &use : bp.find)
+        if (key_of(use, ev, host, pid, tid, key) == KeyState::kUnlearned) return false;
+    return true;
+}
+
+// Of several points that match the first whose predicate holds, whose facts are known, and that is not optional or finds
+// its op.
+BoundPoint *Stitcher::choose(BoundClass &cls, const Event &ev, std::uint32_t host, std::int32_t pid, std::int64_t tid,
+                             bool &broken) {
+    for (auto &p : cls.points) {
+        if (p.broken) broken = broken || could_hold(p, ev);
+        else if (holds(p, ev) && (!p.needs_facts || facts_known(p, ev, host, pid, tid)) &&
+                 (!plan_.points[p.spec].optional || finds(p, ev, host, pid, tid)))
+            return &p;
+    }
+    return nullptr;
+}
+
+// Events that are about no op: they tell something about their thread, or about a value.
+Fate Stitcher::note(BoundPoint &bp, const PointSpec &spec, const Event &ev, ThreadState &ts, std::uint32_t host,
+                    std::int32_t pid, std::int64_t tid) {
+    if (bp.mark != 0) {
+        auto it = std::find_if(ts.marks.begin(), ts.marks.end(), [&](const auto &m) { return m.first == bp.mark; });
+        if (it == ts.marks.end()) ts.marks.emplace_back(bp.mark, ev.ts_ns);
+        else it->second = ev.ts_ns;
+    }
+    if (spec.learn != kNoFact) {
+        const Slot &of = ev.slots[bp.fact_of.slots.front()];
+        if (!of.present()) return Fate::kOrphanMalformed;
+        const Slot &first = ev.slots[bp.fact_value.slots.front()];
+        const Key name = fact_key(spec.learn, bp.fact_of.scope, of, host, pid, tid);
+        if (facts_.size() >= kFactsKept) {
+            counts_.evicted_facts += facts_.size();
+            facts_.clear();
+        }
+        if (bp.fact_value.slots.size() == 1 && first.is_number()) {
+            facts_.put(name, {first.bits(), kOneNumber});
+            return Fate::kContext;
+        }
+        std::vector<std::uint64_t> parts;
+        for (auto slot : bp.fact_value.slots) {
+            KeyBuilder one(0);
+            one.add(ev.slots[slot]);
+            parts.push_back(one.lo);
+        }
+        if (plan_.facts[static_cast<std::size_t>(spec.learn)].unordered) std::sort(parts.begin(), parts.end());
+        KeyBuilder value(0);
+        for (auto part : parts) value.add(part);
+        facts_.put(name, {value.lo, value.hi | 1});
+    }
+    return Fate::kContext;
+}
+
+Fate Stitcher::work_of(Batch &batch, Transition t, BoundPoint &bp) {
+    t.batch = static_cast<std::int64_t>(batch.serial);
+    t.order = static_cast<std::uint32_t>(batch.work.size());
+    batch.work.push_back(t);
+    ++bp.transitions;
+    return Fate::kBatch;
+}
+
+void Stitcher::release_keys(const BoundPoint &bp, const Event &ev, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
+    Key key;
+    for (const auto &use : bp.release)
+        if (key_of(use, ev, host, pid, tid, key) == KeyState::kKnown) keys_.erase(key);
+}
+
+Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
+    const std::int64_t tid = number(ev, cls.tid_slot, -1);
+    const auto pid = static_cast<std::int32_t>(number(ev, cls.pid_slot, -1));
+    bool broken = false;
+    BoundPoint *bp = choose(cls, ev, host, pid, tid, broken);
     if (!bp) return broken ? Fate::kOrphanMalformed : Fate::kIgnored;
     ++bp->seen;
     const PointSpec &spec = plan_.points[bp->spec];
-    const std::int64_t tid = number(ev, cls.tid_slot, -1);
-    const auto pid = static_cast<std::int32_t>(number(ev, cls.pid_slot, -1));
     ThreadState &ts = thread(host, tid);
+    if (bp->mark != 0 || spec.learn != kNoFact) return note(*bp, spec, ev, ts, host, pid, tid);
 
     Transition t;
     t.ts_ns = ev.ts_ns;
@@ -286,6 +427,9 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
         t.comm = ts.comm_id;
     }
     t.point = bp->name_slot == kNoSlot ? bp->name_id : point_name(*bp, spec, ev.slots[bp->name_slot]);
+    if (bp->at != 0)
+        for (const auto &[mark, when] : ts.marks)
+            if (mark == bp->at) t.ts_ns = when;
 
     if (spec.ios && spec.role != Role::kBegin) {
         if (!bp->ios_wait) return return_from_call(*bp, ev, t, ts);
@@ -294,7 +438,8 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     }
     if (ts.call && spec.thread == ThreadRule::kSwitch) leave_call(ts);  // its exit was not seen
 
-    if (spec.batch_do == BatchDo::kOpen || (spec.batch_do == BatchDo::kOpenOrWork && !ts.batch))
+    if (spec.batch_do == BatchDo::kOpen ||
+        (!ts.batch && (spec.batch_do == BatchDo::kOpenOrWork || spec.batch_do == BatchDo::kOpenOrJoin)))
         open_batch(ts, *bp, ev.ts_ns, tid);
     struct CloseAtExit {
         Stitcher &self; ThreadState &ts; bool on; std::int64_t at;
@@ -302,44 +447,54 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     } close_at_exit{*this, ts, spec.batch_do == BatchDo::kClose, ev.ts_ns};
 
     // The op: a begin makes one; else the first find key that is bound; else, without keys, the thread's own.
-    Op *op = nullptr;
-    Op *thread_op = current_op(ts);
-    bool settled = false;
-    Key unbound[8];
+    Found found;
+    const Found working = current(ts);
+    Key unbound[8], key;
     std::size_t unbound_count = 0;
+    std::uint64_t others[4];  // refs of what further keys name
+    std::size_t other_count = 0;
     if (spec.role == Role::kBegin) {
-        op = &begin_op(*bp, ev, host, pid);
+        found.op = &new_op(host, pid, t.ts_ns);
+        found.ref = op_ref(*found.op);
+        if (!bp->bind.empty()) found.op->key_text = key_text(bp->bind.front(), ev);
+        else if (bp->ios_submit) found.op->key_text = key_text(*bp->ios_submit, ev);
         t.evidence = Evidence::kBegin;
-    } else if (bp->find.empty()) {
-        op = thread_op;
+    } else if (bp->find.empty() && bp->sole.empty()) {
+        found = working;
         t.evidence = Evidence::kThread;
-        if (!op || spec.batch_do == BatchDo::kWork || spec.batch_do == BatchDo::kOpenOrWork) {
-            if (ts.batch && (spec.batch_do != BatchDo::kNone || !op)) {
-                t.evidence = Evidence::kBatch;
-                t.batch = static_cast<std::int64_t>(ts.batch->serial);
-                t.order = static_cast<std::uint32_t>(ts.batch->work.size());
-                ts.batch->work.push_back(t);
-                ++bp->transitions;
-                return Fate::kBatch;
-            }
-            if (!op) return Fate::kOrphanNoKey;
+        const bool shared = spec.batch_do == BatchDo::kWork || spec.batch_do == BatchDo::kOpenOrWork;
+        if (ts.batch && (shared || !found.op) && (spec.batch_do != BatchDo::kNone || !found.op)) {
+            t.evidence = Evidence::kBatch;
+            for (const auto &use : bp->bind)
+                if (key_of(use, ev, host, pid, tid, key) == KeyState::kKnown) bind_batch(*ts.batch, key);
+            return work_of(*ts.batch, t, *bp);
         }
+        if (!found.op) return Fate::kOrphanNoKey;
     } else {
+        bool settled = false;
         for (auto &use : bp->find) {
-            bool ok = true;
-            Key key = key_of(use, ev, host, pid, tid, ok);
-            if (!ok) return Fate::kOrphanMalformed;
-            t.spaces |= 1ull << use.space;
+            const KeyState state = key_of(use, ev, host, pid, tid, key);
+            if (state == KeyState::kAbsent) return Fate::kOrphanMalformed;
+            if (state == KeyState::kUnlearned) continue;
+            t.spaces |= use.spaces;
             const std::uint64_t *ref = keys_.find(key);
-            Op *named = ref ? ops_.find(*ref) : nullptr;
-            if (named) {
+            const auto named = ref ? ops_.resolve(*ref) : OpTable::Target{};
+            if (named.batch && !found.op) {
                 ++use.found;
-                if (!op) {
-                    op = named;
+                t.evidence = Evidence::kBatch;
+                release_keys(*bp, ev, host, pid, tid);
+                for (const auto &bound : bp->bind)
+                    if (key_of(bound, ev, host, pid, tid, key) == KeyState::kKnown) bind_batch(*named.batch, key);
+                return work_of(*named.batch, t, *bp);
+            }
+            if (named.op) {
+                ++use.found;
+                if (!found.op) {
+                    found = {named.op, nullptr, named.child, *ref, 0};
                     t.evidence = Evidence::kKey;
                     t.key_space = use.space;
-                } else if (op != named) {
-                    ++counts_.key_conflicts;
+                } else if (found.op != named.op && other_count < 4) {
+                    others[other_count++] = *ref;
                 }
             } else {
                 ++use.missed;
@@ -347,60 +502,123 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
                 if (unbound_count < 8) unbound[unbound_count++] = key;
             }
         }
-        if (!op) {
+        for (auto &use : bp->sole) {
+            if (found.op || key_of(use, ev, host, pid, tid, key) != KeyState::kKnown) continue;
+            found.op = waits_alone(key);
+            ++(found.op ? use.found : use.missed);
+            if (!found.op) continue;
+            found.ref = op_ref(*found.op);
+            stop_waiting(*found.op, key);
+            t.spaces |= use.spaces;
+            t.evidence = Evidence::kKey;
+            t.key_space = use.space;
+        }
+        if (!found.op && spec.role == Role::kSoftBegin) {
+            found.op = &new_op(host, pid, t.ts_ns);
+            found.op->hard = false;
+            found.ref = op_ref(*found.op);
+            t.evidence = Evidence::kBegin;
+            t.key_space = bp->find.front().space;
+        }
+        if (!found.op) {
             if (spec.role == Role::kEnd) ++counts_.ends_without_op;
             // A straggler that leaves its thread must not leave somebody else's op entered there.
             return settled ? Fate::kOrphanSettled : Fate::kOrphanNoOp;
         }
-        for (std::size_t i = 0; i < unbound_count; ++i) bind_key(*op, unbound[i]);
+        if (spec.role == Role::kSoftBegin && !found.op->hard && found.child == 0) {
+            found.op->begin_ns = std::min(found.op->begin_ns, t.ts_ns);
+            name_op(*found.op, bp->find.front(), ev);
+        }
     }
-
+    if (spec.child) found.ref = begin_child(*found.op, found.child, found.child);
+    for (std::size_t i = 0; i < other_count; ++i) {
+        Op *other = ops_.find(others[i]);
+        if (!other || other == found.op) continue;
+        if (can_unite(*found.op, *other) || (spec.child && !other->hard)) {
+            ++counts_.halves_joined;
+            found.op = &unite(*found.op, *other, found.child, true);
+        } else {
+            ++counts_.key_conflicts;
+        }
+    }
+    for (std::size_t i = 0; i < unbound_count; ++i) bind_key(*found.op, found.ref, unbound[i]);
     for (auto &use : bp->bind) {
-        bool ok = true;
-        Key key = key_of(use, ev, host, pid, tid, ok);
-        if (!ok) continue;
-        t.spaces |= 1ull << use.space;
-        bind_key(*op, key);
+        if (key_of(use, ev, host, pid, tid, key) != KeyState::kKnown) continue;
+        t.spaces |= use.spaces;
+        bind_key(*found.op, found.ref, key);
     }
-    if (bp->ios_submit) t.spaces |= 1ull << bp->ios_submit->space;
-    t.in_thread = thread_op == op;
-    decorate(*op, *bp, spec, ev);
-    if (spec.batch_do == BatchDo::kJoin && ts.batch) {
-        op->batches.push_back({ts.batch, static_cast<std::uint32_t>(op->transitions.size())});
+    for (const auto *uses : {&bp->find, &bp->bind})
+        for (const auto &use : *uses)
+            if (use.scope == KeyScope::kGlobal && found.child == 0) found.op->global_spaces |= 1ull << use.space;
+    found.spaces = t.spaces;
+    for (auto &use : bp->meet) {
+        if (key_of(use, ev, host, pid, tid, key) != KeyState::kKnown) continue;
+        bool sure = false;
+        Op &met = meet(*found.op, key, plan_.key_spaces[use.space].by_order, sure);
+        ++(&met != found.op || sure ? use.found : use.missed);
+        found.op = &met;
+        if (sure) t.spaces |= use.spaces;
+    }
+    for (auto &use : bp->wait) {
+        if (key_of(use, ev, host, pid, tid, key) != KeyState::kKnown) continue;
+        t.spaces |= use.spaces;
+        wait_under(*found.op, key);
+    }
+    if (const auto target = ops_.resolve(found.ref); target.op) found.child = target.child;
+    if (bp->ios_submit) t.spaces |= bp->ios_submit->spaces;
+    const bool ends = found.child == 0 && (spec.role == Role::kEnd || spec.role == Role::kSoftEnd) &&
+                      (spec.end_of.empty() || std::find(spec.end_of.begin(), spec.end_of.end(),
+                                                        strings_.at(found.op->op_class)) != spec.end_of.end());
+    if (ends && spec.role == Role::kEnd && found.op->state == OpState::kOpen) found.op = &join_partner(*found.op, t.ts_ns);
+
+    Op &op = *found.op;
+    t.in_thread = working.op && ops_.find(working.ref) == &op;
+    t.child = found.child;
+    decorate(op, *bp, spec, ev);
+    if ((spec.batch_do == BatchDo::kJoin || spec.batch_do == BatchDo::kOpenOrJoin) && ts.batch) {
+        op.batches.push_back({ts.batch, static_cast<std::uint32_t>(op.transitions.size())});
         ++ts.batch->members;
     }
-    append(*op, t, *bp, ev);
+    append(op, t, *bp, ev);
     ++bp->transitions;
-    const bool ends = spec.role == Role::kEnd &&
-                      (spec.end_of.empty() || std::find(spec.end_of.begin(), spec.end_of.end(),
-                                                        strings_.at(op->op_class)) != spec.end_of.end());
-    if (ends && op->state == OpState::kOpen)
-        end_op(*op, ev.ts_ns, op->transitions.last_order());
-    apply_thread_rule(ts, spec.thread, op);
-    if (bp->ios_submit) enter_call(ts, *bp, ev, host, pid, tid, op);
-    for (auto &use : bp->release) {
-        bool ok = true;
-        Key key = key_of(use, ev, host, pid, tid, ok);
-        if (ok) keys_.erase(key);
+    if (ends && spec.role == Role::kSoftEnd) soften_end(op, t.ts_ns, op.transitions.last_order());
+    if (ends && spec.role == Role::kEnd && (op.state == OpState::kOpen || !op.hard)) {
+        end_op(op, t.ts_ns, op.transitions.last_order());
+        stop_waiting(op);
     }
+    apply_thread_rule(ts, spec.thread, found);
+    if (bp->ios_submit) enter_call(ts, *bp, ev, host, pid, tid, &op);
+    release_keys(*bp, ev, host, pid, tid);
     return Fate::kTransition;
 }
 
 void Stitcher::advance(std::int64_t now_ns) {
-    while (!ended_.empty() && ended_.front().first + plan_.linger_ns < now_ns) {
-        Op *op = ops_.find(ended_.front().second);
-        ended_.pop_front();
-        if (op) settle(*op);
+    last_ns_ = now_ns;
+    while (!ended_.empty() && ended_.front().first + plan_.linger_ns < now_ns) settle_ended();
+}
+
+// The first of the ended ops, if that is where it ended: a soft end can have moved on, and what ended may have been found
+// to be a part of something that goes on.
+void Stitcher::settle_ended() {
+    const auto [end_ns, ref] = ended_.front();
+    ended_.pop_front();
+    Op *op = ops_.find(ref);
+    if (!op || op->state != OpState::kEnded || op->end_ns != end_ns) return;
+    if (Op *partner = op->partner != 0 ? ops_.find(op->partner) : nullptr; partner && partner->state == OpState::kOpen) {
+        join_partner(*partner, last_ns_);
+        op = ops_.find(ref);
+        if (!op || op->state != OpState::kEnded) return;
     }
+    settle(*op);
 }
 
 void Stitcher::settle(Op &op) {
     close_io_window(op);
+    part(op);
     hooks_.settle(op);
-    const auto ref = op_ref(op);
     for (const auto &key : op.keys) {
         const std::uint64_t *named = keys_.find(key);
-        if (!named || *named != ref) continue;
+        if (!named || ops_.find(*named) != &op) continue;
         keys_.erase(key);
         auto [serial, added] = settled_keys_.insert(key);
         *serial = op.serial;
@@ -410,6 +628,8 @@ void Stitcher::settle(Op &op) {
         settled_keys_.erase(settled_order_.front());
         settled_order_.pop_front();
     }
+    stop_waiting(op);
+    for (auto alias : op.aliases) ops_.release(alias);
     ops_.release(op);
 }
 
@@ -421,15 +641,16 @@ void Stitcher::finish() {
         ts.batch.reset();
     });
     io_queues_.for_each([this](const Key &, IoQueue &q) { complete_all(q); });
-    while (!ended_.empty()) {
-        Op *op = ops_.find(ended_.front().second);
-        ended_.pop_front();
-        if (op) settle(*op);
+    while (!ended_.empty()) settle_ended();
+    std::vector<std::uint64_t> open;
+    ops_.for_each_live([&](Op &op) { open.push_back(op_ref(op)); });
+    std::sort(open.begin(), open.end());
+    for (auto ref : open) {
+        Op *op = ops_.find(ref);
+        if (!op) continue;
+        if (op->partner != 0 && op->hard) op = &join_partner(*op, last_ns_);
+        settle(*op);
     }
-    std::vector<Op *> open;
-    ops_.for_each_live([&](Op &op) { open.push_back(&op); });
-    std::sort(open.begin(), open.end(), [](const Op *a, const Op *b) { return a->serial < b->serial; });
-    for (Op *op : open) settle(*op);
 }
 
 }  // namespace opline

@@ -24,8 +24,14 @@ inline std::uint64_t thread_key(std::uint32_t host, std::int64_t tid) {
     return mix64(static_cast<std::uint64_t>(tid)) ^ (static_cast<std::uint64_t>(host) << 48);
 }
 
+// Whom a thread works for since it entered: a ref, and the key spaces that the entering event carried.
+struct Working {
+    std::uint64_t ref = 0, spaces = 0;
+};
+
 struct ThreadState {
-    std::vector<std::uint64_t> stack;  // op refs; the last is whom the thread works for
+    std::vector<Working> stack;        // the last is whom the thread works for
+    std::vector<std::pair<std::uint32_t, std::int64_t>> marks;  // (mark, when)
     std::shared_ptr<Batch> batch;      // open on this thread
     std::string comm;                  // its last name, and its pool id
     std::uint32_t comm_id = 0;
@@ -39,6 +45,10 @@ struct StitchCounts {
     std::uint64_t evicted_ops = 0;         // open for too long while memory was short
     std::uint64_t batches_left_open = 0;
     std::uint64_t reaps_unseen = 0;        // I/Os that a call should have taken: they end at their completion
+    std::uint64_t halves_joined = 0;       // by a key that both carried
+    std::uint64_t halves_joined_by_order = 0;
+    std::uint64_t order_mismatches = 0;    // halves that order put together and time or a key parts
+    std::uint64_t evicted_facts = 0;
 };
 
 class Stitcher {
@@ -76,13 +86,44 @@ class Stitcher {
     bool owns_all_keys_lost(const Op &op) const;
 
   private:
-    Op *current_op(ThreadState &);
+    // Whom an event is about, and how it is known.
+    struct Found {
+        Op *op = nullptr;
+        Batch *batch = nullptr;
+        std::uint32_t child = 0;
+        std::uint64_t ref = 0;      // through which it was found
+        std::uint64_t spaces = 0;   // key spaces that say so: the event's, or those of the event that entered the thread
+    };
+    enum class KeyState : std::uint8_t { kKnown, kAbsent, kUnlearned };  // a field is absent; a fact is not known
+
+    Found current(ThreadState &);
+    BoundPoint *choose(BoundClass &cls, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid, bool &broken);
+    bool facts_known(const BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid) const;
+    bool finds(const BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
+    Fate note(BoundPoint &, const PointSpec &, const Event &, ThreadState &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
+    Fate work_of(Batch &, Transition, BoundPoint &);
+    void release_keys(const BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
+    void bind_batch(Batch &, const Key &);
+    std::uint64_t begin_child(Op &, std::uint32_t parent, std::uint32_t &child);
+    void soften_end(Op &, std::int64_t ts_ns, std::uint32_t order);
+
+    // stitcher_joins.cpp: two halves of one op.
+    bool can_unite(const Op &, const Op &) const;
+    Op &unite(Op &, Op &, std::uint32_t child, bool proven);
+    void wait_under(Op &, const Key &);
+    void stop_waiting(Op &, const Key &);
+    void stop_waiting(Op &);
+    Op *waits_alone(const Key &) const;
+    Op &meet(Op &, const Key &, bool by_order, bool &sure);
+    Op &join_partner(Op &, std::int64_t now_ns);
+    void part(Op &);
+    void link_partners(Op &, Op &, bool sure);
+
     std::uint32_t point_name(BoundPoint &, const PointSpec &, const Slot &value);
     ThreadState &thread(std::uint32_t host, std::int64_t tid);
-    Key key_of(const BoundKey &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid, bool &ok) const;
+    KeyState key_of(const BoundKey &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid, Key &) const;
+    static Key fact_key(std::int32_t fact, KeyScope, const Slot &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
     std::string key_text(const BoundKey &, const Event &) const;
-    void bind_key(Op &op, const Key &key);
-    Op &begin_op(const BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid);
     Op &new_op(std::uint32_t host, std::int32_t pid, std::int64_t begin_ns);
     // ios.cpp
     void enter_call(ThreadState &, const BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid,
@@ -98,11 +139,14 @@ class Stitcher {
     void complete_all(IoQueue &);
     std::uint32_t add_transition(Op &, Transition);
     std::uint32_t class_of_io(std::uint32_t base, IoKind);
+    void name_op(Op &, const BoundKey &, const Event &) const;
+    void bind_key(Op &op, std::uint64_t ref, const Key &key);
     void decorate(Op &op, const BoundPoint &, const PointSpec &, const Event &);
     void append(Op &op, const Transition &t, const BoundPoint &, const Event &);
     void end_op(Op &op, std::int64_t ts_ns, std::uint32_t order);
     void settle(Op &op);
-    void apply_thread_rule(ThreadState &, ThreadRule, const Op *op);
+    void settle_ended();
+    void apply_thread_rule(ThreadState &, ThreadRule, const Found &);
     void open_batch(ThreadState &, const BoundPoint &, std::int64_t ts_ns, std::int64_t tid);
     void close_batch(ThreadState &, std::int64_t ts_ns);
     void close_io_window(Op &op);
@@ -111,7 +155,9 @@ class Stitcher {
     StringPool &strings_;
     Hooks hooks_;
     OpTable ops_;
-    FlatMap<Key, std::uint64_t, KeyHash> keys_;  // → op ref
+    FlatMap<Key, std::uint64_t, KeyHash> keys_;  // → op ref, or alias
+    FlatMap<Key, std::vector<std::uint64_t>, KeyHash> waiting_;  // op refs, the longest first
+    FlatMap<Key, Key, KeyHash> facts_;
     FlatMap<std::uint64_t, ThreadState> threads_;
     std::deque<std::pair<std::int64_t, std::uint64_t>> ended_;  // (end, op ref), in order of the end events
     std::vector<std::uint64_t> io_windows_;
@@ -123,6 +169,8 @@ class Stitcher {
     FlatMap<std::uint64_t, std::uint32_t> io_classes_;  // (class, kind) → class with the kind
     FlatMap<std::uint32_t, std::uint8_t> own_threads_;  // comm → 1: its bios are ops, 2: they are not
     std::uint32_t completed_, reaped_, queued_;
+    std::int64_t last_ns_ = kNoTime;
+    bool has_soft_ends_ = false;
     StitchCounts counts_;
 };
 

@@ -48,6 +48,7 @@ struct Transition : TransitionKind {
     std::uint32_t cpu = kNoCpu;
     std::uint32_t comm = 0;
     std::uint32_t order = 0;     // ordinal of arrival in the op: the tie-break
+    std::uint32_t child = 0;     // of the op; 0: the op itself
 };
 
 // The tree of shapes. A node is a sequence of kinds, each with the ordinal of its thread in the op; node 0 is empty.
@@ -111,6 +112,7 @@ class TransitionList {
     std::uint32_t first_comm() const { return shaped_ ? first_comm_ : wide_.front().comm; }
 
     // In full, whatever it was; it stays so.
+    std::vector<Transition> &full() { return in_full(); }
     const Transition &operator[](std::size_t i) const { return in_full()[i]; }
     const Transition &front() const { return in_full().front(); }
     const Transition &back() const { return in_full().back(); }
@@ -130,7 +132,7 @@ class TransitionList {
     };
     bool fits(const Transition &t) {
         const std::size_t n = times_.size();
-        if (t.order != n || t.interval_begin || t.batch >= 0 || (n != 0 && t.ts_ns < times_.back())) return false;
+        if (t.order != n || t.child != 0 || t.interval_begin || t.batch >= 0 || (n != 0 && t.ts_ns < times_.back())) return false;
         std::uint32_t thread = 0;
         while (thread < threads_ && tids_[thread] != t.tid) ++thread;
         if (thread == threads_) {

@@ -24,10 +24,19 @@ def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
     if match not in MATCHES:
         raise ValueError(f"match is one of {MATCHES}, not {match!r}")
     spaces = {space.name: i for i, space in enumerate(model.keys)}
+    facts = {fact.name: i for i, fact in enumerate(model.facts)}
     default_fields = {space.name: space.fields for space in model.keys}
 
     def keys(uses: tuple[KeyUse, ...]) -> list[dict[str, Any]]:
-        return [{"space": spaces[u.space], "fields": list(u.fields or default_fields[u.space])} for u in uses]
+        return [key(u.space, u.fields or default_fields[u.space]) for u in uses]
+
+    def key(space: str, fields: tuple[str, ...]) -> dict[str, Any]:
+        parts = [f.partition("@") for f in fields]
+        known = [facts.get(fact) if at else None for _, at, fact in parts]
+        compiled: dict[str, Any] = {"space": spaces[space], "fields": [field for field, _, _ in parts]}
+        if any(fact is not None for fact in known):
+            compiled["facts"] = [-1 if fact is None else fact for fact in known]
+        return compiled
 
     def ios(i: Ios | None) -> dict[str, Any] | None:
         if i is None:
@@ -65,7 +74,16 @@ def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
             "ios": ios(rule.ios),
             "aside": rule.aside,
             "after": list(rule.after),
-        }
+        } | _present(
+            wait=keys(rule.wait),
+            meet=keys(rule.meet),
+            sole=keys(rule.sole),
+            optional=rule.optional,
+            child=rule.child,
+            learn=None if rule.learn is None else facts[rule.learn],
+            mark=rule.mark,
+            at=rule.at,
+        )
 
     return {
         "version": PLAN_VERSION,
@@ -73,7 +91,11 @@ def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
         "claims": list(model.claims),
         "linger_ns": model.linger_ns,
         "match": match,
-        "key_spaces": [{"name": space.name, "scope": space.scope} for space in model.keys],
+        "key_spaces": [
+            {"name": s.name, "scope": s.scope}
+            | _present(by_order=s.by_order, **{"with": [spaces[w] for w in s.carries]})
+            for s in model.keys
+        ],
         "points": [point(rule, event) for rule in model.rules for event in rule.events],
         "stages": [
             {"name": stage.name, "from": source, "to": target, "kind": stage.kind}
@@ -88,12 +110,22 @@ def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
             "threads": list(model.bios.threads),
             "except": list(model.bios.exceptions),
         },
-    }
+    } | _present(
+        facts=[
+            {"name": f.name, "scope": f.scope, "of": f.of, "value": list(f.value), "unordered": f.unordered}
+            for f in model.facts
+        ]
+    )
 
 
 def plan_rules(model: Model) -> list[tuple[Rule, str]]:
     """The rule and the event behind each of the plan's points, in the plan's order."""
     return [(rule, event) for rule in model.rules for event in rule.events]
+
+
+def _present(**fields: Any) -> dict[str, Any]:
+    """Those that say something: what is rare is left out of the plan where it is absent."""
+    return {name: value for name, value in fields.items() if value is not None and value is not False and value != []}
 
 
 def _class(rule: Rule) -> dict[str, str] | None:

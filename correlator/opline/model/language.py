@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 SCOPES = ("process", "global", "thread")
-ROLES = ("begin", "end")
+ROLES = ("begin", "end", "soft_begin", "soft_end")
 THREAD_RULES = ("enter", "leave", "switch")
-BATCH_DOINGS = ("open", "open_or_work", "join", "work", "close")
+BATCH_DOINGS = ("open", "open_or_work", "join", "open_or_join", "work", "close")
 IO_WINDOWS = ("begin", "end")
 STAGE_KINDS = ("work", "wait", "network", "device", "unknown")
 UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
@@ -23,11 +23,12 @@ UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 IOS_FIELDS = ("submit", "wait", "count", "ring", "submitted", "reaped")
 BIOS_FIELDS = ("class", "threads", "except")
 
-MODEL_FIELDS = ("title", "text", "claims", "ignore", "linger_ns", "keys", "points", "stages", "bios")
-KEY_FIELDS = ("fields", "scope")
+MODEL_FIELDS = ("title", "text", "claims", "ignore", "linger_ns", "keys", "facts", "points", "stages", "bios")
+KEY_FIELDS = ("fields", "scope", "by_order", "with")
+FACT_FIELDS = ("of", "value", "scope", "unordered")
 POINT_FIELDS = (
-    "event", "when", "role", "end_of", "key", "bind", "release", "thread", "class", "object", "offset", "length", "io",
-    "duration", "aside", "after", "batch", "ios",
+    "event", "when", "role", "end_of", "key", "bind", "release", "wait", "meet", "sole", "optional", "child", "learn",
+    "mark", "at", "thread", "class", "object", "offset", "length", "io", "duration", "aside", "after", "batch", "ios",
 )  # fmt: skip
 STAGE_FIELDS = ("from", "to", "kind")
 
@@ -54,11 +55,25 @@ class KeySpace:
     fields: tuple[str, ...]
     scope: str
     line: int
+    by_order: bool = False
+    carries: tuple[str, ...] = ()  # spaces that whoever has this key in hand has as well: `with`
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What a field's value stands for, as an event tells it: a descriptor's two ports."""
+
+    name: str
+    of: str
+    value: tuple[str, ...]
+    scope: str
+    unordered: bool
+    line: int
 
 
 @dataclass(frozen=True, slots=True)
 class KeyUse:
-    """A key as an event carries it. Empty ``fields``: those of its space."""
+    """A key as an event carries it. Empty ``fields``: those of its space. ``fd@peers``: what the fact says of fd."""
 
     space: str
     fields: tuple[str, ...]
@@ -113,6 +128,14 @@ class Rule:
     key: tuple[KeyUse, ...] = ()
     bind: tuple[KeyUse, ...] = ()
     release: tuple[KeyUse, ...] = ()
+    wait: tuple[KeyUse, ...] = ()
+    meet: tuple[KeyUse, ...] = ()
+    sole: tuple[KeyUse, ...] = ()
+    optional: bool = False
+    child: bool = False
+    learn: str | None = None
+    mark: str | None = None
+    at: str | None = None
     thread: str | None = None
     class_text: str | None = None
     class_field: str | None = None
@@ -157,6 +180,7 @@ class Model:
     rules: tuple[Rule, ...]
     stages: tuple[Stage, ...]
     bios: Bios | None = None
+    facts: tuple[Fact, ...] = ()
     broken_points: tuple[str, ...] = ()  # names of points that have mistakes of their own
 
     def plan(self, match: str = "pointer") -> dict[str, Any]:

@@ -18,15 +18,18 @@ from .language import KeyUse, Model, Problem, Rule, template
 MAX_KEY_SPACES = 64  # the core keeps a bit for each
 
 _NUMBERED = re.compile(r"#\d+$")
-OPENING = {"open", "open_or_work"}
-BATCH_OWN = {*OPENING, "work", "close"}  # points that need no op
+OPENING = {"open", "open_or_work", "open_or_join"}
+JOINING = {"join", "open_or_join"}
+BEGINS = ("begin", "soft_begin")
+ENDS = ("end", "soft_end")
+BATCH_OWN = {"open", "open_or_work", "work", "close"}  # points that need no op
 _BLOCK_STEPS = ("Q", "G", "I", "D", "C")
 
 
 def check(model: Model) -> list[Problem]:
     """Everything that can be said about a model without a trace, beyond what ``reader.parse`` found."""
     problems: list[Problem] = []
-    for part in (_keys, _names, _roles, _batches, _ios, _stages):
+    for part in (_keys, _facts, _names, _roles, _batches, _ios, _stages):
         problems.extend(part(model))
     if not model.broken_points:  # what a point with a mistake would mean is anybody's guess
         for part in (_unused_keys, _threads, _unreachable, _claims):
@@ -92,6 +95,10 @@ def _keys(model: Model) -> Iterator[Problem]:
     lengths = {space.name: len(space.fields) for space in model.keys if space.fields}
     if len(model.keys) > MAX_KEY_SPACES:
         yield Problem(model.keys[MAX_KEY_SPACES].line, "error", f"at most {MAX_KEY_SPACES} key spaces are possible")
+    for space in model.keys:
+        for name in space.carries:
+            if name not in spaces:
+                yield Problem(space.line, "error", f"key space {space.name}: `with` names {name}, which is none")
     for rule, use, _ in _uses(model):
         if use.space not in spaces:
             yield _about(rule, "error", f"there is no key space `{use.space}` in [keys]", use.line)
@@ -118,14 +125,40 @@ def _uses(model: Model) -> Iterator[tuple[Rule, KeyUse, bool]]:
     """Every use of a key, and whether the op can learn the key there."""
     for rule in model.rules:
         for use in rule.key:
-            yield rule, use, rule.role == "begin" or len(rule.key) > 1
-        for use in rule.bind:
+            yield rule, use, rule.role in BEGINS or len(rule.key) > 1
+        for use in (*rule.bind, *rule.wait):
             yield rule, use, True
-        for use in rule.release:
+        for use in (*rule.release, *rule.meet, *rule.sole):
             yield rule, use, False
         for ios_use in (rule.ios.submit, rule.ios.wait) if rule.ios else ():
             if ios_use is not None:
                 yield rule, ios_use, True
+
+
+def _facts(model: Model) -> Iterator[Problem]:
+    facts = {fact.name for fact in model.facts}
+    taught = {rule.learn for rule in model.rules}
+    fields = [(use.line, field) for _, use, _ in _uses(model) for field in use.fields]
+    fields += [(space.line, field) for space in model.keys for field in space.fields]
+    used = {field.partition("@")[2] for _, field in fields}
+    for line, field in fields:
+        name, at, fact = field.partition("@")
+        if at and (not name or fact not in facts):
+            yield Problem(line, "error", f"`{field}`: a field, `@` and a fact of [facts] are wanted")
+    for rule in model.rules:
+        if rule.learn is not None and rule.learn not in facts:
+            yield _about(rule, "error", f"there is no fact `{rule.learn}` in [facts]")
+        if (rule.learn or rule.mark) and (rule.key or rule.bind or rule.role or rule.batch_do or rule.thread):
+            yield _about(
+                rule, "error", "`learn` and `mark` are for events of no op: it has no key, role, thread or batch"
+            )
+        if rule.at is not None and rule.at not in {r.mark for r in model.rules}:
+            yield _about(rule, "error", f'`at = "{rule.at}"`: no point has that `mark`')
+    for told in model.facts:
+        if told.name not in taught and not model.broken_points:
+            yield Problem(told.line, "warning", f'no point has learn = "{told.name}"')
+        if told.name not in used:
+            yield Problem(told.line, "warning", f"fact {told.name} is not used: write `space(field@{told.name})`")
 
 
 def _names(model: Model) -> Iterator[Problem]:
@@ -143,8 +176,8 @@ def _names(model: Model) -> Iterator[Problem]:
 
 
 def _roles(model: Model) -> Iterator[Problem]:
-    begins = [rule for rule in model.rules if rule.role == "begin"]
-    ends = [rule for rule in model.rules if rule.role == "end"]
+    begins = [rule for rule in model.rules if rule.role in BEGINS]
+    ends = [rule for rule in model.rules if rule.role in ENDS]
     if model.rules and not begins and not model.broken_points:
         yield Problem(model.rules[0].line, "error", 'no point has role = "begin": there would be no op')
     if begins and not ends and not model.broken_points:
@@ -155,8 +188,14 @@ def _roles(model: Model) -> Iterator[Problem]:
         if rule.thread == "leave":
             yield _about(rule, "warning", "begins an op and leaves it at once")
     for rule in model.rules:
-        if rule.end_of and rule.role != "end":
+        if rule.end_of and rule.role not in ENDS:
             yield _about(rule, "error", '`end_of` goes with role = "end"')
+        if rule.role == "soft_begin" and not rule.key:
+            yield _about(rule, "error", "a soft begin needs a key: where no op is known by it, one begins")
+        if rule.child and (rule.role in BEGINS or not rule.bind):
+            yield _about(rule, "error", "`child` is for a point of an op, with a `bind` that names the child")
+        if rule.wait and any(use.space in {u.space for u in rule.meet} for use in rule.wait):
+            yield _about(rule, "warning", "waits and meets under one key")
         if rule.role is not None and rule.batch_do in BATCH_OWN and not rule.key:
             yield _about(rule, "warning", f'role = "{rule.role}" on a batch\'s own point')
 
@@ -172,7 +211,8 @@ def _threads(model: Model) -> Iterator[Problem]:
     if enters or switches:
         return
     for rule in model.rules:
-        if not rule.key and rule.role != "begin" and rule.batch_do not in BATCH_OWN and not rule.ios:
+        own = rule.sole or rule.learn or rule.mark or rule.ios or rule.role == "begin" or rule.batch_do in BATCH_OWN
+        if not (rule.key or own):
             yield _about(rule, "warning", "has no key, and no thread ever enters an op: it would be nobody's")
 
 
@@ -188,7 +228,7 @@ def _batches(model: Model) -> Iterator[Problem]:
         opens = rule.batch_do in OPENING
         if not done & OPENING:
             yield _about(rule, "error", f"no point opens the batch {rule.batch_space}")
-        if opens and "join" not in done:
+        if opens and not done & JOINING:
             yield _about(rule, "warning", f"opens the batch {rule.batch_space}, but no op ever joins it")
         if opens and "close" not in done:
             yield _about(rule, "warning", f"opens the batch {rule.batch_space}, but it is never closed")
@@ -238,6 +278,8 @@ def _unreachable(model: Model) -> Iterator[Problem]:
     for i, (rule, event) in enumerate(flat):
         for j, (earlier, other) in enumerate(flat[:i]):
             # A rule is passed over where the event lacks a field that it needs.
+            if earlier.optional or any(_facts_of(earlier, fields)):
+                continue
             if needs[j] <= needs[i] and covers_glob(other, event) and _implied(earlier, rule):
                 who = "an earlier rule of it" if earlier.name == rule.name else f"point {earlier.name}"
                 what = f"{event} never gets here: {who} (line {earlier.line}) takes all of it"
@@ -287,14 +329,20 @@ def covers_glob(cover: str, event: str) -> bool:
 def _needed_fields(rule: Rule, fields: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
     """The fields without which the core passes the rule over (an object, offset or length may be absent)."""
     needed = {c.field for c in rule.when}
-    for use in (*rule.key, *rule.bind, *rule.release):
-        needed.update(use.fields or fields.get(use.space, ()))
+    for use in (*rule.key, *rule.bind, *rule.release, *rule.wait, *rule.meet, *rule.sole):
+        needed.update(f.partition("@")[0] for f in use.fields or fields.get(use.space, ()))
     needed.update(f for f in (rule.name_field, rule.class_field, rule.duration_field) if f is not None)
     if rule.ios:
         for ios_use in (rule.ios.submit, rule.ios.wait):
             needed.update((ios_use.fields or fields.get(ios_use.space, ())) if ios_use else ())
         needed.update(f for f in (rule.ios.count, rule.ios.submitted, rule.ios.reaped) if f not in (None, "*"))
     return frozenset(needed)
+
+
+def _facts_of(rule: Rule, fields: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    """The facts without which the core passes the rule over."""
+    for use in rule.key:
+        yield from (fact for f in use.fields or fields.get(use.space, ()) if (fact := f.partition("@")[2]))
 
 
 def _implied(earlier: Rule, later: Rule) -> bool:

@@ -13,6 +13,7 @@ from .language import (
     BATCH_DOINGS,
     BIOS_FIELDS,
     DEFAULT_LINGER_NS,
+    FACT_FIELDS,
     IO_WINDOWS,
     IOS_FIELDS,
     KEY_FIELDS,
@@ -28,6 +29,7 @@ from .language import (
     UNITS_NS,
     Bios,
     Condition,
+    Fact,
     Ios,
     KeySpace,
     KeyUse,
@@ -112,6 +114,7 @@ class _Reader:
             rules=rules,
             stages=tuple(self.stages()),
             bios=self.bios(),
+            facts=tuple(self.facts()),
             broken_points=broken,
         )
 
@@ -129,7 +132,24 @@ class _Reader:
                 continue
             self.known(path, value, KEY_FIELDS, f"key space {name}")
             scope = self.word(path, "scope", value, SCOPES) or SCOPES[0]
-            yield KeySpace(name, self.texts(path, "fields", value), scope, self.line(path))
+            by_order = bool(self.typed(path, "by_order", value, bool, "true or false"))
+            fields, carries = self.texts(path, "fields", value), self.texts(path, "with", value)
+            yield KeySpace(name, fields, scope, self.line(path), by_order, carries)
+
+    def facts(self) -> Iterator[Fact]:
+        for name, value in self.table((), "facts").items():
+            path: Path = ("facts", name)
+            if not isinstance(value, dict):
+                self.error(path, f"fact {name}: a table with `of` and `value` is wanted")
+                continue
+            self.known(path, value, FACT_FIELDS, f"fact {name}")
+            of, told = self.text(path, "of", value), self.texts(path, "value", value)
+            if of is None or not told:
+                self.error(path, f"fact {name}: `of` and `value` are needed")
+                continue
+            scope = self.word(path, "scope", value, SCOPES) or SCOPES[0]
+            unordered = bool(self.typed(path, "unordered", value, bool, "true or false"))
+            yield Fact(name, of, told, scope, unordered, self.line(path))
 
     def points(self) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
         found: list[tuple[Path, str, Any]] = []
@@ -207,6 +227,14 @@ class _Reader:
             key=self.key_uses(path, "key", value),
             bind=self.key_uses(path, "bind", value),
             release=self.key_uses(path, "release", value),
+            wait=self.key_uses(path, "wait", value),
+            meet=self.key_uses(path, "meet", value),
+            sole=self.key_uses(path, "sole", value),
+            optional=bool(self.typed(path, "optional", value, bool, "true or false")),
+            child=bool(self.typed(path, "child", value, bool, "true or false")),
+            learn=self.text(path, "learn", value),
+            mark=self.text(path, "mark", value),
+            at=self.text(path, "at", value),
             thread=self.word(path, "thread", value, THREAD_RULES),
             class_text=class_text,
             class_field=class_field,
@@ -289,7 +317,7 @@ class _Reader:
         if not isinstance(written, dict) or len(written) != 1:
             self.error(
                 here,
-                '`batch`: { open = "name" }, or open_or_work, join, work or close instead of open, is wanted',
+                '`batch`: { open = "name" }, or open_or_work, join, open_or_join, work or close instead, is wanted',
             )
             return None, None
         if not self.known(here, written, BATCH_DOINGS, "`batch`"):

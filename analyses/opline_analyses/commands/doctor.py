@@ -47,7 +47,13 @@ def _check_lines(check: Check, width: int) -> list[str]:
     head = f"{check.status:<9} {check.name:<17} "
     rows = textwrap.wrap(check.detail, width - len(head), break_on_hyphens=False) or [""]
     if check.advice and check.status != "ok":
-        rows += textwrap.wrap(f"-> {check.advice}", width - len(head), subsequent_indent="   ", break_on_hyphens=False)
+        rows += textwrap.wrap(
+            f"-> {check.advice}",
+            width - len(head),
+            subsequent_indent="   ",
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
     return [head + rows[0], *(" " * len(head) + row for row in rows[1:])]
 
 

@@ -7,9 +7,10 @@ import argparse
 import contextlib
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
-from opline.capture import recipe
+from opline.capture import preload, recipe
 from opline.capture.record import Options, Recorder
 from opline.capture.space import parse_bytes
 from opline.capture.summary import summary_lines
@@ -23,6 +24,7 @@ examples:
   opline record --events 'myapp:*' -- ./myapp           # no model: choose the events
   opline record --no-block --size-limit 2G -- ./myapp   # no block events; stop tracing at 2 GiB
   opline record --model syscalls -- fio job.fio
+  opline record --model ceph -- rados -p bench bench 10 write -b 4096   # preloads the shim
   opline record --model ceph --uprobes -- rados -p bench bench 10 write
 
 DIR gets trace/ (CTF), recording.json, stdout.txt and stderr.txt. The exit status is the command's own (128 + n if
@@ -45,6 +47,10 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--events", metavar="GLOB", nargs="+", action="extend", default=[], help="record these user-space events too"
     )
+    parser.add_argument(
+        "--preload", metavar="LIB", action="append",
+        help="preload into the command: ceph (opline's shim), a file, or none (default: what the model says)",
+    )  # fmt: skip
     parser.add_argument("--no-block", action="store_true", help="no block events, no system calls, no scheduling")
     parser.add_argument(
         "--size-limit", metavar="SIZE", type=_size, help="stop tracing, not the command, at this size of the trace"
@@ -97,6 +103,7 @@ def run(args: argparse.Namespace) -> int:
             model=model,
             model_argument=_argument(args.model),
             globs=[glob for text in args.events for glob in text.split(",") if glob],
+            preload=preload.find(_libraries(args.preload, model.preload if model else ())),
             block=not args.no_block,
             sessiond=args.sessiond,
             size_limit=args.size_limit,
@@ -118,6 +125,12 @@ def run(args: argparse.Namespace) -> int:
         with open_or_correlate(directory):
             pass
     return code
+
+
+def _libraries(given: list[str] | None, of_model: Sequence[str]) -> Sequence[str]:
+    """What to preload: what is asked for, else what the model says. ``none`` takes back what stands before it."""
+    names = list(of_model if given is None else given)
+    return names[len(names) - names[::-1].index("none") :] if "none" in names else names
 
 
 def _argument(model: str | None) -> str:

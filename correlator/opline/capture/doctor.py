@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from opline.capture import blocksource, leftovers, machine, recipe, sessiond, space, syscalls
+from opline.capture import blocksource, ceph, leftovers, machine, recipe, sessiond, space, syscalls
 from opline.capture.btf import Btf
 
 #: A recording of a minute at 100 k events/s is about 600 MB.
@@ -249,6 +249,43 @@ def _leftovers() -> Check:
     return Check("leftovers", Status.WARNING if stuck else Status.OK, "; ".join(lines))
 
 
+def _ceph() -> list[Check]:
+    """Nothing where there is no Ceph."""
+    binary = ceph.installed()
+    daemons = ceph.daemons()
+    if binary is None and not daemons:
+        return []
+    checks = [_ceph_tracepoints(binary)] if binary is not None else []
+    if not ceph.SHIM.is_file():
+        return [*checks, Check("shim for Ceph", Status.WARNING, f"{ceph.SHIM} is not there", "build it: make build")]
+    without = [d for d in daemons if d.shim is False]
+    told = [f"{d.name} {d.pid}: {_HAS[d.shim]}" for d in daemons]
+    detail = "; ".join([str(ceph.SHIM), *told])
+    if without:
+        advice = f"start with it: {ceph.start_line(without[0].name)}; a session daemon must run by then"
+        return [*checks, Check("shim for Ceph", Status.WARNING, detail, advice)]
+    return [*checks, Check("shim for Ceph", Status.OK, detail)]
+
+
+_HAS = {True: "has it", False: "runs without it", None: "not allowed to look"}
+
+
+def _ceph_tracepoints(binary: Path) -> Check:
+    name = "Ceph's own events"
+    built = ceph.has_tracepoints(binary)
+    missing = ceph.missing_providers()
+    if not built:
+        return Check(name, Status.OPTIONAL, f"{binary} was built without tracepoints: the shim shows what there is")
+    deadly = ceph.deadly_options()
+    if deadly:
+        detail = f"configured: {', '.join(deadly)}; but not installed: {', '.join(missing)}"
+        return Check(name, Status.WARNING, detail, "unset these options: clients and daemons that read them abort")
+    if missing:
+        detail = f"built in, but not installed: {', '.join(missing)}; setting {', '.join(ceph.PROVIDERS)} aborts"
+        return Check(name, Status.OPTIONAL, detail, "use the shim, or build Ceph's src/tracing")
+    return Check(name, Status.OK, f"provider libraries are installed; set: {', '.join(ceph.options_set()) or 'none'}")
+
+
 _CHECKS: tuple[Callable[[], Check], ...] = (
     _user, _lttng_tools, _lttng_ust, _sessiond, _modules, _bpf, _btf, _bcc, _collector, _system_calls, _tracefs, _bt2,
     _babeltrace2, lambda: _module("pyarrow", "tables of a run"), lambda: _module("duckdb", "analyses"),
@@ -258,7 +295,7 @@ _CHECKS: tuple[Callable[[], Check], ...] = (
 
 def examine() -> Report:
     """Run every check. Sweeps what killed recordings have left."""
-    checks = tuple(check() for check in _CHECKS)
+    checks = (*(check() for check in _CHECKS), *_ceph())
     fine = {check.name for check in checks if check.status is not Status.MISSING}
     app_events = {"lttng-tools", "lttng-ust"} <= fine
     by_name = {check.name: check for check in checks}

@@ -21,9 +21,11 @@ from typing import Any, Protocol
 
 from opline.capture import (
     blocksource,
+    ceph,
     devices,
     leftovers,
     machine,
+    preload,
     processes,
     recipe,
     recording,
@@ -66,6 +68,7 @@ class Options:
     model: Model | None = None
     model_argument: str = ""
     globs: list[str] = field(default_factory=list)
+    preload: list[Path] = field(default_factory=list)
     block: bool = True
     sessiond: str = "auto"
     size_limit: int | None = None
@@ -196,6 +199,8 @@ class Recorder:
         if options.uprobes:
             self._uprobes = blocksource.for_uprobes()
         daemon = self._daemon = attach(options.sessiond, state, self.signals.mask, modules)
+        if ceph.SHIM in options.preload:
+            notes += ceph.warnings(daemon.child is not None)
         kernel = may_kernel and kernel_domain_works(daemon)
         if options.block and not kernel:
             why = blocksource.lacking()
@@ -286,6 +291,7 @@ class Recorder:
                 for c in channels
             ],
             devices=devices.list_devices(),
+            preload=[str(path) for path in self.options.preload],
             notes=notes,
         )  # fmt: skip
 
@@ -297,7 +303,7 @@ class Recorder:
         out = Follower(directory / recording.STDOUT_NAME, sys.stdout.fileno())
         err = Follower(directory / recording.STDERR_NAME, sys.stderr.fileno())
         # Its environment leads liblttng-ust to the session daemon; see opline.capture.sessiond.
-        env = self._daemon.environment()
+        env = preload.environment(self.options.preload, self._daemon.environment())
         argv = [program, *self.options.command[1:]]
         try:
             note.begin_monotonic_ns = time.monotonic_ns()

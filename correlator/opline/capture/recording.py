@@ -87,6 +87,7 @@ class Recording:
     clocks_after: ClockSample | None = None
     channels: list[ChannelNote] = field(default_factory=list)
     devices: list[BlockDevice] = field(default_factory=list)
+    preload: list[str] = field(default_factory=list)
     collector: dict[str, Any] | None = None
     uprobes: dict[str, Any] | None = None
     took_ns: dict[str, int] = field(default_factory=dict)

@@ -23,7 +23,9 @@ UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 IOS_FIELDS = ("submit", "wait", "count", "ring", "submitted", "reaped")
 BIOS_FIELDS = ("class", "threads", "except")
 
-MODEL_FIELDS = ("title", "text", "claims", "ignore", "linger_ns", "keys", "facts", "points", "stages", "bios")
+MODEL_FIELDS = (
+    "title", "text", "claims", "ignore", "linger_ns", "keys", "facts", "points", "stages", "bios", "preload",
+)  # fmt: skip
 KEY_FIELDS = ("fields", "scope", "by_order", "with")
 FACT_FIELDS = ("of", "value", "scope", "unordered")
 POINT_FIELDS = (
@@ -181,6 +183,7 @@ class Model:
     stages: tuple[Stage, ...]
     bios: Bios | None = None
     facts: tuple[Fact, ...] = ()
+    preload: tuple[str, ...] = ()  # what `opline record` preloads into the command
     broken_points: tuple[str, ...] = ()  # names of points that have mistakes of their own
 
     def plan(self, match: str = "pointer") -> dict[str, Any]:

@@ -115,6 +115,7 @@ class _Reader:
             stages=tuple(self.stages()),
             bios=self.bios(),
             facts=tuple(self.facts()),
+            preload=self.texts((), "preload", self.document),
             broken_points=broken,
         )
 

@@ -37,7 +37,9 @@ APP_CONTEXTS = ("vpid", "vtid", "procname")
 KERNEL_CONTEXTS = ("pid", "tid", "procname")
 
 #: ``lttng_statedump_block_device`` gives the names of the devices.
-KERNEL_EVENTS = ("block_*", "sched_switch", "sched_wakeup", "sched_waking", "lttng_statedump_block_device")
+KERNEL_EVENTS = (
+    "block_*", "sched_switch", "sched_wakeup", "sched_wakeup_new", "sched_waking", "lttng_statedump_block_device",
+)  # fmt: skip
 KERNEL_SYSCALLS = (
     "read", "write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev", "preadv2", "pwritev2",
     "fsync", "fdatasync", "sync_file_range", "msync", "sync", "syncfs", "io_submit", "io_getevents", "io_pgetevents",

@@ -88,6 +88,7 @@ cluster_begin() {
 		[osd]
 		osd data = $cluster/osd
 		osd memory target = 939524096
+		bluestore debug enforce settings = ssd
 		osd op history size = 20000
 		osd op history duration = 600
 		[client]

@@ -103,13 +103,16 @@ def sums(run: Run) -> Check:
 
 
 def littles_law(run: Run, which: Selection, client: ClientReport | None) -> Check:
-    """Mean ops in flight (integrated over the trace) against rate * mean latency; the rate is the client's where it is
-    known.
+    """Mean ops in flight against rate * mean latency. Integrated over the client's run time, if it says one (what it
+    does before and after is not in its rate), else over the trace; the rate is the client's where it is known.
     """
+    window_ns = round(client.seconds * 1e9) if client and client.seconds else "NULL"
     first, last, integral, complete, mean = run.row(
         f"""WITH s AS (SELECT * FROM ops o WHERE {which.where}),
-                w AS (SELECT min(begin_ns) AS first, greatest(max(end_ns), max(begin_ns)) AS last FROM s)
-           SELECT any_value(first), any_value(last), sum(coalesce(end_ns, last) - begin_ns)::DOUBLE,
+                e AS (SELECT min(begin_ns) AS first, greatest(max(end_ns), max(begin_ns)) AS last FROM s),
+                w AS (SELECT first, least(last, coalesce(first + {window_ns}, last)) AS last FROM e)
+           SELECT any_value(first), any_value(last),
+                  sum(greatest(0, least(coalesce(end_ns, last), last) - begin_ns))::DOUBLE,
                   count(*) FILTER (complete), avg(latency_ns) FROM s, w""",
         which.parameters,
     )

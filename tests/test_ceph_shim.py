@@ -197,6 +197,7 @@ def test_librados_calls_and_callbacks_are_recorded(built: Path, recorded: Record
     assert begun["radoscxx_completion_cb"] + begun["rados_completion_cb"] == sum(
         line.startswith(("completed", "safe")) for line in lines
     )
+    assert begun["rados_release"] == 2
     write = next(e.fields for e in events if e.name == "rados_aio_enter" and e.fields["call"] == "write")
     assert (write["oid"], write["len"], write["off"]) == (
         "object.of.some.length.beyond.the.short.ones",

@@ -52,6 +52,7 @@ int rados_aio_wait_for_complete_and_cb(void *a) { return say("rados_aio_wait_for
 int rados_aio_wait_for_safe(void *a) { return say("rados_aio_wait_for_safe", a); }
 int rados_aio_wait_for_safe_and_cb(void *a) { return say("rados_aio_wait_for_safe_and_cb", a); }
 int rados_aio_get_return_value(void *a) { return say("rados_aio_get_return_value", a); }
+void rados_aio_release(void *a) { say("rados_aio_release", a); }
 int rados_aio_write(void *a, const char *b, void *c, const char *d, size_t e, uint64_t f) { return say("rados_aio_write", a, b, c, d, e, f); }
 int rados_aio_append(void *a, const char *b, void *c, const char *d, size_t e) { return say("rados_aio_append", a, b, c, d, e); }
 int rados_aio_write_full(void *a, const char *b, void *c, const char *d, size_t e) { return say("rados_aio_write_full", a, b, c, d, e); }
@@ -96,6 +97,7 @@ int AioCompletion::wait_for_complete_and_cb() { return say("wait_for_complete_an
 int AioCompletion::wait_for_safe() { return say("wait_for_safe", this); }
 int AioCompletion::wait_for_safe_and_cb() { return say("wait_for_safe_and_cb", this); }
 int AioCompletion::get_return_value() { return say("get_return_value", this); }
+void AioCompletion::release() { say("release", this); }
 int IoCtx::aio_operate(const std::string &a, AioCompletion *b, ObjectWriteOperation *c) { return say("IoCtx::aio_operate", this, a, b, c); }
 int IoCtx::aio_operate(const std::string &a, AioCompletion *b, ObjectWriteOperation *c, int d) { return say("IoCtx::aio_operate", this, a, b, c, d); }
 int IoCtx::aio_operate(const std::string &a, AioCompletion *b, ObjectWriteOperation *c, uint64_t d, std::vector<uint64_t> &e) { return say("IoCtx::aio_operate", this, a, b, c, d, e); }

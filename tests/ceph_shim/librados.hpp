@@ -27,6 +27,7 @@ struct AioCompletion {
     int wait_for_safe();
     int wait_for_safe_and_cb();
     int get_return_value();
+    void release();
     void *pc;
 };
 struct ObjectWriteOperation {};
@@ -78,6 +79,7 @@ int rados_aio_wait_for_complete_and_cb(void *);
 int rados_aio_wait_for_safe(void *);
 int rados_aio_wait_for_safe_and_cb(void *);
 int rados_aio_get_return_value(void *);
+void rados_aio_release(void *);
 int rados_aio_write(void *, const char *, void *, const char *, size_t, uint64_t);
 int rados_aio_append(void *, const char *, void *, const char *, size_t);
 int rados_aio_write_full(void *, const char *, void *, const char *, size_t);

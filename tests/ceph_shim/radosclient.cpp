@@ -62,6 +62,7 @@ void cxx() {
     show("wait_for_safe", c->wait_for_safe());
     show("wait_for_safe_and_cb", c->wait_for_safe_and_cb());
     show("get_return_value", c->get_return_value());
+    c->release();
     number = 2;
     test_finish(Rados::aio_create_completion(&number, completed, safe)->pc);
     test_finish(Rados::aio_create_completion(&number, nullptr, safe)->pc);
@@ -83,6 +84,7 @@ void c() {
     show("rados_aio_wait_for_safe", rados_aio_wait_for_safe(at(0)));
     show("rados_aio_wait_for_safe_and_cb", rados_aio_wait_for_safe_and_cb(at(0)));
     show("rados_aio_get_return_value", rados_aio_get_return_value(at(0)));
+    rados_aio_release(at(0));
     show("rados_aio_write", rados_aio_write(at(0), "text1", at(2), "text3", 4004u, 1099511627781u));
     show("rados_aio_append", rados_aio_append(at(0), "text1", at(2), "text3", 4004u));
     show("rados_aio_write_full", rados_aio_write_full(at(0), "text1", at(2), "text3", 4004u));

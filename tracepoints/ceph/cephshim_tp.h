@@ -167,6 +167,7 @@ LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(cephshim, rados_handle, cephshim, radoscxx_w
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(cephshim, rados_handle, cephshim, radoscxx_wait_exit, CEPHSHIM_HANDLE_ARGS)
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(cephshim, rados_handle, cephshim, rados_wait_enter, CEPHSHIM_HANDLE_ARGS)
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(cephshim, rados_handle, cephshim, rados_wait_exit, CEPHSHIM_HANDLE_ARGS)
+LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(cephshim, rados_handle, cephshim, rados_release, CEPHSHIM_HANDLE_ARGS)
 
 LTTNG_UST_TRACEPOINT_EVENT(cephshim, radoscxx_completion_cb, LTTNG_UST_TP_ARGS(const void *, handle, const void *, argument),
     LTTNG_UST_TP_FIELDS(

@@ -151,6 +151,19 @@ int cxx_return_value(void *completion) {
     return result;
 }
 
+// An application that takes the result otherwise (fio: from its callback) lets go of the completion when it has done so.
+LIBRADOS(void, rados_aio_release, (void *))
+EXPORT void rados_aio_release(void *completion) {
+    TRACE(rados_release, completion);
+    real_rados_aio_release()(completion);
+}
+
+CXX(void, cxx_release, "_ZN8librados7v14_2_013AioCompletion7releaseEv", (void *completion))
+void cxx_release(void *completion) {
+    TRACE(rados_release, completion);
+    real_cxx_release()(completion);
+}
+
 // -- operations ------------------------------------------------------------------------------------------------------------
 
 #define OPERATE(object, completion, call)                                                                              \

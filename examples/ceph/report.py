@@ -131,8 +131,8 @@ def overhead(folder: Path) -> None:
             latency_us = statistics.median(means)
             untraced_us = untraced_us or latency_us
             print(
-                f"{f'depth {depth}, {what}':40} {len(files):>6} {latency_us:>9.1f} {min(means):>9.1f} {max(means):>9.1f} "
-                f"{latency_us / untraced_us:>6.2f} {rate:>7.0f}"
+                f"{f'depth {depth}, {what}':40} {len(files):>6} {latency_us:>9.1f} {min(means):>9.1f} "
+                f"{max(means):>9.1f} {latency_us / untraced_us:>6.2f} {rate:>7.0f}"
             )
 
 

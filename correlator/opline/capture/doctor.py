@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from opline.capture import blocksource, ceph, leftovers, machine, recipe, sessiond, space, syscalls
+from opline.capture import blocksource, ceph, leftovers, machine, openfiles, recipe, sessiond, space, syscalls
 from opline.capture.btf import Btf
 
 #: A recording of a minute at 100 k events/s is about 600 MB.
@@ -174,6 +174,20 @@ def _system_calls() -> Check:
     return Check("system calls", Status.OK, "through BPF, of the recorded command (--model syscalls)")
 
 
+def _opened_files() -> Check:
+    """Watch, and take it back: what is missing is said by the kernel."""
+    try:
+        watch = openfiles.Watch()
+    except (OSError, AttributeError) as error:
+        return Check("opened files", Status.OPTIONAL, f"cannot be watched ({error}): no maps of files")
+    watch.mark(openfiles.mounts(Path("/proc/self/mountinfo").read_text()))
+    marked = watch.close()
+    if marked == 0:
+        return Check("opened files", Status.OPTIONAL, "no file system of a block device here: no maps of files")
+    systems = "1 file system" if marked == 1 else f"{marked} file systems"
+    return Check("opened files", Status.OK, f"watched and mapped on {systems} of block devices")
+
+
 def _tracefs() -> Check:
     mounted = next((path for path in _TRACEFS if (path / "events").is_dir()), None)
     if mounted is not None:
@@ -287,9 +301,10 @@ def _ceph_tracepoints(binary: Path) -> Check:
 
 
 _CHECKS: tuple[Callable[[], Check], ...] = (
-    _user, _lttng_tools, _lttng_ust, _sessiond, _modules, _bpf, _btf, _bcc, _collector, _system_calls, _tracefs, _bt2,
-    _babeltrace2, lambda: _module("pyarrow", "tables of a run"), lambda: _module("duckdb", "analyses"),
-    lambda: _module("matplotlib", "plots"), _gnuplot, lambda: _disk(Path.cwd()), _buffers, _leftovers,
+    _user, _lttng_tools, _lttng_ust, _sessiond, _modules, _bpf, _btf, _bcc, _collector, _system_calls, _opened_files,
+    _tracefs, _bt2, _babeltrace2, lambda: _module("pyarrow", "tables of a run"),
+    lambda: _module("duckdb", "analyses"), lambda: _module("matplotlib", "plots"), _gnuplot,
+    lambda: _disk(Path.cwd()), _buffers, _leftovers,
 )  # fmt: skip
 
 

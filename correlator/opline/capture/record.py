@@ -32,6 +32,7 @@ from opline.capture import (
     space,
 )
 from opline.capture.blocksource import BlockSource
+from opline.capture.filesource import FileSource
 from opline.capture.measure import measure
 from opline.capture.output import Follower
 from opline.capture.recording import ChannelNote, ModelNote, Recording
@@ -110,6 +111,7 @@ class Recorder:
         self._daemon: Sessiond | None = None
         self._block: BlockSource | None = None
         self._uprobes: BlockSource | None = None
+        self._files: FileSource | None = None
         self._reserve_bytes = 0
 
     def run(self) -> int:
@@ -140,6 +142,8 @@ class Recorder:
         code = self._run_command(program, directory)
         stopping = time.monotonic_ns()
         assert self._daemon is not None
+        if self._files is not None:  # first: what the file systems still have to write is recorded as well
+            note.files = self._stop_source(self._files, "maps of files")
         if self._uprobes is not None:
             note.uprobes = self._stop_source(self._uprobes, "hits of uprobes")
         if self._block is not None:
@@ -159,7 +163,7 @@ class Recorder:
 
     def _tear_down(self) -> None:
         """Remove session, collector and daemon, as far as they are there. Never raises."""
-        for source in (self._uprobes, self._block):
+        for source in (self._files, self._uprobes, self._block):
             if source is not None:
                 source.kill()
         if self._session is not None:
@@ -231,6 +235,8 @@ class Recorder:
             self._start_collector(self._block, state, notes)
         if self._uprobes is not None:
             self._uprobes.start(daemon, state, self.signals.mask, [])
+        if kernel or self._block is not None:
+            self._start_files(directory, state, notes)
         for line in notes:
             self.say(f"warning: {line}")
         self.recording = self._first_manifest(daemon.kind, session.name, channels, kernel, notes)
@@ -247,6 +253,15 @@ class Recorder:
         except OplineError as error:
             notes.append(f"no block events: {error.message}")
             self._block = None
+
+    def _start_files(self, directory: Path, state: leftovers.State, notes: list[str]) -> None:
+        """Watch which files the command opens, or go on without."""
+        files = FileSource()
+        try:
+            files.start(directory, state, self.signals.mask)
+            self._files = files
+        except OplineError as error:
+            notes.append(f"no maps of files: {error.message}")
 
     def _note_shortfalls(
         self, notes: list[str], globs: recipe.Globs, channels: list[recipe.Channel], kernel: bool
@@ -395,7 +410,7 @@ class Recorder:
 
     # ---- after -----------------------------------------------------------------------------------------------------
 
-    def _stop_source(self, source: BlockSource, what: str) -> dict[str, Any] | None:
+    def _stop_source(self, source: BlockSource | FileSource, what: str) -> dict[str, Any] | None:
         try:
             return source.stop()
         except OplineError as error:

@@ -3,7 +3,7 @@
 
 An event is one line: ``TIME EVENT key=value ...``. ``tid pid cpu comm host`` are the context, the rest is payload; a
 number is an integer (``0x`` too), ``1.5`` a float, everything else a text. An event name without a colon is the kernel
-domain's; system calls from BPF (``syscall:``) have all in their payload.
+domain's; system calls from BPF (``syscall:``) have all in their payload. ``:tid`` is a field of the payload.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def parse_line(text: str) -> Line:
         kernel_payload = key in ("tid", "comm") and ":" not in name
         from_bpf = name.startswith("syscall:") and key != "host"
         where = line.context if key in (*CONTEXT, "cpu", "host") and not from_bpf else line.payload
-        where[key] = value_of(raw)
+        where[key.removeprefix(":")] = value_of(raw)
         if kernel_payload and name.startswith("block_"):
             line.payload[key] = where[key]
     return line

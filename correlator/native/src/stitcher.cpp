@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t kSettledKeysKept = 1u << 16;
 constexpr std::size_t kThreadDepth = 64;
+constexpr std::size_t kBatchWork = 1u << 14;  // points of one batch: more than that is a batch whose end nobody sees
 constexpr std::size_t kFactsKept = 1u << 18;
 constexpr std::uint64_t kOneNumber = 0;  // Key::hi of a fact that is one integer: it stands for itself
 
@@ -439,7 +440,8 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     if (ts.call && spec.thread == ThreadRule::kSwitch) leave_call(ts);  // its exit was not seen
 
     if (spec.batch_do == BatchDo::kOpen ||
-        (!ts.batch && (spec.batch_do == BatchDo::kOpenOrWork || spec.batch_do == BatchDo::kOpenOrJoin)))
+        ((!ts.batch || ts.batch->work.size() >= kBatchWork) &&
+         (spec.batch_do == BatchDo::kOpenOrWork || spec.batch_do == BatchDo::kOpenOrJoin)))
         open_batch(ts, *bp, ev.ts_ns, tid);
     struct CloseAtExit {
         Stitcher &self; ThreadState &ts; bool on; std::int64_t at;

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: MIT
+"""The model ``ceph``: real operations from the client's call to the disk and back; simulated ones, many in flight."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.ceph_simulation import Ceph
+from tests.core_driver import Driver, check_laws, parse_line
+from tests.recorded import Correlated, RunOf
+
+from opline.model import load_model
+
+Row = dict[str, Any]
+Opline = Callable[..., subprocess.CompletedProcess[str]]
+TRACES = Path(__file__).parent / "traces"
+STATES = {19: "prepare", 20: "aio_wait", 21: "io_done", 22: "kv_queued", 23: "kv_submitted", 24: "kv_done"}
+# in order; each is on the path of every write that the client, the messengers, the OSD and BlueStore were traced of
+WHOLE_PATH = [
+    "client.submit", "client.send", "osd.receive", "osd.received", "osd:ms_fast_dispatch", "mark_flagpt:queued_for_pg",
+    "osd:opwq_process_start", "osd:prepare_tx_enter", "osd:prepare_tx_exit", "bluestore:txc_create",
+    "bluestore:prepare_end", "cephshim:aio_submit",
+    "cephshim:aio_complete", "bluestore:aio_wait_end", "bluestore:io_done_end", "kv:fdatasync",
+    "kv:fdatasync_end", "bluestore:kv_queued_end", "bluestore:kv_submit", "kv:write", "kv:write_end", "kv:sync_range",
+    "kv:sync_range_end", "kv:wal_flush", "kv:wal_flush_end", "kv:aio_submit", "kv:aio_complete", "kv:log_flush",
+    "kv:log_flush_end", "bluestore:kv_sync", "bluestore:commit", "osd.reply", "client.received", "client.callback",
+    "client.woken", "client.reap",
+]  # fmt: skip
+
+
+def points_of(rows: list[Row]) -> dict[int, dict[str, Row]]:
+    """Per op: point → transition."""
+    out: dict[int, dict[str, Row]] = defaultdict(dict)
+    for row in rows:
+        out[row["op_id"]][row["point"]] = row
+    return out
+
+
+def clients_mean_ns(name: str) -> float:
+    """What rados bench itself reported."""
+    found = re.search(r"Average Latency\(s\):\s+([\d.]+)", (TRACES / f"{name}.bench.txt").read_text())
+    assert found
+    return float(found[1]) * 1e9
+
+
+def client_ops(run: Correlated) -> list[Row]:
+    """The ops that the client submitted and took the result of."""
+    points = points_of(run.rows("transitions"))
+    return [op for op in run.rows("ops") if {"client.submit", "client.reap"} <= points[op["op_id"]].keys()]
+
+
+def shares(run: Correlated) -> dict[str, float]:
+    """Per stage: its part of all latencies."""
+    total = sum(op["latency_ns"] for op in run.rows("ops"))
+    sums: Counter[str] = Counter()
+    for row in run.rows("stages"):
+        sums[row["stage"]] += row["duration_ns"]
+    return {stage: ns / total for stage, ns in sums.items()}
+
+
+def calls(trace: Path, opline: Opline) -> dict[str, list[int]]:
+    """Object → latencies, from nothing but the client's own calls in their order of time."""
+    begun: dict[str, tuple[int, str]] = {}
+    out: dict[str, list[int]] = defaultdict(list)
+    for line in opline("events", trace, "--names", "cephshim:rados*").stdout.splitlines():
+        key = re.search(r" completion = (\w+)", line)
+        if key and "aio_operate_enter" in line:
+            begun[key[1]] = (int(line.split()[0]), re.findall(r'oid = "(.*?)"', line)[0])
+        elif key and "get_return_value" in line:
+            at, oid = begun.pop(key[1])
+            out[oid].append(int(line.split()[0]) - at)
+    return out
+
+
+@pytest.mark.parametrize(("name", "ops"), [("ctf-blue-v2-qd1", 2273), ("ctf-deb12-shim-qd1", 12274)])
+def test_the_clients_mean(run_of: RunOf, trace: Callable[[str], Path], opline: Opline, name: str, ops: int) -> None:
+    run = run_of(name)
+    mine = client_ops(run)
+    assert len(mine) == ops and all(op["complete"] for op in mine)
+    assert sum(op["latency_ns"] for op in mine) / ops == pytest.approx(clients_mean_ns(name), rel=0.005)
+    assert {op["object"]: [op["latency_ns"]] for op in mine} == calls(trace(name), opline)
+    assert sum(op["unknown_ns"] for op in mine) == 0
+
+
+def test_bluestore_from_the_clients_call_to_the_disk_and_back(run_of: RunOf) -> None:
+    run = run_of("ctf-blue-v2-qd1")
+    points = points_of(run.rows("transitions"))
+    for op in client_ops(run):
+        passed = points[op["op_id"]]
+        times = [passed[name]["ts_ns"] for name in WHOLE_PATH]
+        assert times == sorted(times)
+        assert not [name for name in WHOLE_PATH if passed[name]["aside"]]
+        # the message's number at both messengers and the OSD's are one: the object is the same at both ends
+        assert op["key"].startswith("completion=") and " reqid=4152," in op["key"]
+        assert (op["class"], op["length_bytes"], op["complete"]) == ("write", 4096, True)
+    assert max(shares(run).values()) < 0.15
+    batches = run.rows("batches")
+    assert len(batches) == len(run.rows("ops")) == 2274 and all(b["member_count"] == 1 for b in batches)
+    assert run.core["joins"] == {"by_key": 2273, "by_order": 0}
+    assert run.core["orphans"] == {}
+
+
+def test_states_take_as_long_as_ceph_says(run_of: RunOf, trace: Callable[[str], Path], opline: Opline) -> None:
+    """Ceph takes the time and then passes the tracepoint: a thread that loses its CPU between the two is seen later."""
+    elapsed: dict[int, tuple[int, float]] = {}
+    pattern = re.compile(r"^(\d+) .* state = (\d+), elapsed = (\S+) }")
+    for line in opline("events", trace("ctf-blue-v2-qd1"), "--names", "*state_duration").stdout.splitlines():
+        if found := pattern.match(line):
+            elapsed[int(found[1])] = int(found[2]), float(found[3]) * 1e9
+    checked = 0
+    for passed in points_of(run_of("ctf-blue-v2-qd1").rows("transitions")).values():
+        for state in range(20, 25):
+            ends = [passed[f"bluestore:{STATES[s]}_end"]["ts_ns"] for s in (state - 1, state)]
+            number, took_ns = elapsed[ends[1]]
+            assert number == state
+            assert abs(ends[1] - ends[0] - took_ns) <= 5000
+            checked += 1
+    assert checked == 2274 * 5
+
+
+def test_without_tracepoints_the_osd_is_one_stage(run_of: RunOf) -> None:
+    """Debian's Ceph: messages and the client are all that is seen. Joined by order, as the trace has no key of both."""
+    run = run_of("ctf-deb12-shim-qd1")
+    part = shares(run)
+    assert list(part) == [
+        "client submit", "network out", "osd receive", "osd without tracepoints", "network back", "client completion",
+        "client wake-up", "client reap",
+    ]  # fmt: skip
+    assert part["osd without tracepoints"] == pytest.approx(0.588, abs=0.001)
+    assert run.core["joins"] == {"by_key": 0, "by_order": 12274}
+    assert run.core["orphans"] == {}
+
+
+def test_every_data_aio_has_its_request(run_of: RunOf) -> None:
+    """By the thread and by the sectors that the aio wrote to: its offset is the device's own. Loop devices are 7:N.
+
+    (One thread also waits for pages of its own program, from another disk.)
+    """
+    run = run_of("ctf-merged")
+    requests = {r["request_id"]: r for r in run.rows("requests")}
+    linked: dict[int, list[Row]] = defaultdict(list)
+    for link in run.rows("links"):
+        if not link["shared"]:
+            request = requests[link["request_id"]]
+            if request["dev"] >> 20 == 7:
+                assert link["evidence"] == "thread+sector"
+                linked[link["op_id"]].append(request)
+    points = points_of(run.rows("transitions"))
+    aios = 0
+    for op in run.rows("ops"):
+        if "cephshim:aio_submit" not in points[op["op_id"]]:
+            continue
+        (request,) = linked[op["op_id"]]
+        assert request["nr_sectors"] == 8
+        times = [points[op["op_id"]]["cephshim:aio_submit"]["ts_ns"], request["queue_ns"], request["issue_ns"]]
+        times += [request["complete_ns"], points[op["op_id"]]["cephshim:aio_complete"]["ts_ns"]]
+        assert times == sorted(times)
+        aios += 1
+    assert aios == 1831
+
+
+# -- many in flight ----------------------------------------------------------------------------------------------------
+
+
+def simulated(depth: int, seed: int, **how: Any) -> tuple[Ceph, Driver]:
+    """A simulation, and what the core made of it."""
+    ceph = Ceph(600, depth, seed, **how)
+    lines = ceph.run()
+    driver = Driver(load_model("ceph").plan_json())
+    for line in lines:
+        driver.push(parse_line(line))
+    driver.finish()
+    check_laws(driver, len(lines))
+    return ceph, driver
+
+
+@pytest.mark.parametrize(("depth", "seed", "objects"), [(1, 1, 0), (16, 2, 0), (16, 3, 5), (64, 4, 0)])
+def test_many_in_flight(depth: int, seed: int, objects: int) -> None:
+    """Each op is the client's to the nanosecond, its message is the right one, its batch has the right members."""
+    ceph, driver = simulated(depth, seed, objects=objects)
+    tables = driver.tables()
+    points = points_of(tables["transitions"])
+    by_begin = {op["begin_ns"]: op for op in tables["ops"]}
+    assert len(by_begin) == len(ceph.ops) == len(tables["ops"])
+    stages: dict[int, list[Row]] = defaultdict(list)
+    for row in tables["stages"]:
+        stages[row["op_id"]].append(row)
+    members: dict[int, set[int]] = defaultdict(set)
+    for truth in ceph.ops:
+        op = by_begin[truth.submit_ns]
+        assert (op["end_ns"], op["object"], op["unknown_ns"]) == (truth.reap_ns, truth.oid, 0)
+        assert op["key"].endswith(f" reqid=4152,{truth.tid}")
+        passed = points[op["op_id"]]
+        for state in range(20, 25):
+            ends = [passed[f"bluestore:{STATES[s]}_end"]["ts_ns"] for s in (state - 1, state)]
+            assert abs(ends[1] - ends[0] - truth.states[state]) <= 5000
+        # charged for the commit: what lies between the end of its I/O and the commit, neither more nor less
+        begin_ns, end_ns = passed["bluestore:io_done_end"]["ts_ns"], passed["bluestore:kv_sync"]["ts_ns"]
+        charged = sum(s["duration_ns"] for s in stages[op["op_id"]] if begin_ns <= s["begin_ns"] < end_ns)
+        assert charged == end_ns - begin_ns
+        members[truth.batch].add(next(r["batch_id"] for r in passed.values() if r["batch_id"] is not None))
+    assert all(len(ids) == 1 for ids in members.values())
+    assert [b["member_count"] for b in sorted(tables["batches"], key=lambda b: b["batch_id"])] == ceph.batches
+    assert depth == 1 or max(ceph.batches) > depth / 4
+
+
+def test_many_in_flight_without_tracepoints() -> None:
+    ceph, driver = simulated(16, 5, tracepoints=False)
+    by_begin = {op["begin_ns"]: op for op in driver.tables()["ops"]}
+    for truth in ceph.ops:
+        op = by_begin[truth.submit_ns]
+        assert (op["end_ns"], op["object"], op["unknown_ns"]) == (truth.reap_ns, truth.oid, 0)
+        assert op["key"].endswith(f",{truth.tid}")
+    assert driver.summary()["joins"] == {"by_key": 0, "by_order": 600}
+
+
+def test_a_batch_that_nobody_closes_is_bounded() -> None:
+    """Without tracepoints no event says where a commit ends."""
+    driver = Driver(load_model("ceph").plan_json())
+    for i in range(40_000):
+        driver.push(parse_line(f"{i} cephshim:sysio_fdatasync_enter tid=1 pid=1 comm=bstore_kv_sync fd=4"))
+    driver.finish()
+    assert len(driver.tables()["batches"]) == 3
+    assert driver.summary()["losses"]["batches_left_open"] == 3

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.core_driver import Driver, parse_line
 from tests.recorded import HERE, Correlated, Row, RunOf
 
 from opline.correlate import correlate
@@ -178,3 +179,18 @@ def test_programs_are_not_mixed_silently(trace: Callable[[str], Path], opline: C
     lines = opline("csv", path, "--model", "syscalls", "--comm", "lttng-consumerd").stdout.splitlines()
     assert len(lines) == 1 + 2438
     assert {row["comm"] for row in csv.DictReader(lines)} == {"lttng-consumerd"}
+
+
+def test_offsets_and_lengths_of_vectored_calls() -> None:
+    """pos_l is the offset, -1 the file's own; the bytes are what the call returned, none for an error."""
+    calls = [("preadv2", 8192, 4096), ("preadv2", -1, 100), ("pwritev2", 0, -11), ("preadv", 4096, 0)]
+    lines = []
+    for n, (name, pos, ret) in enumerate(calls):
+        lines.append(f"{100 + n * 10} syscall_entry_{name} tid=1 pid=1 fd=3 vlen=2 pos_l={pos % 2**64} pos_h=0 flags=0")
+        lines.append(f"{105 + n * 10} syscall_exit_{name} tid=1 pid=1 ret={ret}")
+    driver = Driver(load_model("syscalls").plan_json())
+    for line in lines:
+        driver.push(parse_line(line))
+    driver.finish()
+    found = [(op["class"], op["offset_bytes"], op["length_bytes"]) for op in driver.tables()["ops"]]
+    assert found == [("preadv", 8192, 4096), ("preadv", None, 100), ("pwritev", 0, None), ("preadv", 4096, 0)]

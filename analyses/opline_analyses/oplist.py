@@ -24,7 +24,7 @@ class Passed(NamedTuple):
     ts_ns: int
     point: str
     event: str | None  # None: a completion ended the op
-    tid: int
+    tid: int | None
     cpu: int | None
     comm: str | None
     late: bool

@@ -24,6 +24,7 @@ STEPS = (
 )
 
 
+END = 1 << 31
 LETTERS = ("Q", "G", "I", "D", "C")  # where the core cuts
 
 
@@ -125,8 +126,9 @@ def lines_of(op: OpDetail) -> list[Line]:
         stage = names.pop(0) if names and not (t.late or t.aside) else ""
         mark = "late" if t.late else "aside" if t.aside else ""
         critical = bool(stage) or (n == 0 and not t.late)
+        place = 2 * n if t.event is not None else END  # a completion is the request's before it is the op's end
         merged.append(
-            (t.ts_ns, 2 * n, Line(t.ts_ns, stage, t.point, _thread(t.comm, t.tid), _cpu(t.cpu), critical, mark))
+            (t.ts_ns, place, Line(t.ts_ns, stage, t.point, _thread(t.comm, t.tid), _cpu(t.cpu), critical, mark))
         )
     for n, r in enumerate(op.requests, 1):
         number = str(n) if len(op.requests) > 1 else ""
@@ -233,7 +235,7 @@ def ceph_devel_list(op: OpDetail) -> Iterator[str]:
     for n, t in enumerate(op.transitions):
         at_us = (t.ts_ns - first_ns) // 1000
         arrow = "    ->" if n else "Start->"
-        yield f"  - [ {str(t.tid)[-5:]:>5} {at_us - last_us:+05d}] {arrow} {mail_label(t)}"
+        yield f"  - [ {'' if t.tid is None else str(t.tid)[-5:]:>5} {at_us - last_us:+05d}] {arrow} {mail_label(t)}"
         last_us = at_us
     yield f"  === > Total: {last_us} us"
 

@@ -224,7 +224,7 @@ void Stitcher::decorate(Op &op, const BoundPoint &bp, const PointSpec &spec, con
         op.offset_bytes = ev.slots[bp.offset_slot].i;
         op.has_offset = true;
     }
-    if (bp.length_slot != kNoSlot && ev.slots[bp.length_slot].is_number()) {
+    if (bp.length_slot != kNoSlot && ev.slots[bp.length_slot].is_number() && ev.slots[bp.length_slot].i >= 0) {
         op.length_bytes = ev.slots[bp.length_slot].i;
         op.has_length = true;
     }

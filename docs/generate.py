@@ -98,6 +98,15 @@ def fates() -> None:
         print(f"| `{name}` | {meaning} |")
 
 
+def no_request() -> None:
+    """Every reason why an op has no block request."""
+    from opline.losses import NO_REQUEST
+
+    print("| reason | meaning |\n|---|---|")
+    for name, meaning in NO_REQUEST.items():
+        print(f"| `{name}` | {meaning} |")
+
+
 def performance() -> None:
     """The newest figures of each size and number of streams in benchmarks/results.csv."""
     with (ROOT / "benchmarks" / "results.csv").open(newline="") as file:

@@ -93,7 +93,7 @@ class RunBuilder:
         unattributed_ns: int = 0,
         pid: int = 10,
         length_bytes: int | None = 4096,
-        no_request_reason: str | None = None,
+        no_request: str | None = None,
     ) -> int:
         """Adds an op; its stages are the intervals between its critical points and block steps. Gives its op_id."""
         op_id = len(self.rows["ops"])
@@ -117,7 +117,7 @@ class RunBuilder:
                 "length_bytes": length_bytes, "transition_count": len(points),
                 "late_count": sum(p.late for p in points), "request_count": len(requests),
                 "dev": first.dev if first else None, "sector": first.sector if first else None,
-                "no_request_reason": no_request_reason,
+                "no_request": no_request,
                 "unattributed_ns": taken if complete else None,
                 "unknown_ns": sum(s["duration_ns"] for s in stages if s["kind"] == "unknown") if complete else None,
             }

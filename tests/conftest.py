@@ -7,6 +7,7 @@ Tests marked `live` record on this machine; they are skipped where there is no r
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -45,6 +46,8 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         if name not in unpacked:
             subprocess.run(["tar", "-xJf", TRACES / f"{name}.tar.xz", "-C", target], check=True)
             unpacked[name] = target / name
+            if (extents := TRACES / f"{name}.filefrag").exists():
+                shutil.copy(extents, target)
         return unpacked[name]
 
     return get

@@ -458,7 +458,7 @@ def test_hops_and_missing_steps(tmp_path: Path) -> None:
     run.op(ends, [Rq(q=10, g=20, d=30, c=40)])
     run.op(ends, [Rq(q=10, g=20, d=30, c=None)])
     run.op(ends, [Rq(q=10, g=20, i=25, d=30, c=40, by_sector=False)])
-    run.op(ends, no_request_reason="none_queued")
+    run.op(ends, no_request="none_queued")
     run.rows["bios"][1]["op_by_sector"] = 0
     agree = {"agree": 3, "differ": 0, "pointer_only": 0, "sector_only": 0, "neither": 0, "ambiguous": 1}
     run.manifest["core"] = {"hops": {"bio_to_request": agree}}

@@ -52,8 +52,8 @@ def describe(driver: Driver) -> str:
                 + (" shared" if link["shared"] else "")
                 + (" ambiguous" if link["ambiguous"] else "")
             )
-        if op["no_request_reason"] not in (None, "no_block_events"):
-            out.append(f"  no request: {op['no_request_reason']}")
+        if op["no_request"] not in (None, "no_block_events"):
+            out.append(f"  no request: {op['no_request']}")
     for b in tables.get("batches", []):
         out.append(
             f"batch {b['batch_id']} {b['space']} {b['begin_ns']}..{b['end_ns']} members {b['member_count']} "

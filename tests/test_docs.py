@@ -61,6 +61,17 @@ def test_every_loss_is_documented() -> None:
         assert loss.advice.strip().endswith("."), f"{loss.name}: the advice is a sentence"
 
 
+def test_every_reason_for_no_request_is_documented() -> None:
+    """Those of the core's source, no more and no fewer."""
+    from opline.losses import NO_REQUEST
+
+    source = text("correlator/native/src/reasons.cpp")
+    given = re.findall(r'return "(\w+)"|[?:] "(\w+)"', source)
+    assert set(NO_REQUEST) == {"no_block_events"} | {a or b for a, b in given}
+    page = text("docs/losses.md")
+    assert all(f"| `{name}` | {meaning} |" in page for name, meaning in NO_REQUEST.items())
+
+
 def test_every_fate_is_documented() -> None:
     page = text("docs/losses.md")
     names = generate.fate_names()

@@ -42,7 +42,22 @@ def findings(text: str, severity: str = "error") -> list[str]:
 
 def test_a_small_model_gives_its_whole_plan() -> None:
     nothing: dict[str, Any] = dict.fromkeys(
-        ("name_field", "role", "thread", "batch", "class", "object", "offset", "length", "duration", "io", "ios")
+        (
+            "name_field",
+            "role",
+            "thread",
+            "batch",
+            "class",
+            "object",
+            "offset",
+            "length",
+            "duration",
+            "io",
+            "ios",
+            "sync_wait",
+            "direction",
+            "file_by",
+        )
     )
     nothing |= {"when": [], "end_of": [], "find": [], "bind": [], "release": [], "aside": False, "after": []}
     key = [{"space": 0, "fields": ["id"]}]

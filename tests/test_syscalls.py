@@ -88,7 +88,7 @@ def test_fio_without_a_tracepoint_of_its_own(name: str, classes: dict[str, str],
         assert abs(len(ops) / span_s / said[kind].iops - 1) < 0.01
         for op in ops:
             r = requests[op["op_id"]]
-            assert (op["request_count"], op["no_request_reason"], op["complete"]) == (1, None, True)
+            assert (op["request_count"], op["no_request"], op["complete"]) == (1, None, True)
             assert op["begin_ns"] <= r["queue_ns"] < r["complete_ns"] <= op["end_ns"]
             assert r["kind"] == kind
             assert op["length_bytes"] == r["nr_sectors"] * 512 == 4096

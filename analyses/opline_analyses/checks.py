@@ -192,16 +192,17 @@ def client_log(run: Run) -> Check:
 
 def hop_agreement(run: Run) -> list[dict[str, Any]]:
     """Each hop of the way to the device, linked by two independent rules: how often they agree. First op to bio, by
-    thread and by sector; then bio to request to issue to completion, by pointer and by (dev, sector), as the core
-    counted them.
+    thread and by sector (of a file through its extents); then bio to request to issue to completion, by pointer and
+    by (dev, sector), as the core counted them.
     """
     agree, differ, thread_only, sector_only, neither, ambiguous = run.row(
-        """SELECT count(*) FILTER (op_by_thread = op_by_sector), count(*) FILTER (op_by_thread <> op_by_sector),
-                  count(*) FILTER (op_by_thread IS NOT NULL AND op_by_sector IS NULL),
-                  count(*) FILTER (op_by_thread IS NULL AND op_by_sector IS NOT NULL),
-                  count(*) FILTER (op_by_thread IS NULL AND op_by_sector IS NULL),
+        """SELECT count(*) FILTER (op_by_thread = placed), count(*) FILTER (op_by_thread <> placed),
+                  count(*) FILTER (op_by_thread IS NOT NULL AND placed IS NULL),
+                  count(*) FILTER (op_by_thread IS NULL AND placed IS NOT NULL),
+                  count(*) FILTER (op_by_thread IS NULL AND placed IS NULL),
                   count(*) FILTER (sector_candidates > 1)
-           FROM bios WHERE op_id IS NOT NULL OR op_by_thread IS NOT NULL OR op_by_sector IS NOT NULL"""
+           FROM (SELECT *, coalesce(op_by_extent, op_by_sector) AS placed FROM bios)
+           WHERE op_id IS NOT NULL OR op_by_thread IS NOT NULL OR placed IS NOT NULL"""
     )
     hops: list[dict[str, Any]] = [
         {
@@ -236,8 +237,8 @@ def block_steps(run: Run) -> dict[str, Any]:
     (ops,) = run.row("SELECT count(*) FROM counted")
     reasons = dict(
         run.rows(
-            """SELECT no_request_reason, count(*) FROM ops WHERE op_id IN (SELECT op_id FROM counted)
-               AND no_request_reason IS NOT NULL GROUP BY ALL ORDER BY ALL"""
+            """SELECT no_request, count(*) FROM ops WHERE op_id IN (SELECT op_id FROM counted)
+               AND no_request IS NOT NULL GROUP BY ALL ORDER BY ALL"""
         )
     )
     with_q, whole, *missing = steps

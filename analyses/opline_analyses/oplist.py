@@ -97,7 +97,7 @@ class OpDetail:
     tainted: bool
     offset_bytes: int | None
     length_bytes: int | None
-    no_request_reason: str | None
+    no_request: str | None
     unattributed_ns: int | None
     unknown_ns: int | None
     transitions: list[Passed] = field(default_factory=list)
@@ -113,7 +113,7 @@ class OpDetail:
 
 
 _OPS = """SELECT op_id, class, object, key, pid, begin_ns, end_ns, latency_ns, complete, reason, tainted, offset_bytes,
-    length_bytes, no_request_reason, unattributed_ns, unknown_ns FROM ops WHERE op_id BETWEEN {low} AND {high}"""
+    length_bytes, no_request, unattributed_ns, unknown_ns FROM ops WHERE op_id BETWEEN {low} AND {high}"""
 _TRANSITIONS = """SELECT op_id, ts_ns, point, event, tid, cpu, comm, late, aside FROM transitions
     WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, seq"""
 _STAGES = """SELECT op_id, stage, kind, from_point, to_point, begin_ns, duration_ns, request_id,

@@ -160,8 +160,8 @@ def footer_of(op: OpDetail) -> str:
     attributed = op.latency_ns - unattributed - unknown
     text = f"  total {us(op.latency_ns)} = attributed {us(attributed)} + unknown {us(unknown)}"
     text += f" + unattributed {us(unattributed)}"
-    if not op.requests and op.no_request_reason:
-        text += f"; no block request: {op.no_request_reason}"
+    if not op.requests and op.no_request:
+        text += f"; no block request: {op.no_request}"
     return text
 
 

@@ -61,6 +61,8 @@ LOSSES: tuple[Loss, ...] = (
     Loss("evicted_ops", _LOST, _C, "Ops given up because too many were open at once (16 million)."),
     Loss("order_mismatches", _NOTICE, _C, "Halves of ops that were put together by order and parted again, by time or by a key: calls that are not traced, most likely."),
     Loss("evicted_facts", _LOST, _C, "Facts (what a descriptor stands for) given up because there were too many: ops that need them are found by another key or not at all."),
+    Loss("evicted_page_owners", _LOST, _C, "Dirty pages whose last writer was forgotten because there were too many (4 GiB): their write-back is nobody's."),
+    Loss("evicted_unsynced_writes", _NOTICE, _C, "Writes that no sync had covered, forgotten because there were too many: syncs count fewer members."),
     Loss("batches_left_open", _NOTICE, _C, "Batches whose close was never seen."),
     Loss("reaps_unseen", _NOTICE, _C, "Asynchronous I/Os whose completion no call in the trace takes (io_getevents): these ops end at their completion, not where the application learned of it."),
     Loss("orphan_no_op_for_key", _NOTICE, _C, "Points whose key belongs to no op: it began before the trace, its begin was lost, or the model lacks a key."),
@@ -85,6 +87,27 @@ LOSSES: tuple[Loss, ...] = (
     Loss("requests_given_up", _NOTICE, _C, "Requests whose completion must be lost: so many later ones of the device have completed, or its CPU has issued the next flush."),
     Loss("request_size_differs", _NOTICE, _C, "Requests issued with another length than their bios have: a merge was not seen."),
 )  # fmt: skip
+
+# Why no block request is linked to an op: the words of the column ops.no_request (the core decides, reasons.cpp).
+NO_REQUEST: dict[str, str] = {
+    "no_block_events": "The trace has no block events.",
+    "lost_events": "Events were discarded while the op ran: those of its requests may be among them.",
+    "written_back_later": "A buffered write: its pages were dirty when the op was settled, or reached the disk outside its latency. `deferred` has what the trace shows of it.",
+    "not_completed": "Bios were queued for it, and none of their requests had completed when the op was settled.",
+    "superseded": "It has no end (its key was given to another op), and nothing was queued for it.",
+    "trace_ended": "It was still running when the trace ended, and nothing was queued for it.",
+    "synced_by_another": "A sync of another op covered its write: which of that sync's requests carry its data can't be told.",
+    "nothing_to_sync": "Its sync found nothing to write, and nothing on its way.",
+    "cached": "A read for which nothing was queued: its data was in memory, or its descriptor is no file.",
+    "no_length": "A write whose length the model does not name, and nothing was queued for it.",
+    "not_an_io": "It has no bytes and no sync, as far as the model says, and nothing was queued for it.",
+    "nothing_queued": "Nothing was queued for it: of an op on a raw device its bios are not in the trace; of others the model does not say whether they read or write.",
+    "no_extent_map": "A buffered write, and no map says where these bytes of its file lie: what is written back later can't be joined. See --extents.",
+    "no_offset": "A buffered write whose offset the model does not name: the maps are of no use.",
+    "no_io_points": "A buffered write, and the model has no points with `io`: when its bytes reached the page cache is not known.",
+    "page_owner_evicted": "A buffered write whose pages may have been forgotten: see evicted_page_owners.",
+    "overwritten": "A buffered write whose pages later ops wrote anew before they reached the disk: they have the cost.",
+}  # fmt: skip
 
 BY_NAME = {loss.name: loss for loss in LOSSES}
 

@@ -245,13 +245,13 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
         const RequestCut *request = nullptr;
         for (const auto &r : a.requests) {
             if (r.c == kNoTime || r.c > t || r.c <= from_ns) continue;
-            const auto first = r.q != kNoTime ? r.q : r.d;
+            const auto first = std::max(r.q != kNoTime ? r.q : r.d, r.floor_ns);
             if (first == kNoTime || first >= t) continue;
             if (!request || r.c > request->c) request = &r;
         }
         if (request) {
             if (request->c < t) cut(a, Place(c_), to, request->c, t, to_tid, 0, true);
-            t = cut_request(a, *request, op.begin_ns, to);
+            t = cut_request(a, *request, std::max(op.begin_ns, request->floor_ns), to);
             to_tid = request->queue_tid;
             // Points between Q and C are aside: they did not wait for anything on the way.
             while (from >= 0 && (at(from).t().ts_ns > t || at(from).late || aside(at(from)))) --from;

@@ -47,7 +47,7 @@ struct Core::Impl {
     Linker linker;
     BlockModel block;
     Attributor attributor;
-    std::uint32_t no_block_events, not_completed, none_queued;  // pool ids
+    std::uint32_t no_block_events;  // pool id
     Attribution scratch;
     std::optional<StageStatistics> statistics;
     bool count_tainted = false;  // in the statistics
@@ -78,8 +78,13 @@ struct Core::Impl {
         : plan(parse_plan(plan_json)),
           emitter(strings, space_names(plan)),
           stitcher(plan, strings,
-                   {[this](Op &op) { settle(op); }, [this](const Batch &b) { emitter.batch(b); }}),
-          linker(stitcher),
+                   {[this](Op &op) { settle(op); }, [this](const Batch &b) { emitter.batch(b); },
+                    [this](Op &op, std::int64_t at_ns) { linker.wrote(op, at_ns); },
+                    [this](Op &op, std::int64_t tid, std::int64_t at_ns) { linker.sync_begun(op, tid, at_ns); },
+                    [this](Op &op, std::int64_t at_ns) {
+                        if (const auto sync = linker.sync_ended(op, at_ns)) emitter.batch(*sync->batch);
+                    }}),
+          linker(stitcher, plan, strings),
           block(plan.match_by_sector ? BlockMatch::kSector : BlockMatch::kPointer,
                 {[this](const BlockEvent &ev, Bio &bio) {
                      Owner owner = linker.bio_queued(ev, bio, current_host);
@@ -90,9 +95,7 @@ struct Core::Impl {
                  [this](const Request &r) { request_done(r); },
                  [this](const Bio &b) { bio_done(b); }}),
           attributor(plan, strings),
-          no_block_events(strings.intern("no_block_events")),
-          not_completed(strings.intern("not_completed")),
-          none_queued(strings.intern("none_queued")) {}
+          no_block_events(strings.intern("no_block_events")) {}
 
     void settle(Op &op) {
         ShapeAttribution *shape = attributor.by_shape(op, scratch);
@@ -114,7 +117,7 @@ struct Core::Impl {
         if (!shape)
             for (const auto &p : scratch.transitions) late_transitions += p.late;
         if (shape || scratch.requests.empty()) {
-            facts.no_request_reason = !has_block_classes ? no_block_events : op.bios > 0 ? not_completed : none_queued;
+            facts.no_request = has_block_classes ? strings.intern(linker.no_request(op)) : no_block_events;
             if (has_block_classes) ++unlinked_ops;
         }
         if (statistics && facts.complete) count(op, shape, facts.tainted);
@@ -122,8 +125,14 @@ struct Core::Impl {
             split_states(op);
             emitter.op(op, scratch, facts);
         }
-        if (!shape)
-            for (const auto &b : scratch.shared_bios) emitter.link(op.serial, b.bio, b.request, "batch", true, false);
+        if (shape) return;
+        for (const auto &b : scratch.shared_bios) {
+            LinkRow row;
+            row.op = op.serial;
+            row.rules = rule::kBatch;
+            row.shared = true;
+            emitter.link(row, b.bio, b.request, b.by_pointer);
+        }
     }
 
     void split_states(const Op &op) {
@@ -179,29 +188,18 @@ struct Core::Impl {
     }
 
     void request_done(const Request &r) {
-        linker.request_done(r);
+        const Served served = linker.request_done(r);
         stitcher.request_done(r);
-        std::uint32_t ops = 0;
-        std::uint64_t only = 0;
-        for (const auto &o : r.owners)
-            if (o.op != 0) {
-                ++ops;
-                only = serial_of(o.op);
-            }
-        emitter.request(r, linker.flush_of(r), ops == 1 ? std::optional<std::uint64_t>(only) : std::nullopt, ops);
+        emitter.request(r, linker.flush_of(r), served);
     }
 
     void bio_done(const Bio &b) {
         const BioLink *link = linker.link_of(b.id);
+        const bool by_pointer = b.pointer != 0 && !plan.match_by_sector;
         emitter.bio(b, link);
-        if (b.owner.op != 0) {
-            const bool thread = link && link->by_thread != 0, sector = link && link->by_sector != 0;
-            const char *evidence = !link || link->inherited ? "parent"
-                                   : thread && sector && link->by_thread == link->by_sector ? "thread+sector"
-                                   : thread ? "thread" : "sector";
-            emitter.link(serial_of(b.owner.op), b.id, b.request, evidence, false, link && !thread && link->sector_candidates > 1);
-        }
-        if (link && link->batch) link->batch->bios.push_back({b.id, b.request, b.queue_ns});
+        for (const auto &row : linker.links(b)) emitter.link(row, b.id, b.request, by_pointer);
+        for (const auto &row : linker.deferred(b)) emitter.deferred(row, b, *link, linker.file_of(*link));
+        if (link && link->batch) link->batch->bios.push_back({b.id, b.request, b.queue_ns, by_pointer});
         linker.forget(b.id);
         stitcher.bio_done(b);
     }
@@ -240,6 +238,7 @@ struct Core::Impl {
         b.bio = number(s.bio);
         b.parent = number(s.parent);
         ++block_events;
+        if (b.kind == BlockKind::kBioRemap) linker.remapped(b);
         return block.event(b);
     }
 
@@ -321,7 +320,10 @@ void Core::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t e
     Impl &m = *impl_;
     m.stitcher.events_lost();
     if (m.streams[stream].domain == Domain::kKernel) m.sched.lost(end_ns);
-    if (begin_ns != kNoTime && end_ns != kNoTime) m.discarded_intervals.push_back({begin_ns, end_ns});
+    if (begin_ns != kNoTime && end_ns != kNoTime) {
+        m.discarded_intervals.push_back({begin_ns, end_ns});
+        m.linker.discarded(begin_ns, end_ns);
+    }
     if (packets) m.discarded_packets += count;
     else m.discarded_events += count;
     if (count == 0) ++m.discarded_unknown;
@@ -332,6 +334,7 @@ void Core::damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view 
     Impl &m = *impl_;
     m.discarded_intervals.push_back({from_ns, std::numeric_limits<std::int64_t>::max()});
     if (m.streams[stream].domain == Domain::kKernel) m.sched.lost_from(from_ns);
+    m.linker.discarded(from_ns, std::numeric_limits<std::int64_t>::max());
     m.damages.push_back({{"stream", stream_name(m.streams[stream])}, {"from_ns", nullptr}, {"why", std::string(why)}});
     if (from_ns != kNoTime) m.damages.back()["from_ns"] = from_ns;
 }
@@ -396,7 +399,7 @@ std::string Core::summary_json() const {
                   {"without_request", m.unlinked_ops}};
     out["joins"] = {{"by_key", s.halves_joined}, {"by_order", s.halves_joined_by_order}};
     out["hops"] = {{"op_to_bio", {{"agree", l.agree}, {"differ", l.differ}, {"thread_only", l.thread_only},
-                                  {"sector_only", l.sector_only}, {"neither", l.neither}, {"ambiguous", l.ambiguous}, {"batch", l.batch}}},
+                                  {"sector_only", l.sector_only}, {"neither", l.neither}, {"ambiguous", l.ambiguous}, {"batch", l.batch}, {"page", l.page}, {"extents", l.extents}}},
                    {"bio_to_request", hop(b.bio_to_request)},
                    {"request_to_issue", hop(b.request_to_issue)},
                    {"request_to_complete", hop(b.request_to_complete)}};
@@ -405,7 +408,7 @@ std::string Core::summary_json() const {
                      {"partition_violations", m.partition_violations}, {"incomplete_ops", m.ops_incomplete},
                      {"tainted_ops", m.ops_tainted}, {"late_transitions", m.late_transitions},
                      {"key_conflicts", s.key_conflicts}, {"ends_without_op", s.ends_without_op},
-                     {"evicted_ops", s.evicted_ops}, {"batches_left_open", s.batches_left_open}, {"reaps_unseen", s.reaps_unseen},
+                     {"evicted_ops", s.evicted_ops}, {"evicted_page_owners", m.linker.evicted_pages()}, {"evicted_unsynced_writes", m.linker.evicted_writes()}, {"batches_left_open", s.batches_left_open}, {"reaps_unseen", s.reaps_unseen},
                      {"order_mismatches", s.order_mismatches}, {"evicted_facts", s.evicted_facts},
                      {"unmatched_getrq", b.unmatched_getrq}, {"unmatched_merge", b.unmatched_merge},
                      {"unmatched_issue", b.unmatched_issue}, {"unmatched_complete", b.unmatched_complete},

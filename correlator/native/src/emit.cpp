@@ -8,7 +8,7 @@
 namespace opline {
 namespace {
 
-enum TableIndex { kOps, kTransitions, kStages, kRequests, kBios, kLinks, kBatches, kFates, kDiscarded };
+enum TableIndex { kOps, kTransitions, kStages, kRequests, kBios, kLinks, kDeferred, kBatches, kFates, kDiscarded };
 
 Table make(const char *name, std::initializer_list<std::pair<const char *, ColumnType>> columns) {
     std::vector<Column> made;
@@ -91,7 +91,7 @@ Emitter::Emitter(StringPool &strings, const std::vector<std::string> &key_space_
                                    {"end_ns", I64}, {"latency_ns", I64}, {"complete", BOOL}, {"reason", DICT},
                                    {"tainted", BOOL}, {"offset_bytes", I64}, {"length_bytes", I64},
                                    {"transition_count", U32}, {"late_count", U32}, {"request_count", U32},
-                                   {"dev", U32}, {"sector", U64}, {"no_request_reason", DICT},
+                                   {"dev", U32}, {"sector", U64}, {"no_request", DICT},
                                    {"unattributed_ns", I64}, {"unknown_ns", I64}}));
     tables_.push_back(make("transitions", {{"op_id", I64}, {"seq", U32}, {"ts_ns", I64}, {"point", DICT},
                                            {"event", DICT}, {"tid", I64}, {"pid", I32}, {"cpu", U32}, {"comm", DICT},
@@ -113,10 +113,16 @@ Emitter::Emitter(StringPool &strings, const std::vector<std::string> &key_space_
     tables_.push_back(make("bios", {{"bio_id", I64}, {"request_id", I64}, {"dev", U32}, {"sector", U64},
                                     {"nr_sectors", U32}, {"kind", DICT}, {"queue_ns", I64}, {"merge_ns", I64}, {"tid", I32},
                                     {"comm", DICT}, {"parent_id", I64}, {"split_from_id", I64}, {"op_id", I64},
-                                    {"op_by_thread", I64}, {"op_by_sector", I64}, {"sector_candidates", U32},
+                                    {"op_by_thread", I64}, {"op_by_sector", I64}, {"op_by_extent", I64},
+                                    {"sector_candidates", U32},
                                     {"batch_id", I64}}));
     tables_.push_back(make("links", {{"op_id", I64}, {"bio_id", I64}, {"request_id", I64}, {"evidence", DICT},
+                                     {"request_evidence", DICT}, {"confidence", DICT}, {"bytes", U64},
                                      {"shared", BOOL}, {"ambiguous", BOOL}}));
+    tables_.push_back(make("deferred", {{"op_id", I64}, {"bio_id", I64}, {"request_id", I64}, {"file", DICT},
+                                        {"bytes", U64}, {"written_ns", I64}, {"queue_ns", I64}, {"issue_ns", I64},
+                                        {"complete_ns", I64}, {"tid", I32}, {"comm", DICT}, {"evidence", DICT},
+                                        {"confidence", DICT}, {"shared", BOOL}, {"ambiguous", BOOL}}));
     tables_.push_back(make("batches", {{"batch_id", I64}, {"space", DICT}, {"tid", I32}, {"begin_ns", I64},
                                        {"end_ns", I64}, {"member_count", U32}, {"request_count", U32}}));
     tables_.push_back(make("fates", {{"event", DICT}, {"fate", DICT}, {"count", U64}}));
@@ -200,11 +206,11 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
     row.dict_or_absent(facts.reason).flag(facts.tainted).i64_if(op.has_offset, op.offset_bytes);
     row.i64_if(op.has_length, op.length_bytes).u32(static_cast<std::uint32_t>(a.transitions.size())).u32(late);
     row.u32(static_cast<std::uint32_t>(a.requests.size())).u32_if(request != nullptr, request ? request->dev : 0);
-    row.u64_if(request && request->sector != kNoSector, request ? request->sector : 0).dict_or_absent(facts.no_request_reason);
+    row.u64_if(request && request->sector != kNoSector, request ? request->sector : 0).dict_or_absent(facts.no_request);
     row.i64_if(ended, a.unattributed_ns).i64_if(ended, a.unknown_ns);
 }
 
-void Emitter::request(const Request &r, const Flush *flush, std::optional<std::uint64_t> only_op, std::uint32_t op_count) {
+void Emitter::request(const Request &r, const Flush *flush, const Served &served) {
     if (!kept(kRequests)) return;
     const bool done = r.complete_ns != kNoTime;
     Row row(table(kRequests));
@@ -218,8 +224,8 @@ void Emitter::request(const Request &r, const Flush *flush, std::optional<std::u
     row.dict_or_absent(r.issue_comm).u32_if(r.queue_cpu != kNoCpu, r.queue_cpu).u32_if(r.issue_cpu != kNoCpu, r.issue_cpu);
     row.u32_if(r.complete_cpu != kNoCpu, r.complete_cpu).i32_if(done, r.error);
     row.u32(static_cast<std::uint32_t>(r.bios.size())).u32(r.merges).u32(r.requeues);
-    row.u32_if(r.first_issue_ns != kNoTime, r.in_flight).u32(op_count);
-    row.i64_if(only_op.has_value(), static_cast<std::int64_t>(only_op.value_or(0))).flag(r.ambiguous);
+    row.u32_if(r.first_issue_ns != kNoTime, r.in_flight).u32(served.ops);
+    row.i64_if(served.only != 0, static_cast<std::int64_t>(served.only == 0 ? 0 : serial_of(served.only))).flag(r.ambiguous);
     row.dict(strings_.intern(r.absorbed_by != 0 ? "absorbed" : r.reused ? "reused" : done ? "completed" : "open"));
     row.i64_if(flush != nullptr, flush ? static_cast<std::int64_t>(flush->request) : 0);
 }
@@ -227,23 +233,54 @@ void Emitter::request(const Request &r, const Flush *flush, std::optional<std::u
 void Emitter::bio(const Bio &b, const BioLink *link) {
     if (!kept(kBios)) return;
     auto op_of = [](std::uint64_t ref) { return static_cast<std::int64_t>(ref == 0 ? 0 : serial_of(ref)); };
+    const std::uint64_t chosen = link ? link->chosen : b.owner.op;
     Row row(table(kBios));
     row.i64(static_cast<std::int64_t>(b.id)).i64_if(b.request != 0, static_cast<std::int64_t>(b.request)).u32(b.dev);
     row.u64_if(b.sector != kNoSector, b.sector).u32(b.nr_sectors).dict(kind_name(b.kind)).time(b.queue_ns).time(b.merge_ns);
     row.i32_if(b.tid >= 0, b.tid).dict_or_absent(b.comm).i64_if(b.parent != 0, static_cast<std::int64_t>(b.parent));
-    row.i64_if(b.split_from != 0, static_cast<std::int64_t>(b.split_from)).i64_if(b.owner.op != 0, op_of(b.owner.op));
+    row.i64_if(b.split_from != 0, static_cast<std::int64_t>(b.split_from)).i64_if(chosen != 0, op_of(chosen));
     row.i64_if(link && link->by_thread != 0, op_of(link ? link->by_thread : 0));
     row.i64_if(link && link->by_sector != 0, op_of(link ? link->by_sector : 0));
-    row.u32_if(link && !link->inherited, link ? link->sector_candidates : 0);
+    row.i64_if(link && link->by_extent != 0, op_of(link ? link->by_extent : 0));
+    row.u32_if(link && !link->inherited, link ? link->candidates : 0);
     row.i64_if(b.owner.batch != 0, static_cast<std::int64_t>(b.owner.batch) - 1);
 }
 
-void Emitter::link(std::uint64_t op_serial, std::uint64_t bio, std::uint64_t request, const char *evidence, bool shared,
-                   bool ambiguous) {
+std::uint32_t Emitter::rules_name(std::uint32_t rules) {
+    constexpr std::pair<std::uint32_t, const char *> names[] = {
+        {rule::kThread, "thread"}, {rule::kSector, "sector"}, {rule::kExtent, "extent"},
+        {rule::kPage, "page"},     {rule::kBatch, "batch"},   {rule::kParent, "parent"}};
+    if (rules_names_.empty()) rules_names_.resize(64);
+    if (rules_names_[rules] == 0) {
+        std::string text;
+        for (const auto &[bit, name] : names)
+            if (rules & bit) text += (text.empty() ? "" : "+") + std::string(name);
+        rules_names_[rules] = strings_.intern(text);
+    }
+    return rules_names_[rules];
+}
+
+std::uint32_t Emitter::confidence_name(std::uint32_t rules, bool ambiguous, bool doubtful) {
+    const bool two = (rules & rule::kThread) != 0 && (rules & (rule::kSector | rule::kExtent | rule::kPage)) != 0;
+    return strings_.intern(ambiguous || doubtful ? "low" : two ? "high" : "medium");
+}
+
+void Emitter::link(const LinkRow &l, std::uint64_t bio, std::uint64_t request, bool by_pointer) {
     if (!kept(kLinks)) return;
-    Row(table(kLinks)).i64(static_cast<std::int64_t>(op_serial)).i64(static_cast<std::int64_t>(bio))
-        .i64_if(request != 0, static_cast<std::int64_t>(request)).dict(strings_.intern(evidence)).flag(shared)
-        .flag(ambiguous);
+    Row(table(kLinks)).i64(static_cast<std::int64_t>(l.op)).i64(static_cast<std::int64_t>(bio))
+        .i64_if(request != 0, static_cast<std::int64_t>(request)).dict(rules_name(l.rules))
+        .dict_or_absent(request == 0 ? 0 : strings_.intern(by_pointer ? "pointer" : "sector"))
+        .dict(confidence_name(l.rules, l.ambiguous, l.doubtful)).u64_if(l.bytes != 0, l.bytes).flag(l.shared).flag(l.ambiguous);
+}
+
+void Emitter::deferred(const DeferredRow &d, const Bio &b, const BioLink &link, const std::string &file) {
+    if (!kept(kDeferred)) return;
+    Row row(table(kDeferred));
+    row.i64(static_cast<std::int64_t>(d.op)).i64(static_cast<std::int64_t>(b.id));
+    row.i64_if(b.request != 0, static_cast<std::int64_t>(b.request)).dict(strings_.intern(file)).u64(d.bytes);
+    row.i64(d.written_ns).time(b.queue_ns).time(link.issue_ns);
+    row.time(link.complete_ns != kNoTime ? link.complete_ns : b.complete_ns).i32_if(b.tid >= 0, b.tid).dict_or_absent(b.comm);
+    row.dict(rules_name(rule::kPage)).dict(confidence_name(rule::kPage, d.ambiguous, d.doubtful)).flag(d.shared).flag(d.ambiguous);
 }
 
 void Emitter::batch(const Batch &b) {

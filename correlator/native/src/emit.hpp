@@ -3,7 +3,6 @@
 // a test compares both.
 #pragma once
 #include <array>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,12 +19,13 @@ class Emitter {
 
     struct OpFacts {
         bool complete = false, tainted = false;
-        std::uint32_t reason = 0, no_request_reason = 0;  // pool ids; 0: absent
+        std::uint32_t reason = 0, no_request = 0;  // pool ids; 0: absent
     };
     void op(const Op &, const Attribution &, const OpFacts &);
-    void request(const Request &, const Flush *, std::optional<std::uint64_t> only_op, std::uint32_t op_count);
+    void request(const Request &, const Flush *, const Served &);
     void bio(const Bio &, const BioLink *);
-    void link(std::uint64_t op_serial, std::uint64_t bio, std::uint64_t request, const char *evidence, bool shared, bool ambiguous);
+    void link(const LinkRow &, std::uint64_t bio, std::uint64_t request, bool by_pointer);
+    void deferred(const DeferredRow &, const Bio &, const BioLink &, const std::string &file);
     void batch(const Batch &);
     void fate(std::uint32_t event_name, std::string_view fate, std::uint64_t count);
     void discarded(std::string_view stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count, bool packets);
@@ -51,9 +51,12 @@ class Emitter {
     std::vector<Table> tables_;
     std::vector<char> kept_;  // per table
     bool with_states_ = true;
+    std::vector<std::uint32_t> rules_names_;  // per set of rules, pool id
     std::vector<std::uint32_t> rwbs_names_;  // per mask, pool id + 1
     std::uint32_t rwbs_name(std::uint32_t rwbs);
     std::uint32_t kind_name(IoKind);
+    std::uint32_t rules_name(std::uint32_t rules);
+    std::uint32_t confidence_name(std::uint32_t rules, bool ambiguous, bool doubtful);
 };
 
 // blkparse's letters, in the order of the kernel's blk_fill_rwbs (kernel/trace/blktrace.c).

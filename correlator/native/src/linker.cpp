@@ -4,111 +4,242 @@
 #include <algorithm>
 
 namespace opline {
+Linker::Linker(Stitcher &stitcher, const Plan &plan, StringPool &strings)
+    : stitcher_(stitcher),
+      strings_(strings),
+      maps_(plan.files),
+      syncs_(stitcher.ops()),
+      has_syncs_(std::any_of(plan.points.begin(), plan.points.end(), [](const PointSpec &p) { return p.sync_wait == IoWindow::kBegin; })),
+      sync_space_(strings.intern("sync")) {}
 
-void Linker::by_sector(const Bio &bio, BioLink &link) {
-    if (bio.nr_sectors == 0 || bio.sector == kNoSector) return;
-    bool unserved = false;  // by_sector is an op without a bio
-    const std::uint64_t first = bio.sector * 512, last = first + std::uint64_t{bio.nr_sectors} * 512;
+SharedWork &Linker::shared(BioLink &link) {
+    if (!link.shared) link.shared = std::make_unique<SharedWork>();
+    return *link.shared;
+}
+
+bool Linker::lost_between(std::int64_t begin_ns, std::int64_t end_ns) const {
+    return std::any_of(lost_.begin(), lost_.end(), [&](const auto &i) { return i.first <= end_ns && i.second >= begin_ns; });
+}
+
+Target &Linker::target_of(const Op &op) {
+    Target &t = targets_.of(op.target);
+    if (!t.resolved) {
+        t.resolved = true;
+        if (maps_.size() == 1) t.file = 0;
+        if (!op.file_name.empty()) t.file = maps_.by_path(op.file_name);
+    }
+    return t;
+}
+
+void Linker::remapped(const BlockEvent &ev) {
+    if (ev.tid > 0) remaps_.put(ev.tid, {{ev.dev, ev.sector, ev.nr_sectors}, ev.old_dev, ev.old_sector});
+}
+
+// The kernel remaps a partition's bio in the thread that queues it, right before (block/blk-core.c, submit_bio_noacct).
+Sectors Linker::within_partition(const BlockEvent &ev, const Sectors &run) {
+    const Remap *remap = ev.tid > 0 ? remaps_.find(ev.tid) : nullptr;
+    if (!remap) return run;
+    const Remap last = *remap;
+    remaps_.erase(ev.tid);
+    if (last.to.dev != run.dev || last.to.first != run.first) return run;
+    return {last.dev, last.sector, run.count};
+}
+
+Direction Linker::direction_of(const Op &op) {
+    if (op.direction != Direction::kUnknown) return op.direction;
+    auto [known, made] = class_directions_.insert(op.op_class);
+    if (made) {
+        const std::string &name = strings_.at(op.op_class);
+        const bool read = name.find("read") != std::string::npos, write = name.find("write") != std::string::npos;
+        *known = read == write ? Direction::kUnknown : read ? Direction::kRead : Direction::kWrite;
+    }
+    return *known;
+}
+
+bool Linker::right_way(const Op &op, const Bio &bio) {
+    switch (direction_of(op)) {
+    case Direction::kRead: return bio.kind == IoKind::kRead;
+    case Direction::kWrite: return bio.kind != IoKind::kRead;
+    case Direction::kUnknown: break;
+    }
+    return true;
+}
+
+// The bytes that the op had in flight and the bio's: how they lie. Of a file whole pages reach the disk.
+Linker::Overlap Linker::overlap(const Op &op, const Sectors &within) {
+    if (!op.has_offset || !op.has_length || op.length_bytes <= 0 || op.offset_bytes < 0) return Overlap::kNone;
+    auto first = static_cast<std::uint64_t>(op.offset_bytes), last = first + static_cast<std::uint64_t>(op.length_bytes);
+    auto lies = [&](std::uint64_t sector, std::uint64_t count) {
+        const std::uint64_t from = sector * 512, to = from + count * 512;
+        return from >= first && to <= last ? Overlap::kInside : from < last && to > first ? Overlap::kPart : Overlap::kNone;
+    };
+    if (parts_.empty()) return lies(within.first, within.count);
+    first = first / kPageBytes * kPageBytes;
+    last = (last + kPageBytes - 1) / kPageBytes * kPageBytes;
+    const std::uint32_t file = target_of(op).file;
+    Overlap all = Overlap::kInside;
+    bool some = false;
+    std::uint64_t mapped = 0;
+    for (const auto &p : parts_) {
+        const Overlap o = file == kNoFile || file == p.file ? lies(p.in_file, p.sectors) : Overlap::kNone;
+        some = some || o != Overlap::kNone;
+        all = o == Overlap::kInside ? all : Overlap::kPart;
+        mapped += p.sectors;
+    }
+    return !some ? Overlap::kNone : mapped < within.count ? Overlap::kPart : all;
+}
+
+// Ops whose bytes in flight are the bio's.
+void Linker::find_in_flight(const Bio &bio, const Sectors &within, BioLink &link) {
+    std::uint64_t found = 0;
+    bool unserved = false;  // found is an op without a bio
     for (auto ref : stitcher_.io_windows()) {
         const Op *op = stitcher_.ops().find(ref);
-        if (!op || op->length_bytes <= 0) continue;
-        const auto begin = static_cast<std::uint64_t>(op->offset_bytes);
-        if (first < begin || last > begin + static_cast<std::uint64_t>(op->length_bytes)) continue;
-        ++link.sector_candidates;
+        if (!op || !right_way(*op, bio) || overlap(*op, within) != Overlap::kInside) continue;
+        if (parts_.empty() && !target_of(*op).may_be_on(within.dev)) continue;
+        ++link.candidates;
         // The oldest that has no bio yet, else the oldest: first in, first out.
-        const bool better = op->bios == 0 ? !unserved || ref < link.by_sector : !unserved && (link.by_sector == 0 || ref < link.by_sector);
-        if (better) link.by_sector = ref;
+        const bool better = op->bios == 0 ? !unserved || ref < found : !unserved && (found == 0 || ref < found);
+        if (better) found = ref;
         unserved = unserved || op->bios == 0;
     }
+    (parts_.empty() ? link.by_sector : link.by_extent) = found;
+}
+
+void Linker::choose(const BlockEvent &ev, const Bio &bio, const Sectors &within, Op *thread_op, BioLink &link) {
+    const std::uint64_t placed = link.by_extent != 0 ? link.by_extent : link.by_sector;
+    const std::uint32_t place_rule = link.by_extent != 0 ? rule::kExtent : rule::kSector;
+    if (!thread_op) {
+        // What a thread queues while it has a batch open is the batch's: a member may be rewriting the same sectors already.
+        if (ev.tid > 0) link.batch = stitcher_.current_batch(link.host, ev.tid);
+        if (link.batch || link.pages_owned) return;  // whoever wrote the pages last
+        link.chosen = placed;
+        link.rules = placed != 0 ? place_rule : 0;
+        link.ambiguous = link.candidates > 1;
+        if (Op *op = parts_.empty() ? stitcher_.ops().find(placed) : nullptr) ++target_of(*op).device(within.dev).placed;
+        return;
+    }
+    link.chosen = op_ref(*thread_op);
+    link.rules = rule::kThread;
+    link.doubtful = !lost_.empty() && lost_between(thread_op->begin_ns, ev.ts_ns);
+    Target &target = target_of(*thread_op);
+    TargetDevice &device = target.device(within.dev);
+    if (is_data(bio) && thread_op->io_open && !link.sync && (bio.rwbs & rwbs::kRahead) == 0) {
+        // A bio far from the op's bytes, where they are known to be sectors: the thread's last event is lost.
+        const bool inside = overlap(*thread_op, within) != Overlap::kNone;
+        const bool elsewhere = !inside && (!parts_.empty() || target.raw(within.dev) || (link.doubtful && !target.not_raw(within.dev)));
+        if (parts_.empty() && !link.doubtful) ++(inside ? device.in : device.out);
+        if (inside && !parts_.empty()) target.file = parts_.front().file;
+        if (elsewhere) {
+            link.chosen = link.candidates == 1 && !link.pages_owned ? placed : 0;
+            link.rules = link.chosen != 0 ? place_rule : 0;
+            link.ambiguous = true;
+            return;
+        }
+    }
+    if (placed == link.chosen) link.rules |= place_rule;
+    else if (placed != 0 && link.candidates == 1 && !link.sync) link.ambiguous = true;  // each rule has its own answer
+}
+
+// Made of a bio that the rules were asked about: by remap all of its work, by split that of its sectors.
+Owner Linker::inherit(const Bio &bio, BioLink &link) {
+    const std::uint64_t from = bio.split_from != 0 ? bio.split_from : bio.parent;
+    BioLink *parent = from != 0 ? links_.find(from) : nullptr;
+    link.inherited = true;
+    link.chosen = bio.owner.op;
+    link.rules = rule::kParent;
+    if (!parent) return bio.owner;
+    link.chosen = parent->chosen;
+    link.batch = parent->batch;
+    link.sync = parent->sync;
+    link.rules |= parent->rules;
+    link.others = parent->others;
+    link.journal = parent->journal;
+    link.ambiguous = parent->ambiguous;
+    link.doubtful = parent->doubtful;
+    link.own_bytes = parent->own_bytes == 0 ? 0 : std::uint64_t{bio.nr_sectors} * 512;
+    if (parent->shared) {
+        SharedWork &work = shared(link);
+        work = *parent->shared;
+        if (bio.split_from != 0) {
+            auto keep = [](std::vector<PageShare> &pages, std::uint64_t first, std::uint64_t last) {
+                for (auto &p : pages) {
+                    p.first = std::max(p.first, first);
+                    p.last = std::max(p.first, std::min(p.last, last));
+                    p.bytes = (p.last - p.first) * 512;
+                }
+                pages.erase(std::remove_if(pages.begin(), pages.end(), [](const PageShare &p) { return p.bytes == 0; }), pages.end());
+            };
+            keep(parent->shared->pages, 0, bio.sector);
+            keep(work.pages, bio.sector, kNoSector);
+        }
+    }
+    if (link.sync || link.journal) sync_bios_.push_back(bio.id);
+    return bio.owner;
+}
+
+void Linker::count(const BioLink &link) {
+    const std::uint64_t placed = link.by_extent != 0 ? link.by_extent : link.by_sector;
+    // With several ops on the same sectors those rules have no answer of their own.
+    if (link.batch || link.journal) ++counts_.batch;
+    else if (link.shared && !link.shared->pages.empty()) ++counts_.page;
+    else if (link.candidates > 1) ++counts_.ambiguous;
+    else if (link.by_thread != 0 && placed != 0) ++(link.by_thread == placed ? counts_.agree : counts_.differ);
+    else if (link.by_thread != 0) ++counts_.thread_only;
+    else if (placed != 0) ++counts_.sector_only;
+    else ++counts_.neither;
+    if (link.by_extent != 0) ++counts_.extents;
 }
 
 Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t host) {
     BioLink &link = links_[bio.id];
     link.queue_ns = bio.queue_ns;
-    link.sector = bio.sector;
-    link.tid = bio.tid;
-    if (bio.owner) {
-        link.inherited = true;
-        link.chosen = bio.owner.op;
-        if (bio.parent != 0)
-            if (auto parent = links_.find(bio.parent)) link.batch = parent->batch;
-        return bio.owner;
+    link.host = host;
+    if (bio.owner) return inherit(bio, link);
+    const Sectors run{bio.dev, bio.sector, bio.nr_sectors}, within = within_partition(ev, run);
+    if (ev.tid > 0 && !syncs_.open().empty()) link.sync = syncs_.of_thread(host, ev.tid);
+    Op *thread_op = link.sync ? stitcher_.ops().find(link.sync->op) : stitcher_.op_of_bio(host, ev, bio);
+    if (thread_op) link.by_thread = op_ref(*thread_op);
+    parts_.clear();
+    if (is_data(bio)) {
+        if (!maps_.empty()) maps_.find(run, within, parts_);
+        if (!parts_.empty() || !link.sync) find_in_flight(bio, within, link);
+        if (is_write(bio) && !pages_.empty())
+            for (const auto &p : parts_)
+                for (std::uint64_t page = p.in_file / kPageSectors; page * kPageSectors < p.in_file + p.sectors && !link.pages_owned; ++page) {
+                    bool any;
+                    link.pages_owned = pages_.owner(p.file, page, any).op != 0;
+                }
     }
-    if (Op *op = stitcher_.op_of_bio(host, ev, bio)) link.by_thread = op_ref(*op);
-    by_sector(bio, link);
-    // What a thread queues while it has a batch open is the batch's: a member may be rewriting the same sectors already.
-    link.chosen = link.by_thread;
-    if (link.chosen == 0 && ev.tid > 0) link.batch = stitcher_.current_batch(host, ev.tid);
-    if (link.chosen == 0 && !link.batch) link.chosen = link.by_sector;
-    if (link.chosen == 0 && !link.batch)
-        if (Op *op = stitcher_.own_op(host, ev, bio)) link.chosen = link.by_thread = op_ref(*op);
+    choose(ev, bio, within, thread_op, link);
+    if (!parts_.empty() && is_write(bio)) share_pages(bio, within, link);
+    share_sync(bio, within, link);
+    if (link.chosen == 0 && !link.batch && !link.journal && !link.others)
+        if (Op *op = stitcher_.own_op(host, ev, bio)) {
+            link.chosen = link.by_thread = op_ref(*op);
+            link.rules = rule::kThread;
+        }
+    count(link);
 
-    // With several ops on the same sectors the sector rule has no answer of its own.
-    if (link.batch) ++counts_.batch;
-    else if (link.sector_candidates > 1) ++counts_.ambiguous;
-    else if (link.by_thread != 0 && link.by_sector != 0) ++(link.by_thread == link.by_sector ? counts_.agree : counts_.differ);
-    else if (link.by_thread != 0) ++counts_.thread_only;
-    else if (link.by_sector != 0) ++counts_.sector_only;
-    else ++counts_.neither;
-
-    if (Op *op = stitcher_.ops().find(link.chosen)) ++op->bios;
     Owner owner;
-    owner.op = link.chosen;
-    owner.batch = link.batch ? link.batch->serial + 1 : 0;
+    if (Op *op = stitcher_.ops().find(link.chosen)) {
+        ++op->bios;
+        if (is_data(bio) && op->io_open) op->data_bytes += std::uint64_t{bio.nr_sectors} * 512;
+        owner.op = link.chosen;
+    } else if (link.shared && !link.shared->pages.empty()) {
+        owner.op = link.shared->pages.front().op;
+    } else if (link.journal) {
+        owner.op = link.shared->syncs.front()->op;
+    }
+    if (link.chosen != 0 && !link.others && link.own_bytes == 0) link.own_bytes = std::uint64_t{bio.nr_sectors} * 512;
+    const Sync *sync = link.journal ? link.shared->syncs.front().get() : link.others ? link.sync.get() : nullptr;
+    owner.batch = link.batch ? link.batch->serial + 1 : sync ? sync->batch->serial + 1 : 0;
     return owner;
 }
 
-const Flush *Linker::flush_of(const Request &r) const {
-    if (r.flushed_by == 0 || r.issue_ns != kNoTime) return nullptr;
-    for (const Flush &f : flushes_)
-        if (f.request == r.flushed_by) return &f;
-    return nullptr;
-}
-
-void Linker::request_done(const Request &r) {
-    if (r.kind == IoKind::kFlush && r.getrq_ns == kNoTime && r.issue_ns != kNoTime) {
-        flushes_[next_flush_++ % flushes_.size()] = {r.id, r.issue_ns, r.issue_tid};
-        return;
-    }
-    RequestCut cut;
-    cut.request = r.id;
-    cut.g = r.getrq_ns;
-    cut.i = r.insert_ns;
-    cut.d = r.issue_ns;
-    cut.c = r.complete_ns;
-    cut.queue_tid = r.queue_tid;
-    cut.issue_tid = r.issue_tid;
-    cut.dev = r.dev;
-    cut.sector = r.sector;
-    if (const Flush *flush = flush_of(r)) {
-        cut.d = flush->issue_ns;
-        cut.issue_tid = flush->issue_tid;
-    }
-    // Per op, the Q of its own first bio: a merged request was queued by others before.
-    auto earliest = [&](auto owned_by) {
-        std::int64_t q = kNoTime;
-        for (auto id : r.bios) {
-            const BioLink *link = link_of(id);
-            if (!link || !owned_by(*link) || link->queue_ns == kNoTime) continue;
-            if (q == kNoTime || link->queue_ns < q) q = link->queue_ns;
-        }
-        return q == kNoTime ? r.queue_ns : q;
-    };
-    for (const auto &owner : r.owners) {
-        if (Op *op = stitcher_.ops().find(owner.op)) {
-            cut.q = earliest([&](const BioLink &l) { return l.chosen == owner.op; });
-            op->requests.push_back(cut);
-        }
-    }
-    std::vector<const Batch *> served;
-    for (auto id : r.bios) {
-        const BioLink *link = link_of(id);
-        if (!link || !link->batch) continue;
-        if (std::find(served.begin(), served.end(), link->batch.get()) != served.end()) continue;
-        served.push_back(link->batch.get());
-        cut.q = earliest([&](const BioLink &l) { return l.batch == link->batch; });
-        link->batch->requests.push_back(cut);
-    }
+void Linker::forget(std::uint64_t bio_id) {
+    links_.erase(bio_id);
+    if (auto it = std::find(sync_bios_.begin(), sync_bios_.end(), bio_id); it != sync_bios_.end()) sync_bios_.erase(it);
 }
 
 }  // namespace opline

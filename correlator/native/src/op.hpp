@@ -8,6 +8,7 @@
 
 #include "block.hpp"
 #include "event.hpp"
+#include "plan.hpp"
 #include "transitions.hpp"
 
 namespace opline {
@@ -25,12 +26,14 @@ struct RequestCut {
     std::int32_t queue_tid = -1, issue_tid = -1;
     std::uint32_t dev = 0;
     std::uint64_t sector = kNoSector;
+    std::int64_t floor_ns = kNoTime;  // of shared work: the op does not wait for it before
 };
 
 // A bio of a batch's work, for the links of its members.
 struct BatchBio {
     std::uint64_t bio = 0, request = 0;
     std::int64_t queue_ns = kNoTime;
+    bool by_pointer = false;
 };
 
 // Work that one thread does for several ops at once. It exists once; its members refer to it.
@@ -84,7 +87,16 @@ struct Op {
     std::vector<Key> keys;
     std::vector<RequestCut> requests;
     std::vector<BatchMembership> batches;
-    std::uint32_t bios = 0;
+    std::uint32_t bios = 0;               // that it owns
+    Direction direction = Direction::kUnknown;
+    std::uint64_t target = 0;             // what it reads or writes: its process and, where the model names one, the file
+    std::string file_name;                // where the model's `file` is a text
+    bool had_window = false;              // its bytes were in flight once
+    std::uint64_t data_bytes = 0;         // of its own data that was queued while they were
+    std::uint64_t write_number = 0;       // of its last write, among its target's in order of their ends; 0: none
+    std::int64_t sync_ns = kNoTime;       // begin of the sync that it is in
+    bool synced = false, covered = false; // it had a sync; another op's sync covered its write
+    std::uint32_t deferred = 0;           // pieces of its data that were written back outside its latency
     IoLife io;
 
     bool hard = false;                      // a begin made it, not a soft one
@@ -104,6 +116,21 @@ struct Op {
     std::uint32_t alias_child = 0, alias_children_base = 0;
     Batch *alias_batch = nullptr;
 
+    // What the other half of it read, wrote and synced.
+    void take_io(const Op &gone) {
+        if (direction == Direction::kUnknown) direction = gone.direction;
+        if (write_number == 0 && gone.write_number != 0) {
+            write_number = gone.write_number;
+            target = gone.target;
+        }
+        if (sync_ns == kNoTime) sync_ns = gone.sync_ns;
+        had_window = had_window || gone.had_window;
+        synced = synced || gone.synced;
+        covered = covered || gone.covered;
+        data_bytes += gone.data_bytes;
+        deferred += gone.deferred;
+    }
+
     // Ready for a new op, with the capacity kept.
     void reset(Shapes *shapes) {
         state = OpState::kFree;
@@ -118,7 +145,12 @@ struct Op {
         keys.clear();
         requests.clear();
         batches.clear();
-        bios = 0;
+        bios = deferred = 0;
+        direction = Direction::kUnknown;
+        target = data_bytes = write_number = 0;
+        file_name.clear();
+        had_window = synced = covered = false;
+        sync_ns = kNoTime;
         io = {};
         hard = has_soft_end = order_unsure = false;
         soft_end_ns = kNoTime;

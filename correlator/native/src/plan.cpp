@@ -147,8 +147,22 @@ PointSpec point_spec(const json &p, const std::string &where, const Names &names
     }
     out.io = choice<IoWindow>(p, "io", where, {{"begin", IoWindow::kBegin}, {"end", IoWindow::kEnd}}, IoWindow::kNone);
     out.ios = ios_spec(p, where + ".ios", names);
+    out.sync_wait = choice<IoWindow>(p, "sync_wait", where, {{"begin", IoWindow::kBegin}, {"end", IoWindow::kEnd}}, IoWindow::kNone);
+    out.direction = choice<Direction>(p, "direction", where, {{"read", Direction::kRead}, {"write", Direction::kWrite}}, Direction::kUnknown);
+    out.file_by = text_or_empty(p, "file_by", where);
     out.aside = p.value("aside", false);
     out.after = texts(p, "after", where);
+    return out;
+}
+
+FileSpec file_spec(const json &f) {
+    FileSpec out;
+    out.path = f.at("path").get<std::string>();
+    if (const auto &disk = f.at("disk"); !disk.is_null()) out.disk = disk.get<std::uint32_t>();
+    out.start_sector = f.at("start_sector").get<std::uint64_t>();
+    out.changed = f.at("changed").get<bool>();
+    for (const auto &e : f.at("extents"))
+        out.extents.push_back({e.at(0).get<std::uint64_t>(), e.at(1).get<std::uint64_t>(), e.at(2).get<std::uint64_t>()});
     return out;
 }
 
@@ -196,6 +210,8 @@ Plan parse_plan(const std::string &json_text) {
                                        s.at("to").get<std::string>(), s.value("kind", std::string("work"))});
         if (auto it = doc.find("bios"); it != doc.end() && !it->is_null())
             plan.bios = {it->at("class").get<std::string>(), texts(*it, "threads", "bios"), texts(*it, "except", "bios")};
+        if (auto it = doc.find("files"); it != doc.end())
+            for (const auto &f : *it) plan.files.push_back(file_spec(f));
         return plan;
     } catch (const json::exception &e) {
         throw std::runtime_error(std::string("Cannot use the plan: ") + e.what());

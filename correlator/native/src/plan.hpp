@@ -17,6 +17,7 @@ enum class ThreadRule : std::uint8_t { kNone, kEnter, kLeave, kSwitch };
 // kOpenOrWork, kOpenOrJoin: they open the batch where their thread has none open.
 enum class BatchDo : std::uint8_t { kNone, kOpen, kOpenOrWork, kJoin, kOpenOrJoin, kWork, kClose };
 enum class IoWindow : std::uint8_t { kNone, kBegin, kEnd };
+enum class Direction : std::uint8_t { kUnknown, kRead, kWrite };
 
 struct KeySpace {
     std::string name;
@@ -86,12 +87,27 @@ struct PointSpec {
     double duration_unit_ns = 1;
     IoWindow io = IoWindow::kNone;
     IosSpec ios;
+    IoWindow sync_wait = IoWindow::kNone;  // between them the op waits until what was written is on the disk
+    Direction direction = Direction::kUnknown;
+    std::string file_by;  // field that tells files apart
     bool aside = false;
     std::vector<std::string> after;
 };
 
 struct StageSpec {
     std::string name, from, to, kind;
+};
+
+// Where a file lies on disk. All in sectors; physical ones count from start_sector of the disk.
+struct FileSpec {
+    struct Extent {
+        std::uint64_t logical, physical, sectors;
+    };
+    std::string path;
+    std::optional<std::uint32_t> disk;  // kernel-internal number
+    std::uint64_t start_sector = 0;
+    bool changed = false;
+    std::vector<Extent> extents;
 };
 
 struct Plan {
@@ -104,6 +120,7 @@ struct Plan {
     std::vector<PointSpec> points;
     std::vector<StageSpec> stages;
     BiosSpec bios;
+    std::vector<FileSpec> files;
 };
 
 // Throws std::runtime_error with the JSON path of the first thing that is wrong.

@@ -197,6 +197,7 @@ Op &Stitcher::new_op(std::uint32_t host, std::int32_t pid, std::int64_t begin_ns
     op.host = host;
     op.pid = pid;
     op.begin_ns = begin_ns;
+    op.target = thread_key(host, pid);
     op.hard = true;
     return op;
 }
@@ -211,7 +212,8 @@ void Stitcher::close_io_window(Op &op) {
     }
 }
 
-void Stitcher::decorate(Op &op, const BoundPoint &bp, const PointSpec &spec, const Event &ev) {
+void Stitcher::decorate(Op &op, const BoundPoint &bp, const PointSpec &spec, const Event &ev, std::int64_t tid,
+                        std::int32_t pid) {
     if (bp.class_id != 0) op.op_class = bp.class_id;
     if (bp.class_slot != kNoSlot && ev.slots[bp.class_slot].kind == Slot::Kind::kString)
         op.op_class = strings_.intern(ev.slots[bp.class_slot].str());
@@ -228,12 +230,40 @@ void Stitcher::decorate(Op &op, const BoundPoint &bp, const PointSpec &spec, con
         op.length_bytes = ev.slots[bp.length_slot].i;
         op.has_length = true;
     }
-    if (spec.io == IoWindow::kBegin && !op.io_open && op.has_offset && op.has_length) {
-        op.io_open = true;
-        io_windows_.push_back(op_ref(op));
-    } else if (spec.io == IoWindow::kEnd) {
-        close_io_window(op);
+    if (spec.direction != Direction::kUnknown) op.direction = spec.direction;
+    if (bp.file_slot != kNoSlot && ev.slots[bp.file_slot].present()) {
+        const Slot &s = ev.slots[bp.file_slot];
+        KeyBuilder b(thread_key(op.host, pid));
+        if (s.kind == Slot::Kind::kString) {
+            op.file_name.assign(s.str());
+            b.add(s.str());
+        } else {
+            b.add(s.bits());
+        }
+        op.target = b.lo;
+    } else if (spec.io == IoWindow::kBegin || spec.sync_wait == IoWindow::kBegin) {
+        op.target = thread_key(op.host, pid);  // an op may begin in another process
     }
+    if (spec.io == IoWindow::kBegin && !op.io_open && op.has_offset && op.has_length) {
+        op.io_open = op.had_window = true;
+        io_windows_.push_back(op_ref(op));
+    } else if (spec.io == IoWindow::kEnd && op.io_open) {
+        close_io_window(op);
+        hooks_.wrote(op, ev.ts_ns);
+    }
+    if (spec.sync_wait == IoWindow::kBegin && op.sync_ns == kNoTime && op.state == OpState::kOpen) {
+        op.sync_ns = ev.ts_ns;
+        op.synced = true;
+        hooks_.sync_begun(op, tid, ev.ts_ns);
+    } else if (spec.sync_wait == IoWindow::kEnd) {
+        end_sync(op, ev.ts_ns);
+    }
+}
+
+void Stitcher::end_sync(Op &op, std::int64_t ts_ns) {
+    if (op.sync_ns == kNoTime) return;
+    hooks_.sync_ended(op, ts_ns);
+    op.sync_ns = kNoTime;
 }
 
 void Stitcher::append(Op &op, const Transition &transition, const BoundPoint &bp, const Event &ev) {
@@ -259,7 +289,11 @@ void Stitcher::end_op(Op &op, std::int64_t ts_ns, std::uint32_t order) {
     op.state = OpState::kEnded;
     op.end_ns = ts_ns;
     op.end_order = order;
-    close_io_window(op);
+    if (op.io_open) {
+        close_io_window(op);
+        hooks_.wrote(op, ts_ns);
+    }
+    end_sync(op, ts_ns);
     ended_.emplace_back(ts_ns, op_ref(op));
 }
 
@@ -576,7 +610,7 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     Op &op = *found.op;
     t.in_thread = working.op && ops_.find(working.ref) == &op;
     t.child = found.child;
-    decorate(op, *bp, spec, ev);
+    decorate(op, *bp, spec, ev, tid, pid);
     if ((spec.batch_do == BatchDo::kJoin || spec.batch_do == BatchDo::kOpenOrJoin) && ts.batch) {
         op.batches.push_back({ts.batch, static_cast<std::uint32_t>(op.transitions.size())});
         ++ts.batch->members;

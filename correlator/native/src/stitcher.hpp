@@ -56,6 +56,9 @@ class Stitcher {
     struct Hooks {
         std::function<void(Op &)> settle;                 // the op is final: write it; it is released afterwards
         std::function<void(const Batch &)> batch_closed;
+        std::function<void(Op &, std::int64_t)> wrote;       // the op's bytes are no longer in flight
+        std::function<void(Op &, std::int64_t tid, std::int64_t)> sync_begun;
+        std::function<void(Op &, std::int64_t)> sync_ended;
     };
 
     Stitcher(const Plan &plan, StringPool &strings, Hooks hooks);
@@ -84,6 +87,7 @@ class Stitcher {
     const std::vector<std::uint64_t> &io_windows() const { return io_windows_; }
     const StitchCounts &counts() const { return counts_; }
     bool owns_all_keys_lost(const Op &op) const;
+    std::uint64_t next_batch() { return batch_serial_++; }
 
   private:
     // Whom an event is about, and how it is known.
@@ -141,7 +145,7 @@ class Stitcher {
     std::uint32_t class_of_io(std::uint32_t base, IoKind);
     void name_op(Op &, const BoundKey &, const Event &) const;
     void bind_key(Op &op, std::uint64_t ref, const Key &key);
-    void decorate(Op &op, const BoundPoint &, const PointSpec &, const Event &);
+    void decorate(Op &op, const BoundPoint &, const PointSpec &, const Event &, std::int64_t tid, std::int32_t pid);
     void append(Op &op, const Transition &t, const BoundPoint &, const Event &);
     void end_op(Op &op, std::int64_t ts_ns, std::uint32_t order);
     void settle(Op &op);
@@ -150,6 +154,7 @@ class Stitcher {
     void open_batch(ThreadState &, const BoundPoint &, std::int64_t ts_ns, std::int64_t tid);
     void close_batch(ThreadState &, std::int64_t ts_ns);
     void close_io_window(Op &op);
+    void end_sync(Op &op, std::int64_t ts_ns);
 
     const Plan &plan_;
     StringPool &strings_;

@@ -51,6 +51,7 @@ Op &Stitcher::unite(Op &a, Op &b, std::uint32_t child, bool proven) {
     op.keys.insert(op.keys.end(), gone.keys.begin(), gone.keys.end());
     op.waits.insert(op.waits.end(), gone.waits.begin(), gone.waits.end());
     op.bios += gone.bios;
+    op.take_io(gone);
     if (child == 0) op.global_spaces |= gone.global_spaces;
 
     if (gone.io_open) {

@@ -72,6 +72,9 @@ def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
             "duration": _duration(rule),
             "io": rule.io,
             "ios": ios(rule.ios),
+            "sync_wait": rule.sync_wait,
+            "direction": rule.direction,
+            "file_by": rule.file_by,
             "aside": rule.aside,
             "after": list(rule.after),
         } | _present(

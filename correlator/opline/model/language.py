@@ -16,7 +16,8 @@ SCOPES = ("process", "global", "thread")
 ROLES = ("begin", "end", "soft_begin", "soft_end")
 THREAD_RULES = ("enter", "leave", "switch")
 BATCH_DOINGS = ("open", "open_or_work", "join", "open_or_join", "work", "close")
-IO_WINDOWS = ("begin", "end")
+WINDOWS = ("begin", "end")  # of bytes in flight, of a sync
+DIRECTIONS = ("read", "write")
 STAGE_KINDS = ("work", "wait", "network", "device", "unknown")
 UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
@@ -31,6 +32,7 @@ FACT_FIELDS = ("of", "value", "scope", "unordered")
 POINT_FIELDS = (
     "event", "when", "role", "end_of", "key", "bind", "release", "wait", "meet", "sole", "optional", "child", "learn",
     "mark", "at", "thread", "class", "object", "offset", "length", "io", "duration", "aside", "after", "batch", "ios",
+    "sync_wait", "direction", "file_by",
 )  # fmt: skip
 STAGE_FIELDS = ("from", "to", "kind")
 
@@ -152,6 +154,9 @@ class Rule:
     batch_do: str | None = None
     batch_space: str | None = None
     ios: Ios | None = None
+    sync_wait: str | None = None
+    direction: str | None = None
+    file_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

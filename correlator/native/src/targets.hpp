@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// What ops read and write, learned from the bios that their own threads queue: a raw device, where an op's offset is the
+// bio's sector, or files. Keeps the sector rule from matching an op on a file, or on another disk, by chance.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "file_maps.hpp"
+#include "flat_map.hpp"
+
+namespace opline {
+
+struct TargetDevice {
+    std::uint32_t dev = 0;
+    std::uint64_t in = 0, out = 0;  // bios of its threads inside and outside the bytes that their op had in flight
+    std::uint64_t placed = 0;       // bios that only the sector rule gave to one of its ops
+};
+
+struct Target {
+    static constexpr std::uint64_t kLearned = 4;
+    bool resolved = false;        // its file was looked for by name
+    std::uint32_t file = kNoFile; // the map that it is known to be
+    std::vector<TargetDevice> devices;
+
+    TargetDevice &device(std::uint32_t dev) {
+        for (auto &d : devices)
+            if (d.dev == dev) return d;
+        if (devices.size() == 64) devices.erase(devices.begin());
+        devices.push_back({dev, 0, 0, 0});
+        return devices.back();
+    }
+    const TargetDevice *known(std::uint32_t dev) const {
+        for (const auto &d : devices)
+            if (d.dev == dev) return &d;
+        return nullptr;
+    }
+    // Offsets are sectors of this device.
+    bool raw(std::uint32_t dev) const {
+        const TargetDevice *d = known(dev);
+        return d && d->in >= kLearned && d->in >= 4 * d->out;
+    }
+    bool raw_somewhere() const {
+        for (const auto &d : devices)
+            if (raw(d.dev)) return true;
+        return false;
+    }
+    bool not_raw(std::uint32_t dev) const {
+        const TargetDevice *d = known(dev);
+        return d && d->out >= kLearned && d->out >= 4 * d->in;
+    }
+    // The sector rule may place its ops on this device.
+    bool may_be_on(std::uint32_t dev) const {
+        std::uint64_t seen = 0, most = 0, here_in = 0, here_out = 0, here_placed = 0;
+        for (const auto &d : devices) {
+            seen += d.in + d.out;
+            most = d.placed > most ? d.placed : most;
+            if (d.dev == dev) here_in = d.in, here_out = d.out, here_placed = d.placed;
+        }
+        if (seen >= kLearned) return here_in > 0 && here_in >= here_out;
+        return here_placed * 4 >= most;
+    }
+};
+
+class Targets {
+  public:
+    static constexpr std::size_t kLimit = std::size_t{1} << 16;  // beyond: forgotten, and learned again
+
+    Target &of(std::uint64_t key) {
+        if (targets_.size() >= kLimit && !targets_.contains(key)) targets_.clear();
+        return targets_[key];
+    }
+
+  private:
+    FlatMap<std::uint64_t, Target> targets_;
+};
+
+}  // namespace opline

@@ -60,12 +60,26 @@ def parse_line(text: str) -> Line:
     return line
 
 
-def plan_of(model_toml: str, match: str = "pointer") -> str:
-    """The plan of a model's text; fails on any error in it."""
+def plan_of(model_toml: str, match: str = "pointer", files: list[dict[str, Any]] | None = None) -> str:
+    """The plan of a model's text, with maps of files; fails on any error in the model."""
     model, problems = check_text(model_toml, "case", "case.toml")
     errors = [p for p in problems if p.severity == "error"]
     assert not errors, errors
-    return model.plan_json(match)
+    return model.plan_json(match, files or [])
+
+
+def map_of(text: str) -> dict[str, Any]:
+    """A file's map from a line ``map PATH [disk=8:0] [start=2048] [changed] LOGICAL:PHYSICAL:SECTORS ...``."""
+    _, path, *words = text.split()
+    options = dict(word.split("=") for word in words if "=" in word)
+    major, minor = map(int, options["disk"].split(":")) if "disk" in options else (0, 0)
+    return {
+        "path": path,
+        "disk": (major << 20 | minor) if "disk" in options else None,
+        "start_sector": int(options.get("start", 0)),
+        "changed": "changed" in words,
+        "extents": [list(map(int, word.split(":"))) for word in words if re.fullmatch(r"\d+:\d+:\d+", word)],
+    }
 
 
 class Driver:
@@ -136,10 +150,17 @@ class Driver:
 
 
 def run(model_toml: str, lines: list[str], match: str = "pointer") -> Driver:
-    """Push all lines (in their order), finish, drain."""
-    driver = Driver(plan_of(model_toml, match))
+    """Push all lines (in their order), finish, drain. Besides events there are maps of files (``map_of``) and
+    intervals of a kernel stream with discarded events: ``lost BEGIN END COUNT``.
+    """
+    maps = [map_of(text) for text in lines if text.startswith("map ")]
+    driver = Driver(plan_of(model_toml, match, maps))
     for text in lines:
-        driver.push(parse_line(text))
+        if text.startswith("lost "):
+            begin_ns, end_ns, count = map(int, text.split()[1:])
+            driver.core.discarded(driver.stream("host", True), begin_ns, end_ns, count, False)
+        elif not text.startswith("map "):
+            driver.push(parse_line(text))
     driver.finish()
     return driver
 

@@ -203,8 +203,10 @@ std::int64_t Attributor::cut_request(Attribution &a, const RequestCut &r, std::i
     struct Step { std::uint32_t name; std::int64_t at; std::int64_t tid; };
     Step steps[5];
     int n = 0;
+    std::int64_t last = kNoTime;
     auto add = [&](std::uint32_t name, std::int64_t at, std::int64_t tid) {
-        if (at == kNoTime || (n > 0 && at < steps[n - 1].at)) return;
+        if (at == kNoTime || at < last) return;
+        last = at;
         steps[n++] = {name, std::max(at, floor_ns), tid};
     };
     add(q_, r.q, r.queue_tid);

@@ -86,6 +86,11 @@ def test_no_hop_by_sector_differs_from_the_pointers(
         assert h["neither"] + h["pointer_only"] <= 0.002 * h["agree"] + 10, (hop, h)
 
 
+def test_plugs_are_left_out(recorded: tuple[Path, int], opline: Callable[..., Any]) -> None:
+    seen = opline("events", recorded[0], "--names", "block:*plug").stdout
+    assert seen == "" and opline("events", recorded[0], "--names", "block:block_rq_issue", "--limit", "1").stdout
+
+
 def test_requests_have_all_their_steps(run: tuple[dict[str, Any], Callable[[str], list[dict[str, Any]]]]) -> None:
     requests, bios = run[1]("requests"), {b["bio_id"]: b for b in run[1]("bios")}
     data = [r for r in requests if r["kind"] in ("read", "write") and r["outcome"] != "absorbed"]

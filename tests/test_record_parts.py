@@ -38,7 +38,13 @@ def test_globs_go_where_they_are_recorded() -> None:
 def test_a_glob_that_would_take_the_collectors_events_into_the_apps_channel_excludes_them() -> None:
     globs = recipe.sort_globs(["*", "b*:*", "osd:*"])
     both = ("block:*", "syscall:*", "cephprobe:*")
-    assert dict(globs.exclude) == {"*": both, "b*:*": both}
+    plugs = ("block:block_plug", "block:block_unplug")
+    assert dict(globs.exclude) == {"*": both, "b*:*": both, "block:*": plugs}
+
+
+def test_plugs_are_recorded_only_if_block_events_are_asked_for() -> None:
+    assert "block:*" in recipe.sort_globs(["demo:*"]).exclude
+    assert "block:*" not in recipe.sort_globs(["demo:*", "block:*"]).exclude
 
 
 def test_channels() -> None:
@@ -149,6 +155,7 @@ def test_block_devices_in_both_encodings(tmp_path: Path) -> None:
     (listing / "sdq").symlink_to(disk)
     (listing / "sdq1").symlink_to(disk / "sdq1")
     _block_device(listing, "loop7", "7:7", size="0")
+    assert [d.name for d in devices.list_devices(listing, idle=True)] == ["loop7", "sdq", "sdq1"]
     whole, part = devices.list_devices(listing)
     assert (whole.name, whole.dev, whole.size_bytes, whole.scheduler) == ("sdq", 65 << 20, 1 << 20, "mq-deadline")
     assert (part.dev, part.number, part.parent, part.start_sector) == (259 << 20 | 300, "259:300", "sdq", 1024)

@@ -48,10 +48,11 @@ def _scheduler(text: str | None) -> str | None:
     return chosen[0] if chosen else text
 
 
-def _device(path: Path) -> BlockDevice | None:
+def _device(path: Path, idle: bool) -> BlockDevice | None:
     number = _text(path / "dev")
     backing = _text(path / "loop/backing_file") or _text(path / "dm/name")
-    if number is None or (path.name.startswith("loop") and backing is None and not (path / "partition").exists()):
+    is_idle = path.name.startswith("loop") and backing is None and not (path / "partition").exists()
+    if number is None or (is_idle and not idle):
         return None
     major, minor = (int(part) for part in number.split(":"))
     disk = path.resolve().parent if (path / "partition").exists() else path
@@ -71,11 +72,11 @@ def _device(path: Path) -> BlockDevice | None:
     )
 
 
-def list_devices(root: Path = _SYS) -> list[BlockDevice]:
-    """Every block device, by name; loop devices without a file are left out."""
+def list_devices(root: Path = _SYS, *, idle: bool = False) -> list[BlockDevice]:
+    """Every block device, by name; loop devices without a file only if ``idle``."""
     try:
         paths = sorted(root.iterdir())
     except OSError:
         return []
-    found = (_device(path) for path in paths)
+    found = (_device(path, idle) for path in paths)
     return [d for d in found if d is not None]

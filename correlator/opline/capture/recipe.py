@@ -25,6 +25,9 @@ CALL_PROVIDER = "syscall"
 PROBE_CHANNEL = "probe"
 PROBE_PROVIDER = "cephprobe"
 
+#: A fifth of the collector's events, and nothing is concluded from them: recorded only if ``block:`` is asked for.
+_PLUGS = (f"{BLOCK_PROVIDER}:block_plug", f"{BLOCK_PROVIDER}:block_unplug")
+
 #: Recorded when neither a model nor ``--events`` says what the application's events are: opline's own provider.
 DEFAULT_GLOBS = ("opline:*",)
 
@@ -112,6 +115,8 @@ def sort_globs(claims: Iterable[str]) -> Globs:
     ours = (f"{BLOCK_PROVIDER}:block_rq_issue", f"{CALL_PROVIDER}:syscall_entry_read", f"{PROBE_PROVIDER}:do_op")
     all_of_them = (f"{BLOCK_PROVIDER}:*", f"{CALL_PROVIDER}:*", f"{PROBE_PROVIDER}:*")
     exclude = {g: all_of_them for g in app if any(fnmatch.fnmatchcase(name, g) for name in ours)}
+    if not block:
+        exclude[f"{BLOCK_PROVIDER}:*"] = _PLUGS
     return Globs(tuple(app), tuple(kernel), tuple(syscalls), tuple(calls), block, exclude)
 
 

@@ -152,7 +152,7 @@ class Recorder:
         self._note_complaints(self._daemon.complaints())
         self._tear_down()
         note.took_ns["stop"] = time.monotonic_ns() - stopping
-        self._note_devices()
+        self._note_devices(last=True)
         for line in measure(directory, note, tracer, self.options.count_budget_s, self.signals.pending):
             self._complain(line)
         try:
@@ -357,12 +357,17 @@ class Recorder:
             return 128 + self.signals.ending
         return code if code >= 0 else 128 - code
 
-    def _note_devices(self) -> None:
-        """Add what has appeared since: benchmarks make loop and device-mapper devices of their own, and remove them."""
+    def _note_devices(self, last: bool = False) -> None:
+        """Add what has appeared since: benchmarks make loop and device-mapper devices of their own, and remove them.
+
+        At the end also loop devices that have no file: one that had it between two looks shall have its name.
+        """
         assert self.recording is not None
         known = {(device.name, device.backing) for device in self.recording.devices}
-        found = devices.list_devices()
-        self.recording.devices += [device for device in found if (device.name, device.backing) not in known]
+        names = {device.name for device in self.recording.devices}
+        for device in devices.list_devices(idle=last):
+            if (device.name, device.backing) not in known and (device.backing or device.name not in names):
+                self.recording.devices.append(device)
 
     def _check_children(self) -> None:
         """Say so when our session daemon or the collector has died; the command goes on."""

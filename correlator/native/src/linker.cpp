@@ -89,19 +89,23 @@ Linker::Overlap Linker::overlap(const Op &op, const Sectors &within) {
     return !some ? Overlap::kNone : mapped < within.count ? Overlap::kPart : all;
 }
 
-// Ops whose bytes in flight are the bio's.
+// Ops whose bytes in flight are the bio's. One whose bytes have all been queued already has no claim, unless nobody else has.
 void Linker::find_in_flight(const Bio &bio, const Sectors &within, BioLink &link) {
-    std::uint64_t found = 0;
-    bool unserved = false;  // found is an op without a bio
+    std::uint64_t found = 0, served = 0;
+    std::uint32_t served_candidates = 0;
     for (auto ref : stitcher_.io_windows()) {
         const Op *op = stitcher_.ops().find(ref);
         if (!op || !right_way(*op, bio) || overlap(*op, within) != Overlap::kInside) continue;
         if (parts_.empty() && !target_of(*op).may_be_on(within.dev)) continue;
-        ++link.candidates;
-        // The oldest that has no bio yet, else the oldest: first in, first out.
-        const bool better = op->bios == 0 ? !unserved || ref < found : !unserved && (found == 0 || ref < found);
-        if (better) found = ref;
-        unserved = unserved || op->bios == 0;
+        const bool done = op->data_bytes >= static_cast<std::uint64_t>(op->length_bytes);
+        ++(done ? served_candidates : link.candidates);
+        std::uint64_t &oldest = done ? served : found;
+        if (oldest == 0 || ref < oldest) oldest = ref;  // first in, first out
+    }
+    if (found == 0) {
+        found = served;
+        link.candidates = served_candidates;
+        link.ambiguous = served != 0;
     }
     (parts_.empty() ? link.by_sector : link.by_extent) = found;
 }
@@ -115,12 +119,13 @@ void Linker::choose(const BlockEvent &ev, const Bio &bio, const Sectors &within,
         if (link.batch || link.pages_owned) return;  // whoever wrote the pages last
         link.chosen = placed;
         link.rules = placed != 0 ? place_rule : 0;
-        link.ambiguous = link.candidates > 1;
+        link.ambiguous = link.ambiguous || link.candidates > 1;
         if (Op *op = parts_.empty() ? stitcher_.ops().find(placed) : nullptr) ++target_of(*op).device(within.dev).placed;
         return;
     }
     link.chosen = op_ref(*thread_op);
     link.rules = rule::kThread;
+    link.ambiguous = false;
     link.doubtful = !lost_.empty() && lost_between(thread_op->begin_ns, ev.ts_ns);
     Target &target = target_of(*thread_op);
     TargetDevice &device = target.device(within.dev);

@@ -160,7 +160,7 @@ class RunBuilder:
                     "op_id": op_id, "seq": len(stages), "stage": name or f"{before[1]} → {after[1]}", "kind": kind,
                     "from_point": before[1], "to_point": after[1], "begin_ns": before[0],
                     "duration_ns": after[0] - before[0], "tid": after[4], "request_id": after[5] or before[5],
-                    **dict.fromkeys(("on_cpu_ns", "runnable_ns", "blocked_io_ns", "blocked_ns")),
+                    **dict.fromkeys(("states_tid", "on_cpu_ns", "runnable_ns", "blocked_io_ns", "blocked_ns")),
                     "woken_by_tid": None, "woken_by_comm": None,
                 }
             )  # fmt: skip

@@ -45,7 +45,7 @@ def describe(driver: Driver) -> str:
             if s["on_cpu_ns"] is not None:
                 states = " ".join(f"{n} {s[k]}" for n, k in STATES if s[k])
                 woken = "" if s["woken_by_tid"] is None else f" woken by {s['woken_by_comm']}:{s['woken_by_tid']}"
-                out.append(f"    {s['tid']}: {states}{woken}")
+                out.append(f"    {s['states_tid']}: {states}{woken}")
         for link in of("links", op):
             out.append(
                 f"  bio {link['bio_id']} request {link['request_id']} by {link['evidence']}"

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.core_driver import check_laws, run
+from tests.core_driver import Driver, check_laws, plan_of, run
 from tests.recorded import RunOf
+
+from opline._core import Core
 
 MODEL = """
 [keys]
@@ -98,10 +100,15 @@ def test_the_states_sum_to_the_stage(name: str, run_of: RunOf) -> None:
     covered = [s for s in stages if s["on_cpu_ns"] is not None]
     assert all(sum(s[k] for k in STATES) == s["duration_ns"] for s in covered)
     assert all(min(s[k] for k in STATES) >= 0 for s in covered)
-    # All but device time, and the first intervals of threads that had not been switched yet
-    others = [s for s in stages if s["tid"] is not None]
-    assert len(covered) >= 0.998 * len(others)
-    assert all(s["on_cpu_ns"] is None for s in stages if s["tid"] is None)
+    # All but the first intervals of threads that had not been switched yet
+    completed = {op["op_id"] for op in run.rows("ops") if op["complete"] and op["end_tid"] is None}
+    assert len(covered) >= 0.998 * sum(s["tid"] is not None or s["op_id"] not in completed for s in stages)
+    assert all(s["states_tid"] == s["tid"] for s in covered if s["tid"] is not None)
+    # A completion (D2C) lets the op's thread go on.
+    waited = [s for s in covered if s["tid"] is None]
+    begun_by = {op["op_id"]: op["end_tid"] for op in run.rows("ops") if op["class"] == "pwrite64"}
+    assert waited
+    assert all(s["states_tid"] == begun_by.get(s["op_id"], s["states_tid"]) for s in waited)
     # A direct write sleeps uninterruptibly until the interrupt of its completion.
     reaps = [s for s in covered if s["stage"] == "reap" and s["blocked_io_ns"]]
     assert reaps
@@ -130,10 +137,42 @@ def test_the_view_sums_up(trace: Callable[[str], Path], opline: Callable[..., An
     assert [
         n for n, row in rows.items() if n in totals and row["covered"] == 3000 and row["known_ns"] != totals[n]
     ] == []
-    assert (rows["D2C"]["covered"], rows["reap"]["covered"], rows["reap"]["woken_by"]) == (0, 3000, "swapper")
+    assert (rows["D2C"]["covered"], rows["reap"]["covered"], rows["reap"]["woken_by"]) == (3000, 3000, "swapper")
+    assert rows["D2C"]["blocked_io_ns"] > 0.99 * rows["D2C"]["known_ns"]  # four workers write, each waits for its own
     listed = opline("ops", path, "--model", model, "--op", "1500").stdout
     assert "what its threads did:" in listed
     assert "kworker/1:1H:44" in listed.split("what its threads did:")[1]
     nothing = opline("stages", trace("demo-qd4"), "--model", "demo", "--states")
     assert nothing.returncode == 1
     assert "sched_switch" in nothing.stderr
+
+
+def test_perfs_names_are_known_too() -> None:
+    """perf's conversion to CTF: sched:sched_switch, pid for tid, the context as perf_tid."""
+    core = Core(plan_of(MODEL))
+    stream = core.add_stream("host", True, "perf", 0)
+    fields = {
+        "sched:sched_switch": ["prev_pid", "prev_state", "next_pid"],
+        "sched:sched_waking": ["pid"],
+        "app:begin": ["id"],
+        "app:end": ["id"],
+    }
+    context = {"sched:sched_waking": ["perf_tid"], "app:begin": ["tid"], "app:end": ["tid"]}
+
+    def event(at: int, name: str, **values: int) -> None:
+        declared = [(f, False) for f in fields[name]] + [(f, True) for f in context.get(name, [])]
+        number, wanted, _ = core.add_class(name, True, declared)
+        core.event(at, number, stream, 0, tuple(values[declared[i][0]] for i in wanted))
+
+    event(10, "sched:sched_switch", prev_pid=0, prev_state=0, next_pid=5)
+    event(20, "app:begin", id=1, tid=5)
+    event(25, "sched:sched_switch", prev_pid=5, prev_state=1, next_pid=0)
+    event(32, "sched:sched_waking", pid=5, perf_tid=9)
+    event(34, "sched:sched_switch", prev_pid=0, prev_state=0, next_pid=5)
+    event(40, "app:end", id=1, tid=5)
+    driver = Driver.__new__(Driver)
+    driver.core, driver._strings, driver._rows = core, [], {}
+    driver.finish()
+    (stage,) = driver.tables()["stages"]
+    assert [stage[k] for k in STATES] == [11, 2, 0, 7]
+    assert stage["woken_by_tid"] == 9

@@ -41,7 +41,7 @@ class Interval(NamedTuple):
     begin_ns: int
     duration_ns: int
     request_id: int | None
-    tid: int | None  # whose states follow: None where sched events don't cover the stage
+    states_tid: int | None  # None where sched events don't cover the stage
     on_cpu_ns: int | None
     runnable_ns: int | None
     blocked_io_ns: int | None
@@ -117,7 +117,7 @@ _OPS = """SELECT op_id, class, object, key, pid, begin_ns, end_ns, latency_ns, c
 _TRANSITIONS = """SELECT op_id, ts_ns, point, event, tid, cpu, comm, late, aside FROM transitions
     WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, seq"""
 _STAGES = """SELECT op_id, stage, kind, from_point, to_point, begin_ns, duration_ns, request_id,
-    tid, on_cpu_ns, runnable_ns, blocked_io_ns, blocked_ns, woken_by_tid, woken_by_comm FROM stages
+    states_tid, on_cpu_ns, runnable_ns, blocked_io_ns, blocked_ns, woken_by_tid, woken_by_comm FROM stages
     WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, seq"""
 # An op sees the Q of its own bio, which in a merged request is not the request's first. A batch's requests cut its
 # members' stages without being linked to each of them: they are shared.

@@ -2,7 +2,8 @@
 """What threads did in each stage: on CPU, waiting for a CPU, blocked; and who woke them.
 
 Takes a run and a selection; gives rows. Of each stage the thread at its end counts: of a stage between two threads the
-one that arrives. Only where the sched events cover all of it; there the four parts sum to the stage, to the nanosecond.
+one that arrives; at a completion the one that it lets go on. Only where the sched events cover all of it; there the
+four parts sum to the stage, to the nanosecond.
 """
 
 from __future__ import annotations

@@ -200,7 +200,7 @@ def state_list(op: OpDetail) -> Iterator[str]:
     rows = []
     for s in known:
         times = (s.duration_ns, s.on_cpu_ns, s.runnable_ns, s.blocked_io_ns, s.blocked_ns)
-        thread = _thread(names.get(s.tid or 0), s.tid)
+        thread = _thread(names.get(s.states_tid or 0), s.states_tid)
         rows.append([_short(s), thread, *map(us, times), _thread(s.woken_by_comm, s.woken_by_tid)])
     header = ["stage", "thread", "us", "on CPU", "runnable", "blk I/O", "blocked", "woken by"]
     to_right = [h not in ("stage", "thread", "woken by") for h in header]

@@ -38,9 +38,10 @@ the stage): on a CPU; runnable, waiting for a CPU; blocked on I/O (asleep
 uninterruptibly, or while a block request of the op was between Q and C);
 blocked otherwise. Of a stage between two threads it is the thread that
 arrives: blocked there means that it had nothing to do before the op came.
-`covered` is the ops of whose stage the sched events tell all; D2C has no
-thread. `woken by`: the name that ended most sleeps, and its share; in an
-interrupt that is whoever was interrupted, on an idle CPU `swapper`.
+At a completion (D2C) it is the thread that the completion lets go on.
+`covered` is the ops of whose stage the sched events tell all. `woken by`: the
+name that ended most sleeps, and its share; in an interrupt that is whoever was
+interrupted, on an idle CPU `swapper`.
 """
 EXAMPLES = f"""\
 Times are microseconds. A stage that recurs in an op counts once, with its sum.

@@ -138,8 +138,13 @@ struct Core::Impl {
     void split_states(const Op &op) {
         scratch.states.clear();
         if (sched_events == 0) return;
-        for (const auto &s : scratch.stages)
-            scratch.states.push_back(s.tid <= 0 ? StateSplit{} : sched.split(op.host, s.tid, s.begin_ns, s.begin_ns + s.duration_ns, scratch.requests));
+        scratch.states.resize(scratch.stages.size());
+        std::int64_t waits = -1;  // whom a completion lets go on: the thread of the next stage
+        for (std::size_t i = scratch.stages.size(); i-- > 0;) {
+            const StageCut &s = scratch.stages[i];
+            if (s.tid > 0) waits = s.tid;
+            if (waits > 0) scratch.states[i] = sched.split(op.host, waits, s.begin_ns, s.begin_ns + s.duration_ns, scratch.requests);
+        }
     }
 
     void check_partition(const Op &op) {

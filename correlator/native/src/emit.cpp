@@ -98,7 +98,7 @@ Emitter::Emitter(StringPool &strings, const std::vector<std::string> &key_space_
                                            {"evidence", DICT}, {"late", BOOL}, {"aside", BOOL}, {"batch_id", I64}}));
     tables_.push_back(make("stages", {{"op_id", I64}, {"seq", U32}, {"stage", DICT}, {"kind", DICT},
                                       {"from_point", DICT}, {"to_point", DICT}, {"begin_ns", I64},
-                                      {"duration_ns", I64}, {"tid", I64}, {"request_id", I64}, {"on_cpu_ns", I64},
+                                      {"duration_ns", I64}, {"tid", I64}, {"request_id", I64}, {"states_tid", I64}, {"on_cpu_ns", I64},
                                       {"runnable_ns", I64}, {"blocked_io_ns", I64}, {"blocked_ns", I64},
                                       {"woken_by_tid", I64}, {"woken_by_comm", DICT}}));
     tables_.push_back(make("requests", {{"request_id", I64}, {"dev", U32}, {"sector", U64}, {"nr_sectors", U32},
@@ -189,7 +189,7 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
             Row row(table(kStages));
             row.i64(id).u32(seq++).dict(s.stage).dict(s.kind).dict(s.from).dict(s.to).i64(s.begin_ns);
             row.i64(s.duration_ns).i64_if(s.tid >= 0, s.tid).i64_if(s.request != 0, static_cast<std::int64_t>(s.request));
-            row.i64_if(split.known, split.on_cpu_ns).i64_if(split.known, split.runnable_ns);
+            row.i64_if(split.known, split.tid).i64_if(split.known, split.on_cpu_ns).i64_if(split.known, split.runnable_ns);
             row.i64_if(split.known, split.blocked_io_ns).i64_if(split.known, split.blocked_ns);
             row.i64_if(split.woken_by_tid >= 0, split.woken_by_tid).dict_or_absent(split.woken_by_comm);
         }

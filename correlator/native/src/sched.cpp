@@ -131,6 +131,7 @@ StateSplit SchedTimelines::split(std::uint32_t host, std::int64_t tid, std::int6
         }
     }
     out.known = true;
+    out.tid = tid;
     return out;
 }
 

@@ -22,6 +22,7 @@ enum class Wake : std::uint8_t { kWaking, kWakeup, kNew };
 // How a thread spent an interval. The four sum to it; known: the timeline covers all of it.
 struct StateSplit {
     bool known = false;
+    std::int64_t tid = -1;            // whose
     std::int64_t on_cpu_ns = 0, runnable_ns = 0, blocked_io_ns = 0, blocked_ns = 0;
     std::int64_t woken_by_tid = -1;   // by the last wake-up in it; -1: none
     std::uint32_t woken_by_comm = 0;  // pool id; 0: unknown

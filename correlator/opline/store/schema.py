@@ -102,11 +102,8 @@ TABLES: tuple[TableSpec, ...] = (
         ("duration_ns", "i64", "Its length. The durations of an op and its unattributed_ns sum to its latency_ns."),
         ("tid", "i64", "Thread at its end; absent at a block completion."),
         ("request_id", "i64", "The block request that cuts here, for block stages."),
-        (
-            "on_cpu_ns",
-            "i64",
-            "Of it, the thread `tid` ran. Absent here and below where sched events don't cover it all.",
-        ),
+        ("states_tid", "i64", "Thread whose states follow: tid; at a completion, the one that it let go on."),
+        ("on_cpu_ns", "i64", "Of it, that thread ran. Absent, as all of these, where sched events don't cover it all."),
         ("runnable_ns", "i64", "It could have run and waited for a CPU."),
         ("blocked_io_ns", "i64", "It slept uninterruptibly, or while a request of the op was between Q and C."),
         ("blocked_ns", "i64", "It slept otherwise. The four sum to duration_ns."),

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What the shim for Ceph costs per call: processor time with and without it, while nobody records and in a recording.
+
+Runs ceph_shim_calls.c in interleaved rounds, proves that the recording has the events of every call, and prints medians
+per call; a row per figure goes to ceph_shim.csv:
+
+    plain      the call alone, in nanoseconds
+    off        what the shim adds while nobody records
+    on         what it adds in a recording: the events of the call at LTTng's price, and the shim's own part
+    events     how many events the call is
+
+    make bench          or      .venv/bin/python benchmarks/ceph_shim_bench.py --count 40000 --rounds 7
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+from opline.capture import preload
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "ceph_shim.csv"
+LIMIT_NS = 300
+COLUMNS = ("date", "commit", "cpu", "call", "plain_ns", "off_ns", "on_ns", "events", "rounds")
+SHIM = preload.SHIMS["ceph"]
+#: Events of one call of each kind.
+EVENTS = {
+    "sendmsg_osd_op": 3,  # msgr_send_enter, msgr_tx_msg, msgr_send_exit
+    "send_reply": 3,
+    "recv_osd_op": 2,  # msgr_recv, msgr_rx_msg
+    "recv_reply": 2,
+    "send_not_ceph": 0,
+    "write_not_ceph": 0,
+    "read_not_ceph": 0,
+    "pwrite": 2,
+    "pread": 2,
+    "fdatasync": 2,
+    "epoll_wait": 1,
+    "dup_close": 0,
+    "io_submit": 2,
+    "io_getevents": 1,
+}
+
+Figures = dict[str, list[float]]
+
+
+def calls(program: Path, count: int, env: dict[str, str]) -> dict[str, float]:
+    """One execution: nanoseconds by call."""
+    argv = [str(program), str(count)]
+    text = subprocess.run(argv, env={**os.environ, **env}, capture_output=True, text=True, check=True).stdout
+    return {name: float(value) for name, value in (line.split() for line in text.splitlines())}
+
+
+def recorded(program: Path, count: int, folder: Path) -> dict[str, float]:
+    """The same in a recording; the trace must have every event."""
+    argv = [sys.executable, "-m", "opline_analyses", "record", "-o", str(folder), "--no-block", "--sessiond", "private"]
+    argv += ["--events", "cephshim:*", "--preload", "ceph", "--", str(program), str(count)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"the recording failed: {done.stderr}")
+    events = json.loads((folder / "recording.json").read_text())["event_count"]
+    batch = count // 20 * 20
+    # besides what is timed: what is sent is received, and the other way round
+    wanted = sum(n * batch for call, n in EVENTS.items() if not call.startswith(("recv", "io_")))
+    wanted += 2 * 2 * batch + (3 + 3 + 2 + 2) * count + 3 * count
+    if not wanted <= events <= wanted + 100:
+        raise SystemExit(f"{events} events recorded, {wanted} expected: {done.stderr}")
+    return {name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())}
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=40000, help="calls of each kind and round")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--no-save", action="store_true", help="no row in ceph_shim.csv")
+    args = parser.parse_args()
+    plain: Figures = defaultdict(list)
+    off: Figures = defaultdict(list)
+    on: Figures = defaultdict(list)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        program = folder / "calls"
+        argv = ["gcc", "-O2", "-o", str(program), str(HERE / "ceph_shim_calls.c"), "-laio", "-pthread"]
+        subprocess.run(argv, check=True)
+        for number in range(args.rounds):
+            for figures, run in (
+                (plain, calls(program, args.count, {})),
+                (off, calls(program, args.count, {"LD_PRELOAD": str(SHIM)})),
+                (on, recorded(program, args.count, folder / str(number))),
+            ):
+                for call, value in run.items():
+                    figures[call].append(value)
+    rows: list[tuple[object, ...]] = []
+    worst = 0
+    print(
+        f"{'call':16} {'plain':>8} {'off':>8} {'on':>8} {'events':>7}   ns, medians of {args.rounds} interleaved rounds"
+    )
+    for call, values in plain.items():
+        base = statistics.median(values)
+        added = [statistics.median(figures[call]) - base for figures in (off, on)]
+        print(f"{call:16} {base:8.0f} {added[0]:+8.0f} {added[1]:+8.0f} {EVENTS[call]:7}")
+        worst = max(worst, round(added[0]))
+        rows.append((call, round(base), round(added[0]), round(added[1]), EVENTS[call], args.rounds))
+    print(f"While nobody records a call costs at most {worst} ns more (limit: {LIMIT_NS}).")
+    if not args.no_save:
+        save(rows)
+
+
+def save(rows: list[tuple[object, ...]]) -> None:
+    """Append the rows to ceph_shim.csv."""
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True).stdout
+    model = [
+        line.partition(":")[2].strip()
+        for line in Path("/proc/cpuinfo").read_text().splitlines()
+        if "model name" in line
+    ]
+    head = (datetime.datetime.now(datetime.UTC).date().isoformat(), commit.strip(), model[0] if model else "")
+    new = not RESULTS.exists()
+    with RESULTS.open("a", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if new:
+            writer.writerow(COLUMNS)
+        writer.writerows((*head, *row) for row in rows)
+
+
+if __name__ == "__main__":
+    main()

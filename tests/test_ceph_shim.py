@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from tests.ceph_truth import Event, as_tuple, events_of, truth_of
+from tests.test_record import OWN_RUN_LTTNG
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "tests" / "ceph_shim"
@@ -130,6 +131,33 @@ def test_reading_goes_on_after_bytes_that_were_not_seen(built: Path, recorded: R
     assert seen == expected and len(seen) > 10
     lost = [e.fields["dir"] for e in events if e.name == "msgr_unreadable" and e.fields["reason"] == "lost"]
     assert sorted(lost) == [0, 1]
+
+
+@pytest.mark.live
+def test_a_recording_that_begins_later_is_told_of_the_connection(built: Path, runtime: Path, tmp_path: Path) -> None:
+    """In a mount namespace with a /run/lttng of its own: a daemon, and two recordings of a program that runs."""
+    program = f"{sys.executable} -m opline_analyses record --no-block --events 'cephshim:*' --sessiond system"
+    speak = "sh -c 'echo -n 12 >in; head -c 2 out'"
+    script = f"""
+    mkdir -p /run/lttng && mount -t tmpfs opline-test /run/lttng && lttng-sessiond -d --no-kernel || exit 99
+    cd {tmp_path} && mkfifo in out
+    LTTNG_UST_REGISTER_TIMEOUT=-1 LD_PRELOAD={SHIM} {built}/disturbed in out & echo -n 0 >in; head -c 1 out
+    {program} -o one -- {speak}
+    {speak}
+    {program} -o two -- {speak}
+    kill $! $(cat /run/lttng/lttng-sessiond.pid)
+    """
+    done = run(*OWN_RUN_LTTNG, script)
+    assert done.stdout == "0" + "12" * 3, done.stderr
+    for name, tid in (("one", 3), ("two", 11)):
+        by_fd: dict[int, list[tuple[str, int]]] = defaultdict(list)
+        for e in events_of(tmp_path / name / "trace"):
+            if e.name in ("msgr_connect", "msgr_session", "msgr_tx_msg"):
+                by_fd[e.fields["fd"]].append((e.name, e.fields.get("dir", e.fields.get("tid", 4001))))
+        told = [("msgr_connect", 0), ("msgr_connect", 1), ("msgr_session", 4001)]
+        assert sorted(by_fd.values()) == [
+            [*told, ("msgr_tx_msg", tid + end), ("msgr_tx_msg", tid + end + 2)] for end in (0, 1)
+        ]
 
 
 @pytest.mark.parametrize("how", ["local", "deep"])

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A connection of which the shim misses something in each direction: bytes that pass through system calls of their own. Prints the messages that
-// it must see, in order.
+// it must see, in order. `disturbed IN OUT`: a connection that is never disturbed; for each byte read from IN a message goes each way, and
+// then a byte to OUT.
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -46,10 +48,18 @@ static void seen(int from) {
     printf("tx %llu\nrx %llu\n", (unsigned long long)tid, (unsigned long long)tid);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     must(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "socketpair");
     for (int side = 0; side < 2; side++) add_banner(&out, 1), pass(side, 1, 1);
     add_auth_done(&out, 1, 4001, 1), pass(1, 1, 1);
+    if (argc == 3) {
+        int in = open(argv[1], O_RDWR), to = open(argv[2], O_RDWR);
+        for (char byte; read(in, &byte, 1) == 1;) {
+            seen(0), seen(1);
+            must(write(to, &byte, 1) == 1, argv[2]);
+        }
+        return 1;
+    }
     seen(0), seen(1);
 
     // a whole message that neither end is seen to pass: nothing is wrong with the next one

@@ -199,7 +199,7 @@ static void head(struct msgr_parser *p, size_t rest, const struct msgr_sink *sin
     p->message.seq = get64(p->buf);
     p->message.tid = get64(p->buf + 8);
     p->message.type = get16(p->buf + 16);
-    if (p->message.type == MSGR_OSD_OP && p->front) {
+    if (p->message.type == MSGR_OSD_OP && p->front && p->details) {
         uint64_t more = p->front + (p->rev1 ? 4u : 0u);
         if (more > MSGR_HEAD_BYTES - p->have) more = MSGR_HEAD_BYTES - p->have;
         p->phase = MSGR_FRONT;

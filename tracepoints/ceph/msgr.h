@@ -46,6 +46,7 @@ struct msgr_parser {
     bool rev1;             // the current frame is msgr2.1's
     bool banner;           // this direction's banner is complete
     bool compressed;       // a message came that was compressed
+    bool details;          // look into OSD_OPs. Set by the caller
     bool reported;         // the current message's header has been given to the sink
     uint32_t have, need;   // bytes in buf, and how many it takes
     uint32_t front;        // bytes of the message's front segment

@@ -28,10 +28,11 @@ struct side {
 struct stream {
     struct side side[2];
     struct msgr_parser ahead;  // TX: behind what is being offered; committed when it was taken whole
+    bool has_ahead;            // only while somebody records messages
     uint64_t global_id;
     uint32_t local_port, remote_port;
     int descriptors;    // how many stand for it
-    bool told;          // msgr_session was written in this recording
+    unsigned recording; // that it has been introduced to
     struct stream *next_free;
 };
 
@@ -100,7 +101,7 @@ static struct stream *make(void) {
     s->global_id = 0;
     s->local_port = s->remote_port = 0;
     s->descriptors = 1;
-    s->told = false;
+    s->recording = 0;
     return s;
 }
 
@@ -210,15 +211,31 @@ static void say_once(int *said, int fd, const struct stream *s, const char *what
     }
 }
 
-static void tell_session(struct stream *s, int fd) {
-    if (!TRACING(msgr_session)) {
-        s->told = false;
-    } else if (!s->told && s->side[TX].parser.con_mode + s->side[RX].parser.con_mode) {
-        s->told = true;
-        const struct msgr_parser *tx = &s->side[TX].parser, *rx = &s->side[RX].parser;
-        TRACE(msgr_session, fd, s->global_id, s->local_port, s->remote_port, (int)(tx->features & rx->features & 1),
-              (int)(tx->con_mode ? tx->con_mode : rx->con_mode));
+static void tell_session(const struct stream *s, int fd) {
+    const struct msgr_parser *tx = &s->side[TX].parser, *rx = &s->side[RX].parser;
+    uint32_t mode = tx->con_mode ? tx->con_mode : rx->con_mode;
+    if (mode) TRACE(msgr_session, fd, s->global_id, s->local_port, s->remote_port, (int)(tx->features & rx->features & 1), (int)mode);
+}
+
+// A recording that began after the connection did is told of it before its first message. That one recording has ended and another begun is
+// seen if any messenger's call falls between them.
+static void introduce(struct stream *s, int fd) {
+    static unsigned recordings;  // odd: somebody records
+    unsigned now = __atomic_load_n(&recordings, __ATOMIC_RELAXED);
+    bool on = TRACING(msgr_connect);
+    if (on != (now & 1)) {
+        // another thread may see the same at once: the number it makes of it is the same
+        unsigned next = now + 1;
+        __atomic_compare_exchange_n(&recordings, &now, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+        now = next;
     }
+    if (!on || s->recording == now) return;
+    s->recording = now;
+    for (int d = 0; d < 2; d++) {
+        s->side[d].said = false;
+        if (s->side[d].parser.banner) TRACE(msgr_connect, fd, d, s->local_port, s->remote_port);
+    }
+    tell_session(s, fd);
 }
 
 // What the bytes of a call have changed besides messages. False: it is no connection of Ceph's.
@@ -234,6 +251,7 @@ static bool after(struct stream *s, int fd, enum direction d, bool banner_before
     }
     if (p->con_mode != mode_before) {
         s->global_id = p->global_id;
+        tell_session(s, fd);
         if (p->con_mode == MSGR_SECURE) {
             // Nobody sends before it has seen AUTH_DONE or its own has gone: the other direction is between two frames.
             s->side[!d].parser.phase = MSGR_ENCRYPTED;
@@ -241,7 +259,6 @@ static bool after(struct stream *s, int fd, enum direction d, bool banner_before
             say_once(&said_secure, fd, s, "secure mode: frames can't be read, their messages' tids are missing; ms_*_mode = crc shows them");
         }
     }
-    if (p->banner) tell_session(s, fd);
     if (p->phase == MSGR_ENCRYPTED) {
         unreadable(side, fd, d, "secure");
     } else if (p->phase == MSGR_LOST) {
@@ -249,8 +266,6 @@ static bool after(struct stream *s, int fd, enum direction d, bool banner_before
     } else if (p->compressed) {
         unreadable(side, fd, d, "compressed");
         say_once(&said_compressed, fd, s, "compressed frames can't be read, their messages' tids are missing; ms_osd_compress_mode = none shows them");
-    } else if (!TRACING(msgr_unreadable)) {
-        side->said = false;
     }
     return true;
 }
@@ -301,9 +316,14 @@ struct stream *stream_begin_send(int fd, const struct iovec *iov, size_t count) 
     struct msgr_sink sink = {offered, ignore_end, &call};
     size_t bytes = total(iov, count);
     s->side[TX].announced_before = s->side[TX].announced;
+    introduce(s, fd);
     if (p->phase != MSGR_BANNER) TRACE(msgr_send_enter, fd, (int64_t)bytes);
-    msgr_copy(&s->ahead, p);
-    feed(&s->ahead, iov, count, bytes, &sink);
+    s->has_ahead = TRACING(msgr_tx_msg) || p->phase == MSGR_BANNER;
+    if (s->has_ahead) {
+        p->details = true;
+        msgr_copy(&s->ahead, p);
+        feed(&s->ahead, iov, count, bytes, &sink);
+    }
     if (p->phase == MSGR_BANNER && s->ahead.phase != MSGR_FOREIGN) TRACE(msgr_send_enter, fd, (int64_t)bytes);
     return s;
 }
@@ -315,11 +335,11 @@ void stream_sent(struct stream *s, int fd, const struct iovec *iov, size_t count
     uint32_t mode_before = p->con_mode;
     bool keep = true;
     if (result > 0) {
-        size_t bytes = total(iov, count);
         bool begun_before = p->reported || p->messages < side->announced_before;
-        if ((size_t)result == bytes && !begun_before) {
+        if (s->has_ahead && (size_t)result == total(iov, count) && !begun_before) {
             msgr_copy(p, &s->ahead);
         } else {
+            p->details = s->has_ahead;
             struct call call = {s, fd};
             struct msgr_sink sink = {ignore_begin, taken, &call};
             feed(p, iov, count, (size_t)result, &sink);
@@ -360,8 +380,10 @@ void stream_received(struct stream *s, int fd, const struct iovec *iov, size_t c
         uint32_t mode_before = p->con_mode;
         struct call call = {s, fd};
         struct msgr_sink sink = {arrives, arrived, &call};
+        p->details = TRACING(msgr_rx_msg);
         // a stranger's first bytes show in the parser only: no event before it has seen the banner
         bool known = p->phase != MSGR_BANNER;
+        introduce(s, fd);
         if (known) TRACE(msgr_recv, fd, (int64_t)result);
         feed(p, iov, count, (size_t)result, &sink);
         if (!known && p->phase != MSGR_FOREIGN) TRACE(msgr_recv, fd, (int64_t)result);

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # A Ceph cluster for measurements, without systemd: one monitor and one BlueStore OSD on a loop device, as root. To be sourced.
 #
-#   cluster_begin             directory, configuration, loop device, monitor; needs `say`, sets $cluster (the directory)
+#   cluster_begin             directory, configuration, loop device, monitor; needs `say`, `fail` and descriptor 9 for messages
 #   osd_start [NAME=VALUE...] the OSD, with these in its environment; osd_stop ends it
 #   pool_make                 the pool "bench", one replica
 #   cluster_end               ends and removes everything; may be called at any time, and again
@@ -39,7 +39,7 @@ free_port() {
 daemon() {
     local log=$1
     shift
-    setsid setpriv --pdeathsig KILL -- "$@" >>"$log" 2>&1 8<&- &
+    setsid setpriv --pdeathsig KILL -- "$@" >>"$log" 2>&1 8<&- 9>&- &
 }
 
 cluster_begin() {
@@ -111,7 +111,7 @@ cluster_begin() {
 
 # The last lines of a step's output, and the end.
 fail_log() {
-    tail -n 15 "$cluster/log/$1" >&2
+    tail -n 15 "$cluster/log/$1" >&9
     fail "$1 failed: see the lines above"
 }
 

@@ -18,6 +18,7 @@ import statistics
 import struct
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -46,11 +47,6 @@ def figure(text: str, name: str) -> float:
     if found is None:
         raise ValueError(f"no line {name!r} in what rados bench has printed")
     return float(found.group(1))
-
-
-def mean_us(path: Path) -> float:
-    """rados bench's mean latency."""
-    return figure(path.read_text(), "Average Latency(s)") * 1e6
 
 
 def stitched(recording: Path) -> None:
@@ -111,29 +107,55 @@ def historic(recording: Path) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One run of rados bench, and what the OSD's threads have run meanwhile, per write (None: not known)."""
+
+    mean_us: float
+    iops: float
+    osd_cpu_us: float | None
+
+
+def round_of(path: Path, cpu: Path) -> Round:
+    """From what rados bench has printed, and the file with the OSD's CPU time in ns. Raises ValueError."""
+    text = path.read_text()
+    writes = figure(text, "Total writes made")
+    osd_cpu_us = int(cpu.read_text()) / 1000 / writes if cpu.exists() else None
+    return Round(figure(text, "Average Latency(s)") * 1e6, figure(text, "Average IOPS"), osd_cpu_us)
+
+
 def overhead(folder: Path) -> None:
-    """Medians of the rounds, and their least and largest mean; the uprobes' recordings are one run each."""
-    print(
-        f"{'rados bench, 4 KiB writes':40} {'rounds':>6} {'mean us':>9} {'from':>9} {'to':>9} {'ratio':>6} {'IOPS':>7}"
+    """Medians of the rounds, their least and largest mean; the uprobes' recordings are one run each."""
+    head = "rados bench, 4 KiB writes"
+    titles = (
+        f"{'rounds':>6} {'mean us':>9} {'from':>9} {'to':>9} {'ratio':>6} {'IOPS':>6} {'OSD CPU us':>10} {'ratio':>6}"
     )
+    print(f"{head:40} {titles}")
     for depth in DEPTHS:
-        untraced_us: float | None = None
-        for what, pattern in (
-            ("untraced", f"untraced-qd{depth}-*.txt"),
-            ("recorded (shim, block events)", f"traced-qd{depth}-*.txt"),
-            ("with uprobes besides", f"uprobes-qd{depth}/stdout.txt"),
+        base: tuple[float, float | None] | None = None
+        for what, files in (
+            ("untraced", sorted(folder.glob(f"untraced-qd{depth}-*.txt"))),
+            ("recorded (shim, block events)", sorted(folder.glob(f"traced-qd{depth}-*.txt"))),
+            ("with uprobes besides", sorted(folder.glob(f"uprobes-qd{depth}/stdout.txt"))),
         ):
-            files = sorted(folder.glob(pattern))
-            if not files:
+            rounds = [
+                round_of(f, f.with_suffix(".cpu_ns") if f.parent == folder else f.parent.with_suffix(".cpu_ns"))
+                for f in files
+            ]
+            if not rounds:
                 continue
-            means = [mean_us(path) for path in files]
-            rate = statistics.median(figure(path.read_text(), "Average IOPS") for path in files)
-            latency_us = statistics.median(means)
-            untraced_us = untraced_us or latency_us
-            print(
-                f"{f'depth {depth}, {what}':40} {len(files):>6} {latency_us:>9.1f} {min(means):>9.1f} "
-                f"{max(means):>9.1f} {latency_us / untraced_us:>6.2f} {rate:>7.0f}"
+            means = [r.mean_us for r in rounds]
+            mean_us = statistics.median(means)
+            costs = [r.osd_cpu_us for r in rounds if r.osd_cpu_us is not None]
+            cost_us = statistics.median(costs) if costs else None
+            base = base or (mean_us, cost_us)
+            line = (
+                f"{f'depth {depth}, {what}':40} {len(rounds):>6} {mean_us:>9.1f} {min(means):>9.1f} {max(means):>9.1f} "
+                f"{mean_us / base[0]:>6.2f} {statistics.median(r.iops for r in rounds):>6.0f}"
             )
+            if cost_us is not None and base[1]:
+                line += f" {cost_us:>10.1f} {cost_us / base[1]:>6.2f}"
+            print(line)
 
 
 def readme(report: Path, target: Path) -> None:

@@ -19,10 +19,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from tests.recorded import RunOf
 from tests.test_readers import plain
 
+from opline import _core
 from opline.correlate import correlate
 from opline.model import load_model
+from opline.readers.front import choose
 from opline.readers.streams import check
 from opline.readers.trace import TraceError, find_traces
 from opline.store.schema import TABLES
@@ -219,6 +222,105 @@ def test_damage_in_the_middle_keeps_what_came_before(reader: str, damaged: Path,
     manifest = correlate(damaged, load_model(LAB), tmp_path / reader, reader=reader, progress=False)
     assert 54_761 < manifest["core"]["events"] < 98_936  # the UST streams and the other CPU have 54 761
     assert manifest["core"]["losses"]["damaged_streams"] == 1
+
+
+Packets = list[bytes]
+BEGIN, CONTENT, SIZE, SEQUENCE, DISCARDED = 32, 48, 56, 64, 72  # of LTTng's packets: byte offsets of 64-bit numbers
+
+
+def packets_of(path: Path) -> Packets:
+    data, at, out = path.read_bytes(), 0, []
+    while at < len(data):
+        size = struct.unpack_from("<Q", data, at + SIZE)[0] // 8
+        out.append(data[at : at + size])
+        at += size
+    return out
+
+
+def with_number(packet: bytes, **numbers: int) -> bytes:
+    out = bytearray(packet)
+    for name, value in numbers.items():
+        struct.pack_into("<Q", out, globals()[name.upper()], value)
+    return bytes(out)
+
+
+def third(**numbers: int) -> Callable[[Packets], Packets]:
+    """A damage: these numbers in the third packet."""
+    return lambda p: [*p[:2], with_number(p[2], **numbers), *p[3:]]
+
+
+# what a damage of one of 10 packets in a stream of many adds to the ledger, whichever reader reads it
+PACKETS: dict[str, tuple[Callable[[Packets], Packets], dict[str, int]]] = {
+    "two change places": (lambda p: [p[0], p[2], p[1], *p[3:]], {"packets_out_of_order": 1}),
+    "one twice": (lambda p: [*p[:3], p[2], *p[3:]], {"packets_out_of_order": 1, "events_out_of_order": 56}),
+    "two are gone": (lambda p: [*p[:3], *p[5:]], {"discarded_packets": 2}),
+    "begins at 0": (third(begin=0), {"packets_out_of_order": 1}),
+    "of no size": (third(content=0, size=0), {"malformed_packets": 1, "damaged_streams": 1}),
+    "content beyond the packet": (third(content=1 << 40), {"malformed_packets": 1, "damaged_streams": 1}),
+    "content within the header": (third(content=8), {"malformed_packets": 1, "damaged_streams": 1}),
+    "of half a byte": (third(size=4096 * 8 - 4), {"malformed_packets": 1, "damaged_streams": 1}),
+    "of 2^60 bytes": (third(size=1 << 63), {"damaged_streams": 1}),
+    "a sequence number that goes back": (third(sequence=0), {"discarded_unknown_count": 1, "discarded_packets": 2}),
+    "no sequence number": (third(sequence=2**64 - 1), {"malformed_packets": 1, "damaged_streams": 1}),
+    "a count of discarded events that goes down": (
+        lambda p: [*p[:3], *(with_number(x, discarded=777) for x in p[3:])],
+        {"discarded_unknown_count": 1},
+    ),
+    "no count of discarded events": (third(discarded=2**64 - 1), {"malformed_packets": 1, "damaged_streams": 1}),
+}
+
+
+@pytest.mark.parametrize("name", PACKETS)
+def test_packets_that_lie_are_losses(name: str, trace: Callable[[str], Path], tmp_path: Path) -> None:
+    damage, expected = PACKETS[name]
+    folder = Path(shutil.copytree(trace("discard-tiny-buffers"), tmp_path / "trace"))
+    shutil.rmtree(folder / "kernel" / "index")
+    stream = kernel_stream(folder)
+    stream.write_bytes(b"".join(damage(packets_of(stream))))
+    for reader in READERS:
+        correlate(folder, load_model(LAB), tmp_path / reader, reader=reader, progress=False)
+    for table in TABLES:
+        native, bt2 = (plain(tmp_path / reader / f"{table.name}.parquet") for reader in READERS)
+        assert native.equals(bt2), table.name
+    losses = {row["loss"]: row["count"] for row in plain(tmp_path / "native" / "losses.parquet").to_pylist()}
+    assert {loss: losses.get(loss) for loss in expected} == expected
+
+
+def test_an_index_that_is_wrong_is_not_believed(damaged: Path, run_of: RunOf, tmp_path: Path) -> None:
+    """Offsets, sizes and counts of LTTng's index: the packets themselves say it, too."""
+    for index in damaged.rglob("*.idx"):
+        data = bytearray(index.read_bytes())
+        size = struct.unpack_from(">I", data, 12)[0]
+        for at in range(16, len(data), size):
+            offset, packet, content, _begin, _end, discarded = struct.unpack_from(">6Q", data, at)
+            struct.pack_into(">3Q", data, at, offset, packet, content // 2)
+            struct.pack_into(">Q", data, at + 40, discarded + 1000)
+        index.write_bytes(data)
+    correlate(damaged, load_model(LAB), tmp_path / "run", reader="native", progress=False)
+    for table in TABLES:
+        names = (tmp_path / "run", run_of(NAME).path)
+        wrong, right = (plain(path / f"{table.name}.parquet") for path in names)
+        assert wrong.equals(right), table.name
+
+
+def test_lttng_2_16_writes_ctf_1_8_in_other_words(trace: Callable[[str], Path], tmp_path: Path) -> None:
+    """All types written out: both readers give the same events, and a file that is cut off is seen."""
+    folder = next(iter(find_traces(trace("kinds-ctf2") / "lttng-ctf1")))
+    printed = []
+    for reader in READERS:
+        out = tmp_path / reader
+        with out.open("wb") as file:
+            printer = _core.Printer(file.fileno(), "*", 0, False, 2**63 - 1, False, 2**64 - 1)
+            for _ in choose([folder], reader)[0].read(printer):
+                pass
+            printer.finish()
+        printed.append(out.read_bytes())
+    assert printed[0] == printed[1]
+    assert printed[0].count(b"kinds:all") == 400
+    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
+    stream = max((p for p in copy.glob("ch_*")), key=lambda p: p.stat().st_size)
+    stream.write_bytes(stream.read_bytes()[:5000])
+    assert [d.loss for d in check(copy)] == ["truncated_packets"]
 
 
 def test_a_sound_trace_has_no_damage(trace: Callable[[str], Path]) -> None:

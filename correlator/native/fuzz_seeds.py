@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Writes what the fuzz targets begin with, from a recorded trace: `fuzz_seeds.py TRACE.tar.xz FOLDER`.
 
-FOLDER gets `ust.metadata` and `kernel.metadata` (for fuzz_packets), `stream` (for fuzz_metadata), and the corpora
-`metadata/` and `packets/`: the metadata as it is and in part; the first events of each stream, whole packets and cut.
+FOLDER gets `ust.metadata`, `kernel.metadata` and the same as CTF 2 (for fuzz_packets), `stream` (for fuzz_metadata),
+and the corpora `metadata/` and `packets/`: the metadata of both versions as it is and in part; the first events of
+each stream, whole packets and cut.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import sys
 import tarfile
 from pathlib import Path
+
+from tests.ctf2_of import Converter
 
 EVENTS = 8  # of a metadata text that is cut short
 BYTES = 3000  # of a stream
@@ -29,6 +32,15 @@ def shortened(text: bytes) -> bytes:
     """The same with its first events only."""
     parts = text.split(b"\nevent {")
     return b"\nevent {".join(parts[: EVENTS + 1])
+
+
+def shortened_2(text: str) -> str:
+    """The same of CTF 2: without most of the fragments of event record classes."""
+    head, *events = text.split('\x1e{"type": "event-record-class"')
+    if not events:
+        parts = text.split("\x1e")
+        return "\x1e".join(p for i, p in enumerate(parts) if i < EVENTS + 8 or "event-record-class" not in p[:40])
+    return '\x1e{"type": "event-record-class"'.join([head, *events[:EVENTS]])
 
 
 def closed_early(stream: bytes, header: int) -> bytes:
@@ -55,13 +67,17 @@ def main(archive: str, target: str) -> None:
                 text = texts(data)
                 (folder / f"{kind}.metadata").write_bytes(shortened(text) if kernel else text)
                 (folder / "metadata" / kind).write_bytes(shortened(text))
+                new = Converter(text.decode()).convert()
+                (folder / f"{kind}-2.metadata").write_text(shortened_2(new) if kernel else new)
+                (folder / "metadata" / f"{kind}-2").write_text(shortened_2(new))
                 if not kernel:
                     (folder / "metadata" / "packets").write_bytes(data)
                 continue
             header = 32  # magic, uuid, stream_id, stream_instance_id
             begin = closed_early(data, header)
-            choice = bytes([kernel, 0, 0])  # in the order of OPLINE_FUZZ_METADATA
+            choice = bytes([kernel, 0, 0])  # in the order of OPLINE_FUZZ_METADATA; 2 more are the same as CTF 2
             (folder / "packets" / f"{kind}-{path.name}").write_bytes(choice + begin)
+            (folder / "packets" / f"{kind}-2-{path.name}").write_bytes(bytes([kernel + 2, 0, 0]) + begin)
             (folder / "packets" / f"{kind}-{path.name}-two").write_bytes(choice + begin + begin)
             (folder / "packets" / f"{kind}-{path.name}-cut").write_bytes(choice + data[:1000])
             (folder / "packets" / f"{kind}-{path.name}-files").write_bytes(

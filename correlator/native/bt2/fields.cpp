@@ -9,8 +9,6 @@ namespace {
 using Part = FieldPath::Part;
 using Read = FieldPath::Read;
 
-std::string plain(const char *name) { return name[0] == '_' ? name + 1 : name; }
-
 // The leaves of a structure field class, nested structures as a.b.
 void collect(const bt_field_class *fc, const std::string &prefix, Part part, std::vector<std::uint64_t> &at,
              ClassDecl &decl, std::vector<FieldPath> &paths) {
@@ -21,7 +19,7 @@ void collect(const bt_field_class *fc, const std::string &prefix, Part part, std
         const std::uint64_t n = bt_field_class_structure_get_member_count(fc);
         for (std::uint64_t i = 0; i < n; ++i) {
             auto member = bt_field_class_structure_borrow_member_by_index_const(fc, i);
-            const std::string name = plain(bt_field_class_structure_member_get_name(member));
+            const std::string name = bt_field_class_structure_member_get_name(member);  // source.ctf.fs has removed LTTng's underscore
             at.push_back(i);
             collect(bt_field_class_structure_member_borrow_field_class_const(member), prefix.empty() ? name : prefix + "." + name, part, at, decl, paths);
             at.pop_back();

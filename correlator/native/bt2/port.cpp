@@ -114,7 +114,9 @@ void Port::discarded(const bt_message *m, bool packets) {
         begin = to_ns(packets ? bt_message_discarded_packets_borrow_beginning_default_clock_snapshot_const(m) : bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(m), s);
         end = to_ns(packets ? bt_message_discarded_packets_borrow_end_default_clock_snapshot_const(m) : bt_message_discarded_events_borrow_end_default_clock_snapshot_const(m), s);
     }
-    consumer_.discarded(s.number, begin, end, known ? count : 0, packets);
+    // A tracer's counter that went down comes as a difference below 0: how many were lost is not known then.
+    const bool sound = known && count < std::uint64_t{1} << 63;
+    consumer_.discarded(s.number, begin, end, sound ? count : 0, packets);
 }
 
 void Port::message(const bt_message *m) {

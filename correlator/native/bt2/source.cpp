@@ -110,12 +110,12 @@ class Iterator : public ctf::StreamNotes {
         bt_packet_put_ref(packet_);
         packet_ = nullptr;
     }
-    void discarded(std::optional<std::uint64_t> begin, std::uint64_t end, std::uint64_t count, bool packets) override {
+    void discarded(std::uint64_t begin, std::uint64_t end, std::uint64_t count, bool packets) override {
         if (!(packets ? output_.shape->discarded_packets : output_.shape->discarded_events)) return;
-        const std::uint64_t from = std::min(begin ? *begin : stream_.packet().begin, end);
+        const std::uint64_t from = std::min(begin, end);
         bt_message *m = packets ? bt_message_discarded_packets_create_with_default_clock_snapshots(self_, output_.ir, from, end)
                                 : bt_message_discarded_events_create_with_default_clock_snapshots(self_, output_.ir, from, end);
-        if (m && begin && count > 0) {
+        if (m && count > 0) {
             if (packets) bt_message_discarded_packets_set_count(m, count);
             else bt_message_discarded_events_set_count(m, count);
         }

@@ -10,7 +10,7 @@ namespace opline::ctf {
 enum class Loss : std::uint8_t {
     kTruncatedPacket,   // a packet that goes on past the file's end, or an event past its packet's
     kMalformedPacket,   // wrong magic, uuid or sizes: the rest of that file is not read
-    kPacketOutOfOrder,  // begins before the last one ended
+    kPacketOutOfOrder,  // begins before the one before it ended; packets are read in the order of their begins
     kUnknownEvent       // an event id that the metadata does not have: the rest of that packet is lost
 };
 

@@ -14,9 +14,9 @@ namespace fs = std::filesystem;
 
 struct Reader::Impl : StreamNotes {
     // Notes come from the stream that is being read.
-    void discarded(std::optional<std::uint64_t> begin, std::uint64_t end, std::uint64_t count, bool packets) override {
+    void discarded(std::uint64_t begin, std::uint64_t end, std::uint64_t count, bool packets) override {
         const Stream &s = *speaker;
-        consumer->discarded(s.number, begin ? s.to_ns(*begin) : kNoTime, s.to_ns(end), count, packets);
+        consumer->discarded(s.number, s.to_ns(begin), s.to_ns(end), count, packets);
     }
     void damaged(std::int64_t from_ns, const std::string &why) override { consumer->damaged(speaker->number, from_ns, why); }
     void lost(Loss loss, const std::string &message) override { losses.add(loss, message); }

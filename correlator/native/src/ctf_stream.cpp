@@ -14,6 +14,7 @@ namespace opline::ctf {
 namespace {
 
 constexpr std::uint64_t kPacketMagic = 0xc1fc1fc1;
+constexpr std::uint64_t kNoCount = ~std::uint64_t{0};  // babeltrace 2.0's own mark of "none": it aborts on it
 constexpr std::size_t kDropStep = 16u << 20;
 
 }  // namespace
@@ -96,6 +97,10 @@ bool read_packet(const MappedFile &file, std::size_t offset, const PacketLayout 
     out.discarded = value(Role::kDiscarded, 0);
     out.has_discarded = slot(Role::kDiscarded).present();
     out.cpu = static_cast<std::uint32_t>(value(Role::kCpu, kNoCpu));
+    if ((out.has_discarded && out.discarded == kNoCount) || (out.has_sequence && out.sequence == kNoCount)) {
+        why = "its counters are wrong";
+        return false;
+    }
     if (out.packet_bits == 0 || out.content_bits < out.header_bits || out.packet_bits < out.content_bits || out.packet_bits % 8 != 0) {
         why = "its sizes are wrong";
         return false;
@@ -104,22 +109,27 @@ bool read_packet(const MappedFile &file, std::size_t offset, const PacketLayout 
 }
 
 void Stream::lose(StreamNotes &notes, Loss loss, const std::string &what) const {
-    notes.lost(loss, files_[file_]->path() + ": packet at byte " + std::to_string(packet_.offset) + ": " + what);
+    notes.lost(loss, files_[file_].bytes->path() + ": packet at byte " + std::to_string(packet_.offset) + ": " + what);
 }
 
 bool Stream::next_packet(StreamNotes &notes) {
     for (;;) {
         if (file_ >= files_.size()) return false;
-        MappedFile &file = *files_[file_];
+        MappedFile &file = *files_[file_].bytes;
+        const auto &order = files_[file_].order;
         if (in_packet_) {
             notes.packet_ends(packet_);
-            position_ = packet_.offset + static_cast<std::size_t>(packet_.packet_bits / 8);
             in_packet_ = false;
-            file.done_until(std::min(position_, file.size()));
+            ++turn_;
+            if (order.empty()) {
+                position_ = packet_.offset + static_cast<std::size_t>(packet_.packet_bits / 8);
+                file.done_until(std::min(position_, file.size()));
+            }
         }
+        if (!order.empty()) position_ = turn_ < order.size() ? order[turn_] : file.size();
         if (position_ >= file.size()) {
             bytes_before_ += file.size();
-            position_ = 0;
+            position_ = turn_ = 0;
             if (++file_ >= files_.size()) return false;
             continue;
         }
@@ -130,17 +140,19 @@ bool Stream::next_packet(StreamNotes &notes) {
             lose(notes, why == kCutOff ? Loss::kTruncatedPacket : Loss::kMalformedPacket, why + "; the rest of the file is not read");
             damage_ = why;
             position_ = file.size();
+            turn_ = order.size();
             continue;
         }
         packet_ = info;
+        // A counter that went down is wrong: how many were lost is not known then. Nor is it of a first packet: the tracer may
+        // have counted since long before (a rotated chunk, a snapshot).
         if (any_packet_) {
-            if (info.has_times && info.begin < last_end_) notes.lost(Loss::kPacketOutOfOrder, "");
-            if (info.has_sequence && info.sequence > last_sequence_ + 1)
-                notes.discarded(last_end_, info.begin, info.sequence - last_sequence_ - 1, true);
-            if (info.has_discarded && info.discarded > last_discarded_)
-                notes.discarded(last_end_, info.end, info.discarded - last_discarded_, false);
+            if (info.has_discarded && info.discarded != last_discarded_)
+                notes.discarded(last_end_, info.end, info.discarded > last_discarded_ ? info.discarded - last_discarded_ : 0, false);
+            if (const std::uint64_t step = info.sequence - last_sequence_; info.has_sequence && step > 1)
+                notes.discarded(last_end_, info.begin, step < std::uint64_t{1} << 63 ? step - 1 : 0, true);
         } else if (info.has_discarded && info.discarded > 0) {
-            notes.discarded(std::nullopt, info.end, info.discarded, false);
+            notes.discarded(info.begin, info.end, 0, false);
         }
         any_packet_ = true;
         last_end_ = info.end;
@@ -149,10 +161,8 @@ bool Stream::next_packet(StreamNotes &notes) {
         clock_ = info.begin;
         in_packet_ = true;
         const std::uint64_t available = (file.size() - info.offset) * 8;
-        if (info.content_bits > available) {
-            damage_ = "the file ends before the packet does";
-            lose(notes, Loss::kTruncatedPacket, damage_ + "; its events up to there are read");
-        }
+        if (info.packet_bits > available) damage_ = "the file ends before the packet does";
+        if (info.content_bits > available) lose(notes, Loss::kTruncatedPacket, damage_ + "; its events up to there are read");
         cursor_ = {file.data() + info.offset, info.header_bits, std::min(info.content_bits, available)};
         notes.packet_begins(packet_);
         return true;

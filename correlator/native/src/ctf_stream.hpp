@@ -80,8 +80,8 @@ class StreamNotes {
     virtual ~StreamNotes() = default;
     virtual void packet_begins(const PacketInfo &) {}
     virtual void packet_ends(const PacketInfo &) {}
-    // nullopt: unknown since when; count as the tracer says.
-    virtual void discarded(std::optional<std::uint64_t> begin, std::uint64_t end, std::uint64_t count, bool packets) = 0;
+    // count 0: unknown.
+    virtual void discarded(std::uint64_t begin, std::uint64_t end, std::uint64_t count, bool packets) = 0;
     // What follows its last event (`from_ns` is that one's time; kNoTime: there was none) can't be decoded.
     virtual void damaged(std::int64_t from_ns, const std::string &why) = 0;
     virtual void lost(Loss, const std::string &message) = 0;  // "": nothing to say but the count
@@ -89,8 +89,11 @@ class StreamNotes {
 
 class Stream {
   public:
-    Stream(std::vector<std::shared_ptr<MappedFile>> files, const PacketLayout &layout, StreamDecl decl, std::uint64_t stream_id,
-           std::uint64_t frequency)
+    struct File {
+        std::shared_ptr<MappedFile> bytes;
+        std::vector<std::size_t> order;  // where its packets begin, in the order of their times; empty: as they lie
+    };
+    Stream(std::vector<File> files, const PacketLayout &layout, StreamDecl decl, std::uint64_t stream_id, std::uint64_t frequency)
         : decl(std::move(decl)), stream_id(stream_id), files_(std::move(files)), layout_(&layout), frequency_(frequency) {}
 
     StreamDecl decl;
@@ -124,10 +127,10 @@ class Stream {
     void past_end(StreamNotes &);
     void report_damage(StreamNotes &);
 
-    std::vector<std::shared_ptr<MappedFile>> files_;
+    std::vector<File> files_;
     const PacketLayout *layout_;
     std::uint64_t frequency_;
-    std::size_t file_ = 0, position_ = 0, bytes_before_ = 0;
+    std::size_t file_ = 0, turn_ = 0, position_ = 0, bytes_before_ = 0;  // turn_: in the file's order
     bool in_packet_ = false, any_packet_ = false;
     std::string damage_;  // why what follows can't be read; empty: it can
     PacketInfo packet_;

@@ -140,6 +140,41 @@ std::unique_ptr<Trace> load_trace(const std::string &path) {
     return trace;
 }
 
+namespace {
+
+// Looks at all packets of a file: where they begin, if they do not lie in the order of their times. What can't be read ends
+// the list, for the stream to meet it.
+std::vector<std::size_t> order_of(const MappedFile &file, const PacketLayout &layout, ReadLosses &losses) {
+    std::vector<std::pair<std::uint64_t, std::size_t>> packets;
+    std::uint64_t last_end = 0;
+    std::size_t at = 0;
+    bool in_order = true;
+    for (PacketInfo info; at < file.size();) {
+        std::string why;
+        if (!read_packet(file, at, layout, info, why)) break;
+        if (info.has_times && !packets.empty()) {
+            if (info.begin < last_end)
+                losses.add(Loss::kPacketOutOfOrder, file.path() + ": packet at byte " + std::to_string(at) + ": it begins before the one before it ended; packets are read in the order of their times");
+            in_order = in_order && info.begin >= packets.back().first;
+        }
+        last_end = info.end;
+        packets.emplace_back(info.has_times ? info.begin : 0, at);
+        if (info.packet_bits / 8 >= file.size() - at) {
+            at = file.size();
+            break;
+        }
+        at += static_cast<std::size_t>(info.packet_bits / 8);
+    }
+    std::vector<std::size_t> out;
+    if (in_order) return out;
+    std::stable_sort(packets.begin(), packets.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+    for (const auto &p : packets) out.push_back(p.second);
+    if (at < file.size()) out.push_back(at);
+    return out;
+}
+
+}  // namespace
+
 std::vector<std::unique_ptr<Stream>> streams_of(const Trace &trace, ReadLosses &losses) {
     std::vector<std::unique_ptr<Stream>> out;
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::pair<std::uint64_t, std::shared_ptr<MappedFile>>>> groups;
@@ -168,8 +203,8 @@ std::vector<std::unique_ptr<Stream>> streams_of(const Trace &trace, ReadLosses &
         decl.path = members.front().second->path();
         decl.channel = channel_of(decl.path);
         decl.instance = key.second;
-        std::vector<std::shared_ptr<MappedFile>> mapped;
-        for (auto &m : members) mapped.push_back(m.second);
+        std::vector<Stream::File> mapped;
+        for (auto &m : members) mapped.push_back({m.second, order_of(*m.second, trace.layout, losses)});
         out.push_back(std::make_unique<Stream>(std::move(mapped), trace.layout, std::move(decl), key.first, trace.frequency));
     }
     return out;

@@ -96,7 +96,7 @@ class Bt2Reader:
             str(folder / damage.path.name): damage.why
             for trace, folder in zip(self.traces, folders, strict=True)
             for damage in self._damages.get(trace, ())
-            if damage.loss != "packets_missing"
+            if damage.loss not in ("packets_missing", "packets_out_of_order")
         }
         params = {"core": consumer.address(), "cookie": _core.COOKIE, "tolerant": True, "damaged": known}
         sink = graph.add_component(plugins[0].sink_component_classes["ops"], "opline", params)

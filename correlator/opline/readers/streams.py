@@ -2,35 +2,51 @@
 """Cut-off and damaged data stream files: found before babeltrace2 sees them, and put right in a folder of links.
 
 babeltrace2 gives up on a whole trace for one file that ends inside a packet. Takes the folder of a trace as LTTng
-writes it (CTF 1.8); gives what is wrong with its files, and a folder in which each of them ends where it is readable.
+writes it (CTF 1.8 and 2); gives what is wrong with its files, and a folder in which each of them ends where it is
+readable, its packets in the order of their times.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import struct
 from dataclasses import dataclass, field
+from io import RawIOBase
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
 from opline.readers.metadata import metadata_text
 from opline.readers.trace import stream_files
 
 _MAGIC = 0xC1FC1FC1
 _INDEX_MAGIC = 0xC1F1DCC1
-# The begin of LTTng's packet context (lttng-tools 2.13, src/bin/lttng-sessiond/ust-metadata.cpp, and lttng-modules)
-_CONTEXT = re.compile(
-    r"struct packet_context \{\s*\S+ timestamp_begin;\s*\S+ timestamp_end;"
-    r"\s*uint64_t content_size;\s*uint64_t packet_size;"
+# LTTng's packet context in CTF 1.8 (lttng-tools 2.13, src/bin/lttng-sessiond/ust-metadata.cpp, lttng-modules 2.13;
+# lttng-tools 2.16 has no aliases and writes each type out)
+_CONTEXT = re.compile(r"(?:struct packet_context|packet\.context := struct) \{(.*?)\n\s*\}", re.DOTALL)
+_FIELD = re.compile(r"(?:integer \{ (size = \d+);[^}]*\}|(\w+(?: \w+)?)) (\w+);")
+_BIG_ENDIAN = re.compile(r"trace \{[^{}]*byte_order = be;")
+_LONG_64 = re.compile(r"integer \{ size = 64; [^}]*\} := unsigned long;")
+_NAMES = ["timestamp_begin", "timestamp_end", "content_size", "packet_size", "packet_seq_num", "events_discarded"]
+# The same in CTF 2 (lttng-tools 2.16, src/bin/lttng-sessiond/ctf2-trace-class-visitor.cpp)
+_ROLES = (
+    "default-clock-timestamp",
+    "packet-end-default-clock-timestamp",
+    "packet-content-length",
+    "packet-total-length",
+    "packet-sequence-number",
+    "discarded-event-record-counter-snapshot",
 )
+_NO_COUNT = 2**64 - 1  # what babeltrace 2.0 itself means by "none": it aborts on it
 _SIZES = struct.Struct("QQ")  # content_size, packet_size: in bits
 
 
 @dataclass(slots=True)
 class StreamDamage:
     """What is wrong with one file. Bytes from ``good_bytes`` on make no whole packet; the packet that begins there can
-    be read to the file's end if ``partial`` is set.
+    be read to the file's end if ``partial`` is set. ``order``: where its packets lie, (begin, end) in the order of
+    their times, if that is not how they follow each other.
     """
 
     path: Path
@@ -39,6 +55,7 @@ class StreamDamage:
     why: str
     good_bytes: int
     partial: bool = False
+    order: list[tuple[int, int]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -48,6 +65,12 @@ class Layout:
     sizes_at: int
     header_bytes: int
     order: str = field(default="<")
+    counters: bool = False  # the sequence number and the count of discarded events follow the sizes
+
+    def times(self, data: bytes) -> tuple[int, int]:
+        """(begin, end), raw values of the clock."""
+        begin, end = struct.unpack_from(self.order + _SIZES.format, data, self.sizes_at - 16)
+        return begin, end
 
     def sizes(self, data: bytes) -> tuple[int, int]:
         """(content, packet) in bits."""
@@ -59,13 +82,55 @@ def layout_of(folder: Path) -> Layout | None:
     """The layout of LTTng's packets; None for a trace of another tracer, or one whose metadata can't be read."""
     try:
         text = metadata_text(folder)
-    except (OSError, ValueError):
+        if text.startswith("\x1e"):
+            return _layout_of_ctf_2(text)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    if not _CONTEXT.search(text):
+    context = _CONTEXT.search(text)
+    fields = _FIELD.findall(context[1]) if context else []
+    wide = [
+        name
+        for size, alias, name in fields
+        if "64" in (size or alias) or (alias == "unsigned long" and _LONG_64.search(text))
+    ]
+    if wide[:4] != _NAMES[:4] or [name for _, _, name in fields[:4]] != wide[:4]:
         return None
     header = 32 if "stream_instance_id" in text else 24
-    order = ">" if "byte_order = be" in text else "<"
-    return Layout(header + 16, header + 32, order)
+    order = ">" if _BIG_ENDIAN.search(text) else "<"
+    counters = wide[:6] == _NAMES == [name for _, _, name in fields[:6]]
+    return Layout(header + 16, header + (48 if counters else 32), order, counters)
+
+
+def _layout_of_ctf_2(text: str) -> Layout | None:
+    """By the roles of the fields, which are to follow each other as LTTng writes them."""
+    fragments = [json.loads(part) for part in text.split("\x1e") if part.strip()]
+    aliases = {f["name"]: f["field-class"] for f in fragments if f["type"] == "field-class-alias"}
+
+    def resolved(fc: Any) -> dict[str, Any]:
+        while isinstance(fc, str):
+            fc = aliases[fc]
+        return dict(fc)
+
+    trace = next(f for f in fragments if f["type"] == "trace-class")
+    contexts = [resolved(f["packet-context-field-class"]) for f in fragments if f["type"] == "data-stream-class"]
+    at, places, order = 0, {}, "<"
+    for structure in (resolved(trace["packet-header-field-class"]), contexts[0]):
+        for member in structure["member-classes"]:
+            fc = resolved(member["field-class"])
+            size = fc["length"] * (8 if fc["type"] == "static-length-blob" else 1)
+            align = fc.get("alignment", 8 if fc["type"] == "static-length-blob" else 1)
+            at = -(-at // align) * align
+            for role in fc.get("roles", ()):
+                places[role] = (at, size)
+            order = ">" if fc.get("byte-order") == "big-endian" else "<"
+            at += size
+    first = places["default-clock-timestamp"][0]
+    if any(c != contexts[0] for c in contexts) or [places.get(role) for role in _ROLES[:4]] != [
+        (first + 64 * i, 64) for i in range(4)
+    ]:
+        return None
+    counters = [places.get(role) for role in _ROLES[4:]] == [(first + 64 * i, 64) for i in (4, 5)]
+    return Layout(first // 8 + 16, first // 8 + (48 if counters else 32), order, counters)
 
 
 def check(folder: Path) -> list[StreamDamage]:
@@ -79,14 +144,11 @@ def check(folder: Path) -> list[StreamDamage]:
         if size == 0:
             continue
         indexed = _indexed_bytes(folder / "index" / f"{path.name}.idx")
-        with path.open("rb") as file:
-            if indexed == size and struct.unpack(layout.order + "I", file.read(4))[0] == _MAGIC:
-                continue  # the common case: LTTng says the same, and the packets need not be looked at
-            damage = _walk(file, path, size, layout)
-        if damage is None and indexed is not None and indexed > size:
-            damage = StreamDamage(path, "packets_missing", 1, "the file is shorter than its index says", size)
-        if damage is not None:
-            found.append(damage)
+        with path.open("rb", buffering=0) as file:
+            damages = _walk(file, path, size, layout)
+        if not any(d.loss != "packets_out_of_order" for d in damages) and indexed is not None and indexed > size:
+            damages.append(StreamDamage(path, "packets_missing", 1, "the file is shorter than its index says", size))
+        found += damages
     return found
 
 
@@ -107,22 +169,43 @@ def _indexed_bytes(path: Path) -> int | None:
     return int(offset + packet_bits // 8)
 
 
-def _walk(file: BinaryIO, path: Path, size: int, layout: Layout) -> StreamDamage | None:
-    at = 0
-    while at < size:
+def _walk(file: RawIOBase, path: Path, size: int, layout: Layout) -> list[StreamDamage]:
+    """What the headers of all packets say. Never trusts LTTng's index, which may be wrong, too."""
+    at = last_end = disorder = 0
+    damage: StreamDamage | None = None
+    packets: list[tuple[int, int, int]] = []
+    while at < size and damage is None:
         file.seek(at)
-        head = file.read(layout.header_bytes)
+        head = file.read(layout.header_bytes) or b""
         if len(head) < layout.header_bytes:
-            return StreamDamage(path, "truncated_packets", 1, f"packet at byte {at}: its header is cut off", at)
+            damage = StreamDamage(path, "truncated_packets", 1, f"packet at byte {at}: its header is cut off", at)
+            break
         content, packet = layout.sizes(head)
-        if struct.unpack_from(layout.order + "I", head)[0] != _MAGIC or not 0 < content <= packet or packet % 8:
-            return StreamDamage(path, "malformed_packets", 1, f"packet at byte {at}: no packet begins here", at)
-        if at + packet // 8 > size:
+        magic = struct.unpack_from(layout.order + "I", head)[0]
+        sound = magic == _MAGIC and layout.header_bytes * 8 <= content <= packet and packet % 8 == 0
+        if sound and layout.counters:
+            sound = _NO_COUNT not in struct.unpack_from(layout.order + "QQ", head, layout.sizes_at + 16)
+        if not sound:
+            damage = StreamDamage(path, "malformed_packets", 1, f"packet at byte {at}: no packet begins here", at)
+            break
+        end = at + packet // 8
+        if end > size:
             cut = (size - at) * 8 < content
             why = f"packet at byte {at}: the file ends before the packet does; its events up to there are read"
-            return StreamDamage(path, "truncated_packets", int(cut), why, at, partial=True)
-        at += packet // 8
-    return None
+            damage = StreamDamage(path, "truncated_packets", int(cut), why, at, partial=True)
+        begin_time, end_time = layout.times(head)
+        disorder += begin_time < last_end
+        last_end = end_time
+        packets.append((begin_time, at, min(end, size)))
+        at = end
+    found = [damage] if damage is not None else []
+    if disorder:
+        ordered = sorted(packets, key=lambda p: p[0])
+        why = f"{disorder} packets begin before the one before them ended; packets are read in the order of their times"
+        good = damage.good_bytes if damage is not None else size
+        order = [(begin, end) for _, begin, end in ordered] if ordered != packets else []
+        found.insert(0, StreamDamage(path, "packets_out_of_order", disorder, why, good, order=order))
+    return found
 
 
 def mend(folder: Path, damages: list[StreamDamage], into: Path) -> None:
@@ -132,14 +215,27 @@ def mend(folder: Path, damages: list[StreamDamage], into: Path) -> None:
     """
     layout = layout_of(folder)
     assert layout is not None
-    damaged = {d.path.name: d for d in damages}
+    ends = {d.path.name: d for d in damages if d.loss != "packets_out_of_order"}
+    orders = {d.path.name: d.order for d in damages if d.order}
     into.mkdir(parents=True)
     for path in [folder / "metadata", *stream_files(folder)]:
-        damage = damaged.get(path.name)
-        if damage is None:
-            (into / path.name).symlink_to(path.absolute())
-        elif damage.good_bytes > 0 or damage.partial:
-            _copy(path, into / path.name, damage, layout)
+        damage, target = ends.get(path.name), into / path.name
+        if damage is not None and (damage.good_bytes > 0 or damage.partial):
+            _copy(path, target, damage, layout)
+        elif damage is None:
+            target.symlink_to(path.absolute())
+        if path.name in orders and target.exists():
+            _reorder(target, orders[path.name])
+
+
+def _reorder(path: Path, order: list[tuple[int, int]]) -> None:
+    """Lays the packets of a file anew, in the order of their times."""
+    sorted_path = path.with_name(f".{path.name}")
+    with path.open("rb") as source, sorted_path.open("wb") as out:
+        for begin, end in order:
+            source.seek(begin)
+            out.write(source.read(end - begin))
+    sorted_path.replace(path)
 
 
 def _copy(path: Path, target: Path, damage: StreamDamage, layout: Layout) -> None:

@@ -219,7 +219,8 @@ Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t hos
     choose(ev, bio, within, thread_op, link);
     if (!parts_.empty() && is_write(bio)) share_pages(bio, within, link);
     share_sync(bio, within, link);
-    if (link.chosen == 0 && !link.batch && !link.journal && !link.others)
+    const bool of_pages = link.shared && !link.shared->pages.empty();
+    if (link.chosen == 0 && !link.batch && !link.journal && !link.others && !of_pages)
         if (Op *op = stitcher_.own_op(host, ev, bio)) {
             link.chosen = link.by_thread = op_ref(*op);
             link.rules = rule::kThread;
@@ -231,7 +232,7 @@ Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t hos
         ++op->bios;
         if (is_data(bio) && op->io_open) op->data_bytes += std::uint64_t{bio.nr_sectors} * 512;
         owner.op = link.chosen;
-    } else if (link.shared && !link.shared->pages.empty()) {
+    } else if (of_pages) {
         owner.op = link.shared->pages.front().op;
     } else if (link.journal) {
         owner.op = link.shared->syncs.front()->op;

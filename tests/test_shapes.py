@@ -19,6 +19,7 @@ from tests.test_properties import PLAN, events, lines_of
 from tests.test_readers import plain
 
 from opline import _core
+from opline.readers.extents import find_extents, read_extents
 from opline.readers.native import NativeReader
 from opline.readers.trace import find_traces
 from opline.store.schema import TABLES
@@ -27,7 +28,9 @@ from opline.store.writer import RunWriter
 
 @pytest.mark.parametrize("name", NAMES)
 def test_recorded_traces(name: str, trace: Callable[[str], Path], run_of: RunOf, tmp_path: Path) -> None:
-    core = _core.Core(model_of(name).plan_json())
+    maps = [m.plan() for path in find_extents(trace(name)) for m in read_extents(path)]
+    plan = model_of(name).plan_json("pointer", maps)
+    core = _core.Core(plan)
     core.attribute_each()
     core.keep_statistics(True)
     writer = RunWriter(tmp_path)
@@ -41,7 +44,7 @@ def test_recorded_traces(name: str, trace: Callable[[str], Path], run_of: RunOf,
             file = f"{spec.name}.parquet"
             assert plain(tmp_path / file).equals(plain(run_of(name).path / file)), spec.name
 
-    shaped = _core.Core(model_of(name).plan_json())
+    shaped = _core.Core(plan)
     shaped.keep_tables(())
     shaped.keep_statistics(True)
     for _ in NativeReader(find_traces(trace(name))).read(shaped):

@@ -66,7 +66,7 @@ class Attributor {
     // Ended ops only get stages; an op without end gets its transitions alone. `out` is overwritten.
     void run(const Op &op, Attribution &out);
     // What run() would find, where it is the same for all ops of the op's shape; else nullptr. `scratch` is overwritten. For
-    // ops that ended with their last transition and have nothing but transitions: no request, no batch.
+    // ops that ended with their last transition and have nothing but transitions: no request, no batch, no joined half.
     ShapeAttribution *by_shape(const Op &op, Attribution &scratch);
     // The same in full, for one op of the shape.
     void fill(const Op &op, const ShapeAttribution &, Attribution &out);

@@ -159,7 +159,7 @@ void bind_sched(BoundClass &c, std::string_view name, Slots &slots) {
 
 }  // namespace
 
-BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strings, bool with_sched) {
+BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strings, const Wanted &wanted) {
     BoundClass c;
     c.name = decl.name;
     c.name_id = strings.intern(decl.name);
@@ -192,12 +192,15 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
             if (c.tid_slot == kNoSlot) c.tid_slot = slots.want_context("tid");
             c.pid_slot = slots.want_context("vpid");
             if (c.pid_slot == kNoSlot) c.pid_slot = slots.want_context("pid");
-            c.comm_slot = slots.want_context("procname");
+            const bool named = wanted.thread_names || std::any_of(c.points.begin(), c.points.end(), [&](const BoundPoint &p) {
+                                   return plan.points[p.spec].role != Role::kNone || plan.points[p.spec].ios;
+                               });
+            if (named) c.comm_slot = slots.want_context("procname");
             if (c.tid_slot == kNoSlot) c.tid_slot = slots.want_context("pthread_id");
             if (bpf_call || probe) {
                 c.tid_slot = slots.want("tid");
                 c.pid_slot = slots.want("pid");
-                c.comm_slot = slots.want("comm");
+                if (named) c.comm_slot = slots.want("comm");
                 c.cpu_slot = slots.want("cpu");
             }
         } else if (name == "lttng_statedump_block_device") {
@@ -208,10 +211,10 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
                    starts_with(name, "compat_syscall_") || starts_with(name, "lttng_") ||
                    name == "cephprobe:watermark") {
             c.kind = ClassKind::kContext;
-            if (with_sched) bind_sched(c, name, slots);
+            if (wanted.sched) bind_sched(c, name, slots);
         } else if (starts_with(name, "sched:")) {
             c.kind = ClassKind::kContext;
-            if (with_sched) bind_sched(c, name.substr(6), slots);
+            if (wanted.sched) bind_sched(c, name.substr(6), slots);
         }
     }
     if (name == "block:lost" || name == "cephprobe:lost") {

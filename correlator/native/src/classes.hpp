@@ -25,6 +25,14 @@ struct BoundKey {
     KeyScope scope = KeyScope::kGlobal;
     std::vector<std::int32_t> slots, facts;  // of each field; facts empty: none is looked up
     std::uint64_t found = 0, missed = 0;  // for `opline model lint`
+    struct Seed {  // what a key in the scope of the last event begins with
+        bool valid = false;
+        std::uint32_t host = 0;
+        std::int32_t pid = 0;
+        std::int64_t tid = 0;
+        std::uint64_t lo = 0, hi = 0;
+    };
+    mutable Seed seed;
 };
 
 struct BoundPredicate {
@@ -82,8 +90,14 @@ struct BoundClass {
     ClassPlan plan;
 };
 
+// What somebody is going to look at, besides what every result needs.
+struct Wanted {
+    bool sched = true;         // threads' states
+    bool thread_names = true;  // of every transition, not of ops' begins alone
+};
+
 // Binds a class. The result's plan.id is left to the caller. Without with_sched nothing of sched events is decoded.
-BoundClass bind_class(const ClassDecl &, const Plan &, StringPool &, bool with_sched);
+BoundClass bind_class(const ClassDecl &, const Plan &, StringPool &, const Wanted &);
 
 // True if the predicates of the point hold for the event.
 bool holds(const BoundPoint &, const Event &);

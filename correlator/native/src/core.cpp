@@ -294,7 +294,7 @@ Core::Core(const std::string &plan_json) : impl_(std::make_unique<Impl>(plan_jso
 Core::~Core() = default;
 
 ClassPlan Core::add_class(const ClassDecl &decl) {
-    BoundClass bound = bind_class(decl, impl_->plan, impl_->strings, impl_->emitter.keeps_states());
+    BoundClass bound = bind_class(decl, impl_->plan, impl_->strings, {impl_->emitter.keeps_states(), impl_->emitter.keeps_transitions()});
     bound.plan.id = static_cast<std::uint32_t>(impl_->classes.size());
     if (bound.kind == ClassKind::kBlock) impl_->has_block_classes = true;
     impl_->classes.push_back(std::move(bound));
@@ -362,6 +362,7 @@ void Core::finish() {
 void Core::keep_tables(const std::vector<std::string> &names) {
     impl_->emitter.keep(names);
     if (!impl_->emitter.keeps_transitions()) impl_->stitcher.ops().shapes().forget_details();
+    if (!impl_->emitter.keeps_ops()) impl_->stitcher.skip_key_texts();
 }
 void Core::attribute_each() { impl_->stitcher.ops().shapes().none(); }
 std::size_t Core::shapes() const { return impl_->stitcher.ops().shapes().size(); }

@@ -71,10 +71,12 @@ struct IoLife {
 // kAlias: a name for something else: an op that it was found to be a part of, an op's child, a batch.
 enum class OpState : std::uint8_t { kFree, kOpen, kEnded, kAlias };
 
-struct Op {
+struct alignas(64) Op {
+    // What every event looks at comes first, in one cache line.
     std::uint64_t serial = 0;  // op_id
     std::uint32_t slot = 0;
     OpState state = OpState::kFree;
+    TransitionList transitions;
     std::uint32_t host = 0;
     std::uint32_t op_class = 0;  // pool id; 0: not named
     std::string object, key_text;
@@ -83,7 +85,6 @@ struct Op {
     std::uint32_t end_order = 0;
     bool has_offset = false, has_length = false, io_open = false;
     std::int64_t offset_bytes = 0, length_bytes = 0;
-    TransitionList transitions;
     std::vector<Key> keys;
     std::vector<RequestCut> requests;
     std::vector<BatchMembership> batches;

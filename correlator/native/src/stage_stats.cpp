@@ -24,6 +24,37 @@ std::int64_t middle_of(std::size_t bucket) {
     return static_cast<std::int64_t>(((bucket % kSplit + kSplit) << shift) + (std::uint64_t{1} << (shift - 1)));
 }
 
+// The values of these ascending ranks, without sorting all: counts them in buckets, then sorts the buckets that are asked for.
+std::vector<std::uint32_t> select(const std::vector<std::uint32_t> &values, const std::vector<std::size_t> &ranks) {
+    struct Member {
+        std::size_t bucket, before;  // values in lower buckets
+        std::vector<std::uint32_t> values;
+    };
+    std::vector<std::uint32_t> counts(bucket_of(UINT32_MAX) + 1);
+    for (auto v : values) ++counts[bucket_of(v)];
+    std::vector<Member> members;
+    std::vector<std::size_t> member_of;  // per rank
+    std::size_t bucket = 0, before = 0;
+    for (auto rank : ranks) {
+        while (before + counts[bucket] <= rank) before += counts[bucket++];
+        if (members.empty() || members.back().bucket != bucket) members.push_back({bucket, before, {}});
+        member_of.push_back(members.size() - 1);
+    }
+    if (bucket >= 2 * kSplit) {  // below, a bucket is one value
+        std::vector<std::uint8_t> wanted(counts.size());
+        for (std::size_t i = 0; i < members.size(); ++i) wanted[members[i].bucket] = static_cast<std::uint8_t>(i + 1);
+        for (auto v : values)
+            if (const auto w = wanted[bucket_of(v)]) members[w - 1u].values.push_back(v);
+        for (auto &m : members) std::sort(m.values.begin(), m.values.end());
+    }
+    std::vector<std::uint32_t> out;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        const Member &m = members[member_of[i]];
+        out.push_back(m.values.empty() ? static_cast<std::uint32_t>(m.bucket) : m.values[ranks[i] - m.before]);
+    }
+    return out;
+}
+
 }  // namespace
 
 void Distribution::count_value(std::int64_t value) {
@@ -44,29 +75,34 @@ void Distribution::count_value(std::int64_t value) {
 }
 
 std::vector<std::int64_t> Distribution::at(const std::vector<std::uint32_t> &per_mille) {
-    std::vector<std::int64_t> out;
+    std::vector<std::int64_t> out(per_mille.size());
+    if (count_ == 0) return out;
+    auto rank_of = [this](std::uint32_t q) { return std::max<std::uint64_t>(1, (count_ * q + 999) / 1000); };
+    if (!exact()) {
+        std::size_t bucket = 0;
+        std::uint64_t passed = 0;
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            while (passed + buckets_[bucket] < rank_of(per_mille[i])) passed += buckets_[bucket++];
+            out[i] = std::min(middle_of(bucket), max_);
+        }
+        return out;
+    }
     std::sort(others_.begin(), others_.end());
     const auto negative = static_cast<std::size_t>(std::lower_bound(others_.begin(), others_.end(), 0) - others_.begin());
-    std::size_t sorted = 0, bucket = 0;  // values_ before `sorted` are its least
-    std::uint64_t passed = 0;
-    for (auto q : per_mille) {
-        const std::uint64_t rank = std::max<std::uint64_t>(1, (count_ * q + 999) / 1000);
-        if (count_ == 0) {
-            out.push_back(0);
-        } else if (!exact()) {
-            while (passed + buckets_[bucket] < rank) passed += buckets_[bucket++];
-            out.push_back(std::min(middle_of(bucket), max_));
-        } else if (std::size_t i = static_cast<std::size_t>(rank - 1); i < negative) {
-            out.push_back(others_[i]);
-        } else if (i -= negative; i >= values_.size()) {
-            out.push_back(others_[negative + i - values_.size()]);
+    std::vector<std::size_t> ranks, places;  // in values_, and in the result
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const auto at = static_cast<std::size_t>(rank_of(per_mille[i]) - 1);
+        if (at < negative) {
+            out[i] = others_[at];
+        } else if (at - negative >= values_.size()) {
+            out[i] = others_[at - values_.size()];
         } else {
-            const auto begin = values_.begin();
-            std::nth_element(begin + static_cast<std::ptrdiff_t>(sorted), begin + static_cast<std::ptrdiff_t>(i), values_.end());
-            sorted = i;
-            out.push_back(values_[i]);
+            ranks.push_back(at - negative);
+            places.push_back(i);
         }
     }
+    const auto found = ranks.empty() ? std::vector<std::uint32_t>() : select(values_, ranks);
+    for (std::size_t i = 0; i < found.size(); ++i) out[places[i]] = found[i];
     return out;
 }
 

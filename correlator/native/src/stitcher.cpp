@@ -2,12 +2,11 @@
 #include "stitcher.hpp"
 
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
 
 namespace opline {
 namespace {
 
-constexpr std::size_t kSettledKeysKept = 1u << 16;
 constexpr std::size_t kThreadDepth = 64;
 constexpr std::size_t kBatchWork = 1u << 14;  // points of one batch: more than that is a batch whose end nobody sees
 constexpr std::size_t kFactsKept = 1u << 18;
@@ -15,6 +14,7 @@ constexpr std::uint64_t kOneNumber = 0;  // Key::hi of a fact that is one intege
 
 struct KeyBuilder {
     std::uint64_t lo, hi;
+    KeyBuilder(std::uint64_t lo, std::uint64_t hi) : lo(lo), hi(hi) {}
     explicit KeyBuilder(std::uint64_t seed) : lo(mix64(seed + 0x9e3779b97f4a7c15ull)), hi(mix64(seed + 0xc2b2ae3d27d4eb4full)) {}
     void add(std::uint64_t v) {
         lo = mix64(lo ^ v) + 0x9e3779b97f4a7c15ull;
@@ -55,8 +55,6 @@ Stitcher::Stitcher(const Plan &plan, StringPool &strings, Hooks hooks)
     for (const auto &p : plan_.points) has_soft_ends_ = has_soft_ends_ || p.role == Role::kSoftEnd;
 }
 
-ThreadState &Stitcher::thread(std::uint32_t host, std::int64_t tid) { return threads_[thread_key(host, tid)]; }
-
 Op *Stitcher::current_op(std::uint32_t host, std::int64_t tid) {
     ThreadState *ts = threads_.find(thread_key(host, tid));
     return ts ? current(*ts).op : nullptr;
@@ -79,8 +77,13 @@ std::shared_ptr<Batch> Stitcher::current_batch(std::uint32_t host, std::int64_t 
 
 Stitcher::KeyState Stitcher::key_of(const BoundKey &use, const Event &ev, std::uint32_t host, std::int32_t pid,
                                     std::int64_t tid, Key &key) const {
-    KeyBuilder b(use.space);
-    b.add_scope(use.scope, host, pid, tid);
+    if (!use.seed.valid || use.seed.host != host || (use.scope == KeyScope::kProcess && use.seed.pid != pid) ||
+        (use.scope == KeyScope::kThread && use.seed.tid != tid)) {
+        KeyBuilder seed(use.space);
+        seed.add_scope(use.scope, host, pid, tid);
+        use.seed = {true, host, pid, tid, seed.lo, seed.hi};
+    }
+    KeyBuilder b(use.seed.lo, use.seed.hi);
     for (std::size_t i = 0; i < use.slots.size(); ++i) {
         const Slot &s = ev.slots[use.slots[i]];
         if (!s.present()) return KeyState::kAbsent;
@@ -106,28 +109,36 @@ Key Stitcher::fact_key(std::int32_t fact, KeyScope scope, const Slot &value, std
     return {b.lo, b.hi};
 }
 
-std::string Stitcher::key_text(const BoundKey &use, const Event &ev) const {
-    std::string out = plan_.key_spaces[use.space].name + "=";
-    bool first = true;
+void Stitcher::key_text(const BoundKey &use, const Event &ev, std::string &out) const {
+    if (!with_key_texts_) return;
+    out += plan_.key_spaces[use.space].name;
+    char separator = '=';
+    auto number = [&out](auto v, int base) {
+        char buffer[24];
+        out.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, v, base).ptr);
+    };
     for (auto slot : use.slots) {
-        if (!first) out += ',';
-        first = false;
+        out += separator;
+        separator = ',';
         const Slot &s = ev.slots[slot];
-        char buffer[32];
-        if (s.kind == Slot::Kind::kString) out += s.str();
-        else if (s.kind == Slot::Kind::kSigned) out += std::to_string(s.i);
-        else if (s.u >= 0x100000000ull) { std::snprintf(buffer, sizeof buffer, "0x%llx", static_cast<unsigned long long>(s.u)); out += buffer; }
-        else out += std::to_string(s.u);
+        if (s.kind == Slot::Kind::kString) {
+            out += s.str();
+        } else if (s.kind == Slot::Kind::kSigned) {
+            number(s.i, 10);
+        } else if (s.u >= 0x100000000ull) {
+            out += "0x";
+            number(s.u, 16);
+        } else {
+            number(s.u, 10);
+        }
     }
-    return out;
 }
 
 // Adds the key to those that the op is shown with, one per space.
 void Stitcher::name_op(Op &op, const BoundKey &use, const Event &ev) const {
-    const std::string text = key_text(use, ev);
-    if (op.key_text.find(plan_.key_spaces[use.space].name + "=") != std::string::npos) return;
+    if (!with_key_texts_ || op.key_text.find(plan_.key_spaces[use.space].name + "=") != std::string::npos) return;
     if (!op.key_text.empty()) op.key_text += ' ';
-    op.key_text += text;
+    key_text(use, ev, op.key_text);
 }
 
 // The point's name with the field's value in it.
@@ -379,7 +390,7 @@ BoundPoint *Stitcher::choose(BoundClass &cls, const Event &ev, std::uint32_t hos
                              bool &broken) {
     for (auto &p : cls.points) {
         if (p.broken) broken = broken || could_hold(p, ev);
-        else if (holds(p, ev) && (!p.needs_facts || facts_known(p, ev, host, pid, tid)) &&
+        else if ((p.when.empty() || holds(p, ev)) && (!p.needs_facts || facts_known(p, ev, host, pid, tid)) &&
                  (!plan_.points[p.spec].optional || finds(p, ev, host, pid, tid)))
             return &p;
     }
@@ -492,8 +503,8 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     if (spec.role == Role::kBegin) {
         found.op = &new_op(host, pid, t.ts_ns);
         found.ref = op_ref(*found.op);
-        if (!bp->bind.empty()) found.op->key_text = key_text(bp->bind.front(), ev);
-        else if (bp->ios_submit) found.op->key_text = key_text(*bp->ios_submit, ev);
+        if (!bp->bind.empty()) key_text(bp->bind.front(), ev, found.op->key_text);
+        else if (bp->ios_submit) key_text(*bp->ios_submit, ev, found.op->key_text);
         t.evidence = Evidence::kBegin;
     } else if (bp->find.empty() && bp->sole.empty()) {
         found = working;
@@ -628,11 +639,6 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     return Fate::kTransition;
 }
 
-void Stitcher::advance(std::int64_t now_ns) {
-    last_ns_ = now_ns;
-    while (!ended_.empty() && ended_.front().first + plan_.linger_ns < now_ns) settle_ended();
-}
-
 // The first of the ended ops, if that is where it ended: a soft end can have moved on, and what ended may have been found
 // to be a part of something that goes on.
 void Stitcher::settle_ended() {
@@ -656,13 +662,7 @@ void Stitcher::settle(Op &op) {
         const std::uint64_t *named = keys_.find(key);
         if (!named || ops_.find(*named) != &op) continue;
         keys_.erase(key);
-        auto [serial, added] = settled_keys_.insert(key);
-        *serial = op.serial;
-        if (added) settled_order_.push_back(key);
-    }
-    while (settled_order_.size() > kSettledKeysKept) {
-        settled_keys_.erase(settled_order_.front());
-        settled_order_.pop_front();
+        settled_keys_.add(key);
     }
     stop_waiting(op);
     for (auto alias : op.aliases) ops_.release(alias);

@@ -2,6 +2,7 @@
 // Finds the op of each point, by key or by the thread that works for it, and appends the transition.
 // Online: O(1) per event; what is in memory follows what is in flight.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -13,6 +14,7 @@
 #include "flat_map.hpp"
 #include "ios.hpp"
 #include "op.hpp"
+#include "settled_keys.hpp"
 
 namespace opline {
 
@@ -65,7 +67,12 @@ class Stitcher {
 
     Fate event(BoundClass &cls, const Event &ev, std::uint32_t host);
     // Settles what ended more than linger_ns before now.
-    void advance(std::int64_t now_ns);
+    void advance(std::int64_t now_ns) {
+        last_ns_ = now_ns;
+        while (!ended_.empty() && ended_.front().first + plan_.linger_ns < now_ns) settle_ended();
+    }
+    // No texts that only the table of ops shows.
+    void skip_key_texts() { with_key_texts_ = false; }
     // End of the trace: settles everything, open ops as incomplete.
     void finish();
 
@@ -124,10 +131,17 @@ class Stitcher {
     void link_partners(Op &, Op &, bool sure);
 
     std::uint32_t point_name(BoundPoint &, const PointSpec &, const Slot &value);
-    ThreadState &thread(std::uint32_t host, std::int64_t tid);
+    ThreadState &thread(std::uint32_t host, std::int64_t tid) {
+        RecentThread &recent = recent_threads_[static_cast<std::size_t>(tid) % recent_threads_.size()];
+        if (recent.state && recent.tid == tid && recent.host == host) return *recent.state;
+        auto [state, added] = threads_.insert(thread_key(host, tid));
+        if (added) recent_threads_ = {};  // the others may have moved
+        recent = {tid, host, state};
+        return *state;
+    }
     KeyState key_of(const BoundKey &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid, Key &) const;
     static Key fact_key(std::int32_t fact, KeyScope, const Slot &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
-    std::string key_text(const BoundKey &, const Event &) const;
+    void key_text(const BoundKey &, const Event &, std::string &out) const;  // appended
     Op &new_op(std::uint32_t host, std::int32_t pid, std::int64_t begin_ns);
     // ios.cpp
     void enter_call(ThreadState &, const BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid,
@@ -164,12 +178,17 @@ class Stitcher {
     FlatMap<Key, std::vector<std::uint64_t>, KeyHash> waiting_;  // op refs, the longest first
     FlatMap<Key, Key, KeyHash> facts_;
     FlatMap<std::uint64_t, ThreadState> threads_;
+    struct RecentThread {
+        std::int64_t tid = 0;
+        std::uint32_t host = 0;
+        ThreadState *state = nullptr;
+    };
+    std::array<RecentThread, 64> recent_threads_{};
     std::deque<std::pair<std::int64_t, std::uint64_t>> ended_;  // (end, op ref), in order of the end events
     std::vector<std::uint64_t> io_windows_;
-    // Keys of settled ops, the newest of them: to tell a straggler from a stranger.
-    FlatMap<Key, std::uint64_t, KeyHash> settled_keys_;
-    std::deque<Key> settled_order_;
+    SettledKeys<Key, KeyHash> settled_keys_;
     std::uint64_t batch_serial_ = 0;
+    bool with_key_texts_ = true;
     FlatMap<Key, IoQueue, KeyHash> io_queues_;
     FlatMap<std::uint64_t, std::uint32_t> io_classes_;  // (class, kind) → class with the kind
     FlatMap<std::uint32_t, std::uint8_t> own_threads_;  // comm → 1: its bios are ops, 2: they are not

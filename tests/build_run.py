@@ -128,7 +128,7 @@ class RunBuilder:
                     "op_id": op_id, "seq": seq, "ts_ns": p.ts_ns, "point": p.point,
                     "event": p.event or "app:" + p.point.split(".")[-1], "tid": p.tid, "pid": pid, "cpu": p.cpu,
                     "comm": p.comm, "evidence": "begin" if seq == 0 else p.evidence, "late": p.late, "aside": p.aside,
-                    "batch_id": None,
+                    "batch_id": None, "child": None,
                 }
             )  # fmt: skip
         return op_id

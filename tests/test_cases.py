@@ -39,6 +39,7 @@ def describe(driver: Driver) -> str:
             marks = "".join(f" {m}" for m in ("late", "aside") if t[m]) + (
                 f" batch={t['batch_id']}" if t["batch_id"] is not None else ""
             )
+            marks += "" if t["child"] is None else f" child={t['child']}"
             out.append(f"  {t['ts_ns'] - op['begin_ns']:>8} {t['point']} tid={t['tid']} {t['evidence']}{marks}")
         for s in of("stages", op):
             out.append(f"  stage {s['stage']}: {s['duration_ns']} ({s['kind']}) {s['from_point']}..{s['to_point']}")

@@ -60,6 +60,7 @@ LOSSES: tuple[Loss, ...] = (
     Loss("ends_without_op", _NOTICE, _C, "End points of no op: it began before the trace, or its begin was lost."),
     Loss("evicted_ops", _LOST, _C, "Ops given up because too many were open at once (16 million)."),
     Loss("order_mismatches", _NOTICE, _C, "Halves of ops that were put together by order and parted again, by time or by a key: calls that are not traced, most likely."),
+    Loss("batch_counts_differ", _NOTICE, _C, "Batches of which other ops were found than the application says: members that were not traced, or began before the trace."),
     Loss("evicted_facts", _LOST, _C, "Facts (what a descriptor stands for) given up because there were too many: ops that need them are found by another key or not at all."),
     Loss("evicted_page_owners", _LOST, _C, "Dirty pages whose last writer was forgotten because there were too many (4 GiB): their write-back is nobody's."),
     Loss("evicted_unsynced_writes", _NOTICE, _C, "Writes that no sync had covered, forgotten because there were too many: syncs count fewer members."),

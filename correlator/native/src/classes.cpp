@@ -100,6 +100,7 @@ BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, 
     p.offset_slot = slots.want(spec.offset);
     p.length_slot = slots.want(spec.length);
     p.file_slot = slots.want(spec.file_by);
+    p.batch_count_slot = slots.want(spec.batch_count);
     p.duration_slot = needed(spec.duration_field, slots, p.broken);
     if (spec.ios.submit) p.ios_submit = bind_key(*spec.ios.submit, plan, slots, p.broken);
     if (spec.ios.wait) p.ios_wait = bind_key(*spec.ios.wait, plan, slots, p.broken);

@@ -47,7 +47,7 @@ struct BoundPoint {
     BoundKey fact_of, fact_value;  // of a point that learns
     std::uint32_t mark = 0, at = 0;  // pool ids; 0: none
     std::int32_t name_slot = kNoSlot, class_slot = kNoSlot, object_slot = kNoSlot, offset_slot = kNoSlot,
-                 length_slot = kNoSlot, duration_slot = kNoSlot, file_slot = kNoSlot;
+                 length_slot = kNoSlot, duration_slot = kNoSlot, file_slot = kNoSlot, batch_count_slot = kNoSlot;
     std::optional<BoundKey> ios_submit, ios_wait;
     std::int32_t ios_count = kNoSlot, ios_submitted = kNoSlot, ios_reaped = kNoSlot;
     std::uint32_t name_id = 0;   // pool id of a constant name

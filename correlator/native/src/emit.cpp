@@ -95,7 +95,7 @@ Emitter::Emitter(StringPool &strings, const std::vector<std::string> &key_space_
                                    {"unattributed_ns", I64}, {"unknown_ns", I64}}));
     tables_.push_back(make("transitions", {{"op_id", I64}, {"seq", U32}, {"ts_ns", I64}, {"point", DICT},
                                            {"event", DICT}, {"tid", I64}, {"pid", I32}, {"cpu", U32}, {"comm", DICT},
-                                           {"evidence", DICT}, {"late", BOOL}, {"aside", BOOL}, {"batch_id", I64}}));
+                                           {"evidence", DICT}, {"late", BOOL}, {"aside", BOOL}, {"batch_id", I64}, {"child", I32}}));
     tables_.push_back(make("stages", {{"op_id", I64}, {"seq", U32}, {"stage", DICT}, {"kind", DICT},
                                       {"from_point", DICT}, {"to_point", DICT}, {"begin_ns", I64},
                                       {"duration_ns", I64}, {"tid", I64}, {"request_id", I64}, {"states_tid", I64}, {"on_cpu_ns", I64},
@@ -124,7 +124,7 @@ Emitter::Emitter(StringPool &strings, const std::vector<std::string> &key_space_
                                         {"complete_ns", I64}, {"tid", I32}, {"comm", DICT}, {"evidence", DICT},
                                         {"confidence", DICT}, {"shared", BOOL}, {"ambiguous", BOOL}}));
     tables_.push_back(make("batches", {{"batch_id", I64}, {"space", DICT}, {"tid", I32}, {"begin_ns", I64},
-                                       {"end_ns", I64}, {"member_count", U32}, {"request_count", U32}}));
+                                       {"end_ns", I64}, {"member_count", U32}, {"request_count", U32}, {"declared_count", U32}}));
     tables_.push_back(make("fates", {{"event", DICT}, {"fate", DICT}, {"count", U64}}));
     tables_.push_back(make("discarded", {{"stream", TEXT}, {"begin_ns", I64}, {"end_ns", I64}, {"count", U64},
                                          {"packets", BOOL}}));
@@ -179,7 +179,7 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
         row.i64(id).u32(seq++).i64(t.ts_ns).dict(p.label).dict_or_absent(t.event).i64_if(t.tid >= 0, t.tid);
         row.i32_if(t.pid >= 0, t.pid).u32_if(t.cpu != kNoCpu, t.cpu).dict_or_absent(t.comm);
         row.dict(t.evidence == Evidence::kKey ? key_evidence_[t.key_space] : evidence_[static_cast<std::size_t>(t.evidence)]);
-        row.flag(p.late).flag(p.aside).i64_if(t.batch >= 0, t.batch);
+        row.flag(p.late).flag(p.aside).i64_if(t.batch >= 0, t.batch).i32_if(p.child != 0, static_cast<std::int32_t>(p.child));
     }
     seq = 0;
     if (kept(kStages))
@@ -287,7 +287,7 @@ void Emitter::batch(const Batch &b) {
     if (!kept(kBatches)) return;
     Row(table(kBatches)).i64(static_cast<std::int64_t>(b.serial)).dict(b.space)
         .i32(static_cast<std::int32_t>(b.tid)).i64(b.begin_ns).time(b.end_ns).u32(b.members)
-        .u32(static_cast<std::uint32_t>(b.requests.size()));
+        .u32(static_cast<std::uint32_t>(b.requests.size())).u32_if(b.declared >= 0, static_cast<std::uint32_t>(b.declared));
 }
 
 void Emitter::fate(std::uint32_t event_name, std::string_view fate, std::uint64_t count) {

@@ -43,6 +43,7 @@ struct Batch {
     std::int64_t tid = -1;
     std::int64_t begin_ns = 0, end_ns = kNoTime;
     std::uint32_t members = 0;
+    std::int64_t declared = -1;  // members, as the closing event says; -1: it does not
     std::vector<Transition> work;
     std::vector<RequestCut> requests;
     std::vector<BatchBio> bios;

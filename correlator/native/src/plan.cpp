@@ -133,6 +133,7 @@ PointSpec point_spec(const json &p, const std::string &where, const Names &names
                                         {"close", BatchDo::kClose}},
                                        BatchDo::kNone);
         out.batch_space = text_or_empty(*it, "space", where + ".batch");
+        out.batch_count = text_or_empty(*it, "count", where + ".batch");
     }
     if (auto it = p.find("class"); it != p.end() && !it->is_null()) {
         out.class_text = text_or_empty(*it, "text", where + ".class");

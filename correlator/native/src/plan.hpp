@@ -80,7 +80,7 @@ struct PointSpec {
     std::string mark, at;      // marks the thread's time; is stamped with the thread's mark
     ThreadRule thread = ThreadRule::kNone;
     BatchDo batch_do = BatchDo::kNone;
-    std::string batch_space;
+    std::string batch_space, batch_count;  // count: the field with the number of members, at its close
     std::string class_text, class_field;  // at most one is not empty
     std::string object, offset, length;   // field names; "": none
     std::string duration_field;

@@ -64,7 +64,7 @@ Stitcher::Found Stitcher::current(ThreadState &ts) {
     auto &stack = ts.stack;
     while (!stack.empty()) {
         const auto target = ops_.resolve(stack.back().ref);
-        if (target.op) return {target.op, nullptr, target.child, stack.back().ref, stack.back().spaces};
+        if (target.op) return {target.op, target.child, stack.back().ref, stack.back().spaces};
         stack.pop_back();  // settled while the thread never said that it left
     }
     return {};
@@ -353,6 +353,7 @@ void Stitcher::close_batch(ThreadState &ts, std::int64_t ts_ns) {
     if (!ts.batch) return;
     Batch &batch = *ts.batch;
     batch.end_ns = ts_ns;
+    if (batch.declared >= 0 && batch.declared != static_cast<std::int64_t>(batch.members)) ++counts_.batch_counts_differ;
     hooks_.batch_closed(batch);
     if (batch.alias != 0) {
         for (const auto &key : batch.keys)
@@ -493,6 +494,8 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
         ~CloseAtExit() { if (on) self.close_batch(ts, at); }
     } close_at_exit{*this, ts, spec.batch_do == BatchDo::kClose, ev.ts_ns};
 
+    if (close_at_exit.on && ts.batch) ts.batch->declared = number(ev, bp->batch_count_slot, -1);
+
     // The op: a begin makes one; else the first find key that is bound; else, without keys, the thread's own.
     Found found;
     const Found working = current(ts);
@@ -537,7 +540,7 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
             if (named.op) {
                 ++use.found;
                 if (!found.op) {
-                    found = {named.op, nullptr, named.child, *ref, 0};
+                    found = {named.op, named.child, *ref, 0};
                     t.evidence = Evidence::kKey;
                     t.key_space = use.space;
                 } else if (found.op != named.op && other_count < 4) {
@@ -601,7 +604,7 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     for (auto &use : bp->meet) {
         if (key_of(use, ev, host, pid, tid, key) != KeyState::kKnown) continue;
         bool sure = false;
-        Op &met = meet(*found.op, key, plan_.key_spaces[use.space].by_order, sure);
+        Op &met = meet(*found.op, key, plan_.key_spaces[use.space].by_order, tid, sure);
         ++(&met != found.op || sure ? use.found : use.missed);
         found.op = &met;
         if (sure) t.spaces |= use.spaces;

@@ -51,6 +51,7 @@ struct StitchCounts {
     std::uint64_t halves_joined_by_order = 0;
     std::uint64_t order_mismatches = 0;    // halves that order put together and time or a key parts
     std::uint64_t evicted_facts = 0;
+    std::uint64_t batch_counts_differ = 0;  // members found and declared
 };
 
 class Stitcher {
@@ -100,7 +101,6 @@ class Stitcher {
     // Whom an event is about, and how it is known.
     struct Found {
         Op *op = nullptr;
-        Batch *batch = nullptr;
         std::uint32_t child = 0;
         std::uint64_t ref = 0;      // through which it was found
         std::uint64_t spaces = 0;   // key spaces that say so: the event's, or those of the event that entered the thread
@@ -125,7 +125,7 @@ class Stitcher {
     void stop_waiting(Op &, const Key &);
     void stop_waiting(Op &);
     Op *waits_alone(const Key &) const;
-    Op &meet(Op &, const Key &, bool by_order, bool &sure);
+    Op &meet(Op &, const Key &, bool by_order, std::int64_t tid, bool &sure);
     Op &join_partner(Op &, std::int64_t now_ns);
     void part(Op &);
     void link_partners(Op &, Op &, bool sure);
@@ -176,6 +176,8 @@ class Stitcher {
     OpTable ops_;
     FlatMap<Key, std::uint64_t, KeyHash> keys_;  // → op ref, or alias
     FlatMap<Key, std::vector<std::uint64_t>, KeyHash> waiting_;  // op refs, the longest first
+    // Who takes them out of their order, by key: one thread, or -2 for several, which keep no order among themselves.
+    FlatMap<Key, std::int64_t, KeyHash> takers_;
     FlatMap<Key, Key, KeyHash> facts_;
     FlatMap<std::uint64_t, ThreadState> threads_;
     struct RecentThread {

@@ -8,6 +8,9 @@
 namespace opline {
 namespace {
 
+constexpr std::int64_t kSeveral = -2;
+constexpr std::size_t kTakersKept = 1u << 12;
+
 std::uint64_t spaces_carried(const Op &op) {
     std::uint64_t out = 0;
     for (const auto &t : op.transitions) out |= t.spaces;
@@ -143,11 +146,11 @@ Op *Stitcher::waits_alone(const Key &key) const {
 
 // `op` is the one that waits longest under the key: joined at once, or by order only, and then not before the one that
 // waits has ended (a proven joint can still part them). Returns the op that `op` is part of now.
-// `sure`: order leaves no choice, as one op waited alone, or one thread made all that waited.
-Op &Stitcher::meet(Op &op, const Key &key, bool by_order, bool &sure) {
+// `sure`: order leaves no choice, as one op waited alone, or one thread made all that waited and one thread takes them.
+Op &Stitcher::meet(Op &op, const Key &key, bool by_order, std::int64_t tid, bool &sure) {
     auto *refs = waiting_.find(key);
     if (!refs) return op;
-    Op *first = nullptr;
+    Op *first = nullptr, *second = nullptr;
     bool one_thread = true;
     for (auto ref : *refs) {
         Op *waits = ops_.find(ref);
@@ -157,10 +160,18 @@ Op &Stitcher::meet(Op &op, const Key &key, bool by_order, bool &sure) {
             return op;
         }
         if (!waits || !can_unite(*waits, op)) continue;
+        if (first && !second) second = waits;
         if (!first) first = waits;
         one_thread = one_thread && !waits->order_unsure && waits->transitions.first_tid() == first->transitions.first_tid();
     }
     if (!first) return op;
+    if (by_order) {
+        if (takers_.size() >= kTakersKept) takers_.clear();
+        auto [taker, added] = takers_.insert(key);
+        if (added) *taker = tid;
+        else if (*taker != tid) *taker = kSeveral;
+        if (second && *taker == kSeveral) one_thread = false;
+    }
     if (by_order && !one_thread)
         for (auto ref : *refs)
             if (Op *waits = ops_.find(ref)) waits->order_unsure = true;

@@ -64,7 +64,7 @@ def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
             "bind": keys(rule.key + rule.bind) if begins else keys(rule.bind),
             "release": keys(rule.release),
             "thread": rule.thread,
-            "batch": None if rule.batch_do is None else {"space": rule.batch_space, "do": rule.batch_do},
+            "batch": _batch(rule),
             "class": _class(rule),
             "object": rule.object,
             "offset": rule.offset,
@@ -129,6 +129,12 @@ def plan_rules(model: Model) -> list[tuple[Rule, str]]:
 def _present(**fields: Any) -> dict[str, Any]:
     """Those that say something: what is rare is left out of the plan where it is absent."""
     return {name: value for name, value in fields.items() if value is not None and value is not False and value != []}
+
+
+def _batch(rule: Rule) -> dict[str, Any] | None:
+    if rule.batch_do is None:
+        return None
+    return {"space": rule.batch_space, "do": rule.batch_do} | _present(count=rule.batch_count)
 
 
 def _class(rule: Rule) -> dict[str, str] | None:

@@ -153,6 +153,7 @@ class Rule:
     after: tuple[str, ...] = ()
     batch_do: str | None = None
     batch_space: str | None = None
+    batch_count: str | None = None
     ios: Ios | None = None
     sync_wait: str | None = None
     direction: str | None = None

@@ -217,7 +217,7 @@ class _Reader:
         if class_field == "" or (class_text is not None and re.search("[{}]", class_text)):
             self.error((*path, "class"), f'{what}: `class` is a text or one "{{field}}"')
         duration, unit_ns = self.duration(path, value)
-        doing, space = self.batch(path, value)
+        doing, space, batch_count = self.batch(path, value)
         return Rule(
             name=name,
             name_field=placeholders[0] if placeholders else None,
@@ -253,6 +253,7 @@ class _Reader:
             after=self.texts(path, "after", value),
             batch_do=doing,
             batch_space=space,
+            batch_count=batch_count,
             ios=self.ios(path, value),
         )
 
@@ -314,21 +315,21 @@ class _Reader:
         unit = self.word(here, "unit", written, tuple(UNITS_NS)) or "ns"
         return self.text(here, "field", written), UNITS_NS[unit]
 
-    def batch(self, path: Path, value: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    def batch(self, path: Path, value: Mapping[str, Any]) -> tuple[str | None, str | None, str | None]:
         written = value.get("batch")
         if written is None:
-            return None, None
+            return None, None, None
         here = (*path, "batch")
-        if not isinstance(written, dict) or len(written) != 1:
+        doings = [name for name in written if name != "count"] if isinstance(written, dict) else []
+        if not isinstance(written, dict) or len(doings) != 1 or ("count" in written and doings != ["close"]):
             self.error(
                 here,
                 '`batch`: { open = "name" }, or open_or_work, join, open_or_join, work or close instead, is wanted',
             )
-            return None, None
-        if not self.known(here, written, BATCH_DOINGS, "`batch`"):
-            return None, None
-        doing = next(iter(written))
-        return doing, self.text(here, doing, written)
+            return None, None, None
+        if not self.known(here, written, (*BATCH_DOINGS, "count"), "`batch`"):
+            return None, None, None
+        return doings[0], self.text(here, doings[0], written), self.text(here, "count", written)
 
     def ios(self, path: Path, value: Mapping[str, Any]) -> Ios | None:
         written = self.typed(path, "ios", value, dict, "a table")

@@ -88,6 +88,11 @@ TABLES: tuple[TableSpec, ...] = (
         ("late", "bool", "The point comes after the op's end and is outside its latency."),
         ("aside", "bool", "The point is not on the critical path: no stage is cut at it."),
         ("batch_id", "i64", "The batch whose shared work the point is."),
+        (
+            "child",
+            "i32",
+            "The op's child that passed it (a replica, one of several aios), from 1; absent: the op itself.",
+        ),
     ),
     _table(
         "stages",
@@ -225,6 +230,7 @@ TABLES: tuple[TableSpec, ...] = (
             "Ops that joined; of a sync: its op, and those whose writes it was the first to cover.",
         ),
         ("request_count", "u32", "Block requests of its work; of a sync: that its op waited for."),
+        ("declared_count", "u32", "Members that its closing event speaks of; absent where it does not."),
     ),
     _table(
         "fates",

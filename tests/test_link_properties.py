@@ -59,7 +59,7 @@ def block_event(draw: st.DrawFn) -> Step:
     return draw(st.integers(0, 9)), f"block_{name}", {}, payload
 
 
-lost = st.tuples(st.integers(0, 9), st.just("lost"), st.just({}), st.just({}))
+lost: st.SearchStrategy[Step] = st.tuples(st.integers(0, 9), st.just("lost"), st.just({}), st.just({}))
 steps = st.lists(st.one_of(app_event(), app_event(), block_event(), block_event(), lost), max_size=60)
 
 
@@ -78,7 +78,7 @@ def correlated(generated: list[Step], plan: str) -> Driver:
     return driver
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(steps)
 def test_links(generated: list[Step]) -> None:
     driver = correlated(generated, PLAN)
@@ -108,7 +108,7 @@ def test_links(generated: list[Step]) -> None:
         assert batch["member_count"] >= 1
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(steps)
 def test_without_a_map_nothing_is_deferred(generated: list[Step]) -> None:
     tables = correlated(generated, PLAIN).tables()

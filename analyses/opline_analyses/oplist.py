@@ -15,7 +15,7 @@ from opline_analyses.run import Run
 from opline_analyses.selection import Selection
 
 CHUNK_OPS = 4096
-_PARTS = ("transitions", "stages", "requests")
+_PARTS = ("transitions", "stages", "requests", "deferred")
 
 
 class Passed(NamedTuple):
@@ -80,6 +80,25 @@ class Request(NamedTuple):
     ambiguous: bool
 
 
+class Deferred(NamedTuple):
+    """Bytes of an op that one bio wrote back outside its latency."""
+
+    bio_id: int
+    request_id: int | None
+    dev: int
+    sector: int | None
+    nr_sectors: int
+    file: str
+    bytes: int
+    written_ns: int
+    queue_ns: int | None
+    complete_ns: int | None
+    tid: int | None
+    comm: str | None
+    shared: bool
+    ambiguous: bool
+
+
 @dataclass(slots=True)
 class OpDetail:
     """One op and everything that the run knows of it."""
@@ -103,6 +122,7 @@ class OpDetail:
     transitions: list[Passed] = field(default_factory=list)
     stages: list[Interval] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
+    deferred: list[Deferred] = field(default_factory=list)
     devices: dict[int, str] = field(default_factory=dict)  # names, of the whole run
 
     def record(self) -> dict[str, Any]:
@@ -142,6 +162,12 @@ _REQUESTS = """
     FROM l JOIN requests r USING (request_id) ORDER BY l.op_id, coalesce(l.queue_ns, r.queue_ns), r.request_id"""
 
 
+_DEFERRED = """SELECT d.op_id, d.bio_id, d.request_id, b.dev, b.sector, b.nr_sectors, d.file, d.bytes, d.written_ns,
+    d.queue_ns, d.complete_ns, d.tid, d.comm, d.shared, d.ambiguous
+    FROM deferred d JOIN bios b USING (bio_id)
+    WHERE d.op_id BETWEEN {low} AND {high} AND d.op_id IN (SELECT op_id FROM chunk) ORDER BY d.op_id, d.bio_id"""
+
+
 def read_ops(run: Run, which: Selection, with_blocks: bool = True) -> Iterator[OpDetail]:
     """The selected ops, whole, in the selection's order."""
     ids = [i for (i,) in run.rows(which.sql(), which.parameters)]
@@ -169,5 +195,7 @@ def _chunk(run: Run, ids: list[int], with_blocks: bool) -> Iterator[OpDetail]:
             requests[row[0]].append(Request(*row[1:]))
         for op_id, found in requests.items():
             ops[op_id].requests = found
+        for row in run.rows(_DEFERRED.format(**span)):
+            ops[row[0]].deferred.append(Deferred(*row[1:]))
     for op_id in ids:
         yield ops[op_id]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from opline.errors import UsageError
 from opline_analyses.run import Run
@@ -19,6 +20,7 @@ ORDERS = {
 COLUMNS = (
     "request_id", "at_ns", "dev", "device", "op_id", "op_count", "rwbs", "sector", "bytes", "q2g_ns", "g2i_ns",
     "i2d_ns", "d2c_ns", "q2c_ns", "in_flight", "tid", "comm", "error", "requeues", "bios", "ambiguous", "outcome",
+    "ops", "later",
 )  # fmt: skip
 
 
@@ -45,8 +47,10 @@ def device_number(run: Run, text: str) -> int:
     raise UsageError(f"No device {text}: the run has {', '.join(seen) or 'none'}.")
 
 
-def requests(run: Run, wanted: Wanted) -> Iterator[dict[str, object]]:
+def requests(run: Run, wanted: Wanted) -> Iterator[dict[str, Any]]:
     """One dict per request, keys as in COLUMNS; None is unknown. Times are ns; intervals need both their ends.
+
+    ``ops``: those of its ops that are known one by one; ``later``: none of them waited for it (write-back).
 
     With scheduler none there is no insert: then g2i and i2d are absent, and the wait from G to D is q2c - q2g - d2c.
     """
@@ -59,11 +63,16 @@ def requests(run: Run, wanted: Wanted) -> Iterator[dict[str, object]]:
     limit = "" if wanted.limit is None else f" LIMIT {wanted.limit}"
     names = run.device_names()
     rows = run.con.execute(
-        f"""SELECT request_id, coalesce(queue_ns, getrq_ns, first_issue_ns, complete_ns), dev, NULL, op_id, op_count,
+        f"""WITH served AS (SELECT request_id, op_id, false AS later FROM links
+                           UNION ALL SELECT request_id, op_id, true FROM deferred),
+                 owners AS (SELECT request_id, list_sort(list(DISTINCT op_id)) AS ops, bool_and(later) AS later
+                            FROM served WHERE request_id IS NOT NULL GROUP BY request_id)
+            SELECT request_id, coalesce(queue_ns, getrq_ns, first_issue_ns, complete_ns), dev, NULL, op_id, op_count,
                    rwbs, sector, nr_sectors * 512::BIGINT, getrq_ns - queue_ns, insert_ns - getrq_ns,
                    issue_ns - insert_ns, d2c_ns, q2c_ns, in_flight, queue_tid, queue_comm, error,
-                   requeue_count, bio_count, ambiguous, outcome
-            FROM requests WHERE {" AND ".join(where)} ORDER BY {ORDERS[wanted.order]}{limit}""",
+                   requeue_count, bio_count, ambiguous, outcome, coalesce(ops, []), coalesce(later, false)
+            FROM requests LEFT JOIN owners USING (request_id)
+            WHERE {" AND ".join(where)} ORDER BY {ORDERS[wanted.order]}{limit}""",
         parameters,
     )
     while batch := rows.fetchmany(4096):

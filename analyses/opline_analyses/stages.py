@@ -46,6 +46,18 @@ class StageRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Deferred:
+    """What was written back outside the latencies: pieces (an op's bytes in one bio), bytes; of those that are known to
+    have reached the disk how many, and the sum of their times since they were written.
+    """
+
+    rows: int
+    bytes: int
+    done: int
+    wait_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class StageTable:
     """The stages in the order in which an op meets them, then what none claims, and the latency that all sum to."""
 
@@ -56,6 +68,7 @@ class StageTable:
     unattributed: StageRow
     unknown: StageRow  # the stages of kind unknown together: contained in `stages`
     latency: StageRow
+    deferred: Deferred
     programs: list[tuple[str, int]]  # names of processes, and how many of the ops they began: the most first
     exact: bool = True  # False: so many ops that percentiles are within 0.2 % of a measured value
 
@@ -104,7 +117,8 @@ def table_of(found: Mapping[str, Any], incomplete: int, tainted: int, given: obj
     for p in found["programs"]:
         programs[p["name"] or "?"] += p["ops"]
     by_ops = sorted(programs.items(), key=lambda p: (-p[1], p[0]))
-    return StageTable(latency.count, incomplete, tainted, stages, *rest, by_ops, found["exact"])
+    later = Deferred(**found["deferred"])
+    return StageTable(latency.count, incomplete, tainted, stages, *rest, later, by_ops, found["exact"])
 
 
 def stages_in_order(run: Run) -> list[tuple[str, str]]:
@@ -128,6 +142,12 @@ def stage_table(run: Run, which: Selection, tainted: bool = False) -> StageTable
     )
     found = _statistics(run, counts)
     found["programs"] = [{"pid": pid, "name": name, "ops": count} for pid, name, count in programs]
+    later = run.row(
+        """SELECT count(*), coalesce(sum(bytes), 0)::BIGINT, count(complete_ns),
+                  coalesce(sum(complete_ns - written_ns), 0)::BIGINT
+           FROM deferred WHERE op_id IN (SELECT op_id FROM chosen)"""
+    )
+    found["deferred"] = dict(zip(("rows", "bytes", "done", "wait_ns"), later, strict=True))
     table = table_of(found, incomplete, touched, run.given)
     assert table.ops == n
     return table

@@ -185,6 +185,16 @@ def default_list(op: OpDetail) -> Iterator[str]:
         )
         yield text.rstrip()
     yield footer_of(op)
+    yield from deferred_list(op)
+
+
+def deferred_list(op: OpDetail) -> Iterator[str]:
+    """What of the op's data was written back outside its latency, by whom and when."""
+    for d in op.deferred:
+        when = "not seen" if d.complete_ns is None else f"{us(d.complete_ns - d.written_ns)} us after the write"
+        place = f"{device_name(op.devices, d.dev)} sector {d.sector} +{d.nr_sectors}"
+        marks = "".join(f"  {mark}" for on, mark in ((d.shared, "shared"), (d.ambiguous, "ambiguous")) if on)
+        yield f"  later: {d.bytes} B of {d.file} on the disk: {when}, {place} by {_thread(d.comm, d.tid)}{marks}"
 
 
 def state_list(op: OpDetail) -> Iterator[str]:

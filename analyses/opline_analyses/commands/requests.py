@@ -8,6 +8,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from opline_analyses.commands.common import add_output, add_run, opened, output
 from opline_analyses.requests import COLUMNS, ORDERS, Wanted, requests
@@ -20,12 +21,16 @@ EXAMPLES = """\
 Q queued, G allocated, I inserted (absent with scheduler none), D issued to the
 driver, C completed. Intervals in microseconds; an empty cell is unknown, never
 0. `fly`: requests of the device between D and C at this one's D. `op`: the op
-that it serves; *N: N of them; - : nobody's. --csv and --json: nanoseconds.
+that it serves, or the first of them and how many more there are; - : nobody's.
+`later`: written back for them, they did not wait. --csv, --json: nanoseconds.
 
 examples:
   opline requests run1 --slowest 10
   opline requests run1 --device loop0 --csv > requests.csv
 """
+
+
+SHOWN_OPS = 3
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -43,15 +48,19 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_output(parser)
 
 
-def _owner(row: dict[str, object]) -> str:
-    if row["op_id"] is not None:
-        return str(row["op_id"])
-    return f"*{row['op_count']}" if row["op_count"] else "-"
+def _owner(row: dict[str, Any]) -> str:
+    ops, count = row["ops"], row["op_count"]
+    shown = ",".join(map(str, ops[:SHOWN_OPS]))
+    others = count - len(ops[:SHOWN_OPS])
+    if not shown:
+        return f"*{count}" if count else "-"
+    return f"{shown}+{others}" if others > 0 else shown
 
 
-def _marks(row: dict[str, object]) -> str:
+def _marks(row: dict[str, Any]) -> str:
     marks = (
         (row["ambiguous"], "ambiguous"),
+        (row["later"], "later"),
         (row["outcome"] != "completed", str(row["outcome"])),
         (row["error"], f"error {row['error']}"),
     )
@@ -63,10 +72,9 @@ def text_lines(run: Run, wanted: Wanted) -> Iterator[str]:
     first = run.core("first_ns") or 0
     rows = []
     for r in requests(run, wanted):
-        assert isinstance(r["at_ns"], int)
         cells = [f"{(r['at_ns'] - first) / 1e9:.6f}", str(r["device"]), str(r["rwbs"])]
         cells += ["flush" if r["sector"] is None else str(r["sector"]), str(r["bytes"])]
-        cells += [us(r[k], 1) for k in ("q2g_ns", "g2i_ns", "i2d_ns", "d2c_ns", "q2c_ns")]  # type: ignore[arg-type]
+        cells += [us(r[k], 1) for k in ("q2g_ns", "g2i_ns", "i2d_ns", "d2c_ns", "q2c_ns")]
         who = f"{r['comm'] or '?'}:{'?' if r['tid'] is None else r['tid']}"
         cells += ["" if r["in_flight"] is None else str(r["in_flight"]), _owner(r), who + _marks(r)]
         rows.append(cells)
@@ -101,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
             text = io.StringIO()
             writer = csv.DictWriter(text, COLUMNS, lineterminator="\r\n")
             writer.writeheader()
-            writer.writerows(requests(opened_run, wanted))
+            writer.writerows(row | {"ops": " ".join(map(str, row["ops"]))} for row in requests(opened_run, wanted))
             out.write(text.getvalue().encode())
         else:
             out.writelines(line.encode() + b"\n" for line in text_lines(opened_run, wanted))

@@ -27,7 +27,7 @@ from opline_analyses.commands.common import (
 from opline_analyses.selection import add_filters, filtered, selection
 from opline_analyses.stages import StageRow, StageTable, stage_table, table_of
 from opline_analyses.states import state_lines, state_table
-from opline_analyses.text import count_of, percent, table, table_digits, us
+from opline_analyses.text import count_of, duration, percent, table, table_digits, us
 
 PROGRAMS = 3
 NAME = "stages"
@@ -95,6 +95,10 @@ def text_lines(t: StageTable) -> Iterator[str]:
         f"stages {us(stages / t.ops, 3)} + unattributed {us(rest / t.ops, 3)} {sign} latency {us(whole / t.ops, 3)} us"
     )
     yield f"mean of {count_of(t.ops, 'op')}: {check}"
+    if t.deferred.rows:
+        d = t.deferred
+        when = f", on the disk {duration(d.wait_ns / d.done)} after the write" if d.done else ""
+        yield f"written back later, outside of it: {d.bytes / t.ops:.0f} bytes per op{when} (table deferred)"
     if len(t.programs) > 1:
         most = [f"{name} {count_of(n, 'op')}" for name, n in t.programs[:PROGRAMS]]
         if others := t.programs[PROGRAMS:]:
@@ -129,6 +133,7 @@ def render(t: StageTable, form: str) -> str:
             "tainted": t.tainted,
             "sums": t.sums,
             "exact": t.exact,
+            "deferred": asdict(t.deferred),
             "programs": dict(t.programs),
         }
         return json.dumps({**head, "stages": list(_records(t))}, indent=1) + "\n"

@@ -56,6 +56,10 @@ struct Core::Impl {
         bool main = false;  // the name is the first thread's
         std::uint64_t ops = 0, named_by = 0;
     };
+    struct {
+        std::uint64_t rows = 0, bytes = 0, done = 0;
+        std::int64_t wait_ns = 0;  // from the write to the disk, of those that are done
+    } deferred;
     FlatMap<std::int32_t, Program> programs;  // by process: ops in the statistics
     std::uint64_t tainted_complete = 0;
     SchedTimelines sched;
@@ -203,7 +207,15 @@ struct Core::Impl {
         const bool by_pointer = b.pointer != 0 && !plan.match_by_sector;
         emitter.bio(b, link);
         for (const auto &row : linker.links(b)) emitter.link(row, b.id, b.request, by_pointer);
-        for (const auto &row : linker.deferred(b)) emitter.deferred(row, b, *link, linker.file_of(*link));
+        for (const auto &row : linker.deferred(b)) {
+            ++deferred.rows;
+            deferred.bytes += row.bytes;
+            if (const auto done_ns = linker.done_ns(b); done_ns != kNoTime) {
+                ++deferred.done;
+                deferred.wait_ns += done_ns - row.written_ns;
+            }
+            emitter.deferred(row, b, *link, linker.file_of(*link));
+        }
         if (link && link->batch) link->batch->bios.push_back({b.id, b.request, b.queue_ns, by_pointer});
         linker.forget(b.id);
         stitcher.bio_done(b);
@@ -375,6 +387,8 @@ std::string Core::statistics_json() {
     auto out = impl_->statistics->json([this](std::uint32_t id) { return impl_->strings.at(id); });
     out["incomplete"] = impl_->ops_incomplete;
     out["tainted"] = impl_->tainted_complete;
+    const auto &d = impl_->deferred;
+    out["deferred"] = {{"rows", d.rows}, {"bytes", d.bytes}, {"done", d.done}, {"wait_ns", d.wait_ns}};
     out["programs"] = nlohmann::json::array();
     impl_->programs.for_each([&](std::int32_t pid, const Impl::Program &p) {
         out["programs"].push_back({{"pid", pid}, {"name", impl_->strings.at(p.comm)}, {"ops", p.ops}});

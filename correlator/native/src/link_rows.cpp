@@ -140,6 +140,11 @@ const std::vector<LinkRow> &Linker::links(const Bio &bio) {
     return link_rows_;
 }
 
+std::int64_t Linker::done_ns(const Bio &bio) const {
+    const BioLink *link = links_.find(bio.id);
+    return link && link->complete_ns != kNoTime ? link->complete_ns : bio.complete_ns;
+}
+
 const std::vector<DeferredRow> &Linker::deferred(const Bio &bio) {
     deferred_rows_.clear();
     const BioLink *link = links_.find(bio.id);

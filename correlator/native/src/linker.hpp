@@ -112,6 +112,8 @@ class Linker {
     // The bio is done, after its request: the rows that it makes, valid until the next call.
     const std::vector<LinkRow> &links(const Bio &);
     const std::vector<DeferredRow> &deferred(const Bio &);
+    // When its request was done, or (of a bio-based device) itself; kNoTime: not seen.
+    std::int64_t done_ns(const Bio &) const;
     void forget(std::uint64_t bio_id);
 
     // From the stitcher.

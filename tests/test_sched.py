@@ -93,6 +93,21 @@ def test_any_events_at_all_keep_the_sum(events: list[tuple[str, int, int, int]],
     check_laws(run(MODEL, [line for _, line in sorted(lines, key=lambda x: x[0])]), len(lines))
 
 
+def test_a_timeline_is_bounded() -> None:
+    """After 65536 changes of a thread its older half is forgotten: an interval that began before has no states."""
+    lines = ["5 sched_switch prev_tid=0 prev_state=0 next_tid=5 by=0", "6 sched_waking tid=9 by=0"]
+    lines += ["10 app:begin tid=5 pid=5 id=1"]
+    for n in range(33_000):
+        lines.append(f"{20 + 2 * n} sched_switch prev_tid=5 prev_state=256 next_tid=0 by=5")
+        lines.append(f"{21 + 2 * n} sched_switch prev_tid=0 prev_state=0 next_tid=5 by=0")
+    lines += ["70000 app:step tid=5 pid=5", "70010 app:end tid=5 pid=5 id=1"]
+    driver = run(MODEL, lines)
+    check_laws(driver, len(lines))
+    first, last = driver.tables()["stages"]
+    assert first["on_cpu_ns"] is None
+    assert (last["duration_ns"], last["on_cpu_ns"]) == (10, 10)
+
+
 @pytest.mark.parametrize("name", ["app-sync-qd4-nvme", "app-sync-qd4-nvme-6.12", "fio-psync-qd1-nvme"])
 def test_the_states_sum_to_the_stage(name: str, run_of: RunOf) -> None:
     run = run_of(name)

@@ -6,8 +6,9 @@
 namespace opline {
 namespace {
 
-// A thread's timeline has at most this many changes (1.5 MB); the older half goes.
-constexpr std::size_t kChangesKept = 1u << 16;
+// A thread's timeline has at most this many changes (1.5 MB), all of them together at most that many (100 MB) after
+// forget_before(); the older half goes.
+constexpr std::size_t kChangesKept = 1u << 16, kChangesInAll = 1u << 22;
 
 std::uint64_t thread_of(std::uint32_t host, std::int64_t tid) {
     return (static_cast<std::uint64_t>(host) << 32) | static_cast<std::uint32_t>(tid);
@@ -91,13 +92,17 @@ void SchedTimelines::lost(std::int64_t until_ns) {
 
 void SchedTimelines::forget_before(std::int64_t ns) {
     changes_ = 0;
-    threads_.erase_if([ns](std::uint64_t, Timeline &t) {
+    std::size_t kept = 0;
+    threads_.erase_if([&](std::uint64_t, Timeline &t) {
         const auto begin = t.changes.begin() + static_cast<std::ptrdiff_t>(t.first);
         auto it = std::upper_bound(begin, t.changes.end(), ns, [](std::int64_t at, const Change &c) { return at < c.ts_ns; });
         // The last change before it says what the thread was doing then.
         if (it != begin) t.forget(static_cast<std::size_t>(it - t.changes.begin()) - 1);
+        kept += t.changes.size() - t.first;
         return t.changes.size() == t.first + 1 && t.changes.back().run == ThreadRun::kGone;
     });
+    if (kept <= kChangesInAll) return;  // an op that never ends would keep all
+    threads_.for_each([](std::uint64_t, Timeline &t) { t.forget(t.first + (t.changes.size() - t.first) / 2); });
 }
 
 StateSplit SchedTimelines::split(std::uint32_t host, std::int64_t tid, std::int64_t begin_ns, std::int64_t end_ns,

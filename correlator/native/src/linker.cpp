@@ -18,7 +18,14 @@ SharedWork &Linker::shared(BioLink &link) {
 }
 
 bool Linker::lost_between(std::int64_t begin_ns, std::int64_t end_ns) const {
-    return std::any_of(lost_.begin(), lost_.end(), [&](const auto &i) { return i.first <= end_ns && i.second >= begin_ns; });
+    for (auto it = lost_.rbegin(); it != lost_.rend() && it->second >= begin_ns; ++it)
+        if (it->first <= end_ns) return true;
+    return false;
+}
+
+void Linker::discarded(std::int64_t begin_ns, std::int64_t end_ns) {
+    auto later = [](std::int64_t at, const auto &interval) { return at < interval.second; };
+    lost_.insert(std::upper_bound(lost_.begin(), lost_.end(), end_ns, later), {begin_ns, end_ns});
 }
 
 Target &Linker::target_of(const Op &op) {

@@ -121,7 +121,7 @@ class Linker {
     void sync_begun(Op &, std::int64_t tid, std::int64_t at_ns);
     // nullptr: the op was in none.
     std::shared_ptr<Sync> sync_ended(Op &op, std::int64_t at_ns) { return syncs_.end(op, at_ns); }
-    void discarded(std::int64_t begin_ns, std::int64_t end_ns) { lost_.emplace_back(begin_ns, end_ns); }
+    void discarded(std::int64_t begin_ns, std::int64_t end_ns);
     bool lost_between(std::int64_t begin_ns, std::int64_t end_ns) const;
 
     // Why nothing is linked to an op (docs/losses.md), where the trace has block events; the op is about to be settled.
@@ -180,7 +180,7 @@ class Linker {
     FlatMap<std::uint32_t, Direction> class_directions_;  // by pool id
     FlatMap<std::uint32_t, bool> kernel_comms_;  // pool id of a comm → a kernel thread's that writes a journal
     std::vector<std::uint64_t> sync_bios_;     // open bios that a sync waits for
-    std::vector<std::pair<std::int64_t, std::int64_t>> lost_;
+    std::vector<std::pair<std::int64_t, std::int64_t>> lost_;  // [begin, end], by end
     std::array<Flush, 256> flushes_{};  // the last ones
     std::size_t next_flush_ = 0;
     FlatMap<std::uint64_t, BioLink> links_;  // bios that are open

@@ -659,6 +659,7 @@ void Stitcher::settle_ended() {
 
 void Stitcher::settle(Op &op) {
     close_io_window(op);
+    end_sync(op, kNoTime);
     part(op);
     hooks_.settle(op);
     for (const auto &key : op.keys) {

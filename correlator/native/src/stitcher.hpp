@@ -61,7 +61,7 @@ class Stitcher {
         std::function<void(const Batch &)> batch_closed;
         std::function<void(Op &, std::int64_t)> wrote;       // the op's bytes are no longer in flight
         std::function<void(Op &, std::int64_t tid, std::int64_t)> sync_begun;
-        std::function<void(Op &, std::int64_t)> sync_ended;
+        std::function<void(Op &, std::int64_t)> sync_ended;  // kNoTime: its end was not seen
     };
 
     Stitcher(const Plan &plan, StringPool &strings, Hooks hooks);

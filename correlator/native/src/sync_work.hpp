@@ -66,7 +66,7 @@ class SyncWork {
         open_.push_back(sync);
         return sync;
     }
-    // nullptr: the op is in none. What it covers is on the disk now.
+    // nullptr: the op is in none. What it covers is on the disk now, unless its end was not seen (kNoTime).
     std::shared_ptr<Sync> end(const Op &op, std::int64_t at_ns) {
         for (std::size_t i = 0; i < open_.size(); ++i) {
             if (ops_.find(open_[i]->op) != &op) continue;
@@ -74,7 +74,7 @@ class SyncWork {
             open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
             sync->open = false;
             sync->batch->end_ns = at_ns;
-            if (auto at = uncovered_.find(sync->target); at != uncovered_.end()) {
+            if (auto at = uncovered_.find(sync->target); at_ns != kNoTime && at != uncovered_.end()) {
                 Uncovered &writes = at->second;
                 for (; !writes.ops.empty() && writes.first < sync->last; writes.ops.pop_front(), ++writes.first, --kept_)
                     if (Op *o = ops_.find(writes.ops.front()); o && o->write_number == writes.first) o->covered = true;

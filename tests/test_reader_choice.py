@@ -7,9 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.recorded import model_of
+from tests.test_readers import plain
 
+from opline import _core
+from opline.correlate import correlate
+from opline.model import load_model
 from opline.readers.ctf import version
 from opline.readers.metadata import metadata_text
+from opline.readers.trace import find_traces
+from opline.store.schema import TABLES
 from opline_analyses.cli import main
 
 SAID = "opline: {}: read by {}: {}"
@@ -74,10 +81,33 @@ def test_the_environment_chooses_and_the_option_wins(
 def test_a_run_says_who_read_its_trace(
     trace: Callable[[str], Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    from opline.correlate import correlate
-    from opline.model import load_model
-
     correlate(trace("demo-ctf2"), load_model("demo"), tmp_path, progress=False)
     assert stderr_of(capfd, "ops", tmp_path, "--verbose", "--slowest", "1") == [
         f"opline: {tmp_path}: a run; its trace was read by the reader native: it recognised the trace"
     ]
+
+
+@pytest.mark.parametrize("name", ["app-libaio-qd16-nvme", "demo-qd4", "discard-tiny-buffers", "ctf-merged"])
+def test_one_thread_or_two_give_the_same_tables(
+    name: str, trace: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for threads in ("1", "2"):
+        monkeypatch.setenv("OPLINE_THREADS", threads)
+        correlate(trace(name), model_of(name), tmp_path / threads, reader="native", progress=False)
+    for spec in TABLES:
+        one, two = (plain(tmp_path / threads / f"{spec.name}.parquet") for threads in ("1", "2"))
+        assert one.equals(two), spec.name
+
+
+def test_reading_that_is_given_up_ends_its_thread(trace: Callable[[str], Path]) -> None:
+    reader = _core.NativeReader([str(path) for path in find_traces(trace("app-sync-qd4-nvme"))])
+    core = _core.Core(model_of("app-sync-qd4-nvme").plan_json())
+    reader.open(core, 2)
+    assert reader.run(10_000)
+    assert 10_000 <= core.events_seen() < 98_936
+    assert reader.losses()["messages"] == []
+
+
+def test_a_number_of_threads_that_is_none(trace: Callable[[str], Path], capfd: pytest.CaptureFixture[str]) -> None:
+    said = stderr_of(capfd, "events", trace("demo-ctf2"), "--limit", "1", "--threads", "many", status=2)
+    assert said == ["opline: A number of threads is to be 1 to 1024, not 'many' (--threads, OPLINE_THREADS)."]

@@ -122,6 +122,7 @@ def parser_of(name: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     command.prepare_parser(parser)
+    parser.add_argument("--threads", metavar="N", help="decode in a thread of its own: 1 or 2 (default: by CPUs)")
     parser.add_argument("--verbose", action="store_true", help="say on stderr what reads the trace, and why")
     return parser
 
@@ -157,8 +158,23 @@ def _dispatch(argv: Sequence[str]) -> int:
         sys.stderr.write(f"opline: no command {name}.{hint}\n")
         return 2
     args = parser_of(name).parse_args(list(argv[1:]))
-    with _talking(args.verbose):
+    with _talking(args.verbose), _threads(args.threads):
         return load(name).run(args)
+
+
+@contextmanager
+def _threads(number: str | None) -> Iterator[None]:
+    """The option is the environment variable, for as long as the command runs."""
+    before = os.environ.get("OPLINE_THREADS")
+    if number is not None:
+        os.environ["OPLINE_THREADS"] = number
+    try:
+        yield
+    finally:
+        if number is not None:
+            os.environ.pop("OPLINE_THREADS")
+            if before is not None:
+                os.environ["OPLINE_THREADS"] = before
 
 
 @contextmanager

@@ -486,15 +486,19 @@ void reader_dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     ReaderState *state = reinterpret_cast<ReaderObject *>(self)->state;
     if (state) {
-        Py_XDECREF(state->core);
+        PyObject *core = state->core;  // after the reader, whose thread may still fill batches
         delete state;
+        Py_XDECREF(core);
     }
     type->tp_free(self);
     Py_DECREF(type);
 }
 
 // Takes anything with address(): a Core, a Printer.
-PyObject *reader_open(PyObject *self, PyObject *consumer) {
+PyObject *reader_open(PyObject *self, PyObject *args) {
+    PyObject *consumer;
+    unsigned threads;
+    if (!PyArg_ParseTuple(args, "OI", &consumer, &threads)) return nullptr;
     ReaderState &state = reader_of(self);
     if (state.core) {
         PyErr_SetString(PyExc_ValueError, "the reader is open already");
@@ -507,7 +511,7 @@ PyObject *reader_open(PyObject *self, PyObject *consumer) {
     if (!p) return nullptr;
     return guarded_reader([&]() -> PyObject * {
         state.core = Py_NewRef(consumer);
-        state.reader.open(*static_cast<opline::Consumer *>(p));
+        state.reader.open(*static_cast<opline::Consumer *>(p), threads);
         Py_RETURN_NONE;
     });
 }
@@ -563,7 +567,7 @@ PyObject *reader_environment(PyObject *self, PyObject *) {
 }
 
 PyMethodDef reader_methods[] = {
-    {"open", reader_open, METH_O, "open(consumer): declare classes and streams to a Core or Printer."},
+    {"open", reader_open, METH_VARARGS, "open(consumer, threads): declare classes and streams to a Core or Printer; with 2 threads, decode in one of its own."},
     {"run", reader_run, METH_VARARGS, "run(max_events) -> bool: push events in merge order; False: that was all, and the consumer is finished."},
     {"progress", reader_progress, METH_NOARGS, "(bytes read, bytes in all)"},
     {"losses", reader_losses, METH_NOARGS, "What was wrong with the bytes: counts, and messages of one line each."},

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "ctf_relay.hpp"
 #include "ctf_trace.hpp"
 #include "merge.hpp"
 
@@ -16,9 +17,13 @@ struct Reader::Impl : StreamNotes {
     // Notes come from the stream that is being read.
     void discarded(std::uint64_t begin, std::uint64_t end, std::uint64_t count, bool packets) override {
         const Stream &s = *speaker;
-        consumer->discarded(s.number, s.to_ns(begin), s.to_ns(end), count, packets);
+        if (out) out->discarded(s.number, s.to_ns(begin), s.to_ns(end), count, packets);
+        else consumer->discarded(s.number, s.to_ns(begin), s.to_ns(end), count, packets);
     }
-    void damaged(std::int64_t from_ns, const std::string &why) override { consumer->damaged(speaker->number, from_ns, why); }
+    void damaged(std::int64_t from_ns, const std::string &why) override {
+        if (out) out->damaged(speaker->number, from_ns, why);
+        else consumer->damaged(speaker->number, from_ns, why);
+    }
     void lost(Loss loss, const std::string &message) override { losses.add(loss, message); }
 
     std::vector<std::unique_ptr<Trace>> traces;
@@ -29,7 +34,36 @@ struct Reader::Impl : StreamNotes {
     Merge<Stream> merge;
     bool finished = false;
     const Stream *speaker = nullptr;
+    Relay *out = nullptr;                  // in the thread that decodes, if there is one
+    std::vector<std::uint32_t> slots_of;   // by the consumer's class
+    std::unique_ptr<Relay> relay;          // last: it ends its thread before all else goes
     std::uint64_t event_ids = 0;  // in all stream classes of all traces
+
+    // Gives events in merge order to `take`, until it wants no more; false: there are none left.
+    template <class Take>
+    bool merge_into(Take take) {
+        bool wanted = true;
+        while (wanted && !merge.empty()) {
+            auto &top = merge.top();
+            Stream &s = *top.source;
+            const auto *second = merge.second();
+            speaker = &s;
+            bool more = true;
+            do {
+                wanted = take(Event{s.time_ns, s.event_class->cls, s.number, s.cpu(), s.slots()});
+                more = s.next(*this);
+                top.time_ns = s.time_ns;
+            } while (more && wanted && (!second || top < *second));
+            if (more) merge.settle_top();
+            else merge.remove_top();
+        }
+        return !merge.empty();
+    }
+    std::uint64_t read_so_far() const {
+        std::uint64_t total = 0;
+        for (const auto &s : streams) total += s->bytes_read();
+        return total;
+    }
 
     void declare_classes(Trace &trace) {
         for (const auto &e : trace.meta.events) {
@@ -54,6 +88,8 @@ struct Reader::Impl : StreamNotes {
             compiler.add(e.payload, Location::Root::kPayload, part(0, payload.size()));
             EventClass &event = trace.place(e, event_ids);
             event.cls = plan.id;
+            if (slots_of.size() <= plan.id) slots_of.resize(plan.id + 1);
+            slots_of[plan.id] = static_cast<std::uint32_t>(plan.wanted.size());
             event.time_slot = plan.time_slot;
             std::size_t field = 0;
             for (const auto *leaves : {&payload, &common, &specific})
@@ -80,7 +116,7 @@ Reader::Reader(const std::vector<std::string> &paths) : impl_(std::make_unique<I
 
 Reader::~Reader() = default;
 
-void Reader::open(Consumer &consumer) {
+void Reader::open(Consumer &consumer, unsigned threads) {
     Impl &m = *impl_;
     m.consumer = &consumer;
     for (auto &trace : m.traces) m.declare_classes(*trace);
@@ -94,26 +130,26 @@ void Reader::open(Consumer &consumer) {
         m.speaker = &s;
         if (s.next(m)) m.merge.add({s.time_ns, ranks[i], &s});
     }
+    if (threads < 2) return;
+    auto produce = [&m](Relay &out) {
+        m.out = &out;
+        m.merge_into([&](const Event &e) { return out.event(e); });
+    };
+    m.relay = std::make_unique<Relay>(produce, [&m] { return m.read_so_far(); }, m.slots_of);
 }
 
 bool Reader::run(std::uint64_t max_events) {
     Impl &m = *impl_;
-    while (max_events > 0 && !m.merge.empty()) {
-        auto &top = m.merge.top();
-        Stream &s = *top.source;
-        const auto *second = m.merge.second();
-        m.speaker = &s;
-        bool more = true;
-        do {
-            m.consumer->event(Event{s.time_ns, s.event_class->cls, s.number, s.cpu(), s.slots()});
-            --max_events;
-            more = s.next(m);
-            top.time_ns = s.time_ns;
-        } while (more && max_events > 0 && (!second || top < *second));
-        if (more) m.merge.settle_top();
-        else m.merge.remove_top();
+    bool more;
+    if (m.relay) {
+        more = m.relay->deliver(*m.consumer, max_events);
+    } else {
+        more = m.merge_into([&](const Event &e) {
+            m.consumer->event(e);
+            return --max_events > 0;
+        });
     }
-    if (!m.merge.empty()) return true;
+    if (more) return true;
     if (!m.finished) {
         m.finished = true;
         m.consumer->finish();
@@ -129,13 +165,12 @@ std::uint64_t Reader::bytes_total() const {
     return total;
 }
 
-std::uint64_t Reader::bytes_read() const {
-    std::uint64_t total = 0;
-    for (const auto &s : impl_->streams) total += s->bytes_read();
-    return total;
-}
+std::uint64_t Reader::bytes_read() const { return impl_->relay ? impl_->relay->bytes_read() : impl_->read_so_far(); }
 
-const ReadLosses &Reader::losses() const { return impl_->losses; }
+const ReadLosses &Reader::losses() const {
+    if (!impl_->finished) impl_->relay.reset();  // what decodes adds to them
+    return impl_->losses;
+}
 
 std::string Reader::environment_json() const {
     nlohmann::json out = nlohmann::json::array();

@@ -19,14 +19,15 @@ class Reader {
     Reader(const Reader &) = delete;
     Reader &operator=(const Reader &) = delete;
 
-    // Declares classes and streams to the consumer. Once, before run().
-    void open(Consumer &);
-    // Pushes at most max_events. False: there are none left; finish() was called on the consumer.
+    // Declares classes and streams to the consumer. Once, before run(). With two threads or more, decoding and merging have one of
+    // their own; the consumer is called in run() only, and can't tell.
+    void open(Consumer &, unsigned threads = 1);
+    // Pushes max_events, with threads some more. False: there are none left; finish() was called on the consumer.
     bool run(std::uint64_t max_events);
 
     std::uint64_t bytes_total() const;
     std::uint64_t bytes_read() const;
-    const ReadLosses &losses() const;
+    const ReadLosses &losses() const;  // ends the reading
     // {"host", "domain", "tracer", clock uuid and offset …} of each trace, as a JSON list.
     std::string environment_json() const;
 

@@ -52,6 +52,11 @@ void MappedFile::done_until(std::size_t end) {
     dropped_ = end;
 }
 
+void MappedFile::rewind() {
+    ::madvise(const_cast<std::uint8_t *>(data_), size_, MADV_DONTNEED);
+    dropped_ = 0;
+}
+
 bool read_packet(const MappedFile &file, std::size_t offset, const PacketLayout &layout, PacketInfo &out, std::string &why) {
     std::array<Slot, static_cast<std::size_t>(Role::kCount)> slots;
     auto slot = [&](Role r) -> const Slot & { return slots[static_cast<std::size_t>(r)]; };

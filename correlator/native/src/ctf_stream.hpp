@@ -28,6 +28,8 @@ class MappedFile {
     const std::string &path() const { return path_; }
     // The pages before `end` are not needed again.
     void done_until(std::size_t end);
+    // Nor is any page now; reading begins again.
+    void rewind();
 
   private:
     std::string path_;

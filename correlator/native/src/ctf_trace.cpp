@@ -144,7 +144,7 @@ namespace {
 
 // Looks at all packets of a file: where they begin, if they do not lie in the order of their times. What can't be read ends
 // the list, for the stream to meet it.
-std::vector<std::size_t> order_of(const MappedFile &file, const PacketLayout &layout, ReadLosses &losses) {
+std::vector<std::size_t> order_of(MappedFile &file, const PacketLayout &layout, ReadLosses &losses) {
     std::vector<std::pair<std::uint64_t, std::size_t>> packets;
     std::uint64_t last_end = 0;
     std::size_t at = 0;
@@ -164,7 +164,9 @@ std::vector<std::size_t> order_of(const MappedFile &file, const PacketLayout &la
             break;
         }
         at += static_cast<std::size_t>(info.packet_bits / 8);
+        file.done_until(at);
     }
+    file.rewind();
     std::vector<std::size_t> out;
     if (in_order) return out;
     std::stable_sort(packets.begin(), packets.end(), [](const auto &a, const auto &b) { return a.first < b.first; });

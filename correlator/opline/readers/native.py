@@ -4,16 +4,28 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from opline import _core
+from opline.errors import UsageError
 from opline.readers.streams import check
 from opline.readers.trace import TraceError
 
 Unsupported = _core.Unsupported
 EVENTS_PER_SLICE = 1 << 15
+
+
+def threads_wanted() -> int:
+    """``OPLINE_THREADS`` (``--threads`` sets it), else 2 where there are two processors. Raises UsageError."""
+    wanted = os.environ.get("OPLINE_THREADS")
+    if not wanted:
+        return min(2, len(os.sched_getaffinity(0)))
+    if not wanted.isdecimal() or not 1 <= int(wanted) <= 1024:
+        raise UsageError(f"A number of threads is to be 1 to 1024, not {wanted!r} (--threads, OPLINE_THREADS).")
+    return int(wanted)
 
 
 class NativeReader:
@@ -37,7 +49,7 @@ class NativeReader:
 
     def read(self, consumer: object) -> Iterator[float]:
         """Push all events, in slices: each ``next()`` gives the share of the bytes read so far."""
-        self._guard(lambda: self._reader.open(consumer))
+        self._guard(lambda: self._reader.open(consumer, threads_wanted()))
         while self._guard(lambda: self._reader.run(EVENTS_PER_SLICE)):
             done, total = self._reader.progress()
             yield done / total if total else 1.0

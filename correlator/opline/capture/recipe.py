@@ -114,7 +114,9 @@ def sort_globs(claims: Iterable[str]) -> Globs:
             kernel[glob] = None
     ours = (f"{BLOCK_PROVIDER}:block_rq_issue", f"{CALL_PROVIDER}:syscall_entry_read", f"{PROBE_PROVIDER}:do_op")
     all_of_them = (f"{BLOCK_PROVIDER}:*", f"{CALL_PROVIDER}:*", f"{PROBE_PROVIDER}:*")
-    exclude = {g: all_of_them for g in app if any(fnmatch.fnmatchcase(name, g) for name in ours)}
+    exclude: dict[str, tuple[str, ...]] = {
+        g: all_of_them for g in app if any(fnmatch.fnmatchcase(name, g) for name in ours)
+    }
     if not block:
         exclude[f"{BLOCK_PROVIDER}:*"] = _PLUGS
     return Globs(tuple(app), tuple(kernel), tuple(syscalls), tuple(calls), block, exclude)

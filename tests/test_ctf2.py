@@ -6,6 +6,7 @@ Field classes that none of these has are in correlator/native/tests/test_ctf2.cp
 
 from __future__ import annotations
 
+import shutil
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -35,6 +36,8 @@ def test_a_trace_and_the_same_trace_as_ctf_2_give_the_same_tables(
     name: str, trace: Callable[[str], Path], run_of: RunOf, tmp_path: Path
 ) -> None:
     convert(trace(name), tmp_path / "trace")
+    if (extents := trace(name).with_name(f"{name}.filefrag")).exists():
+        shutil.copy(extents, tmp_path / "trace.filefrag")
     assert all(is_ctf_2(t) for t in find_traces(tmp_path / "trace"))
     manifest = correlate(tmp_path / "trace", model_of(name), tmp_path / "run", reader="native", progress=False)
     ours = run_of(name)

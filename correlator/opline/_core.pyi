@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The native core, as Python sees it (correlator/native/python/binding.cpp)."""
 
-from collections.abc import Buffer, Sequence
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
 
 COOKIE: str
 
@@ -57,7 +60,14 @@ class StageStatistics:
 
     def __init__(self) -> None: ...
     def stages(
-        self, op_ids: Buffer, seqs: Buffer, stages: Buffer, kinds: Buffer, durations_ns: Buffer, counts: Buffer, /
+        self,
+        op_ids: NDArray[Any],
+        seqs: NDArray[Any],
+        stages: NDArray[Any],
+        kinds: NDArray[Any],
+        durations_ns: NDArray[Any],
+        counts: NDArray[Any],
+        /,
     ) -> None: ...
-    def ops(self, latencies_ns: Buffer, unattributed_ns: Buffer, unknown_ns: Buffer, /) -> None: ...
+    def ops(self, latencies_ns: NDArray[Any], unattributed_ns: NDArray[Any], unknown_ns: NDArray[Any], /) -> None: ...
     def result(self, texts: Sequence[str], /) -> str: ...

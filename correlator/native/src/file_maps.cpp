@@ -68,6 +68,7 @@ void FileMaps::find(const Sectors &run, const Sectors &within, std::vector<Mappe
 }
 
 bool FileMaps::has(std::uint32_t file, std::uint64_t in_file) const {
+    if (file == kNoMap) return false;
     const Ranges &ranges = file == kNoFile ? any_ : files_[file].ranges;
     auto it = std::upper_bound(ranges.begin(), ranges.end(), std::make_pair(in_file, ~std::uint64_t{0}));
     return it != ranges.begin() && in_file < std::prev(it)->second;
@@ -76,7 +77,7 @@ bool FileMaps::has(std::uint32_t file, std::uint64_t in_file) const {
 std::uint32_t FileMaps::by_path(std::string_view path) const {
     for (std::uint32_t i = 0; i < files_.size(); ++i)
         if (files_[i].path == path) return i;
-    return kNoFile;
+    return kNoMap;
 }
 
 void FileMaps::seen(std::uint32_t file, std::uint32_t dev) {

@@ -25,7 +25,8 @@ struct MappedPart {
     std::uint32_t sectors = 0;
 };
 
-constexpr std::uint32_t kNoFile = ~std::uint32_t{0};
+constexpr std::uint32_t kNoFile = ~std::uint32_t{0};   // not known which
+constexpr std::uint32_t kNoMap = kNoFile - 1;          // known, and it has no map
 
 class FileMaps {
   public:
@@ -38,7 +39,7 @@ class FileMaps {
     void find(const Sectors &run, const Sectors &within, std::vector<MappedPart> &out) const;
     // The file, or some file where it is kNoFile, has the sector.
     bool has(std::uint32_t file, std::uint64_t in_file) const;
-    // By its path; kNoFile: none.
+    // By its path; kNoMap: none.
     std::uint32_t by_path(std::string_view path) const;
     bool changed(std::uint32_t file) const { return files_[file].changed; }
     const std::string &path(std::uint32_t file) const { return files_[file].path; }

@@ -126,7 +126,7 @@ void Linker::choose(const BlockEvent &ev, const Bio &bio, const Sectors &within,
         if (link.batch || link.pages_owned) return;  // whoever wrote the pages last
         link.chosen = placed;
         link.rules = placed != 0 ? place_rule : 0;
-        link.ambiguous = link.ambiguous || link.candidates > 1;
+        link.ambiguous = link.ambiguous || link.candidates > 1 || (link.by_extent != 0 && file_of(link.by_extent) == kNoFile);
         if (Op *op = parts_.empty() ? stitcher_.ops().find(placed) : nullptr) ++target_of(*op).device(within.dev).placed;
         return;
     }
@@ -139,9 +139,8 @@ void Linker::choose(const BlockEvent &ev, const Bio &bio, const Sectors &within,
     if (is_data(bio) && thread_op->io_open && !link.sync && (bio.rwbs & rwbs::kRahead) == 0) {
         // A bio far from the op's bytes, where they are known to be sectors: the thread's last event is lost.
         const bool inside = overlap(*thread_op, within) != Overlap::kNone;
-        const bool elsewhere = !inside && (!parts_.empty() || target.raw(within.dev) || (link.doubtful && !target.not_raw(within.dev)));
+        const bool elsewhere = !inside && (parts_.empty() && target.raw(within.dev) ? true : link.doubtful && !target.not_raw(within.dev));
         if (parts_.empty() && !link.doubtful) ++(inside ? device.in : device.out);
-        if (inside && !parts_.empty()) target.file = parts_.front().file;
         if (elsewhere) {
             link.chosen = link.candidates == 1 && !link.pages_owned ? placed : 0;
             link.rules = link.chosen != 0 ? place_rule : 0;

@@ -149,6 +149,11 @@ class Linker {
     Owner inherit(const Bio &, BioLink &);
     Sectors within_partition(const BlockEvent &, const Sectors &);
     Target &target_of(const Op &);
+    // The map that the op is known to work on; kNoFile: any.
+    std::uint32_t file_of(std::uint64_t ref) {
+        const Op *op = stitcher_.ops().find(ref);
+        return op ? target_of(*op).file : kNoFile;
+    }
     enum class Overlap : std::uint8_t { kNone, kPart, kInside };
     Direction direction_of(const Op &);
     bool right_way(const Op &, const Bio &);

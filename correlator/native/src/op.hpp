@@ -92,7 +92,7 @@ struct alignas(64) Op {
     std::uint32_t bios = 0;               // that it owns
     Direction direction = Direction::kUnknown;
     std::uint64_t target = 0;             // what it reads or writes: its process and, where the model names one, the file
-    std::string file_name;                // where the model's `file` is a text
+    std::string file_name;                // where the model's `file_by` is a text
     bool had_window = false;              // its bytes were in flight once
     std::uint64_t data_bytes = 0;         // of its own data that was queued while they were
     std::uint64_t write_number = 0;       // of its last write, among its target's in order of their ends; 0: none

@@ -38,7 +38,6 @@ void Linker::share_pages(const Bio &bio, const Sectors &within, BioLink &link) {
                 all_owned = false;
                 continue;
             }
-            if (any && own && link.sync) target_of(*own).file = part.file;
             const bool ambiguous = (any && maps_.size() > 1 && !link.sync) || maps_.doubtful(part.file);
             auto &pages = work.pages;
             if (!pages.empty() && pages.back().op == owner.op && pages.back().last == first) {

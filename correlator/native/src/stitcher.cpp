@@ -252,7 +252,7 @@ void Stitcher::decorate(Op &op, const BoundPoint &bp, const PointSpec &spec, con
             b.add(s.bits());
         }
         op.target = b.lo;
-    } else if (spec.io == IoWindow::kBegin || spec.sync_wait == IoWindow::kBegin) {
+    } else if (spec.file_by.empty() && (spec.io == IoWindow::kBegin || spec.sync_wait == IoWindow::kBegin) && op.target == thread_key(op.host, op.pid)) {
         op.target = thread_key(op.host, pid);  // an op may begin in another process
     }
     if (spec.io == IoWindow::kBegin && !op.io_open && op.has_offset && op.has_length) {

@@ -88,8 +88,12 @@ def truth_of(log: Path) -> Truth:
         return ends.setdefault(int(name), End(int(name)))
 
     rev1: dict[int, bool] = {}
+    processes = 0
     for line in log.read_text().splitlines():
         kind, *rest = line.split(" ")
+        processes += kind == "P"
+        if processes > 1:
+            break  # the child of a traced process is not traced
         if kind == "S":
             client, server = end(rest[0]), end(rest[1])
             client.other, server.other = server, client

@@ -53,7 +53,7 @@ def test_install_has_everything(tmp_path: Path) -> None:
     assert where == str(target / "opline")
     have = {str(p.relative_to(target)) for p in target.rglob("*")}
     assert "opline/babeltrace-plugin-opline.so" in have
-    assert {"opline/capture/_bridge.so", "opline/capture/libopline-ceph.so"} <= have
+    assert {f"opline/capture/{n}.so" for n in ("_bridge", "libopline-ceph", "libopline-ceph-tp")} <= have
     for model in (ROOT / "correlator" / "opline" / "models").glob("*.toml"):
         assert f"opline/models/{model.name}" in have
     packages = {p.parent.relative_to(target) for p in target.rglob("__init__.py")}

@@ -402,5 +402,15 @@ int main(int argc, char **argv) {
     }
     int status;
     must(waitpid(child, &status, 0) == child && status == 0, "the child");
+    // as Ceph's monitor tries a crush map
+    child = fork();
+    must(child >= 0, "fork");
+    if (child == 0) {
+        for (int fd = 3; fd < 4096; fd++) close(fd);
+        pid_t again = fork();
+        if (again == 0) _exit(7);
+        _exit(waitpid(again, &status, 0) == again && WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+    }
+    must(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7, "the hermit's child");
     return 0;
 }

@@ -127,3 +127,13 @@ LIBAIO("LIBAIO_0.5", int, io_pgetevents, (void *, long, long, struct io_event *,
 EXPORT int io_pgetevents(void *context, long least, long most, struct io_event *events, struct timespec *timeout, sigset_t *mask) {
     return aio_reaped(real_io_pgetevents()(context, least, most, events, timeout, mask), events);
 }
+
+// As net_resolve().
+void disk_resolve(void) {
+    (void)real_pwrite();
+    (void)real_pwrite64();
+    (void)real_pread();
+    (void)real_pread64();
+    (void)real_fdatasync();
+    (void)real_fsync();
+}

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The library's own life: looking up what is behind the wrappers, fork, the end of the process.
+// Looking up what is behind the wrappers; when tracing begins and ends in a process.
 #include "shim.h"
 
 #include <dlfcn.h>
-#include <lttng/ust-fork.h>
-#include <signal.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,28 +45,33 @@ void *shim_next(const char *name, const char *version, const char *library) {
     return found;
 }
 
-// LTTng-UST wants to be told of a fork that no exec follows (daemons): as liblttng-ust-fork.so does, unless it is there to do so.
-REAL(pid_t, fork, (void))
+// -- life ------------------------------------------------------------------------------------------------------------------
 
-EXPORT pid_t fork(void) {
-    static int told_by_other = -1;
-    if (told_by_other < 0) {
-        Dl_info where;
-        void *next = (void *)(uintptr_t)real_fork();
-        told_by_other = dladdr(next, &where) && where.dli_fname && strstr(where.dli_fname, "lttng-ust-fork");
-    }
-    if (told_by_other || shim_ended) return real_fork()();
-    sigset_t signals;
-    lttng_ust_before_fork(&signals);
-    pid_t pid = real_fork()();
-    int errno_after = errno;
-    if (pid == 0) {
-        lttng_ust_after_fork_child(&signals);
-    } else {
-        lttng_ust_after_fork_parent(&signals);
-    }
-    errno = errno_after;
-    return pid;
+// A child that no exec follows has LTTng's memory and none of its threads: it is not traced. (Ceph's monitor forks like that, and closes every
+// descriptor; LTTng's own way of following a fork ends the process then.)
+static void in_child(void) { shim_ended = true; }
+
+// The probes, and LTTng-UST with its threads and descriptors: not before they are needed. A shell that starts Ceph, a daemon that is about to
+// fork into the background, stay as they are.
+void shim_load(void) {
+    static int loaded;
+    if (__atomic_exchange_n(&loaded, 1, __ATOMIC_ACQ_REL)) return;
+    int errno_before = errno;
+    Dl_info self;
+    char path[4096];
+    const char *name = dladdr((void *)(uintptr_t)&shim_load, &self) ? self.dli_fname : "";
+    int folder = (int)(strrchr(name, '/') ? strrchr(name, '/') - name + 1 : 0);
+    snprintf(path, sizeof path, "%.*slibopline-ceph-tp.so", folder, name);
+    pthread_atfork(NULL, NULL, in_child);
+    net_resolve();
+    disk_resolve();
+    if (!dlopen(path, RTLD_NOW | RTLD_NODELETE)) shim_say("no events: %s", dlerror());
+    errno = errno_before;
+}
+
+__attribute__((constructor)) static void begin(void) {
+    const char *when = getenv("OPLINE_CEPH_SHIM");
+    if (when && strcmp(when, "now") == 0) shim_load();
 }
 
 __attribute__((destructor)) static void end(void) { shim_ended = true; }

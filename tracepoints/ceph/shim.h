@@ -11,7 +11,14 @@
 
 // Events while an event is being written: LTTng's own calls come through our wrappers as well. A signal handler may trace once more.
 extern __thread int shim_depth __attribute__((tls_model("initial-exec")));
-extern bool shim_ended;  // static destructors run: LTTng's may have run
+extern bool shim_ended;  // no more events: static destructors run, LTTng's may have run; or this is a child of a traced process
+
+// Loads the provider, once: a connection of Ceph's was seen.
+void shim_load(void);
+
+// Look up what LTTng's own threads may call, before they exist.
+void net_resolve(void);
+void disk_resolve(void);
 
 enum { SHIM_DEPTH = 2 };
 

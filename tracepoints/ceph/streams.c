@@ -245,6 +245,7 @@ static bool after(struct stream *s, int fd, enum direction d, bool banner_before
     struct msgr_parser *p = &side->parser;
     if (p->phase == MSGR_FOREIGN) return false;
     if (p->banner && !banner_before) {
+        shim_load();
         s->local_port = port(fd, getsockname);
         s->remote_port = port(fd, getpeername);
         TRACE(msgr_connect, fd, (int)d, s->local_port, s->remote_port);
@@ -318,6 +319,7 @@ struct stream *stream_begin_send(int fd, const struct iovec *iov, size_t count) 
     s->side[TX].announced_before = s->side[TX].announced;
     introduce(s, fd);
     if (p->phase != MSGR_BANNER) TRACE(msgr_send_enter, fd, (int64_t)bytes);
+    if (p->phase == MSGR_BANNER && starts_with_magic(iov, count)) shim_load();
     s->has_ahead = TRACING(msgr_tx_msg) || p->phase == MSGR_BANNER;
     if (s->has_ahead) {
         p->details = true;

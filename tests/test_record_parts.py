@@ -285,7 +285,7 @@ def test_doctor_says_in_80_columns_what_it_says_as_json() -> None:
     checks = tuple(Check(**check) for check in document["checks"])
     report = Report(checks, document["app_events"], document["block_source"], document["can_read"])
     text = lines(report, 80)
-    assert all(len(line) <= 80 for line in text)
+    assert all(len(line) <= 80 or " " not in line.strip() for line in text)  # a path can not be broken
     for check in document["checks"]:
         assert f"{check['status']:<9} {check['name']} " in "\n".join(text)
     assert ("can record" in text[-1]) == document["main_job"]

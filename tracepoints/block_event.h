@@ -40,10 +40,15 @@ struct block_event {
         };
         __u64 args[6];        // of a system call; of its exit the first is the result
     };
-    __u32 dev;        // kernel-internal: major << 20 | minor
+    __u32 dev;        // kernel-internal: major << 20 | minor; of a system call: of the file's file system
     __u32 old_dev;    // remap
-    __u32 rwbs;       // LTTng's bit mask
-    __s32 error;      // as the tracepoint gives it (block status; errno on old kernels); from the bridge: errno
+    union {
+        struct {
+            __u32 rwbs;   // LTTng's bit mask
+            __s32 error;  // as the tracepoint gives it (block status; errno on old kernels); from the bridge: errno
+        };
+        __u64 inode;      // of a system call's file, 0: none
+    };
     __u32 tid;        // in the collector's PID namespace; all ones: the task is not in it
     __u32 lost;       // records of this CPU that found no room in the ring buffer so far
     __u16 cpu;

@@ -42,7 +42,9 @@ static int32_t error_of(const struct block_event *e) {
     return (size_t)e->error < sizeof(codes) / sizeof(codes[0]) ? codes[e->error] : -EIO;
 }
 
-static inline void receive_event(struct block_event *e) { e->error = error_of(e); }
+static inline void receive_event(struct block_event *e) {
+    if (e->kind < KIND_CALL_ENTRY) e->error = error_of(e);
+}
 
 // False: the session does not record that event (any more).
 static bool pass_event(const struct block_event *e, uint64_t seq) {

@@ -16,6 +16,8 @@ uint64_t enabled_calls(void) {
     return mask;
 }
 
+_Static_assert(CALL_sync_file_range == CALLS_WITH_FILE && CALL_sync == CALLS_WITH_FILE + 1, "the table's order");
+
 void number_calls(volatile __u8 *call_of) {
 #define X(name, fields)                                                                                                \
     _Static_assert(SYS_##name < CALL_NUMBERS, "more system calls than the table has room for");                       \

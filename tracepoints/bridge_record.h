@@ -6,6 +6,7 @@
 #pragma once
 
 #define OWN_TGIDS 8
+#define CALLS_WITH_FILE 14  // the first so many opline_calls have a file's descriptor as first argument
 #define CALL_NUMBERS 512  // a power of two above every system call's number
 
 // One element of a memory-mapped array: written by the bridge, read by every program.

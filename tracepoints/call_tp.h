@@ -4,6 +4,7 @@
 //
 //   ktime           CLOCK_MONOTONIC ns in the kernel: the event's time
 //   tid, pid, comm  the calling thread, its process (as the collector's PID namespace numbers them) and name: LTTng's contexts
+//   file_dev, inode   where there is an fd: the file's, the number of its file system's device as the kernel has it; 0: unknown
 //   cpu, seq        as in block_tp.h, of which this is a part: one stream, one order
 //
 // An exit has `ret`.
@@ -28,7 +29,10 @@
 #ifndef OPLINE_CALL_FIELDS
 #define OPLINE_CALL_FIELDS
 #define CALL_ARGS LTTNG_UST_TP_ARGS(const struct block_event *, e, uint64_t, seq_number)
-#define CALL_FD lttng_ust_field_integer(uint32_t, fd, (uint32_t)e->args[0])
+#define CALL_FD                                                                                                        \
+    lttng_ust_field_integer(uint32_t, fd, (uint32_t)e->args[0])                                                        \
+    lttng_ust_field_integer(uint32_t, file_dev, e->dev)                                                                \
+    lttng_ust_field_integer(uint64_t, inode, e->inode)
 #define CALL_VEC                                                                                                       \
     CALL_FD                                                                                                            \
     lttng_ust_field_integer_hex(uint64_t, vec, e->args[1])                                                             \

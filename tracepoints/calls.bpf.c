@@ -27,6 +27,18 @@ static inline struct block_event *reserve_call(u32 kind, struct bridge_control *
     return e;
 }
 
+// The file behind a descriptor of this thread: which one it is now, not which one it was opened as.
+static inline void fill_file(struct block_event *e, u32 fd) {
+    u64 files = pointer_at(bpf_get_current_task() + O_TASK_FILES);
+    u64 table = files ? pointer_at(files + O_FILES_FDT) : 0;
+    if (!table || fd >= (u32)pointer_at(table + O_FDT_MAX)) return;
+    u64 file = pointer_at(pointer_at(table + O_FDT_FD) + 8ull * fd);
+    u64 inode = file ? pointer_at(file + O_FILE_INODE) : 0;
+    if (!inode) return;
+    e->inode = pointer_at(inode + O_INODE_INO);
+    e->dev = pointer_at(pointer_at(inode + O_INODE_SB) + O_SB_DEV);
+}
+
 int on_sys_enter(struct bpf_raw_tracepoint_args *ctx) {
     u32 zero = 0;
     struct bridge_control *c = control.lookup(&zero);
@@ -42,6 +54,7 @@ int on_sys_enter(struct bpf_raw_tracepoint_args *ctx) {
         e->args[3] = GET(u64, r, REGS_LOW, O_REG_3);
         e->args[4] = GET(u64, r, REGS_LOW, O_REG_4);
         e->args[5] = GET(u64, r, REGS_LOW, O_REG_5);
+        if (e->call <= CALLS_WITH_FILE) fill_file(e, e->args[0]);
     }
     events.ringbuf_submit(e, RB_NO_WAKEUP);
     return 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The system calls that are recorded where no lttng-modules are: X(name, fields). Names and fields are those of
 // lttng-modules 2.13 (include/instrumentation/syscalls), whose models then fit as they are; `fields` names a class of events
-// in call_tp.h. Their order gives each its number, from 1; it is a bit of bridge_control.calls.
+// in call_tp.h. Their order gives each its number, from 1; it is a bit of bridge_control.calls. First those whose
+// first argument is a file's descriptor (CALLS_WITH_FILE).
 #pragma once
 
 #define OPLINE_CALLS(X)             \
@@ -18,8 +19,8 @@
     X(fsync, fd)                    \
     X(fdatasync, fd)                \
     X(syncfs, fd)                   \
-    X(sync, nothing)                \
     X(sync_file_range, file_range)  \
+    X(sync, nothing)                \
     X(msync, memory)                \
     X(io_submit, aio_submit)        \
     X(io_getevents, aio_reap)       \

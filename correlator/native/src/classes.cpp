@@ -204,6 +204,11 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
                 if (named) c.comm_slot = slots.want("comm");
                 c.cpu_slot = slots.want("cpu");
             }
+            for (auto &p : c.points)
+                if (bpf_call) {
+                    p.file_dev_slot = slots.want("file_dev");
+                    p.inode_slot = slots.want("inode");
+                }
         } else if (name == "lttng_statedump_block_device") {
             c.kind = ClassKind::kDeviceName;
             c.dev_slot = slots.want("dev");

@@ -50,6 +50,7 @@ struct BoundPoint {
                  length_slot = kNoSlot, duration_slot = kNoSlot, file_slot = kNoSlot, batch_count_slot = kNoSlot;
     std::optional<BoundKey> ios_submit, ios_wait;
     std::int32_t ios_count = kNoSlot, ios_submitted = kNoSlot, ios_reaped = kNoSlot;
+    std::int32_t file_dev_slot = kNoSlot, inode_slot = kNoSlot;  // system calls from BPF
     std::uint32_t name_id = 0;   // pool id of a constant name
     std::vector<std::pair<std::string, std::uint32_t>> names;  // of the first values that name_slot had
     std::uint32_t class_id = 0;  // pool id of a constant class; 0: none

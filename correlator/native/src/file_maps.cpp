@@ -11,6 +11,8 @@ FileMaps::FileMaps(const std::vector<FileSpec> &specs) {
         const auto file = static_cast<std::uint32_t>(files_.size());
         File &f = files_.emplace_back();
         f.path = spec.path;
+        f.dev = spec.dev;
+        f.inode = spec.inode;
         f.changed = spec.changed;
         f.has_disk = spec.disk.has_value();
         for (const auto &e : spec.extents) {
@@ -78,6 +80,15 @@ std::uint32_t FileMaps::by_path(std::string_view path) const {
     for (std::uint32_t i = 0; i < files_.size(); ++i)
         if (files_[i].path == path) return i;
     return kNoMap;
+}
+
+std::uint32_t FileMaps::by_inode(std::uint32_t dev, std::uint64_t inode) const {
+    std::uint32_t otherwise = kNoMap;
+    for (std::uint32_t i = 0; i < files_.size(); ++i) {
+        if (files_[i].inode == inode && files_[i].dev == dev) return i;
+        if (files_[i].inode == 0) otherwise = kNoFile;
+    }
+    return otherwise;
 }
 
 void FileMaps::seen(std::uint32_t file, std::uint32_t dev) {

@@ -41,6 +41,8 @@ class FileMaps {
     bool has(std::uint32_t file, std::uint64_t in_file) const;
     // By its path; kNoMap: none.
     std::uint32_t by_path(std::string_view path) const;
+    // By its file system and inode. kNoMap: one that has no map; kNoFile: nobody knows, there are maps without inodes.
+    std::uint32_t by_inode(std::uint32_t dev, std::uint64_t inode) const;
     bool changed(std::uint32_t file) const { return files_[file].changed; }
     const std::string &path(std::uint32_t file) const { return files_[file].path; }
     // An op's data was seen there. A file whose disk nobody named is believed to lie where most of its data was seen.
@@ -58,6 +60,8 @@ class FileMaps {
     };
     struct File {
         std::string path;
+        std::uint32_t dev = 0;
+        std::uint64_t inode = 0;
         bool changed = false, has_disk = false;
         std::vector<std::pair<std::uint32_t, std::uint64_t>> votes;  // (device, how often)
         Ranges ranges;

@@ -34,6 +34,7 @@ Target &Linker::target_of(const Op &op) {
         t.resolved = true;
         if (maps_.size() == 1) t.file = 0;
         if (!op.file_name.empty()) t.file = maps_.by_path(op.file_name);
+        if (op.inode != 0 && !maps_.empty()) t.file = maps_.by_inode(op.file_dev, op.inode);
     }
     return t;
 }

@@ -93,6 +93,8 @@ struct alignas(64) Op {
     Direction direction = Direction::kUnknown;
     std::uint64_t target = 0;             // what it reads or writes: its process and, where the model names one, the file
     std::string file_name;                // where the model's `file_by` is a text
+    std::uint32_t file_dev = 0;           // where the event says which file it is (system calls from BPF)
+    std::uint64_t inode = 0;              // 0: unknown
     bool had_window = false;              // its bytes were in flight once
     std::uint64_t data_bytes = 0;         // of its own data that was queued while they were
     std::uint64_t write_number = 0;       // of its last write, among its target's in order of their ends; 0: none
@@ -151,6 +153,8 @@ struct alignas(64) Op {
         direction = Direction::kUnknown;
         target = data_bytes = write_number = 0;
         file_name.clear();
+        file_dev = 0;
+        inode = 0;
         had_window = synced = covered = false;
         sync_ns = kNoTime;
         io = {};

@@ -160,6 +160,10 @@ FileSpec file_spec(const json &f) {
     FileSpec out;
     out.path = f.at("path").get<std::string>();
     if (const auto &disk = f.at("disk"); !disk.is_null()) out.disk = disk.get<std::uint32_t>();
+    if (const auto inode = f.find("inode"); inode != f.end() && !inode->is_null()) {
+        out.inode = inode->get<std::uint64_t>();
+        out.dev = f.at("dev").get<std::uint32_t>();
+    }
     out.start_sector = f.at("start_sector").get<std::uint64_t>();
     out.changed = f.at("changed").get<bool>();
     for (const auto &e : f.at("extents"))

@@ -105,6 +105,8 @@ struct FileSpec {
     };
     std::string path;
     std::optional<std::uint32_t> disk;  // kernel-internal number
+    std::uint32_t dev = 0;              // of the file system; with the inode (0: unknown) it says which file it is
+    std::uint64_t inode = 0;
     std::uint64_t start_sector = 0;
     bool changed = false;
     std::vector<Extent> extents;

@@ -255,6 +255,14 @@ void Stitcher::decorate(Op &op, const BoundPoint &bp, const PointSpec &spec, con
     } else if (spec.file_by.empty() && (spec.io == IoWindow::kBegin || spec.sync_wait == IoWindow::kBegin) && op.target == thread_key(op.host, op.pid)) {
         op.target = thread_key(op.host, pid);  // an op may begin in another process
     }
+    if (bp.inode_slot != kNoSlot && bp.file_dev_slot != kNoSlot && ev.slots[bp.inode_slot].bits() != 0) {
+        op.inode = ev.slots[bp.inode_slot].bits();
+        op.file_dev = static_cast<std::uint32_t>(ev.slots[bp.file_dev_slot].bits());
+        KeyBuilder b(thread_key(op.host, pid));
+        b.add(op.file_dev);
+        b.add(op.inode);
+        op.target = b.lo;
+    }
     if (spec.io == IoWindow::kBegin && !op.io_open && op.has_offset && op.has_length) {
         op.io_open = op.had_window = true;
         io_windows_.push_back(op_ref(op));

@@ -56,7 +56,7 @@ KERNEL_SYSCALLS = (
 #: What the BPF collector knows, where no lttng-modules are (tracepoints/calls.h).
 BPF_SYSCALLS = (
     "read", "write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev", "preadv2", "pwritev2", "fsync",
-    "fdatasync", "syncfs", "sync", "sync_file_range", "msync", "io_submit", "io_getevents", "io_pgetevents",
+    "fdatasync", "syncfs", "sync_file_range", "sync", "msync", "io_submit", "io_getevents", "io_pgetevents",
     "io_uring_enter",
 )  # fmt: skip
 #: For system calls: the consumer daemon alone makes two per page of user-space buffers when an application registers.

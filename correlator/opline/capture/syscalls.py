@@ -31,6 +31,14 @@ def definitions(btf: Btf) -> dict[str, int] | None:
         "O_TASK_TGID": btf.offset("task_struct", "tgid"),
         "O_TASK_SIGNAL": btf.offset("task_struct", "signal"),
         "O_SIGNAL_LIVE": btf.offset("signal_struct", "live"),
+        "O_TASK_FILES": btf.offset("task_struct", "files"),
+        "O_FILES_FDT": btf.offset("files_struct", "fdt"),
+        "O_FDT_MAX": btf.offset("fdtable", "max_fds"),
+        "O_FDT_FD": btf.offset("fdtable", "fd"),
+        "O_FILE_INODE": btf.offset("file", "f_inode"),
+        "O_INODE_INO": btf.offset("inode", "i_ino"),
+        "O_INODE_SB": btf.offset("inode", "i_sb"),
+        "O_SB_DEV": btf.offset("super_block", "s_dev"),
     }
     known = {name: offset for name, offset in found.items() if offset is not None}
     if len(known) < len(found):

@@ -46,6 +46,8 @@ class FileMap:
     changed: bool = False  # at some time of the recording it lay elsewhere
     disk: int | None = None
     start_sector: int = 0
+    dev: int | None = None  # of the file system, kernel-internal; with the inode: which file of a system call it is
+    inode: int | None = None
 
     def plan(self) -> dict[str, Any]:
         """As the core reads it."""
@@ -55,6 +57,8 @@ class FileMap:
             "disk": self.disk,
             "start_sector": self.start_sector,
             "changed": self.changed,
+            "dev": self.dev,
+            "inode": self.inode,
             "extents": extents,
         }
 
@@ -128,6 +132,8 @@ def _from_json(path: Path, text: str) -> list[FileMap]:
                     changed=bool(file.get("changed", False)),
                     disk=None if file.get("disk") is None else _number(file["disk"]),
                     start_sector=int(file.get("start_sector") or 0),
+                    dev=None if file.get("dev") is None else _number(file["dev"]),
+                    inode=None if file.get("inode") is None else int(file["inode"]),
                 )
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -53,15 +53,17 @@ class FlatMap {
 
     // The value of key, made with V{} if it was not there; second: it was made.
     std::pair<V *, bool> insert(const K &key) {
-        if ((size_ + 1) * 4 > cells_.size() * 3) grow(cells_.empty() ? 16 : cells_.size() * 2);
+        if (cells_.empty()) grow(16);
         std::size_t i = seek(key);
-        const bool made = !cells_[i].used;
-        if (made) {
-            cells_[i].key = key;
-            cells_[i].used = true;
-            ++size_;
+        if (cells_[i].used) return {&cells_[i].value, false};  // nothing moves for a key that is there
+        if ((size_ + 1) * 4 > cells_.size() * 3) {
+            grow(cells_.size() * 2);
+            i = seek(key);
         }
-        return {&cells_[i].value, made};
+        cells_[i].key = key;
+        cells_[i].used = true;
+        ++size_;
+        return {&cells_[i].value, true};
     }
     V &operator[](const K &key) { return *insert(key).first; }
     void put(const K &key, V value) { *insert(key).first = std::move(value); }

@@ -52,3 +52,13 @@ TEST_CASE("values that only move, keys that std::hash knows") {
     map.clear();
     CHECK(map.empty());
 }
+
+TEST_CASE("to insert what is there moves nothing") {
+    for (int n = 1; n < 200; ++n) {
+        FlatMap<std::uint64_t, int> map;
+        for (int i = 0; i < n; ++i) map.put(static_cast<std::uint64_t>(i), i);
+        const int *first = map.find(0);
+        for (int i = 0; i < n; ++i) CHECK_FALSE(map.insert(static_cast<std::uint64_t>(i)).second);
+        CHECK(map.find(0) == first);
+    }
+}

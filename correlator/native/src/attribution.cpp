@@ -112,14 +112,16 @@ bool Attributor::connected(const Attribution &a, std::ptrdiff_t from, std::ptrdi
     const auto tid = a.transitions[static_cast<std::size_t>(from)].t().tid;
     if (arriving.tid == tid || arriving.evidence == Evidence::kCompletion) return true;
     if (arriving.batch >= 0 || a.transitions[static_cast<std::size_t>(from)].t().batch >= 0) return true;
-    std::uint64_t carried = 0;
+    std::uint64_t carried = 0, wanted = arriving.spaces;
     for (std::ptrdiff_t i = 0; i <= from; ++i) {
         const auto &t = a.transitions[static_cast<std::size_t>(i)].t();
         if (t.tid == tid) carried |= t.spaces;
+        // A thread that works for the op has in hand what it carried before.
+        if (arriving.evidence == Evidence::kThread && t.tid == arriving.tid) wanted |= t.spaces;
     }
-    if ((carried & arriving.spaces) != 0) return true;
+    if ((carried & wanted) != 0) return true;
     for (auto half : a.op->halves)
-        if (((carried & half) != 0 && (arriving.spaces & ~half) != 0) || ((carried & ~half) != 0 && (arriving.spaces & half) != 0))
+        if (((carried & half) != 0 && (wanted & ~half) != 0) || ((carried & ~half) != 0 && (wanted & half) != 0))
             return true;
     return false;
 }
@@ -147,12 +149,17 @@ std::ptrdiff_t Attributor::predecessor(const Attribution &a, std::ptrdiff_t curr
         return i == 0 || (!p.late && p.child == child && !aside(p));
     };
     if (!declared.empty() && !to.t().interval_begin) {
-        std::ptrdiff_t found = -1;  // a child's own before anybody else's; work that another child waits for is nobody's else
+        // A child's own, its children's included, before anybody else's; work that another child waits for is nobody's else.
+        std::ptrdiff_t found = -1;
+        auto own = [&](std::uint32_t of) {
+            while (of != 0 && of != to.child) of = a.op->parents[of - 1];
+            return of == to.child;
+        };
         for (std::ptrdiff_t i = current - 1; i >= 0; --i) {
             const auto &p = a.transitions[static_cast<std::size_t>(i)];
             if (p.child != to.child && p.t().batch >= 0) continue;
             if (std::find(declared.begin(), declared.end(), p.t().point) == declared.end()) continue;
-            if (to.child == 0 || p.child == to.child) return i;
+            if (own(p.child)) return i;
             if (found < 0) found = i;
         }
         if (found >= 0) return found;

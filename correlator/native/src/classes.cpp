@@ -91,6 +91,9 @@ BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, 
         p.fact_of.slots.push_back(needed(fact.of, slots, p.broken));
         for (const auto &f : fact.value) p.fact_value.slots.push_back(needed(f, slots, p.broken));
     }
+    for (const auto *uses : {&p.find, &p.bind})
+        for (const auto &use : *uses)
+            if (use.scope == KeyScope::kGlobal) p.global_spaces |= 1ull << use.space;
     for (const auto &use : p.find) p.needs_facts = p.needs_facts || !use.facts.empty();
     if (!spec.mark.empty()) p.mark = strings.intern(spec.mark);
     if (!spec.at.empty()) p.at = strings.intern(spec.at);

@@ -56,6 +56,7 @@ struct BoundPoint {
     std::uint32_t class_id = 0;  // pool id of a constant class; 0: none
     std::uint32_t batch_space = 0;
     std::uint64_t seen = 0, transitions = 0;
+    std::uint64_t global_spaces = 0;  // bit per global key space of find and bind
     bool needs_facts = false;  // passed over where they are not known
     bool broken = false;  // the class lacks a field that the point needs
 };

@@ -605,14 +605,12 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
         t.spaces |= use.spaces;
         bind_key(*found.op, found.ref, key);
     }
-    for (const auto *uses : {&bp->find, &bp->bind})
-        for (const auto &use : *uses)
-            if (use.scope == KeyScope::kGlobal && found.child == 0) found.op->global_spaces |= 1ull << use.space;
+    if (found.child == 0) found.op->global_spaces |= bp->global_spaces;
     found.spaces = t.spaces;
     for (auto &use : bp->meet) {
         if (key_of(use, ev, host, pid, tid, key) != KeyState::kKnown) continue;
         bool sure = false;
-        Op &met = meet(*found.op, key, plan_.key_spaces[use.space].by_order, tid, sure);
+        Op &met = meet(*found.op, found.child, key, plan_.key_spaces[use.space].by_order, tid, sure);
         ++(&met != found.op || sure ? use.found : use.missed);
         found.op = &met;
         if (sure) t.spaces |= use.spaces;
@@ -622,7 +620,8 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
         t.spaces |= use.spaces;
         wait_under(*found.op, key);
     }
-    if (const auto target = ops_.resolve(found.ref); target.op) found.child = target.child;
+    if (!bp->meet.empty() || other_count != 0)  // the joint may have made it another op's child
+        if (const auto target = ops_.resolve(found.ref); target.op) found.child = target.child;
     if (bp->ios_submit) t.spaces |= bp->ios_submit->spaces;
     const bool ends = found.child == 0 && (spec.role == Role::kEnd || spec.role == Role::kSoftEnd) &&
                       (spec.end_of.empty() || std::find(spec.end_of.begin(), spec.end_of.end(),

@@ -125,7 +125,7 @@ class Stitcher {
     void stop_waiting(Op &, const Key &);
     void stop_waiting(Op &);
     Op *waits_alone(const Key &) const;
-    Op &meet(Op &, const Key &, bool by_order, std::int64_t tid, bool &sure);
+    Op &meet(Op &, std::uint32_t child, const Key &, bool by_order, std::int64_t tid, bool &sure);
     Op &join_partner(Op &, std::int64_t now_ns);
     void part(Op &);
     void link_partners(Op &, Op &, bool sure);

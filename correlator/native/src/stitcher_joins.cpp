@@ -146,8 +146,8 @@ Op *Stitcher::waits_alone(const Key &key) const {
 
 // `op` is the one that waits longest under the key: joined at once, or by order only, and then not before the one that
 // waits has ended (a proven joint can still part them). Returns the op that `op` is part of now.
-// `sure`: order leaves no choice, as one op waited alone, or one thread made all that waited and one thread takes them.
-Op &Stitcher::meet(Op &op, const Key &key, bool by_order, std::int64_t tid, bool &sure) {
+// With `child` the one that waits becomes a part of that child of `op`. `sure`: order leaves no choice, as one op waited alone, or one thread made all that waited and one thread takes them.
+Op &Stitcher::meet(Op &op, std::uint32_t child, const Key &key, bool by_order, std::int64_t tid, bool &sure) {
     auto *refs = waiting_.find(key);
     if (!refs) return op;
     Op *first = nullptr, *second = nullptr;
@@ -159,7 +159,7 @@ Op &Stitcher::meet(Op &op, const Key &key, bool by_order, std::int64_t tid, bool
             sure = true;
             return op;
         }
-        if (!waits || !can_unite(*waits, op)) continue;
+        if (!waits || !(can_unite(*waits, op) || (child != 0 && !waits->hard))) continue;
         if (first && !second) second = waits;
         if (!first) first = waits;
         one_thread = one_thread && !waits->order_unsure && waits->transitions.first_tid() == first->transitions.first_tid();
@@ -176,6 +176,11 @@ Op &Stitcher::meet(Op &op, const Key &key, bool by_order, std::int64_t tid, bool
         for (auto ref : *refs)
             if (Op *waits = ops_.find(ref)) waits->order_unsure = true;
     stop_waiting(*first, key);
+    if (child != 0) {
+        sure = true;
+        ++counts_.halves_joined;
+        return unite(op, *first, child, true);
+    }
     if (by_order) {
         if (op.partner == 0 && first->partner == 0) link_partners(op, *first, one_thread);
         sure = one_thread;

@@ -65,11 +65,14 @@ def shell(*parts: str | Path) -> str:
 
 
 def methods(trace: Path) -> dict[str, str]:
-    """Name and command line of everything that is timed, fastest to slowest; all write to standard output."""
+    """Name and command line of everything that is timed; all write to standard output. `losses` of a trace makes a
+    whole run first: all tables as Parquet.
+    """
     model = ("--model", generated.MODEL)
     return {
         "stages native": shell(*OPLINE, "stages", trace, *model, "--reader", "native", "--csv"),
         "csv native": shell(*OPLINE, "csv", trace, *model, "--reader", "native"),
+        "full native": shell(*OPLINE, "losses", trace, *model, "--reader", "native"),
         "babeltrace2 -o dummy": shell("babeltrace2", trace, "-o", "dummy"),
         "stages bt2": shell(*OPLINE, "stages", trace, *model, "--reader", "bt2", "--csv"),
         "csv bt2": shell(*OPLINE, "csv", trace, *model, "--reader", "bt2"),
@@ -144,11 +147,14 @@ def machine() -> dict[str, str]:
     }
 
 
-def measure(trace: Path, events: int, streams: int, rounds: int, slow_rounds: int) -> list[dict[str, object]]:
-    """Times every method, interleaved; a row for each."""
-    samples: dict[str, list[Sample]] = {name: [] for name in methods(trace)}
+def measure(
+    trace: Path, events: int, streams: int, rounds: int, slow_rounds: int, fast_only: bool
+) -> list[dict[str, object]]:
+    """Times every method, interleaved; a row for each. ``fast_only``: native reader and dummy."""
+    timed = {n: c for n, c in methods(trace).items() if not fast_only or "native" in n or "dummy" in n}
+    samples: dict[str, list[Sample]] = {name: [] for name in timed}
     for number in range(rounds):
-        for name, command in methods(trace).items():
+        for name, command in timed.items():
             if name not in ("text | awk", "bt2 Python") or number < slow_rounds:
                 samples[name].append(execute(command))
     size = sum(f.stat().st_size for f in trace.rglob("*") if f.is_file() and f.suffix != ".idx")
@@ -183,9 +189,12 @@ def main() -> None:
     """Generates, proves, times, prints, appends."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--events", type=int, nargs="+", default=[450_000], help="450000, 4500000, 45000000")
-    parser.add_argument("--streams", type=int, nargs="+", default=[1, 2, 16])
+    parser.add_argument("--streams", type=int, nargs="+", default=[2, 16, 128])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--slow-rounds", type=int, default=5, help="of text | awk and bt2 Python")
+    parser.add_argument(
+        "--fast-only", action="store_true", help="time the native reader and babeltrace2 -o dummy alone"
+    )
     parser.add_argument("--traces", type=Path, help="where generated traces are kept (default: a temporary folder)")
     parser.add_argument("--no-save", action="store_true", help="print only, don't append to results.csv")
     arguments = parser.parse_args()
@@ -196,9 +205,8 @@ def main() -> None:
             for streams in arguments.streams:
                 trace = generated.trace_of(folder, events, streams)
                 prove_equal(trace, events, arguments.slow_rounds > 0)
-                rows = [
-                    {**machine(), **r} for r in measure(trace, events, streams, arguments.rounds, arguments.slow_rounds)
-                ]
+                measured = measure(trace, events, streams, arguments.rounds, arguments.slow_rounds, arguments.fast_only)
+                rows = [{**machine(), **r} for r in measured]
                 print(f"{events} events, {streams} streams; outputs are equal")
                 show(rows)
                 if not arguments.no_save:

@@ -119,6 +119,7 @@ def test_fiemap_is_what_filefrag_says(tmp_path: Path) -> None:
         assert len(found) > 1 and all(e.placed for e in found)
 
 
+# The pauses are for the watcher, which maps a file when it gets to run.
 # Direct writes, buffered ones with fsync, buffered ones that nobody syncs, a file that is gone at the end, and one that
 # is written anew elsewhere. The file system is mounted by the command itself, as benchmarks do.
 WORK = """
@@ -130,8 +131,8 @@ fio() { command fio --bs=4k --rw=randwrite --ioengine=psync --output=/dev/null "
 fio --name=direct --filename=direct --size=8M --direct=1 --number_ios=300
 fio --name=synced --filename=synced --size=2M --number_ios=200 --fsync=8
 fio --name=left --filename=left --size=1M
-head -c 64k /dev/zero > gone; sync gone; rm gone
-head -c 64k /dev/zero > moved; sync moved; cp moved other; sync other; truncate -s 0 moved; sync moved
+head -c 64k /dev/zero > gone; sync gone; sleep 1; rm gone
+head -c 64k /dev/zero > moved; sync moved; cp moved other; sync other; sleep 1; truncate -s 0 moved; sync moved
 head -c 256k /dev/zero >> moved
 cd /
 """

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// What names an op: the keys of an event, what they are made of, what they are bound to.
+#include <algorithm>
+#include <charconv>
+
+#include "key_builder.hpp"
+#include "stitcher.hpp"
+
+namespace opline {
+namespace {
+
+constexpr std::size_t kFactsKept = 1u << 18;
+constexpr std::uint64_t kOneNumber = 0;  // Key::hi of a fact that is one integer: it stands for itself
+
+}  // namespace
+
+Stitcher::KeyState Stitcher::key_of(const BoundKey &use, const Event &ev, std::uint32_t host, std::int32_t pid,
+                                    std::int64_t tid, Key &key) const {
+    if (!use.seed.valid || use.seed.host != host || (use.scope == KeyScope::kProcess && use.seed.pid != pid) ||
+        (use.scope == KeyScope::kThread && use.seed.tid != tid)) {
+        KeyBuilder seed(use.space);
+        seed.add_scope(use.scope, host, pid, tid);
+        use.seed = {true, host, pid, tid, seed.lo, seed.hi};
+    }
+    KeyBuilder b(use.seed.lo, use.seed.hi);
+    for (std::size_t i = 0; i < use.slots.size(); ++i) {
+        const Slot &s = ev.slots[use.slots[i]];
+        if (!s.present()) return KeyState::kAbsent;
+        if (!use.facts.empty() && use.facts[i] != kNoFact) {
+            const auto scope = plan_.facts[static_cast<std::size_t>(use.facts[i])].scope;
+            const Key *value = facts_.find(fact_key(use.facts[i], scope, s, host, pid, tid));
+            if (!value) return KeyState::kUnlearned;
+            b.add(value->lo);
+            if (value->hi != kOneNumber) b.add(value->hi);
+        } else {
+            b.add(s);
+        }
+    }
+    key = {b.lo, b.hi};
+    return KeyState::kKnown;
+}
+
+Key Stitcher::fact_key(std::int32_t fact, KeyScope scope, const Slot &value, std::uint32_t host, std::int32_t pid,
+                       std::int64_t tid) {
+    KeyBuilder b(static_cast<std::uint64_t>(fact));
+    b.add_scope(scope, host, pid, tid);
+    b.add(value);
+    return {b.lo, b.hi};
+}
+
+void Stitcher::key_text(const BoundKey &use, const Event &ev, std::string &out) const {
+    if (!with_key_texts_) return;
+    out += plan_.key_spaces[use.space].name;
+    char separator = '=';
+    auto number = [&out](auto v, int base) {
+        char buffer[24];
+        out.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, v, base).ptr);
+    };
+    for (auto slot : use.slots) {
+        out += separator;
+        separator = ',';
+        const Slot &s = ev.slots[slot];
+        if (s.kind == Slot::Kind::kString) {
+            out += s.str();
+        } else if (s.kind == Slot::Kind::kSigned) {
+            number(s.i, 10);
+        } else if (s.u >= 0x100000000ull) {
+            out += "0x";
+            number(s.u, 16);
+        } else {
+            number(s.u, 10);
+        }
+    }
+}
+
+// Adds the key to those that the op is shown with, one per space.
+void Stitcher::name_op(Op &op, const BoundKey &use, const Event &ev) const {
+    if (!with_key_texts_ || op.key_text.find(plan_.key_spaces[use.space].name + "=") != std::string::npos) return;
+    if (!op.key_text.empty()) op.key_text += ' ';
+    key_text(use, ev, op.key_text);
+}
+
+void Stitcher::bind_key(Op &op, std::uint64_t ref, const Key &key) {
+    std::uint64_t &named = *keys_.insert(key).first;
+    if (named == ref) return;
+    // A new generation, if it named another op. That one can't be found by it any more: its last soft end must do.
+    Op *before = named != 0 ? ops_.find(named) : nullptr;
+    named = ref;
+    op.keys.push_back(key);
+    if (before && before != &op && before->state == OpState::kOpen && before->has_soft_end)
+        end_op(*before, before->soft_end_ns, before->soft_end_order);
+}
+
+void Stitcher::bind_batch(Batch &batch, const Key &key) {
+    if (batch.alias == 0) {
+        Op &alias = ops_.create_alias();
+        alias.alias_batch = &batch;
+        batch.alias = op_ref(alias);
+    }
+    keys_.put(key, batch.alias);
+    batch.keys.push_back(key);
+}
+
+bool Stitcher::owns_all_keys_lost(const Op &op) const {
+    for (const auto &k : op.keys) {
+        auto named = keys_.find(k);
+        if (named && ops_.find(*named) == &op) return false;
+    }
+    return !op.keys.empty();
+}
+
+// Whether something finds an op or a batch for the point: its first key, or its thread where it has none.
+bool Stitcher::finds(const BoundPoint &bp, const Event &ev, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
+    Key key;
+    if (!bp.find.empty()) {
+        if (key_of(bp.find.front(), ev, host, pid, tid, key) != KeyState::kKnown) return false;
+        const std::uint64_t *ref = keys_.find(key);
+        const auto target = ref ? ops_.resolve(*ref) : OpTable::Target{};
+        return target.op || target.batch;
+    }
+    for (const auto &use : bp.sole)
+        if (key_of(use, ev, host, pid, tid, key) == KeyState::kKnown && waits_alone(key)) return true;
+    return bp.sole.empty() && current_op(host, tid) != nullptr;
+}
+
+bool Stitcher::facts_known(const BoundPoint &bp, const Event &ev, std::uint32_t host, std::int32_t pid, std::int64_t tid) const {
+    Key key;
+    for (const auto &use : bp.find)
+        if (key_of(use, ev, host, pid, tid, key) == KeyState::kUnlearned) return false;
+    return true;
+}
+
+// Events that are about no op: they tell something about their thread, or about a value.
+Fate Stitcher::note(BoundPoint &bp, const PointSpec &spec, const Event &ev, ThreadState &ts, std::uint32_t host,
+                    std::int32_t pid, std::int64_t tid) {
+    if (bp.mark != 0) {
+        auto it = std::find_if(ts.marks.begin(), ts.marks.end(), [&](const auto &m) { return m.first == bp.mark; });
+        if (it == ts.marks.end()) ts.marks.emplace_back(bp.mark, ev.ts_ns);
+        else it->second = ev.ts_ns;
+    }
+    if (spec.learn != kNoFact) {
+        const Slot &of = ev.slots[bp.fact_of.slots.front()];
+        if (!of.present()) return Fate::kOrphanMalformed;
+        const Slot &first = ev.slots[bp.fact_value.slots.front()];
+        const Key name = fact_key(spec.learn, bp.fact_of.scope, of, host, pid, tid);
+        if (facts_.size() >= kFactsKept) {
+            counts_.evicted_facts += facts_.size();
+            facts_.clear();
+        }
+        if (bp.fact_value.slots.size() == 1 && first.is_number()) {
+            facts_.put(name, {first.bits(), kOneNumber});
+            return Fate::kContext;
+        }
+        std::vector<std::uint64_t> parts;
+        for (auto slot : bp.fact_value.slots) {
+            KeyBuilder one(0);
+            one.add(ev.slots[slot]);
+            parts.push_back(one.lo);
+        }
+        if (plan_.facts[static_cast<std::size_t>(spec.learn)].unordered) std::sort(parts.begin(), parts.end());
+        KeyBuilder value(0);
+        for (auto part : parts) value.add(part);
+        facts_.put(name, {value.lo, value.hi | 1});
+    }
+    return Fate::kContext;
+}
+
+void Stitcher::release_keys(const BoundPoint &bp, const Event &ev, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
+    Key key;
+    for (const auto &use : bp.release)
+        if (key_of(use, ev, host, pid, tid, key) == KeyState::kKnown) keys_.erase(key);
+}
+
+}  // namespace opline

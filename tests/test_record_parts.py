@@ -18,8 +18,8 @@ from opline.capture import ctfindex, devices, leftovers, recipe, recording, spac
 from opline.capture.bpf import KINDS
 from opline.capture.doctor import Check, Report
 from opline.capture.machine import Host, sample_clocks
+from opline.capture.options import check_subbuf
 from opline.capture.processes import Process, identify
-from opline.capture.record import check_subbuf
 from opline.capture.recording import ChannelNote, Command, Recording
 from opline.capture.session import parse_counts
 from opline.capture.summary import summary_lines

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from opline.capture import preload, recipe
-from opline.capture.record import Options, Recorder
+from opline.capture.options import Options
+from opline.capture.record import Recorder
 from opline.capture.space import parse_bytes
 from opline.capture.summary import summary_lines
 from opline.errors import UsageError

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Record a command: one LTTng session around it, its output, and a manifest.
 
-Takes :class:`Options`; leaves ``DIR/trace`` (CTF), ``DIR/recording.json``, ``DIR/stdout.txt``, ``DIR/stderr.txt``, and
-gives the exit status to pass on. Whatever goes wrong once the command has started, the trace is kept. No threads.
+Takes :class:`~opline.capture.options.Options`; leaves ``DIR/trace`` (CTF), ``DIR/recording.json``, ``DIR/stdout.txt``,
+``DIR/stderr.txt``, and gives the exit status to pass on. Whatever goes wrong
+once the command has started, the trace is kept. No threads.
 """
 
 from __future__ import annotations
@@ -15,9 +16,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from opline.capture import (
     blocksource,
@@ -34,6 +34,7 @@ from opline.capture import (
 from opline.capture.blocksource import BlockSource
 from opline.capture.filesource import FileSource
 from opline.capture.measure import measure
+from opline.capture.options import Options, check_subbuf, find_command
 from opline.capture.output import Follower
 from opline.capture.recording import ChannelNote, ModelNote, Recording
 from opline.capture.session import Session, kernel_domain_works
@@ -47,55 +48,6 @@ _DEVICES_EVERY_S = 0.5
 _MARGIN_BYTES = 32 << 20
 _MOST_RESERVE_BYTES = 1 << 30
 _WRITE_FAILED = re.compile(r"No space left|Error consuming|Error in write|Input/output error")
-
-
-class Model(Protocol):
-    """What a recording needs of an op model."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def claims(self) -> list[str]: ...
-    @property
-    def text(self) -> str: ...
-
-
-@dataclass(slots=True)
-class Options:
-    """What to record and how."""
-
-    command: list[str]
-    directory: Path
-    model: Model | None = None
-    model_argument: str = ""
-    globs: list[str] = field(default_factory=list)
-    preload: list[Path] = field(default_factory=list)
-    block: bool = True
-    sessiond: str = "auto"
-    size_limit: int | None = None
-    subbuf_bytes: int = recipe.SUBBUF_BYTES
-    subbuf_count: int = recipe.SUBBUF_COUNT
-    contexts: tuple[str, ...] = recipe.APP_CONTEXTS
-    uprobes: bool = False
-    count_budget_s: float = 20.0
-
-
-def check_subbuf(size: int, count: int) -> None:
-    """LTTng wants powers of two and at least a page. Raises UsageError."""
-    if size < 4096 or size & (size - 1):
-        raise UsageError(f"Sub-buffer size {size}: it must be a power of two of at least 4096.")
-    if count < 2 or count & (count - 1):
-        raise UsageError(f"{count} sub-buffers: it must be a power of two of at least 2.")
-
-
-def find_command(name: str) -> str:
-    """Path of the program to run. Raises OplineError with the shell's exit codes: 127 not found, 126 not executable."""
-    path = shutil.which(name)
-    if path is not None:
-        return path
-    if os.sep in name and Path(name).exists():
-        raise OplineError(f"{name}: cannot be executed", exit_code=126)
-    raise OplineError(f"{name}: command not found", exit_code=127)
 
 
 class Recorder:

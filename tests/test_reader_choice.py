@@ -27,12 +27,12 @@ def two_clocks(trace: Callable[[str], Path], tmp_path: Path) -> Path:
     """A sound trace that the native reader does not recognise: its metadata has a second clock, which nothing uses."""
     folder = tmp_path / "two-clocks"
     folder.mkdir()
-    source = next(p.parent for p in trace("app-sync-2m-nvme-split").rglob("metadata"))
+    source = min(p.parent for p in trace("app-sync-2m-nvme-split").rglob("metadata"))
     for path in source.iterdir():
         if path.name not in ("metadata", "index"):
             (folder / path.name).symlink_to(path)
     text = metadata_text(source)
-    (folder / "metadata").write_text(text + 'clock { name = "other"; freq = 1000; };\n')
+    (folder / "metadata").write_text("/* CTF 1.8 */\n" + text + 'clock { name = "other"; freq = 1000; };\n')
     return folder
 
 

@@ -20,10 +20,6 @@ namespace {
 constexpr std::size_t kChunkRows = 1u << 16;
 constexpr std::uint64_t kSchedChanges = 1u << 16;  // so many changes of threads' states until the oldest are looked for
 
-struct Interval {
-    std::int64_t begin_ns, end_ns;
-};
-
 std::vector<std::string> space_names(const Plan &plan) {
     std::vector<std::string> out;
     for (const auto &s : plan.key_spaces) out.push_back(s.name);
@@ -66,7 +62,6 @@ struct Core::Impl {
     std::uint64_t sched_events = 0;
 
     std::map<std::uint32_t, std::string> device_names;
-    std::vector<Interval> discarded_intervals;
     nlohmann::json damages = nlohmann::json::array();
     std::uint64_t discarded_events = 0, discarded_packets = 0, discarded_unknown = 0;
     std::uint64_t events = 0, block_events = 0, out_of_order = 0;
@@ -108,8 +103,7 @@ struct Core::Impl {
         Emitter::OpFacts facts;
         facts.complete = op.state == OpState::kEnded;
         const std::int64_t end_ns = facts.complete ? op.end_ns : last_ns;
-        for (const auto &i : discarded_intervals)
-            if (i.begin_ns <= end_ns && i.end_ns >= op.begin_ns) facts.tainted = true;
+        facts.tainted = linker.lost_between(op.begin_ns, end_ns);
         if (facts.complete) {
             ++ops_complete;
             if (!shape) check_partition(op);  // a shape's cuts follow each other from its begin to its end
@@ -121,7 +115,7 @@ struct Core::Impl {
         if (!shape)
             for (const auto &p : scratch.transitions) late_transitions += p.late;
         if (shape || scratch.requests.empty()) {
-            facts.no_request = has_block_classes ? strings.intern(linker.no_request(op)) : no_block_events;
+            if (emitter.keeps_ops()) facts.no_request = has_block_classes ? strings.intern(linker.no_request(op)) : no_block_events;
             if (has_block_classes) ++unlinked_ops;
         }
         if (statistics && facts.complete) count(op, shape, facts.tainted);
@@ -337,10 +331,7 @@ void Core::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t e
     Impl &m = *impl_;
     m.stitcher.events_lost();
     if (m.streams[stream].domain == Domain::kKernel) m.sched.lost(end_ns);
-    if (begin_ns != kNoTime && end_ns != kNoTime) {
-        m.discarded_intervals.push_back({begin_ns, end_ns});
-        m.linker.discarded(begin_ns, end_ns);
-    }
+    if (begin_ns != kNoTime && end_ns != kNoTime) m.linker.discarded(begin_ns, end_ns);
     if (packets) m.discarded_packets += count;
     else m.discarded_events += count;
     if (count == 0) ++m.discarded_unknown;
@@ -349,7 +340,6 @@ void Core::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t e
 
 void Core::damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) {
     Impl &m = *impl_;
-    m.discarded_intervals.push_back({from_ns, std::numeric_limits<std::int64_t>::max()});
     if (m.streams[stream].domain == Domain::kKernel) m.sched.lost_from(from_ns);
     m.linker.discarded(from_ns, std::numeric_limits<std::int64_t>::max());
     m.damages.push_back({{"stream", stream_name(m.streams[stream])}, {"from_ns", nullptr}, {"why", std::string(why)}});

@@ -1,46 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Block tracepoints → ring buffer. Compiled by bcc at run time, after bridge_record.h and block_event.h; no kernel header is read: offsets
+// Block tracepoints → ring buffer. Compiled by bcc at run time, after bridge_record.h, bridge.bpf.c and block_event.h; no kernel header is read: offsets
 // of members (O_*), argument numbers (A_*), operations and flags come as -D from the running kernel's BTF (bpf.py).
 //
 // Flags and fields are those of lttng-modules 2.13, include/instrumentation/events/block.h, except that completions,
 // requeues and remaps say tid and comm too.
 
-#define RB_NO_WAKEUP 1  // BPF_RB_NO_WAKEUP: the bridge looks by itself, a wake-up per event costs 7 to 17 us
-#define MMAPABLE 1024   // BPF_F_MMAPABLE
-
-BPF_RINGBUF_OUTPUT(events, RING_PAGES);
-BPF_F_TABLE("array", u32, struct bridge_control, control, 1, MMAPABLE);
-BPF_F_TABLE("array", u32, struct bridge_cpu, cpus, CPU_COUNT, MMAPABLE);
 BPF_HASH(own_bios, u64, u8, 16384);
 
 #define GET(type, buffer, low, offset) (*(type *)((buffer) + ((offset) - (low))))
-
-static inline struct bridge_control *wanted(u32 kind) {
-    u32 zero = 0;
-    struct bridge_control *c = control.lookup(&zero);
-    return c && (c->mask >> kind & 1) ? c : 0;
-}
-
-static inline struct bridge_cpu *this_cpu(void) {
-    u32 cpu = bpf_get_smp_processor_id();
-    return cpus.lookup(&cpu);
-}
 
 static inline u64 pointer_at(u64 address) {
     u64 value = 0;
     bpf_probe_read_kernel(&value, sizeof(value), (void *)address);
     return value;
-}
-
-// tgid << 32 | tid as the collector's PID namespace numbers them; all ones (tid -1) for a task that is not in it.
-static inline u64 current_ids(void) {
-#ifdef PIDNS_INO
-    struct bpf_pidns_info ids = {};
-    if (bpf_get_ns_current_pid_tgid(PIDNS_DEV, PIDNS_INO, &ids, sizeof(ids))) return ~0ull;
-    return (u64)ids.tgid << 32 | ids.pid;
-#else
-    return bpf_get_current_pid_tgid();
-#endif
 }
 
 static inline struct block_event *reserve(u32 kind) {

@@ -48,6 +48,7 @@ __asm__(".section .rodata\n"
         ".hidden bridge_text\n"
         "bridge_text:\n"
         ".incbin \"" BRIDGE_RECORD_H "\"\n"
+        ".incbin \"" BRIDGE_COMMON_BPF_C "\"\n"
         ".incbin \"" BRIDGE_EVENT_H "\"\n"
         ".incbin \"" BRIDGE_BPF_C "\"\n"
 #ifdef BRIDGE_MORE_BPF_C

@@ -1,26 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Uprobes → ring buffer. Compiled by bcc at run time, after bridge_record.h and probe_event.h, which says what each one's arguments are.
-
-#define RB_NO_WAKEUP 1  // BPF_RB_NO_WAKEUP
-#define MMAPABLE 1024   // BPF_F_MMAPABLE
+// Uprobes → ring buffer. Compiled by bcc at run time, after bridge_record.h, bridge.bpf.c and probe_event.h, which says what each one's arguments are.
 
 struct pt_regs {  // x86-64, arch/x86/include/asm/ptrace.h
     unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
 };
-
-BPF_RINGBUF_OUTPUT(events, RING_PAGES);
-BPF_F_TABLE("array", u32, struct bridge_control, control, 1, MMAPABLE);
-BPF_F_TABLE("array", u32, struct bridge_cpu, cpus, CPU_COUNT, MMAPABLE);
-
-static inline u64 current_ids(void) {
-#ifdef PIDNS_INO
-    struct bpf_pidns_info ids = {};
-    if (bpf_get_ns_current_pid_tgid(PIDNS_DEV, PIDNS_INO, &ids, sizeof(ids))) return ~0ull;
-    return (u64)ids.tgid << 32 | ids.pid;
-#else
-    return bpf_get_current_pid_tgid();
-#endif
-}
 
 static inline u64 pointer_at(u64 address) {
     u64 value = 0;
@@ -29,10 +12,8 @@ static inline u64 pointer_at(u64 address) {
 }
 
 static inline struct probe_event *reserve(u32 kind) {
-    u32 zero = 0, number = bpf_get_smp_processor_id();
-    struct bridge_control *c = control.lookup(&zero);
-    struct bridge_cpu *cpu = cpus.lookup(&number);
-    if (!c || !cpu || !(c->mask >> kind & 1)) return 0;
+    struct bridge_cpu *cpu = this_cpu();
+    if (!cpu || !wanted(kind)) return 0;
     struct probe_event *e = events.ringbuf_reserve(sizeof(struct probe_event));
     if (!e) {
         __sync_fetch_and_add(&cpu->lost, 1);
@@ -40,7 +21,7 @@ static inline struct probe_event *reserve(u32 kind) {
     }
     e->ktime = bpf_ktime_get_ns();
     e->lost = cpu->lost;
-    e->cpu = number;
+    e->cpu = bpf_get_smp_processor_id();
     e->kind = kind;
     u64 ids = current_ids();
     e->tid = (u32)ids;

@@ -8,12 +8,10 @@ kind, and a client of librados' interface.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,15 +43,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         subprocess.run(argv, check=True, timeout=300)
     return folder
-
-
-@pytest.fixture
-def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A runtime directory of the test's own."""
-    folder = Path(tempfile.mkdtemp(prefix="oplrt-", dir="/tmp"))  # short: sockets go below it
-    monkeypatch.setenv("OPLINE_RUNTIME_DIR", str(folder))
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def run(*argv: object, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:

@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,15 +19,6 @@ from opline.errors import OplineError, UsageError
 from opline.model import check_text, load_model
 
 ROOT = Path(__file__).resolve().parent.parent
-
-
-@pytest.fixture
-def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A runtime directory of the test's own."""
-    folder = Path(tempfile.mkdtemp(prefix="oplrt-", dir="/tmp"))
-    monkeypatch.setenv("OPLINE_RUNTIME_DIR", str(folder))
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_what_can_be_preloaded(tmp_path: Path) -> None:

@@ -38,15 +38,6 @@ def ticker(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return binary
 
 
-@pytest.fixture
-def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A runtime directory of the test's own: other recordings on this machine are none of its business."""
-    folder = Path(tempfile.mkdtemp(prefix="oplrt-", dir="/tmp"))  # short: sockets go below it
-    monkeypatch.setenv("OPLINE_RUNTIME_DIR", str(folder))
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 def start(*arguments: object) -> subprocess.Popen[str]:
     """Start the recorder in a process group of its own, SIGINT as in a terminal."""
     return subprocess.Popen(

@@ -19,7 +19,11 @@ std::int64_t number(const Event &ev, std::int32_t slot, std::int64_t otherwise) 
 Stitcher::Stitcher(const Plan &plan, StringPool &strings, Hooks hooks)
     : plan_(plan), strings_(strings), hooks_(std::move(hooks)),
       completed_(strings.intern("completed")), reaped_(strings.intern("reaped")), queued_(strings.intern("queued")) {
-    for (const auto &p : plan_.points) has_soft_ends_ = has_soft_ends_ || p.role == Role::kSoftEnd;
+    for (const auto &p : plan_.points) {
+        has_soft_ends_ = has_soft_ends_ || p.role == Role::kSoftEnd;
+        if (p.role != Role::kEnd) continue;
+        for (const auto &use : p.find) end_spaces_ |= std::uint64_t{1} << use.space;
+    }
 }
 
 Op *Stitcher::current_op(std::uint32_t host, std::int64_t tid) {
@@ -161,7 +165,8 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     // The op: a begin makes one; else the first find key that is bound; else, without keys, the thread's own.
     Found found;
     const Found working = current(ts);
-    Key unbound[8], key;
+    Key key;
+    std::pair<std::uint32_t, Key> unbound[8];  // with their spaces
     std::size_t unbound_count = 0;
     std::uint64_t others[4];  // refs of what further keys name
     std::size_t other_count = 0;
@@ -211,7 +216,7 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
             } else {
                 ++use.missed;
                 if (settled_keys_.contains(key)) settled = true;
-                if (unbound_count < 8) unbound[unbound_count++] = key;
+                if (unbound_count < 8) unbound[unbound_count++] = {use.space, key};
             }
         }
         for (auto &use : bp->sole) {
@@ -253,11 +258,11 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
             ++counts_.key_conflicts;
         }
     }
-    for (std::size_t i = 0; i < unbound_count; ++i) bind_key(*found.op, found.ref, unbound[i]);
+    for (std::size_t i = 0; i < unbound_count; ++i) bind_key(*found.op, found.ref, unbound[i].first, unbound[i].second);
     for (auto &use : bp->bind) {
         if (key_of(use, ev, host, pid, tid, key) != KeyState::kKnown) continue;
         t.spaces |= use.spaces;
-        bind_key(*found.op, found.ref, key);
+        bind_key(*found.op, found.ref, use.space, key);
     }
     if (found.child == 0) found.op->global_spaces |= bp->global_spaces;
     found.spaces = t.spaces;

@@ -158,7 +158,7 @@ class Stitcher {
     std::uint32_t add_transition(Op &, Transition);
     std::uint32_t class_of_io(std::uint32_t base, IoKind);
     void name_op(Op &, const BoundKey &, const Event &) const;
-    void bind_key(Op &op, std::uint64_t ref, const Key &key);
+    void bind_key(Op &op, std::uint64_t ref, std::uint32_t space, const Key &key);
     void decorate(Op &op, const BoundPoint &, const PointSpec &, const Event &, std::int64_t tid, std::int32_t pid);
     void append(Op &op, const Transition &t, const BoundPoint &, const Event &);
     void end_op(Op &op, std::int64_t ts_ns, std::uint32_t order);
@@ -197,6 +197,7 @@ class Stitcher {
     std::uint32_t completed_, reaped_, queued_;
     std::int64_t last_ns_ = kNoTime;
     bool has_soft_ends_ = false;
+    std::uint64_t end_spaces_ = 0;  // key spaces by which an end finds its op
     StitchCounts counts_;
 };
 

@@ -80,14 +80,15 @@ void Stitcher::name_op(Op &op, const BoundKey &use, const Event &ev) const {
     key_text(use, ev, op.key_text);
 }
 
-void Stitcher::bind_key(Op &op, std::uint64_t ref, const Key &key) {
+void Stitcher::bind_key(Op &op, std::uint64_t ref, std::uint32_t space, const Key &key) {
     std::uint64_t &named = *keys_.insert(key).first;
     if (named == ref) return;
-    // A new generation, if it named another op. That one can't be found by it any more: its last soft end must do.
+    // A new generation, if it named another op. Where its end would find that one by it, its last soft end must do.
     Op *before = named != 0 ? ops_.find(named) : nullptr;
     named = ref;
     op.keys.push_back(key);
-    if (before && before != &op && before->state == OpState::kOpen && before->has_soft_end)
+    if (before && before != &op && before->state == OpState::kOpen && before->has_soft_end &&
+        (!before->hard || (end_spaces_ >> space & 1) != 0))
         end_op(*before, before->soft_end_ns, before->soft_end_order);
 }
 

@@ -232,6 +232,30 @@ def test_client_log_splits_submit_and_reap(tmp_path: Path) -> None:
     assert check.numbers["mean_difference"] == pytest.approx(40 / 47 - 1)
 
 
+def test_an_op_whose_client_was_interrupted_beside_a_point_is_left_out(tmp_path: Path) -> None:
+    """At the begin of one, at the end of another; its end then lies long before the op's, and the line is still its."""
+    run = RunBuilder()
+    for n in range(1000):
+        run.op([P("a", 1_000_000 * n), P("b", 1_000_000 * n + 40_000)], obj="o")
+    run.op([P("a", 1_000_000_000), P("b", 1_000_040_000)], obj="o")
+    lines = ["class,object,begin_ns,begun_ns,end_ns,ended_ns"]
+    for n in range(1001):
+        ns = 1_000_000 * n
+        early, late = (90_000 if n == 7 else 100), (90_000 if n == 9 else 100)
+        lines.append(f"write,o,{ns - early},{ns + 200},{ns + 40_000 - late},{ns + 40_200}")
+    log = tmp_path / "ops.csv"
+    log.write_text("\n".join(lines) + "\n")
+    opened = open_tables(run.write(tmp_path / "run"))
+    assert join_client_log(opened, log).ops == 1001
+    select_counted(opened, Selection(), tainted=False)
+    check = checks.client_log(opened)
+    assert check.passed is True
+    assert (check.numbers["interrupted"], check.numbers["near"], check.numbers["mean_difference"]) == (2, 999, 0)
+    assert "left out: 2 whose client was interrupted" in check.text
+    opened.con.execute("UPDATE client_ops SET interrupted = true WHERE op_id < 11")
+    assert checks.client_log(opened).passed is False  # more than 1 %
+
+
 def fio_ops(run: RunBuilder, epoch_ns: int, tid: int = 100) -> list[tuple[int, int, int, int]]:
     """Two reads of 4 KiB of one place, one of another; gives (offset, start, issue, complete) from the job's begin."""
     lines = []

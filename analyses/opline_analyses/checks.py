@@ -15,14 +15,14 @@ from opline_analyses.client import ClientReport
 from opline_analyses.coverage import PER_OP, per_op
 from opline_analyses.run import Run
 from opline_analyses.selection import Selection
-from opline_analyses.text import duration
+from opline_analyses.text import duration, percent
 
 IOPS_LIMIT = 0.02
 LITTLE_LIMIT = 0.05
 BYTES_LIMIT = 0.001
 UNSPLIT_LIMIT = 0.25
 UNKNOWN_LIMIT = 0.05
-LOG_NEAR_NS, LOG_SHARE, LOG_MEAN = 20_000, 0.999, 0.005
+LOG_NEAR_NS, LOG_SHARE, LOG_MEAN, LOG_INTERRUPTED = 20_000, 0.999, 0.005, 0.01
 AGREEMENT = ("agree", "differ", "pointer_only", "thread_only", "sector_only", "neither", "ambiguous")
 
 
@@ -99,6 +99,8 @@ def sums(run: Run) -> Check:
     text = (
         f"stages + residual = the client's figure for {exact} of {ops} ops; {negative} have a negative submit or reap"
     )
+    if negative:
+        text += " (the client's own begin or end lies between the op's points)"
     return Check("sum per op", exact == ops, text, {"ops": ops, "exact": exact, "negative": negative})
 
 
@@ -172,22 +174,31 @@ def unknown_share(unknown_ns: float, whole_ns: float) -> Check:
 
 def client_log(run: Run) -> Check:
     """Each op's latency against its own line in the client's log: LOG_SHARE of the ops have a line and lie within
-    LOG_NEAR_NS of it, the mean within LOG_MEAN of the log's. Needs the temporary table client_ops.
+    LOG_NEAR_NS of it, the mean within LOG_MEAN of the log's. Ops whose client was interrupted beside a point
+    (client_log.py) are left out, LOG_INTERRUPTED of all at most. Needs the temporary table client_ops.
     """
-    ops, logged, near, mean, client = run.row(
-        f"""SELECT count(*), count(client_ns), count(*) FILTER (abs(client_ns - latency_ns) <= {LOG_NEAR_NS}),
-                   avg(latency_ns) FILTER (client_ns IS NOT NULL), avg(client_ns)
+    ops, logged, interrupted, near, mean, client = run.row(
+        f"""SELECT count(*), count(client_ns), count(*) FILTER (interrupted),
+                   count(*) FILTER (NOT interrupted AND abs(client_ns - latency_ns) <= {LOG_NEAR_NS}),
+                   avg(latency_ns) FILTER (NOT interrupted), avg(client_ns) FILTER (NOT interrupted)
             FROM ops SEMI JOIN counted USING (op_id) LEFT JOIN client_ops USING (op_id)"""
     )
     if not logged:
         return Check("client's log", None, "no op of the trace has a line in it", {})
-    off = mean / client - 1
+    compared = ops - interrupted
+    off = mean / client - 1 if compared and client else 1.0
     text = (
-        f"{logged} of {ops} ops have a line, {near} ({100 * near / ops:.2f} %) within {duration(LOG_NEAR_NS)} of it"
-        f" (limit {100 * LOG_SHARE:g} %); mean {100 * off:+.2f} % (limit {100 * LOG_MEAN:g} %)"
+        f"{logged} of {ops} ops have a line, {near} ({percent(near, compared, 2)} %) within {duration(LOG_NEAR_NS)}"
+        f" of it (limit {100 * LOG_SHARE:g} %); mean {100 * off:+.2f} % (limit {100 * LOG_MEAN:g} %)"
     )
-    passed = near >= LOG_SHARE * ops and abs(off) <= LOG_MEAN
-    return Check("client's log", passed, text, {"ops": ops, "logged": logged, "near": near, "mean_difference": off})
+    if interrupted:
+        text += (
+            f"; left out: {interrupted} whose client was interrupted between its clock and its tracepoint"
+            f" (limit {100 * LOG_INTERRUPTED:g} %)"
+        )
+    passed = near >= LOG_SHARE * compared > 0 and abs(off) <= LOG_MEAN and interrupted <= LOG_INTERRUPTED * ops
+    numbers = {"ops": ops, "logged": logged, "interrupted": interrupted, "near": near, "mean_difference": off}
+    return Check("client's log", passed, text, numbers)
 
 
 def hop_agreement(run: Run) -> list[dict[str, Any]]:

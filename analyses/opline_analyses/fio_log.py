@@ -2,7 +2,7 @@
 """Joins fio's logs of single I/Os with the ops of the trace.
 
 Takes fio's ``PREFIX_lat.N.log`` and ``PREFIX_clat.N.log`` (``write_lat_log=PREFIX log_offset=1``, best with
-``log_issue_time=1``); makes the temporary table `client_ops` (op_id, client_ns, submit_ns, reap_ns), as client_log.py.
+``log_issue_time=1``); makes the temporary table `client_ops` as client_log.py.
 
 Format (fio, HOWTO "Log File Formats", iolog.c:flush_samples, stat.c:add_clat_sample, add_lat_sample): a line per I/O in
 the order of completion, ``time ms, value ns, direction 0 1 2, bytes[, offset], priority[, issue ns]``. The issue time
@@ -131,6 +131,6 @@ SELECT job, begin_ns // {WINDOW_NS} AS part, max(end_ns - complete_ns) AS low, m
 FROM fio_pairs WHERE start_ns IS NOT NULL GROUP BY ALL;
 CREATE OR REPLACE TEMP TABLE client_ops AS
 SELECT op_id, lat_ns AS client_ns, begin_ns - start_ns - (low + high) // 2 AS submit_ns,
-       complete_ns + (low + high) // 2 - end_ns AS reap_ns
+       complete_ns + (low + high) // 2 - end_ns AS reap_ns, false AS interrupted
 FROM fio_pairs p LEFT JOIN fio_begin b ON b.job = p.job AND b.part = p.begin_ns // {WINDOW_NS};
 """

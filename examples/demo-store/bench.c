@@ -74,10 +74,8 @@ static int fail(const char *what, const char *which, int err)
 
 static void op_done(void *arg, int32_t result)
 {
-    int64_t end_ns = now_ns();
     struct slot *slot = arg;
 
-    slot->log->end_ns = end_ns;
     slot->log->result = result;
     __atomic_store_n(&bench.busy[slot->block], 0, __ATOMIC_RELEASE);
     pool_put(&bench.slots, &slot->node);
@@ -110,10 +108,9 @@ static int op_start(uint64_t id, uint64_t *random)
     log->length = (uint32_t) bench.block_size;
     log->is_read = random_u64(random) % 100 < bench.read_percent;
     snprintf(oid, sizeof oid, OBJECT_FORMAT, log->object);
-    struct demo_completion *comp = demo_completion_get(bench.client, op_done, slot, id);
+    struct demo_completion *comp = demo_completion_get(bench.client, op_done, slot, &log->times, id);
     if (!comp)
         return -ENOMEM;
-    log->begin_ns = now_ns();
     return log->is_read ? demo_aio_read(bench.client, comp, oid, slot->buf, log->length, log->offset)
                         : demo_aio_write(bench.client, comp, oid, slot->buf, log->length, log->offset);
 }

@@ -18,6 +18,7 @@ struct demo_completion {
     struct node node;
     demo_callback *cb;
     void *arg;
+    struct demo_times *times;
     void *buf;
     uint64_t offset, truth_id;
     uint32_t length;
@@ -108,14 +109,15 @@ static void *finisher_main(void *arg)
     while ((n = queue_pop(&c->finish_queue))) {
         struct demo_completion *comp = container_of(n, struct demo_completion, node);
         POINT(comp->truth_id, finisher_dequeue, comp, 0);
-        POINT(comp->truth_id, aio_complete, comp, comp->result);
+        END_POINT(comp->truth_id, comp->times->end_ns, comp->times->ended_ns, aio_complete, comp, comp->result);
         comp->cb(comp->arg, comp->result);
         pool_put(&c->completions, &comp->node);
     }
     return NULL;
 }
 
-struct demo_completion *demo_completion_get(struct demo_client *c, demo_callback *cb, void *arg, uint64_t truth_id)
+struct demo_completion *demo_completion_get(struct demo_client *c, demo_callback *cb, void *arg, struct demo_times *times,
+                                            uint64_t truth_id)
 {
     struct node *n = pool_get(&c->completions);
     struct demo_completion *comp =
@@ -124,6 +126,7 @@ struct demo_completion *demo_completion_get(struct demo_client *c, demo_callback
     if (comp) {
         comp->cb = cb;
         comp->arg = arg;
+        comp->times = times;
         comp->truth_id = truth_id;
     }
     return comp;
@@ -160,7 +163,7 @@ int demo_aio_write(struct demo_client *c, struct demo_completion *comp, const ch
 
     if (err)
         return err;
-    FIRST_POINT(comp->truth_id, aio_write, comp, oid, offset, length);
+    END_POINT(comp->truth_id, comp->times->begin_ns, comp->times->begun_ns, aio_write, comp, oid, offset, length);
     return submit(c, comp, WIRE_WRITE, oid, (void *) (uintptr_t) buf, length, offset);
 }
 
@@ -171,7 +174,7 @@ int demo_aio_read(struct demo_client *c, struct demo_completion *comp, const cha
 
     if (err)
         return err;
-    FIRST_POINT(comp->truth_id, aio_read, comp, oid, offset, length);
+    END_POINT(comp->truth_id, comp->times->begin_ns, comp->times->begun_ns, aio_read, comp, oid, offset, length);
     return submit(c, comp, WIRE_READ, oid, buf, length, offset);
 }
 

@@ -39,6 +39,11 @@ void run_log_free(struct run_log *log)
         free(log->chunks[i]);
 }
 
+static int64_t latency_ns(const struct demo_times *t)
+{
+    return t->end_ns - t->begin_ns;
+}
+
 enum which { ALL, WRITES, READS };
 
 static struct stats latency(const struct run_log *log, enum which which)
@@ -49,7 +54,7 @@ static struct stats latency(const struct run_log *log, enum which which)
     for (uint64_t i = 0; values && i < log->count; i++) {
         const struct op_log *op = run_log_entry(log, i);
         if (op->result >= 0 && (which == ALL || (which == READS) == op->is_read))
-            values[n++] = op->end_ns - op->begin_ns;
+            values[n++] = latency_ns(&op->times);
     }
     struct stats s = stats_of(values, n);
     free(values);
@@ -147,12 +152,13 @@ int report_log(const char *path, const struct run_log *log)
     FILE *f = open_part(path, &part);
 
     if (f) {
-        fputs("truth_id,class,object,offset_bytes,length_bytes,begin_ns,end_ns,latency_ns,result\n", f);
+        fputs("truth_id,class,object,offset_bytes,length_bytes,begin_ns,begun_ns,end_ns,ended_ns,latency_ns,result\n", f);
         for (uint64_t i = 0; i < log->count; i++) {
             const struct op_log *op = run_log_entry(log, i);
-            fprintf(f, "%" PRIu64 ",%s," OBJECT_FORMAT ",%" PRIu64 ",%" PRIu32 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%d\n", i,
-                    op->is_read ? "read" : "write", op->object, op->offset, op->length, op->begin_ns, op->end_ns,
-                    op->end_ns - op->begin_ns, op->result);
+            const struct demo_times *t = &op->times;
+            fprintf(f, "%" PRIu64 ",%s," OBJECT_FORMAT ",%" PRIu64 ",%" PRIu32 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
+                    ",%" PRId64 ",%d\n", i, op->is_read ? "read" : "write", op->object, op->offset, op->length,
+                    t->begin_ns, t->begun_ns, t->end_ns, t->ended_ns, latency_ns(t), op->result);
         }
     }
     return close_part(f, part, path);

@@ -6,11 +6,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "client.h"
+
 #define OBJECT_FORMAT "bench_object_%u"
 
 struct op_log {
-    int64_t begin_ns, end_ns; /* CLOCK_MONOTONIC, right at the call and in the callback */
-    uint64_t offset;          /* in the object */
+    struct demo_times times;
+    uint64_t offset; /* in the object */
     uint32_t length, object;
     int32_t result;
     uint8_t is_read;

@@ -29,14 +29,16 @@ int truth_write(const char *path, uint64_t *dropped);
         lttng_ust_tracepoint(demo, event, __VA_ARGS__); \
     } while (0)
 
-/* The same for the first point of an op: the line is written afterwards, so that the benchmark's own reading of the clock
-   and the tracepoint's lie as close together as they can. */
-#define FIRST_POINT(truth_id, event, ...) \
+/* The same for the first and the last point of an op. The client's own reading of the clock comes right before the
+   tracepoint at both ends, so that what a tracepoint costs is no part of the difference between the two latencies; the
+   reading right after it says how far apart the two can be. */
+#define END_POINT(truth_id, before_ns, after_ns, event, ...) \
     do { \
-        int64_t time_ns = truth_enabled ? now_ns() : 0; \
+        before_ns = now_ns(); \
         lttng_ust_tracepoint(demo, event, __VA_ARGS__); \
+        after_ns = now_ns(); \
         if (truth_enabled) \
-            truth_mark(truth_id, #event, time_ns); \
+            truth_mark(truth_id, #event, before_ns); \
     } while (0)
 
 #endif

@@ -35,8 +35,9 @@ fio (text, JSON), demo-bench.
 --client-log splits what lies outside the op's points, op by op: fio's
 PREFIX_lat.1.log (write_lat_log=PREFIX log_offset=1, from fio 3.38 on
 log_issue_time=1 as well; its other logs are found beside), or a CSV with the
-client's own begin_ns and end_ns per op (and class, object). --per-op writes the
-parts of each op as CSV.
+client's own begin_ns and end_ns per op (and class, object; begun_ns and ended_ns,
+its clock right after its first and last tracepoint, tell of which op it was
+interrupted there). --per-op writes the parts of each op as CSV.
 
 Without --class, ops that are not the client's are left out: those without a
 line in its log, where every line has an op; else those of other classes, where

@@ -71,6 +71,7 @@ class Ceph:
         self.sequence = [100, 200, 300, 400]
         self.aio_events: deque[tuple[int, Truth | None]] = deque()
         self.kv_queue: list[Truth] = []
+        self.stable: list[Truth] = []  # deferred writes that are on the disk: the next commit forgets them
         self.finalize: deque[Truth] = deque()
         self.callbacks: deque[Truth] = deque()
         names = ("send", "reply", "wire", "back", "aio", "kv", "final", "callback", "client", "kv_aio")
@@ -160,7 +161,8 @@ class Ceph:
 
     def frames(self, ops: list[Truth], kind: int, pid: int, tid: int, fd: int) -> Steps:
         """One sendmsg; what it sent is known when it has returned, and the other side may be quicker."""
-        self.event("cephshim:msgr_send_enter", pid, tid, "msgr-worker-2", f"fd={fd} bytes=1 mtype=0 tid=0 seq=0 nmsg=0")
+        fields = f"fd={fd} bytes=1 mtype=0 :tid=0 seq=0 nmsg=0"
+        self.event("cephshim:msgr_send_enter", pid, tid, "msgr-worker-2", fields)
         there, name = (self.wire, "wire") if kind == 42 else (self.wire_back, "back")
         there.extend(ops)
         self.wake(name)
@@ -232,8 +234,16 @@ class Ceph:
         """A state ends: Ceph takes the time, then the tracepoint is passed."""
         op.states[number] = self.now - op.stamp_ns
         op.stamp_ns = self.now
-        fields = f"sequencer_id={op.sequencer} :tid={op.txc} state={number} elapsed={op.states[number] / 1e9:.9f}"
-        self.event("bluestore:transaction_state_duration", OSD, tid, comm, fields)
+        self.store(op, "state_duration", tid, comm, f"state={number} elapsed={op.states[number] / 1e9:.9f}")
+
+    def is_traced(self, op: Truth) -> bool:
+        """Whether BlueStore's tracepoints tell of it."""
+        return self.tracepoints
+
+    def store(self, op: Truth, name: str, tid: int, comm: str, fields: str) -> None:
+        if self.is_traced(op):
+            txc = f"sequencer_id={op.sequencer} :tid={op.txc}"
+            self.event(f"bluestore:transaction_{name}", OSD, tid, comm, f"{txc} {fields}")
 
     def worker(self, shard: int) -> Steps:
         tid, comm = 100 + shard, "tp_osd_tp"
@@ -266,8 +276,7 @@ class Ceph:
             self.sequencers[op.sequencer].append(op)
             op.stamp_ns = self.now
             yield self.some(30_000)
-            txc = f"sequencer_id={op.sequencer} :tid={op.txc}"
-            self.event("bluestore:transaction_initial_state", OSD, tid, comm, txc)
+            self.store(op, "initial_state", tid, comm, "throttle_time=0.000001")
             self.state(op, 19, tid, comm)
             iocb = self.iocbs.pop()
             op.lba = self.count
@@ -297,29 +306,32 @@ class Ceph:
                 self.wake("kv_aio")
                 continue
             self.state(op, 20, 110, "bstore_aio")
-            op.aio_done = True
-            queue = self.sequencers[op.sequencer]
-            while queue and queue[0].aio_done:  # in the sequencer's order
-                first = queue.popleft()
-                self.state(first, 21, 110, "bstore_aio")
-                first.queued_ns = self.now
-                self.kv_queue.append(first)
-                self.wake("kv")
+            self.io_done(op, 110, "bstore_aio")
+
+    def io_done(self, op: Truth, tid: int, comm: str) -> None:
+        """In the sequencer's order."""
+        op.aio_done = True
+        queue = self.sequencers[op.sequencer]
+        while queue and queue[0].aio_done:
+            first = queue.popleft()
+            self.state(first, 21, tid, comm)
+            first.queued_ns = self.now
+            self.kv_queue.append(first)
+            self.wake("kv")
 
     def kv_thread(self) -> Steps:
         tid, comm = 120, "bstore_kv_sync"
         while True:
-            if not self.kv_queue:
+            if not self.kv_queue and not self.stable:
                 yield self.signals["kv"]
                 continue
-            ops, self.kv_queue = self.kv_queue, []
+            ops, self.kv_queue, self.stable = self.kv_queue, [], []
             yield from self.flush(34)
             for op in ops:
                 self.state(op, 22, tid, comm)
                 op.batch = len(self.batches)
                 yield self.some(8_000)
-                fields = f"sequencer_id={op.sequencer} :tid={op.txc} sync=0 elapsed=0.000008"
-                self.event("bluestore:transaction_kv_submit_latency", OSD, tid, comm, fields)
+                self.store(op, "kv_submit_latency", tid, comm, "sync=0 elapsed=0.000008")
             self.event("cephshim:sysio_pwrite_enter", OSD, tid, comm, "fd=47 off=0 len=4096")
             yield self.some(5_000)
             self.event("cephshim:sysio_pwrite_exit", OSD, tid, comm, "fd=47 ret=4096")
@@ -335,10 +347,10 @@ class Ceph:
                 yield self.signals["kv_aio"]
                 yield from self.flush(46)
             for op in ops:
-                fields = f"sequencer_id={op.sequencer} :tid={op.txc} kv_batch_size={len(ops)} elapsed=0.0001"
-                self.event("bluestore:transaction_kv_sync_latency", OSD, tid, comm, fields)
+                self.store(op, "kv_sync_latency", tid, comm, f"kv_batch_size={len(ops)} elapsed=0.0001")
                 op.synced_ns = self.now
-            self.batches.append(len(ops))
+            if ops:
+                self.batches.append(len(ops))
             self.finalize.extend(ops)
             self.wake("final")
 
@@ -354,8 +366,7 @@ class Ceph:
                 continue
             op = self.finalize.popleft()
             yield self.some(2_000)
-            fields = f"sequencer_id={op.sequencer} :tid={op.txc} elapsed=0.001"
-            self.event("bluestore:transaction_commit_latency", OSD, 130, "bstore_kv_final", fields)
+            self.store(op, "commit_latency", 130, "bstore_kv_final", "elapsed=0.001")
             shard = int(op.oid[3:]) % 3
             self.shards[shard].append(("commit", op))
             self.wake(f"shard{shard}")

@@ -10,7 +10,11 @@ Linker::Linker(Stitcher &stitcher, const Plan &plan, StringPool &strings)
       maps_(plan.files),
       syncs_(stitcher.ops()),
       has_syncs_(std::any_of(plan.points.begin(), plan.points.end(), [](const PointSpec &p) { return p.sync_wait == IoWindow::kBegin; })),
-      sync_space_(strings.intern("sync")) {}
+      sync_space_(strings.intern("sync")) {
+    auto has_io = [](const PointSpec &p) { return p.io != IoWindow::kNone; };
+    if (std::any_of(plan.points.begin(), plan.points.end(), has_io))
+        for (const auto &p : plan.points) io_points_.push_back(has_io(p));
+}
 
 SharedWork &Linker::shared(BioLink &link) {
     if (!link.shared) link.shared = std::make_unique<SharedWork>();

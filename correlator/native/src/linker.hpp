@@ -166,6 +166,7 @@ class Linker {
     std::uint32_t distinct_ops(std::vector<const Sync *> &);
     void wait_for(std::uint64_t op, std::int64_t q, std::int64_t floor_ns);
     bool is_journal(const Bio &);
+    bool passed_io(const Op &) const;
     SharedWork &shared(BioLink &);
     std::uint64_t serial(std::uint64_t ref) const {
         const Op *op = stitcher_.ops().find(ref);
@@ -180,6 +181,8 @@ class Linker {
     SyncWork syncs_;
     Targets targets_;
     const bool has_syncs_;  // the model names some
+    std::vector<bool> io_points_;  // by point: it has `io`; empty: none has
+    bool io_seen_ = false;         // an op passed one
     std::uint32_t sync_space_;
     FlatMap<std::int32_t, Remap> remaps_;      // per thread, the last
     FlatMap<std::uint32_t, Direction> class_directions_;  // by pool id

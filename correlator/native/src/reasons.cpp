@@ -7,6 +7,12 @@
 
 namespace opline {
 
+bool Linker::passed_io(const Op &op) const {
+    for (const auto &t : op.transitions)
+        if (t.spec != kNoSpec && io_points_[t.spec]) return true;
+    return false;
+}
+
 // The first that holds.
 const char *Linker::no_request(const Op &op) {
     const bool complete = op.state == OpState::kEnded;
@@ -16,6 +22,10 @@ const char *Linker::no_request(const Op &op) {
     if (op.bios > 0) return "not_completed";
     if (!complete) return stitcher_.owns_all_keys_lost(op) ? "superseded" : "trace_ended";
     if (op.synced) return op.covered ? "synced_by_another" : "nothing_to_sync";
+    const bool io_expected = !io_points_.empty() && !op.io.is_io;
+    const bool io_passed = io_expected && passed_io(op);
+    io_seen_ = io_seen_ || io_passed;
+    if (io_expected && !io_passed && (direction != Direction::kRead || !io_seen_)) return "no_io_seen";
     if (direction == Direction::kRead) return "cached";
     if (op.io.is_io && direction == Direction::kUnknown) return "nothing_queued";
     if (!op.has_length || op.length_bytes <= 0) return direction == Direction::kWrite && !op.has_length ? "no_length" : "not_an_io";

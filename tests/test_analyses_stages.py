@@ -24,7 +24,7 @@ from opline import _core
 from opline.correlate import stage_statistics
 from opline.errors import OplineError
 from opline_analyses.commands.stages import render
-from opline_analyses.op_csv import FIXED, op_rows, stage_column, stage_rows, write_csv
+from opline_analyses.op_csv import FIXED, collector, feed, stage_column, write
 from opline_analyses.run import Run, open_tables
 from opline_analyses.selection import Selection
 from opline_analyses.stages import stage_table, table_of
@@ -180,8 +180,9 @@ def test_values_of_any_size_are_in_order() -> None:
 
 def as_csv(run: Run, stages: bool = False) -> str:
     out = io.BytesIO()
-    columns, result = stage_rows(run, Selection()) if stages else op_rows(run, Selection())
-    write_csv(columns, result, out)
+    with collector(stages) as rows:
+        feed(run, Selection(), rows, stages=stages)
+        write(rows, out, stages=stages)
     return out.getvalue().decode()
 
 
@@ -190,7 +191,7 @@ def test_c1_8_one_row_per_op_and_the_stages_sum(tmp_path: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(as_csv(opened), newline="")))
     assert len(rows) == 5
     names = list(rows[0])
-    fixed = [c for c, _, _ in FIXED]
+    fixed = [c for c, _ in FIXED]
     assert names[: len(fixed)] == fixed
     assert names[-1] == "unattributed_ns"
     stages = names[len(fixed) : -1]

@@ -1,134 +1,171 @@
 # SPDX-License-Identifier: MIT
 """One row per op, one column per stage: for spreadsheets, gnuplot and pandas.
 
-Takes a run and a selection; gives Arrow record batches (never Python objects per cell) and writes them as CSV by RFC
-4180 with lines that end in LF. The columns before the stages are fixed; the stages follow in the order in which an op
-meets them; `unattributed_ns` is last. In each row the stage columns and unattributed_ns sum to latency_ns. An empty
-cell is unknown, or a stage that the op does not have.
+Takes a run and a selection, or a trace; gives CSV by RFC 4180 with lines that end in LF. The native core writes the
+rows of both (op_csv.hpp): of a run it is fed with columns, never Python objects per cell. The columns before the stages
+are fixed; the stages follow in the order in which an op meets them; `unattributed_ns` is last. In each row the stage
+columns and unattributed_ns sum to latency_ns. An empty cell is unknown, or a stage that the op does not have.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING, BinaryIO
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-import pyarrow as pa
-import pyarrow.csv as pacsv
-
+from opline import _core
+from opline.correlate import temporary_file_failed
 from opline_analyses.run import Run
 from opline_analyses.selection import Selection
-from opline_analyses.stages import stages_in_order
 
 if TYPE_CHECKING:
-    import duckdb
+    import numpy as np
 
-BATCH_ROWS = 65536
-_NO_CLIENT = "(SELECT NULL::BIGINT AS op_id, NULL::BIGINT AS client_ns)"
-
-# column, expression over ops o and the kind of its first bio f, meaning
-FIXED: tuple[tuple[str, str, str], ...] = (
-    ("op_id", "o.op_id", "Ordinal of the op's begin in the trace."),
-    ("class", "o.class", "The op's class as the model names it."),
-    ("object", "o.object", "The application's name of what the op works on."),
-    ("host", "o.host", "Host name from the trace."),
-    ("pid", "o.pid", "Process of the begin point."),
-    ("comm", "o.comm", "Name of the begin point's thread."),
-    ("begin_tid", "o.begin_tid", "Thread of the begin point."),
-    ("end_tid", "o.end_tid", "Thread of the end point."),
-    ("begin_ns", "o.begin_ns", "Time of the begin point, ns of the raw monotonic clock."),
-    ("end_ns", "o.end_ns", "Time of the end point."),
-    ("latency_ns", "o.latency_ns", "end_ns - begin_ns."),
-    ("client_ns", "c.client_ns", "The client's own figure for this op, where it is known."),
-    ("complete", "o.complete", "true: the end point was seen."),
+# column, meaning; the core writes these cells, in this order
+FIXED: tuple[tuple[str, str], ...] = (
+    ("op_id", "Ordinal of the op's begin in the trace."),
+    ("class", "The op's class as the model names it."),
+    ("object", "The application's name of what the op works on."),
+    ("host", "Host name from the trace."),
+    ("pid", "Process of the begin point."),
+    ("comm", "Name of the begin point's thread."),
+    ("begin_tid", "Thread of the begin point."),
+    ("end_tid", "Thread of the end point."),
+    ("begin_ns", "Time of the begin point, ns of the raw monotonic clock."),
+    ("end_ns", "Time of the end point."),
+    ("latency_ns", "end_ns - begin_ns."),
+    ("client_ns", "The client's own figure for this op, where it is known."),
+    ("complete", "true: the end point was seen."),
     (
         "reason",
-        "CASE WHEN o.complete AND o.tainted THEN 'tainted' ELSE o.reason END",
         "Why not to count the op: no_end, key_reused, superseded, or tainted (it overlaps discarded events).",
     ),
-    ("bytes", "o.length_bytes", "Length of the op's data."),
-    ("dev", "(o.dev >> 20) || ':' || (o.dev & 1048575)", "Device of the first block request, major:minor."),
-    ("sector", "o.sector", "First sector of the first bio, in units of 512 bytes."),
-    ("rw", "f.kind", "What the first block request does: read, write, discard, write_zeroes, flush, other."),
+    ("bytes", "Length of the op's data."),
+    ("dev", "Device of the first block request, major:minor."),
+    ("sector", "First sector of the first bio, in units of 512 bytes."),
+    ("rw", "What the first block request does: read, write, discard, write_zeroes, flush, other."),
 )
+# of the long form, as the core writes it
+STAGE_COLUMNS = (
+    *("op_id", "seq", "stage", "kind", "from_point", "to_point", "begin_ns", "duration_ns", "tid", "request_id"),
+)
+_OP_NUMBERS = (
+    *("op_id", "pid", "begin_tid", "end_tid", "begin_ns", "end_ns", "latency_ns", "length_bytes", "dev", "sector"),
+    *("complete", "tainted", "unattributed_ns"),
+)
+_OP_TEXTS = ("class", "host", "comm", "reason")
 
 
 def stage_column(name: str) -> str:
     """The column of a stage: its name and _ns; `stage_` before it where that is a fixed column's."""
     column = f"{name}_ns"
-    return f"stage_{column}" if column in {c for c, _, _ in FIXED} | {"unattributed_ns"} else column
+    return f"stage_{column}" if column in {c for c, _ in FIXED} | {"unattributed_ns"} else column
 
 
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+@contextmanager
+def collector(stages: bool) -> Iterator[_core.OpCsv]:
+    """What gets the ops, or with ``stages`` their intervals, until ``write``; what does not fit into memory waits in a
+    temporary file.
+    """
+    with tempfile.TemporaryFile(prefix="opline-") as file:
+        yield _core.OpCsv(stages, file.fileno())
 
 
-def _name(value: str) -> str:
-    return '"' + value.replace('"', '""') + '"'
+def feed(run: Run, which: Selection, rows: _core.OpCsv, *, stages: bool = False, client: bool = False) -> None:
+    """The selected ops of a run. ``stages``: as ``rows`` was made; ``client``: the temporary table client_ops is there
+    (client_log.py). Raises OplineError.
+    """
+    import numpy as np
+
+    ids = run.con.execute(which.sql(), list(which.parameters)).fetchnumpy()["op_id"]
+    (last,) = run.row("SELECT coalesce(max(op_id), -1) FROM ops")
+    places = np.full(last + 1, -1, np.int64)
+    places[ids] = ids if stages else np.arange(len(ids))
+    number_of = cache(rows.add_text)
+    _feed_stages(run, places, rows, number_of)
+    if not stages:
+        _feed_ops(run, places, rows, number_of)
+        _feed_bios(run, places, rows, number_of)
+        if client:
+            _feed_clients(run, places, rows)
 
 
-def op_rows(run: Run, which: Selection, client: bool = False) -> tuple[list[str], duckdb.DuckDBPyRelation]:
-    """The columns, and the query's result. ``client``: the temporary table client_ops is there (client_log.py)."""
-    stages = [name for name, _ in stages_in_order(run)]
-    run.con.execute(f"CREATE OR REPLACE TEMP TABLE wanted AS {which.sql()}", list(which.parameters))
-    sums = "".join(f", sum(duration_ns) FILTER (stage = {_text(s)})::BIGINT AS s{n}" for n, s in enumerate(stages))
-    fixed = ", ".join(f"{expression} AS {_name(column)}" for column, expression, _ in FIXED)
-    cells = "".join(f", p.s{n} AS {_name(stage_column(s))}" for n, s in enumerate(stages))
-    result = run.con.sql(
-        f"""WITH p AS (SELECT op_id{sums} FROM stages WHERE op_id IN (SELECT op_id FROM wanted) GROUP BY op_id),
-                 f AS (SELECT l.op_id, arg_min(b.kind, b.bio_id) AS kind FROM links l JOIN bios b USING (bio_id)
-                       WHERE l.op_id IN (SELECT op_id FROM wanted) GROUP BY l.op_id),
-                 c AS (SELECT op_id, client_ns FROM {"client_ops" if client else _NO_CLIENT})
-            SELECT {fixed}{cells}, o.unattributed_ns
-            FROM ops o SEMI JOIN wanted w ON w.op_id = o.op_id
-            LEFT JOIN p ON p.op_id = o.op_id LEFT JOIN f ON f.op_id = o.op_id LEFT JOIN c ON c.op_id = o.op_id
-            ORDER BY {which.order}"""
+def _feed_stages(run: Run, places: np.ndarray[Any, Any], rows: _core.OpCsv, number_of: Any) -> None:
+    import numpy as np
+
+    from opline_analyses.columns import ABSENT, batches, filled, numbers
+
+    for batch in batches(run, "stages", STAGE_COLUMNS):
+        ops = filled(batch.column("op_id"), np.int64)
+        texts = (numbers(batch.column(c), number_of) for c in ("stage", "kind", "from_point", "to_point"))
+        times = (filled(batch.column(c), np.int64, ABSENT) for c in ("begin_ns", "duration_ns", "tid", "request_id"))
+        rows.stages(places[ops], ops, filled(batch.column("seq"), np.uint32), *texts, *times)
+
+
+def _feed_ops(run: Run, places: np.ndarray[Any, Any], rows: _core.OpCsv, number_of: Any) -> None:
+    import numpy as np
+    import pyarrow as pa
+
+    from opline_analyses.columns import ABSENT, batches, filled, numbers
+
+    for whole in batches(run, "ops", (*_OP_NUMBERS, *_OP_TEXTS, "object")):
+        wanted = places[whole.column("op_id").to_numpy()] >= 0
+        batch = whole if wanted.all() else whole.filter(pa.array(wanted))
+        columns = [filled(batch.column(c), np.int64, ABSENT) for c in _OP_NUMBERS]
+        texts = [numbers(batch.column(c), number_of) for c in _OP_TEXTS]
+        objects = batch.column("object").fill_null("")
+        _valid, offsets, data = objects.buffers()
+        ends = np.frombuffer(offsets, np.int32)[objects.offset : objects.offset + len(objects) + 1]
+        rows.ops((places[columns[0]], *columns), *texts, ends, b"" if data is None else data)
+
+
+def _feed_bios(run: Run, places: np.ndarray[Any, Any], rows: _core.OpCsv, number_of: Any) -> None:
+    from opline_analyses.columns import BATCH_ROWS, numbers
+
+    first = run.con.sql(
+        """SELECT l.op_id, min(b.bio_id) AS bio_id, arg_min(b.kind, b.bio_id) AS kind
+           FROM links l JOIN bios b USING (bio_id) GROUP BY l.op_id"""
     )
-    return [c for c, _, _ in FIXED] + [stage_column(s) for s in stages] + ["unattributed_ns"], result
+    for batch in first.to_arrow_reader(BATCH_ROWS):
+        ops, bios = (batch.column(c).to_numpy() for c in ("op_id", "bio_id"))
+        wanted = places[ops] >= 0
+        kinds = numbers(batch.column("kind").dictionary_encode(), number_of)
+        rows.bios(places[ops[wanted]], bios[wanted], kinds[wanted])
 
 
-def stage_rows(run: Run, which: Selection) -> tuple[list[str], duckdb.DuckDBPyRelation]:
-    """The long form: one row per interval of an op."""
-    run.con.execute(f"CREATE OR REPLACE TEMP TABLE wanted AS {which.sql()}", list(which.parameters))
-    columns = [
-        "op_id",
-        "seq",
-        "stage",
-        "kind",
-        "from_point",
-        "to_point",
-        "begin_ns",
-        "duration_ns",
-        "tid",
-        "request_id",
-    ]
-    result = run.con.sql(
-        f"""SELECT {", ".join("s." + c for c in columns)} FROM stages s SEMI JOIN wanted USING (op_id)
-            ORDER BY s.op_id, s.seq"""
-    )
-    return columns, result
+def _feed_clients(run: Run, places: np.ndarray[Any, Any], rows: _core.OpCsv) -> None:
+    from opline_analyses.columns import BATCH_ROWS
+
+    found = run.con.sql("SELECT op_id, client_ns::BIGINT AS client_ns FROM client_ops WHERE client_ns IS NOT NULL")
+    for batch in found.to_arrow_reader(BATCH_ROWS):
+        ops, values = (batch.column(c).to_numpy() for c in ("op_id", "client_ns"))
+        wanted = places[ops] >= 0
+        rows.clients(places[ops[wanted]], values[wanted])
 
 
-def write_csv(columns: list[str], result: duckdb.DuckDBPyRelation, out: BinaryIO) -> int:
-    """Writes the header and all rows; gives the number of rows."""
-    header = io.StringIO()
-    csv.writer(header, lineterminator="\n").writerow(columns)
-    out.write(header.getvalue().encode())
-    rows = 0
-    for batch in result.to_arrow_reader(BATCH_ROWS):
-        try:
-            out.write(_encoded(batch, _PLAIN))
-        except pa.ArrowInvalid:  # a text holds a comma, a quote or a line's end
-            out.write(_encoded(batch, _QUOTED))
-        rows += batch.num_rows
-    return rows
+def _header(columns: Sequence[str]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(columns)
+    return text.getvalue().encode()
 
 
-_PLAIN = pacsv.WriteOptions(include_header=False, quoting_style="none")
-_QUOTED = pacsv.WriteOptions(include_header=False, quoting_style="needed")
+def write(rows: _core.OpCsv, out: BinaryIO, *, stages: bool = False) -> None:
+    """Writes the header and all rows. ``stages``: as ``rows`` was made. Raises OplineError."""
+    if stages:
+        out.write(_header(STAGE_COLUMNS))
+    else:
+        met = [stage_column(s) for s in rows.stages_in_order()]
+        out.write(_header([*(c for c, _ in FIXED), *met, "unattributed_ns"]))
+    while chunk := _next(rows):
+        out.write(chunk)
 
 
-def _encoded(batch: pa.RecordBatch, options: pacsv.WriteOptions) -> pa.Buffer:
-    sink = pa.BufferOutputStream()
-    pacsv.write_csv(batch, sink, options)
-    return sink.getvalue()
+def _next(rows: _core.OpCsv) -> bytes:
+    try:
+        return rows.rows()
+    except OSError as error:
+        raise temporary_file_failed(error) from error

@@ -13,20 +13,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opline import _core
 from opline.errors import OplineError
+from opline_analyses.columns import batches, filled, numbers
 from opline_analyses.run import Run
 
 if TYPE_CHECKING:
     import numpy as np
 
     from opline_analyses.selection import Selection
-
-BATCH_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,43 +155,22 @@ def stage_table(run: Run, which: Selection, tainted: bool = False) -> StageTable
 def _statistics(run: Run, counts: np.ndarray[Any, np.dtype[np.uint8]] | None) -> dict[str, Any]:
     """The core's statistics of a run's columns: of the ops whose flag by op_id is set; None: the order alone."""
     import numpy as np
-    import pyarrow.parquet as pq
 
     statistics = _core.StageStatistics()
     if counts is not None:
         columns = ("latency_ns", "unattributed_ns", "unknown_ns")
-        for batch in _batches(run, pq, "ops", ("op_id", *columns)):
+        for batch in batches(run, "ops", ("op_id", *columns)):
             kept = counts[batch.column("op_id").to_numpy()] == 1
-            statistics.ops(*(_filled(batch.column(c), np.int64)[kept] for c in columns))
-    numbers: dict[str, int] = {}  # of names of stages and kinds
-    for batch in _batches(run, pq, "stages", ("op_id", "seq", "stage", "kind", "duration_ns")):
-        ops = _filled(batch.column("op_id"), np.int64)
-        stages, kinds = (_numbers(batch.column(name), numbers) for name in ("stage", "kind"))
+            statistics.ops(*(filled(batch.column(c), np.int64)[kept] for c in columns))
+    names: dict[str, int] = {}
+
+    def number_of(name: str) -> int:
+        return names.setdefault(name, len(names))
+
+    for batch in batches(run, "stages", ("op_id", "seq", "stage", "kind", "duration_ns")):
+        ops = filled(batch.column("op_id"), np.int64)
+        stages, kinds = (numbers(batch.column(name), number_of) for name in ("stage", "kind"))
         flags = np.zeros(len(ops), np.uint8) if counts is None else counts[ops]
-        seqs, durations = _filled(batch.column("seq"), np.uint32), _filled(batch.column("duration_ns"), np.int64)
+        seqs, durations = filled(batch.column("seq"), np.uint32), filled(batch.column("duration_ns"), np.int64)
         statistics.stages(ops, seqs, stages, kinds, durations, flags)
-    return dict(json.loads(statistics.result(list(numbers))))
-
-
-def _batches(run: Run, pq: Any, table: str, columns: Sequence[str]) -> Iterator[Any]:
-    path = run.path / f"{table}.parquet"
-    try:
-        with pq.ParquetFile(path) as file:
-            yield from file.iter_batches(BATCH_ROWS, columns=list(columns))
-    except OSError as error:
-        raise OplineError(f"Cannot read {path}: {error}. Correlate its trace again.") from error
-
-
-def _numbers(column: Any, numbers: dict[str, int]) -> Any:
-    """A dictionary column as places in ``numbers``, which grows."""
-    import numpy as np
-
-    number = np.array([numbers.setdefault(t, len(numbers)) for t in column.dictionary.to_pylist()], np.uint32)
-    return number[column.indices.to_numpy()]
-
-
-def _filled(column: Any, dtype: Any) -> Any:
-    """The column as contiguous numbers, absent ones as 0."""
-    import numpy as np
-
-    return np.ascontiguousarray(column.fill_null(0).to_numpy(zero_copy_only=False), dtype)
+    return dict(json.loads(statistics.result(list(names))))

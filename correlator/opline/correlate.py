@@ -105,7 +105,7 @@ def correlate(
             "environment": front.environment(),
             "core": done.summary,
             "read_messages": done.messages,
-            "recording": _recording(trace),
+            "recording": recording_of(trace),
             "took_ns": time.monotonic_ns() - began_ns,
         }
         writer.commit(manifest)
@@ -155,6 +155,48 @@ def stage_statistics(
     return json.loads(core.statistics()), done.losses
 
 
+def feed_csv(
+    trace: Path,
+    model: Model,
+    rows: _core.OpCsv,
+    *,
+    incomplete: bool = False,
+    reader: str | None = None,
+    extents: Sequence[Path] = (),
+    progress: bool = True,
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """The ops of the trace under ``trace`` as rows of CSV, without any table of a run; incomplete ones too if
+    ``incomplete``. Gives the core's summary, and the losses that are not zero.
+
+    Raises OplineError.
+    """
+    front, _why = choose(find_traces(trace), reader_wanted(reader))
+    maps = _maps(trace, extents)
+    core = _core.Core(model.plan_json("pointer", [m.plan() for found in maps.values() for m in found]))
+    core.write_csv(rows, incomplete)
+
+    def check() -> None:
+        try:
+            rows.check()
+        except OSError as error:
+            raise temporary_file_failed(error) from error
+
+    done = _push(front, core, progress, check)
+    for message in done.messages:
+        log.warning("%s", message)
+    return done.summary, done.losses
+
+
+def temporary_file_failed(error: OSError) -> OplineError:
+    """What to raise for a temporary file that can't be written or read."""
+    import tempfile
+
+    return OplineError(
+        f"Cannot keep what does not fit into memory in {tempfile.gettempdir()}: {error.strerror}. "
+        "The variable TMPDIR names another folder."
+    )
+
+
 @dataclass(slots=True)
 class _Done:
     """What is known when the trace has been read: the core's summary, losses that are not zero, the reader's words."""
@@ -191,7 +233,7 @@ def _loss_row(name: str, count: int) -> dict[str, object]:
     return {"loss": name, "severity": loss.severity.value, "origin": loss.origin.value, "count": count}
 
 
-def _recording(trace: Path) -> dict[str, Any] | None:
+def recording_of(trace: Path) -> dict[str, Any] | None:
     """What `opline record` wrote about the trace, if it recorded it."""
     for folder in (trace, trace.parent):
         path = folder / "recording.json"

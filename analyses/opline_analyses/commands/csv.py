@@ -6,15 +6,27 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from opline import _core
+from opline.correlate import feed_csv, recording_of
+from opline.store.run import BareTrace
+from opline_analyses import ledger
 from opline_analyses.client_files import find_log
-from opline_analyses.client_log import join_client_log
-from opline_analyses.commands.common import add_output, add_run, opened, output, talk
-from opline_analyses.op_csv import FIXED, op_rows, stage_rows, write_csv
-from opline_analyses.selection import add_filters, add_which, selection
+from opline_analyses.commands.common import (
+    add_output,
+    add_run,
+    bare_trace,
+    check_losses,
+    opened,
+    output,
+    talk,
+    tell_losses,
+)
+from opline_analyses.op_csv import FIXED, collector, feed, write
+from opline_analyses.selection import add_filters, add_which, filtered, selection
 
 NAME = "csv"
 HELP = "one row per op, one column per stage"
-_COLUMNS = "\n".join(f"  {column:11} {meaning}" for column, _, meaning in FIXED)
+_COLUMNS = "\n".join(f"  {column:11} {meaning}" for column, meaning in FIXED)
 EXAMPLES = f"""\
 columns:
 {_COLUMNS}
@@ -48,22 +60,54 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the CSV."""
+    some = filtered(args) or any(getattr(args, name) is not None for name in ("op", "slowest", "limit", "client_log"))
+    trace = None if some else bare_trace(args)
+    with collector(args.stages) as rows:
+        if trace is not None and not any(map(find_log, _places(args, trace))):
+            return _of_trace(args, trace, rows)
+        return _of_run(args, rows)
+
+
+def _places(args: argparse.Namespace, trace: BareTrace) -> list[Path]:
+    """As Run.places() has them."""
+    return [Path(args.run), *([trace.path.parent] if recording_of(trace.path) else [])]
+
+
+def _tell_left_out(incomplete: int) -> None:
+    if incomplete:
+        talk(f"opline: left out: {incomplete} incomplete (--all writes them too).")
+
+
+def _of_trace(args: argparse.Namespace, trace: BareTrace, rows: _core.OpCsv) -> int:
+    """Without a run: the core makes the rows while it reads."""
+    summary, losses = feed_csv(
+        trace.path, trace.model, rows, incomplete=args.all, reader=args.reader, extents=args.extents
+    )
+    entries = ledger.entries_of(losses)
+    tell_losses(entries)
+    if not args.all:
+        _tell_left_out(summary["ops"]["incomplete"])
+    with output(args.output) as out:
+        write(rows, out, stages=args.stages)
+    check_losses(args, entries)
+    return 0
+
+
+def _of_run(args: argparse.Namespace, rows: _core.OpCsv) -> int:
     with opened(args, tables=("ops", "stages", "links", "bios")) as opened_run:
         which = selection(opened_run, args)
         if not args.all:
             (left_out,) = opened_run.row(
                 f"SELECT count(*) FROM ops o WHERE ({which.where}) AND NOT o.complete", which.parameters
             )
-            if left_out:
-                talk(f"opline: left out: {left_out} incomplete (--all writes them too).")
+            _tell_left_out(left_out)
             which = which.also("o.complete")
-        if args.stages:
-            columns, result = stage_rows(opened_run, which)
-        else:
-            log = args.client_log or next(filter(None, map(find_log, opened_run.places())), None)
-            if log:
-                join_client_log(opened_run, log)
-            columns, result = op_rows(opened_run, which, client=log is not None)
+        log = args.client_log or next(filter(None, map(find_log, opened_run.places())), None)
+        if log and not args.stages:
+            from opline_analyses.client_log import join_client_log
+
+            join_client_log(opened_run, log)
+        feed(opened_run, which, rows, stages=args.stages, client=log is not None)
         with output(args.output) as out:
-            write_csv(columns, result, out)
+            write(rows, out, stages=args.stages)
     return 0

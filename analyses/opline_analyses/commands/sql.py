@@ -11,7 +11,7 @@ import duckdb
 from opline.errors import OplineError
 from opline.store.schema import TABLES
 from opline_analyses.commands.common import add_model, add_output, opened, output
-from opline_analyses.op_csv import write_csv
+from opline_analyses.query_csv import write_csv
 from opline_analyses.text import table
 
 NAME = "sql"

@@ -17,6 +17,7 @@
 #include "ctf_reader.hpp"
 #include "ctf_types.hpp"
 #include "printer.hpp"
+#include "csv.hpp"
 #include "statistics.hpp"
 
 namespace {
@@ -29,6 +30,7 @@ struct State {
     opline::Core core;
     std::vector<std::size_t> wanted;  // per class that came through add_class(): how many values an event has
     std::size_t streams = 0;
+    PyObject *csv = nullptr;  // kept alive while the core feeds it
 };
 
 struct CoreObject {
@@ -102,7 +104,10 @@ PyObject *core_new(PyTypeObject *type, PyObject *args, PyObject *) {
 
 void core_dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
-    delete reinterpret_cast<CoreObject *>(self)->state;
+    State *state = reinterpret_cast<CoreObject *>(self)->state;
+    PyObject *csv = state ? state->csv : nullptr;
+    delete state;
+    Py_XDECREF(csv);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -139,6 +144,19 @@ PyObject *core_keep_statistics(PyObject *self, PyObject *tainted) {
     if (on < 0) return nullptr;
     core_of(self).keep_statistics(on != 0);
     Py_RETURN_NONE;
+}
+
+PyObject *core_write_csv(PyObject *self, PyObject *args) {
+    PyObject *object;
+    int all;
+    if (!PyArg_ParseTuple(args, "Op", &object, &all)) return nullptr;
+    opline::OpCsv *csv = opline_op_csv_of(object);
+    if (!csv) return nullptr;
+    return guarded([&]() -> PyObject * {
+        core_of(self).write_csv(*csv, all != 0);
+        Py_XSETREF(state_of(self).csv, Py_NewRef(object));
+        Py_RETURN_NONE;
+    });
 }
 
 PyObject *core_attribute_each(PyObject *self, PyObject *) {
@@ -357,6 +375,7 @@ PyMethodDef core_methods[] = {
     {"address", core_address, METH_NOARGS, "Address of the core as a consumer of events, for a front end of the same build."},
     {"keep_tables", core_keep_tables, METH_O, "keep_tables(names): leave all other tables empty. Before the first event."},
     {"keep_statistics", core_keep_statistics, METH_O, "keep_statistics(tainted): statistics per stage, with or without tainted ops. Before the first event."},
+    {"write_csv", core_write_csv, METH_VARARGS, "write_csv(OpCsv, all): feed it instead of any table; with incomplete ops if all. Before the first event."},
     {"attribute_each", core_attribute_each, METH_NOARGS, "Attribute every op by itself, for tests. Before the first event."},
     {"shapes", core_shapes, METH_NOARGS, "How many shapes are known."},
     {"statistics", core_statistics, METH_NOARGS, "Statistics per stage, a JSON document; after the end."},
@@ -601,7 +620,7 @@ PyMODINIT_FUNC PyInit__core() {
     if (!unsupported_error || PyModule_AddObjectRef(m, "Unsupported", unsupported_error) < 0 ||
         !add_type(m, "Core", &core_spec) || !add_type(m, "NativeReader", &reader_spec) ||
         !add_type(m, "Printer", &printer_spec) ||
-        !add_type(m, "StageStatistics", &opline_statistics_spec) ||
+        !add_type(m, "StageStatistics", &opline_statistics_spec) || !add_type(m, "OpCsv", &opline_op_csv_spec) ||
         PyModule_AddStringConstant(m, "COOKIE", opline::build_cookie()) < 0) {
         Py_DECREF(m);
         return nullptr;

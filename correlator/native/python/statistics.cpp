@@ -2,15 +2,18 @@
 // opline._core.StageStatistics: the core's statistics per stage, fed with the columns of a run.
 #include "statistics.hpp"
 
-#include <cstring>
 #include <exception>
 #include <new>
 #include <string>
 #include <vector>
 
+#include "buffer.hpp"
 #include "stage_stats.hpp"
 
 namespace {
+
+using opline::python::Buffer;
+using opline::python::rows_match;
 
 struct StatisticsObject {
     PyObject_HEAD
@@ -18,28 +21,6 @@ struct StatisticsObject {
 };
 
 opline::StageStatistics &statistics_of(PyObject *self) { return *reinterpret_cast<StatisticsObject *>(self)->statistics; }
-
-// The contiguous bytes of an argument for as long as the guard lives.
-class Buffer {
-  public:
-    ~Buffer() { PyBuffer_Release(&view); }
-    Py_buffer view{};
-    template <class T>
-    T at(std::size_t i) const {
-        T v;
-        std::memcpy(&v, static_cast<const char *>(view.buf) + i * sizeof(T), sizeof(T));
-        return v;
-    }
-};
-
-bool rows_match(std::initializer_list<std::pair<const Buffer *, std::size_t>> columns, std::size_t rows) {
-    for (const auto &[buffer, width] : columns)
-        if (static_cast<std::size_t>(buffer->view.len) != rows * width) {
-            PyErr_SetString(PyExc_ValueError, "columns of different length");
-            return false;
-        }
-    return true;
-}
 
 PyObject *statistics_new(PyTypeObject *type, PyObject *, PyObject *) {
     auto self = reinterpret_cast<StatisticsObject *>(type->tp_alloc(type, 0));

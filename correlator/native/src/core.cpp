@@ -119,7 +119,9 @@ struct Core::Impl {
             if (has_block_classes) ++unlinked_ops;
         }
         if (statistics && facts.complete) count(op, shape, facts.tainted);
-        if (emitter.keeps_ops()) {
+        if (shape && !emitter.keeps_ops()) {
+            if (emitter.takes_ops()) emitter.op_of_shape(op, *shape, facts);
+        } else if (emitter.takes_ops()) {
             split_states(op);
             emitter.op(op, scratch, facts);
         }
@@ -129,7 +131,7 @@ struct Core::Impl {
             row.op = op.serial;
             row.rules = rule::kBatch;
             row.shared = true;
-            emitter.link(row, b.bio, b.request, b.by_pointer);
+            emitter.link(row, b.bio, b.kind, b.request, b.by_pointer);
         }
     }
 
@@ -200,7 +202,7 @@ struct Core::Impl {
         const BioLink *link = linker.link_of(b.id);
         const bool by_pointer = b.pointer != 0 && !plan.match_by_sector;
         emitter.bio(b, link);
-        for (const auto &row : linker.links(b)) emitter.link(row, b.id, b.request, by_pointer);
+        for (const auto &row : linker.links(b)) emitter.link(row, b.id, b.kind, b.request, by_pointer);
         for (const auto &row : linker.deferred(b)) {
             ++deferred.rows;
             deferred.bytes += row.bytes;
@@ -210,7 +212,7 @@ struct Core::Impl {
             }
             emitter.deferred(row, b, *link, linker.file_of(*link));
         }
-        if (link && link->batch) link->batch->bios.push_back({b.id, b.request, b.queue_ns, by_pointer});
+        if (link && link->batch) link->batch->bios.push_back({b.id, b.request, b.queue_ns, b.kind, by_pointer});
         linker.forget(b.id);
         stitcher.bio_done(b);
     }
@@ -365,6 +367,10 @@ void Core::keep_tables(const std::vector<std::string> &names) {
     impl_->emitter.keep(names);
     if (!impl_->emitter.keeps_transitions()) impl_->stitcher.ops().shapes().forget_details();
     if (!impl_->emitter.keeps_ops()) impl_->stitcher.skip_key_texts();
+}
+void Core::write_csv(OpCsv &csv, bool all) {
+    keep_tables({});
+    impl_->emitter.feed(csv, all);
 }
 void Core::attribute_each() { impl_->stitcher.ops().shapes().none(); }
 std::size_t Core::shapes() const { return impl_->stitcher.ops().shapes().size(); }

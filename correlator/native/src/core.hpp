@@ -11,6 +11,7 @@
 #include "block.hpp"
 #include "event.hpp"
 #include "ledger.hpp"
+#include "op_csv.hpp"
 #include "table.hpp"
 
 namespace opline {
@@ -36,6 +37,8 @@ class Core final : public Consumer {
     // Leaves all tables but these empty; everything else is as before. Before the first event. Throws std::runtime_error.
     // "states" among them: with what threads did in the stages, else sched events are not decoded.
     void keep_tables(const std::vector<std::string> &names);
+    // Feeds `csv`, which must outlive the core, instead of any table; incomplete ops only with `all`. Before the first event.
+    void write_csv(OpCsv &csv, bool all);
     // Keeps statistics per stage of complete ops, tainted ones only if wanted (stage_stats.hpp). Before the first event.
     void keep_statistics(bool tainted);
     std::string statistics_json();  // after finish()

@@ -167,14 +167,17 @@ std::uint32_t Emitter::kind_name(IoKind k) { return strings_.intern(io_kind_name
 
 void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
     const auto id = static_cast<std::int64_t>(op.serial);
-    std::uint32_t late = 0, seq = 0;
-    const PlacedTransition *first = nullptr, *last = nullptr;
+    std::uint32_t seq = 0;
+    OpRow r;
     for (const auto &p : a.transitions) {
-        if (p.late) ++late;
-        else last = &p;
-        if (!first) first = &p;
-        if (!kept(kTransitions)) continue;
         const Transition &t = p.t();
+        if (p.late) ++r.late;
+        else r.end_tid = t.tid;
+        if (r.transitions++ == 0) {
+            r.first_comm = t.comm;
+            r.first_tid = t.tid;
+        }
+        if (!kept(kTransitions)) continue;
         Row row(table(kTransitions));
         row.i64(id).u32(seq++).i64(t.ts_ns).dict(p.label).dict_or_absent(t.event).i64_if(t.tid >= 0, t.tid);
         row.i32_if(t.pid >= 0, t.pid).u32_if(t.cpu != kNoCpu, t.cpu).dict_or_absent(t.comm);
@@ -193,21 +196,124 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
             row.i64_if(split.known, split.blocked_io_ns).i64_if(split.known, split.blocked_ns);
             row.i64_if(split.woken_by_tid >= 0, split.woken_by_tid).dict_or_absent(split.woken_by_comm);
         }
+    for (const auto &cut : a.requests)
+        if (!r.request || cut.q < r.request->q) r.request = &cut;
+    r.requests = static_cast<std::uint32_t>(a.requests.size());
+    r.unattributed_ns = a.unattributed_ns;
+    r.unknown_ns = a.unknown_ns;
+    if (csv_) {
+        feed_op(op, r, facts);
+        feed_stages(op, a);
+    }
+    op_row(op, r, facts);
+}
+
+void Emitter::op_of_shape(const Op &op, ShapeAttribution &shape, const OpFacts &facts) {
+    const TransitionList &list = op.transitions;
+    OpRow r;
+    r.transitions = static_cast<std::uint32_t>(list.size());
+    r.first_comm = list.first_comm();
+    r.first_tid = list.first_tid();
+    r.end_tid = list.last_tid();
+    if (shape.csv == 0) {
+        csv_rows_.clear();
+        for (const auto &c : shape.cuts) csv_rows_.push_back(csv_stage(c.stage, c.kind, c.from, c.to, static_cast<std::uint32_t>(csv_rows_.size())));
+        shape.csv = csv_->add_shape(csv_rows_);
+    }
+    feed_op(op, r, facts);
+    const std::int64_t *times = list.times();
+    csv_->op_of_shape(shape.csv, op.serial, [&](std::size_t i) {
+        const auto &c = shape.cuts[i];
+        const std::int64_t tid = list.tid(c.thread);
+        return OpCsv::Times{times[c.from_at], times[c.to_at] - times[c.from_at], tid >= 0 ? tid : kNoTime};
+    });
+}
+
+void Emitter::op_row(const Op &op, const OpRow &r, const OpFacts &facts) {
     if (!kept(kOps)) return;
-    const RequestCut *request = nullptr;
-    for (const auto &r : a.requests)
-        if (!request || r.q < request->q) request = &r;
     const bool ended = facts.complete;
+    const RequestCut *request = r.request;
     Row row(table(kOps));
-    row.i64(id).dict_or_absent(op.op_class).text_or_absent(op.object).text_or_absent(op.key_text).dict_or_absent(op.host);
-    row.i32_if(op.pid >= 0, op.pid).dict_or_absent(first ? first->t().comm : 0).i64_if(first && first->t().tid >= 0, first ? first->t().tid : 0);
-    row.i64_if(ended && last && last->t().tid >= 0, last ? last->t().tid : 0);
+    row.i64(static_cast<std::int64_t>(op.serial)).dict_or_absent(op.op_class).text_or_absent(op.object).text_or_absent(op.key_text);
+    row.dict_or_absent(op.host).i32_if(op.pid >= 0, op.pid).dict_or_absent(r.first_comm).i64_if(r.first_tid >= 0, r.first_tid);
+    row.i64_if(ended && r.end_tid >= 0, r.end_tid);
     row.i64(op.begin_ns).i64_if(ended, op.end_ns).i64_if(ended, op.end_ns - op.begin_ns).flag(ended);
     row.dict_or_absent(facts.reason).flag(facts.tainted).i64_if(op.has_offset, op.offset_bytes);
-    row.i64_if(op.has_length, op.length_bytes).u32(static_cast<std::uint32_t>(a.transitions.size())).u32(late);
-    row.u32(static_cast<std::uint32_t>(a.requests.size())).u32_if(request != nullptr, request ? request->dev : 0);
+    row.i64_if(op.has_length, op.length_bytes).u32(r.transitions).u32(r.late);
+    row.u32(r.requests).u32_if(request != nullptr, request ? request->dev : 0);
     row.u64_if(request && request->sector != kNoSector, request ? request->sector : 0).dict_or_absent(facts.no_request);
-    row.i64_if(ended, a.unattributed_ns).i64_if(ended, a.unknown_ns);
+    row.i64_if(ended, r.unattributed_ns).i64_if(ended, r.unknown_ns);
+}
+
+void Emitter::feed(OpCsv &csv, bool all) {
+    csv_ = &csv;
+    csv_all_ = all;
+}
+
+OpCsv::Stage Emitter::csv_stage(std::uint32_t stage, std::uint32_t kind, std::uint32_t from, std::uint32_t to, std::uint32_t seq) const {
+    OpCsv::Stage out;
+    out.stage = strings_.at(stage);
+    out.kind = strings_.at(kind);
+    out.from = strings_.at(from);
+    out.to = strings_.at(to);
+    out.seq = seq;
+    return out;
+}
+
+void Emitter::feed_op(const Op &op, const OpRow &r, const OpFacts &facts) {
+    if (csv_->form() != OpCsv::Form::kOps || (!facts.complete && !csv_all_)) return;
+    const auto known = [](std::int64_t id) { return id >= 0 ? id : kNoTime; };
+    OpCsv::Op out;
+    out.op_id = static_cast<std::int64_t>(op.serial);
+    out.op_class = strings_.at(op.op_class);
+    out.object = op.object;
+    out.host = strings_.at(op.host);
+    out.pid = known(op.pid);
+    out.comm = strings_.at(r.first_comm);
+    out.begin_tid = known(r.first_tid);
+    out.begin_ns = op.begin_ns;
+    out.complete = facts.complete;
+    out.tainted = facts.tainted;
+    out.reason = strings_.at(facts.reason);
+    if (facts.complete) {
+        out.end_tid = known(r.end_tid);
+        out.end_ns = op.end_ns;
+        out.latency_ns = op.end_ns - op.begin_ns;
+        out.unattributed_ns = r.unattributed_ns;
+    }
+    if (op.has_length) out.bytes = op.length_bytes;
+    if (r.request) {
+        out.dev = r.request->dev;
+        out.has_sector = r.request->sector != kNoSector;
+        out.sector = r.request->sector;
+    }
+    csv_->op(op.serial, out);
+}
+
+void Emitter::feed_stages(const Op &op, const Attribution &a) {
+    if (a.stages.empty()) return;
+    csv_durations_.clear();
+    csv_rows_.clear();
+    std::uint32_t seq = 0;
+    for (const auto &s : a.stages) {
+        if (s.stage >= csv_stages_.size()) csv_stages_.resize(s.stage + 1);
+        if (csv_stages_[s.stage] == 0) csv_stages_[s.stage] = csv_->stage_number(strings_.at(s.stage)) + 1;
+        const std::uint32_t number = csv_stages_[s.stage] - 1;
+        csv_->met(number, op.serial, seq);
+        if (csv_->form() == OpCsv::Form::kStages) {
+            csv_rows_.push_back(csv_stage(s.stage, s.kind, s.from, s.to, seq));
+            OpCsv::Stage &row = csv_rows_.back();
+            row.begin_ns = s.begin_ns;
+            row.duration_ns = s.duration_ns;
+            if (s.tid >= 0) row.tid = s.tid;
+            if (s.request != 0) row.request_id = static_cast<std::int64_t>(s.request);
+        } else {
+            csv_durations_.emplace_back(number, s.duration_ns);
+        }
+        ++seq;
+    }
+    if (csv_->form() == OpCsv::Form::kStages) csv_->stage_rows(op.serial, static_cast<std::int64_t>(op.serial), csv_rows_);
+    else csv_->durations(op.serial, csv_durations_);
 }
 
 void Emitter::request(const Request &r, const Flush *flush, const Served &served) {
@@ -265,7 +371,8 @@ std::uint32_t Emitter::confidence_name(std::uint32_t rules, bool ambiguous, bool
     return strings_.intern(ambiguous || doubtful ? "low" : two ? "high" : "medium");
 }
 
-void Emitter::link(const LinkRow &l, std::uint64_t bio, std::uint64_t request, bool by_pointer) {
+void Emitter::link(const LinkRow &l, std::uint64_t bio, IoKind kind, std::uint64_t request, bool by_pointer) {
+    if (csv_ && csv_->form() == OpCsv::Form::kOps) csv_->bio(l.op, bio, io_kind_name(kind));
     if (!kept(kLinks)) return;
     Row(table(kLinks)).i64(static_cast<std::int64_t>(l.op)).i64(static_cast<std::int64_t>(bio))
         .i64_if(request != 0, static_cast<std::int64_t>(request)).dict(rules_name(l.rules))

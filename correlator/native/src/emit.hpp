@@ -8,6 +8,7 @@
 
 #include "attribution.hpp"
 #include "linker.hpp"
+#include "op_csv.hpp"
 #include "strings.hpp"
 #include "table.hpp"
 
@@ -22,9 +23,11 @@ class Emitter {
         std::uint32_t reason = 0, no_request = 0;  // pool ids; 0: absent
     };
     void op(const Op &, const Attribution &, const OpFacts &);
+    // The same for an op that its shape says all of; only if !keeps_ops().
+    void op_of_shape(const Op &, ShapeAttribution &, const OpFacts &);
     void request(const Request &, const Flush *, const Served &);
     void bio(const Bio &, const BioLink *);
-    void link(const LinkRow &, std::uint64_t bio, std::uint64_t request, bool by_pointer);
+    void link(const LinkRow &, std::uint64_t bio, IoKind, std::uint64_t request, bool by_pointer);
     void deferred(const DeferredRow &, const Bio &, const BioLink &, const std::string &file);
     void batch(const Batch &);
     void fate(std::uint32_t event_name, std::string_view fate, std::uint64_t count);
@@ -33,8 +36,12 @@ class Emitter {
     // Only these tables get rows from now on: for a run that is made for one question and forgotten. Throws
     // std::runtime_error for a name that is none.
     void keep(const std::vector<std::string> &names);
-    // Somebody wants what op() writes.
+    // Feeds `csv` with what op() and link() are given, from now on; incomplete ops only with `all`.
+    void feed(OpCsv &csv, bool all);
+    // Tables have what op() writes.
     bool keeps_ops() const;
+    // Somebody wants ops: tables, or `csv`.
+    bool takes_ops() const { return keeps_ops() || csv_; }
     bool keeps_transitions() const;
     // What threads did in the stages is wanted: keep() names "states" besides "stages", or was not called.
     bool keeps_states() const;
@@ -43,6 +50,16 @@ class Emitter {
     std::vector<Table> &tables() { return tables_; }
 
   private:
+    // What a row of an op says besides the op's own fields.
+    struct OpRow {
+        std::uint32_t first_comm = 0, transitions = 0, late = 0, requests = 0;
+        std::int64_t first_tid = -1, end_tid = -1, unattributed_ns = 0, unknown_ns = 0;
+        const RequestCut *request = nullptr;  // the first
+    };
+    void op_row(const Op &, const OpRow &, const OpFacts &);
+    void feed_op(const Op &, const OpRow &, const OpFacts &);
+    void feed_stages(const Op &, const Attribution &);
+    OpCsv::Stage csv_stage(std::uint32_t stage, std::uint32_t kind, std::uint32_t from, std::uint32_t to, std::uint32_t seq) const;
     Table &table(int index) { return tables_[static_cast<std::size_t>(index)]; }
     bool kept(int index) const { return kept_[static_cast<std::size_t>(index)] != 0; }
     StringPool &strings_;
@@ -51,6 +68,11 @@ class Emitter {
     std::vector<Table> tables_;
     std::vector<char> kept_;  // per table
     bool with_states_ = true;
+    OpCsv *csv_ = nullptr;
+    bool csv_all_ = false;
+    std::vector<std::uint32_t> csv_stages_;  // per pool id, number + 1
+    std::vector<std::pair<std::uint32_t, std::int64_t>> csv_durations_;
+    std::vector<OpCsv::Stage> csv_rows_;
     std::vector<std::uint32_t> rules_names_;  // per set of rules, pool id
     std::vector<std::uint32_t> rwbs_names_;  // per mask, pool id + 1
     std::uint32_t rwbs_name(std::uint32_t rwbs);

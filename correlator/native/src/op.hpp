@@ -33,6 +33,7 @@ struct RequestCut {
 struct BatchBio {
     std::uint64_t bio = 0, request = 0;
     std::int64_t queue_ns = kNoTime;
+    IoKind kind = IoKind::kOther;
     bool by_pointer = false;
 };
 

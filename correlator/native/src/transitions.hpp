@@ -123,6 +123,7 @@ class TransitionList {
     std::uint32_t shape() const { return shaped_ ? node_ : 0; }
     const std::int64_t *times() const { return times_.data(); }
     std::int64_t tid(std::uint32_t thread) const { return tids_[thread]; }
+    std::int64_t last_tid() const { return tids_[shapes_->node(node_).thread]; }
     // As it would be in full, for a list that has a shape.
     void copy_to(std::vector<Transition> &out) const;
 

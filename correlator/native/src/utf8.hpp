@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// Texts of a trace are bytes; tables and CSV hold UTF-8.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace opline {
+
+// The text, with U+FFFD for each ill-formed sequence, as Python's decoder has it (Unicode 15, 3.9: one per maximal subpart).
+std::string valid_utf8(std::string_view text);
+
+}  // namespace opline

@@ -58,6 +58,7 @@ BoundKey bind_key(const KeyUse &use, const Plan &plan, Slots &slots, bool &broke
     }
     for (auto fact : use.facts)
         if (fact != kNoFact) key.facts = use.facts;
+    if (key.slots.size() == 1 && key.facts.empty()) key.one_slot = key.slots.front();
     return key;
 }
 
@@ -114,6 +115,34 @@ BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, 
     if (!spec.class_text.empty()) p.class_id = strings.intern(spec.class_text);
     p.batch_space = strings.intern(spec.batch_space);
     return p;
+}
+
+bool is_plain(const BoundPoint &p, const PointSpec &spec) {
+    const bool found = p.find.size() == 1 ? p.find.front().facts.empty() : p.find.empty();
+    return found && !p.broken && p.bind.empty() && p.wait.empty() && p.meet.empty() && p.sole.empty() && p.mark == 0 && p.at == 0 &&
+           spec.learn == kNoFact && p.name_slot == kNoSlot && p.duration_slot == kNoSlot && spec.batch_do == BatchDo::kNone && !spec.ios &&
+           !spec.child && spec.end_of.empty() && spec.io == IoWindow::kNone &&
+           spec.sync_wait == IoWindow::kNone && (spec.role == Role::kNone || spec.role == Role::kEnd);
+}
+
+// What a point that is plain has to do, once the slots of its class are known.
+void bind_plain(BoundPoint &p, const PointSpec &spec, std::uint32_t event) {
+    p.plain = is_plain(p, spec);
+    p.ends = spec.role == Role::kEnd;
+    p.thread = spec.thread;
+    p.decorates = p.class_id != 0 || p.class_slot != kNoSlot || p.object_slot != kNoSlot || p.offset_slot != kNoSlot ||
+                  p.length_slot != kNoSlot || p.file_slot != kNoSlot || p.inode_slot != kNoSlot || spec.direction != Direction::kUnknown;
+    TransitionKind kind;
+    kind.point = p.name_id;
+    kind.event = event;
+    kind.spec = p.spec;
+    kind.evidence = p.find.empty() ? Evidence::kThread : Evidence::kKey;
+    if (!p.find.empty()) {
+        kind.spaces = p.find.front().spaces;
+        kind.key_space = p.find.front().space;
+    }
+    p.kinds[0].kind = p.kinds[1].kind = kind;
+    p.kinds[1].kind.in_thread = true;
 }
 
 constexpr std::string_view kBpfCalls = "syscall:";
@@ -231,6 +260,11 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
         c.count_slot = slots.want("count");
     }
     c.plan.wanted = slots.take();
+    for (auto &p : c.points) bind_plain(p, plan.points[p.spec], c.name_id);
+    if (c.points.size() == 1) {
+        BoundPoint &p = c.points.front();
+        if (!p.broken && p.when.empty() && !p.needs_facts && !plan.points[p.spec].optional) c.only = &p;
+    }
     return c;
 }
 

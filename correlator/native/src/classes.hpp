@@ -14,16 +14,23 @@
 #include "plan.hpp"
 #include "sched.hpp"
 #include "strings.hpp"
+#include "transitions.hpp"
 
 namespace opline {
 
 constexpr std::int32_t kNoSlot = -1;
+
+// The integer in a slot of an event.
+inline std::int64_t number_in(const Event &ev, std::int32_t slot, std::int64_t otherwise) {
+    return slot == kNoSlot || !ev.slots[slot].is_number() ? otherwise : ev.slots[slot].i;
+}
 
 struct BoundKey {
     std::uint32_t space = 0;
     std::uint64_t spaces = 0;  // that an event with this key carries
     KeyScope scope = KeyScope::kGlobal;
     std::vector<std::int32_t> slots, facts;  // of each field; facts empty: none is looked up
+    std::int32_t one_slot = kNoSlot;         // it is of this field alone, and no fact
     std::uint64_t found = 0, missed = 0;  // for `opline model lint`
     struct Seed {  // what a key in the scope of the last event begins with
         bool valid = false;
@@ -33,6 +40,9 @@ struct BoundKey {
         std::uint64_t lo = 0, hi = 0;
     };
     mutable Seed seed;
+    bool seeded(std::uint32_t host, std::int32_t pid, std::int64_t tid) const {
+        return seed.valid && seed.host == host && (scope == KeyScope::kGlobal || (scope == KeyScope::kProcess ? seed.pid == pid : seed.tid == tid));
+    }
 };
 
 struct BoundPredicate {
@@ -42,6 +52,12 @@ struct BoundPredicate {
 
 struct BoundPoint {
     std::uint32_t spec = 0;  // index into Plan::points
+    // One key or the thread says whose it is, and nothing else can come of it but these: Stitcher::plain().
+    bool plain = false, ends = false, decorates = false;
+    ThreadRule thread = ThreadRule::kNone;
+    std::uint64_t seen = 0, transitions = 0;
+    std::uint64_t global_spaces = 0;  // bit per global key space of find and bind
+    std::array<KnownKind, 2> kinds;   // of a plain point; 1: in the op's thread
     std::vector<BoundPredicate> when;
     std::vector<BoundKey> find, bind, release, wait, meet, sole;
     BoundKey fact_of, fact_value;  // of a point that learns
@@ -55,8 +71,6 @@ struct BoundPoint {
     std::vector<std::pair<std::string, std::uint32_t>> names;  // of the first values that name_slot had
     std::uint32_t class_id = 0;  // pool id of a constant class; 0: none
     std::uint32_t batch_space = 0;
-    std::uint64_t seen = 0, transitions = 0;
-    std::uint64_t global_spaces = 0;  // bit per global key space of find and bind
     bool needs_facts = false;  // passed over where they are not known
     bool broken = false;  // the class lacks a field that the point needs
 };
@@ -82,6 +96,7 @@ struct BoundClass {
     Domain domain = Domain::kUst;
     ClassKind kind = ClassKind::kIgnored;
     std::vector<BoundPoint> points;
+    BoundPoint *only = nullptr;  // the point, where there is but one and no event of the class is passed over
     BlockSlots block;
     std::int32_t tid_slot = kNoSlot, pid_slot = kNoSlot, comm_slot = kNoSlot;
     std::int32_t cpu_slot = kNoSlot;  // kPoints from BPF: the event's own; its stream's is the collector's

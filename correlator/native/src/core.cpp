@@ -2,7 +2,6 @@
 #include "core.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -35,7 +34,7 @@ std::string stream_name(const StreamDecl &s) {
 struct Core::Impl {
     Plan plan;
     StringPool strings;
-    std::deque<BoundClass> classes;  // a deque: addresses stay
+    std::vector<std::unique_ptr<BoundClass>> classes;
     std::vector<StreamDecl> streams;
     std::vector<std::uint32_t> stream_hosts;
     Emitter emitter;
@@ -273,13 +272,11 @@ struct Core::Impl {
 
     Fate dispatch(BoundClass &cls, const Event &ev) {
         switch (cls.kind) {
-        case ClassKind::kPoints:
-            if (cls.cpu_slot != kNoSlot) {
-                Event own = ev;
-                own.cpu = static_cast<std::uint32_t>(ev.slots[cls.cpu_slot].bits());
-                return stitcher.event(cls, own, current_host);
-            }
-            return stitcher.event(cls, ev, current_host);
+        case ClassKind::kPoints: {
+            Event own = ev;
+            if (cls.cpu_slot != kNoSlot) own.cpu = static_cast<std::uint32_t>(ev.slots[cls.cpu_slot].bits());
+            return stitcher.event(cls, own, current_host);
+        }
         case ClassKind::kBlock: return block_event(cls, ev);
         case ClassKind::kDeviceName:
             if (cls.dev_slot != kNoSlot && cls.diskname_slot != kNoSlot && ev.slots[cls.diskname_slot].kind == Slot::Kind::kString)
@@ -305,8 +302,8 @@ ClassPlan Core::add_class(const ClassDecl &decl) {
     BoundClass bound = bind_class(decl, impl_->plan, impl_->strings, {impl_->emitter.keeps_states(), impl_->emitter.keeps_transitions()});
     bound.plan.id = static_cast<std::uint32_t>(impl_->classes.size());
     if (bound.kind == ClassKind::kBlock) impl_->has_block_classes = true;
-    impl_->classes.push_back(std::move(bound));
-    return impl_->classes.back().plan;
+    impl_->classes.push_back(std::make_unique<BoundClass>(std::move(bound)));
+    return impl_->classes.back()->plan;
 }
 
 std::uint32_t Core::add_stream(const StreamDecl &decl) {
@@ -317,14 +314,14 @@ std::uint32_t Core::add_stream(const StreamDecl &decl) {
 
 void Core::event(const Event &ev) {
     Impl &m = *impl_;
-    ++m.events;
-    if (m.last_ns != kNoTime && ev.ts_ns < m.last_ns) ++m.out_of_order;
+    if (m.events++ == 0) m.first_ns = ev.ts_ns;
+    if (ev.ts_ns < m.last_ns) ++m.out_of_order;
     else m.last_ns = ev.ts_ns;
-    if (m.first_ns == kNoTime) m.first_ns = ev.ts_ns;
     m.current_host = m.stream_hosts[ev.stream];
     m.stitcher.advance(m.last_ns);
-    BoundClass &cls = m.classes[ev.cls];
-    Fate fate = m.dispatch(cls, ev);
+    BoundClass &cls = *m.classes[ev.cls];
+    const bool points = cls.kind == ClassKind::kPoints && cls.cpu_slot == kNoSlot;
+    const Fate fate = points ? m.stitcher.event(cls, ev, m.current_host) : m.dispatch(cls, ev);
     ++cls.fates[static_cast<std::size_t>(fate)];
 }
 
@@ -356,7 +353,7 @@ void Core::finish() {
     m.stitcher.finish();
     std::map<std::string, FateCounts> fates;
     for (const auto &c : m.classes)
-        for (std::size_t f = 0; f < c.fates.size(); ++f) fates[c.name][f] += c.fates[f];
+        for (std::size_t f = 0; f < c->fates.size(); ++f) fates[c->name][f] += c->fates[f];
     for (const auto &[name, counts] : fates)
         for (std::size_t f = 0; f < counts.size(); ++f)
             if (counts[f] != 0) m.emitter.fate(m.strings.intern(name), kFateNames[f], counts[f]);
@@ -437,14 +434,14 @@ std::string Core::summary_json() const {
     out["damaged"] = m.damages;
     std::map<std::string, std::uint64_t> orphans;
     for (const auto &c : m.classes)
-        for (std::size_t f = static_cast<std::size_t>(Fate::kOrphanNoOp); f < c.fates.size(); ++f)
-            if (c.fates[f]) orphans[std::string(kFateNames[f])] += c.fates[f];
+        for (std::size_t f = static_cast<std::size_t>(Fate::kOrphanNoOp); f < c->fates.size(); ++f)
+            if (c->fates[f]) orphans[std::string(kFateNames[f])] += c->fates[f];
     out["orphans"] = orphans;
     for (const auto &[dev, name] : m.device_names) out["devices"][std::to_string(dev)] = name;
     std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> points;
     std::map<std::tuple<std::uint32_t, std::uint32_t>, std::pair<std::uint64_t, std::uint64_t>> keys;
     for (const auto &c : m.classes)
-        for (const auto &p : c.points) {
+        for (const auto &p : c->points) {
             points[p.spec].first += p.seen;
             points[p.spec].second += p.transitions;
             for (const auto *uses : {&p.find, &p.meet, &p.sole})

@@ -98,6 +98,8 @@ struct Reader::Impl : StreamNotes {
                     ++field;
                 }
             event.program = compiler.take();
+            event.straight = Straight(event.program);
+            event.usual = event.straight && event.absent.empty() && event.time_slot < 0;
             StreamClass &cls = trace.classes[e.stream_id];
             cls.slot_count = std::max(cls.slot_count, plan.wanted.size());
             cls.registers = std::max(cls.registers, event.program.registers);
@@ -128,6 +130,7 @@ void Reader::open(Consumer &consumer, unsigned threads) {
         s.cls = &m.traces[m.trace_of[i]]->classes.at(s.stream_id);
         s.number = consumer.add_stream(s.decl);
         m.speaker = &s;
+        s.prepare();
         if (s.next(m)) m.merge.add({s.time_ns, ranks[i], &s});
     }
     if (threads < 2) return;

@@ -179,15 +179,34 @@ void Stream::past_end(StreamNotes &notes) {
     if (damage_.empty()) lose(notes, Loss::kTruncatedPacket, "an event goes on past the packet's end");
 }
 
-void Stream::advance_clock(std::uint64_t value, std::uint32_t bits) {
-    if (bits >= 64) {
-        clock_ = value;
-        return;
+// What event() does, in short, for an event as LTTng writes most. False: nothing was read.
+bool Stream::usual_event() {
+    if (!cls->short_headers || cursor_.at % 8 != 0 || cursor_.at > cursor_.end || cursor_.end - cursor_.at < 64) return false;
+    std::uint64_t word, id;
+    std::memcpy(&word, cursor_.packet + cursor_.at / 8, 8);
+    Cursor c = cursor_;
+    const std::uint64_t before = clock_;
+    if (cls->header == HeaderKind::kCompact) {
+        id = word & 31;
+        if (id == 31) return false;
+        c.at += 32;
+        advance_clock(static_cast<std::uint32_t>(word) >> 5, 27);
+    } else {
+        id = word & 65535;
+        if (id == 65535) return false;
+        c.at += 48;
+        advance_clock(static_cast<std::uint32_t>(word >> 16), 32);
     }
-    const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
-    std::uint64_t t = (clock_ & ~mask) | value;
-    if (value < (clock_ & mask)) t += mask + 1;  // wrapped
-    clock_ = t;
+    const EventClass *found = id < cls->events.size() ? &cls->events[id] : nullptr;
+    fields_at_ = c;
+    if (!found || !found->usual || own_ns_ != kNoTime || !found->straight.run(c, slots_.data())) {
+        clock_ = before;
+        return false;
+    }
+    cursor_.at = c.at;
+    event_class = found;
+    time_ns = to_ns(clock_);
+    return true;
 }
 
 // The header of the event at the cursor. False: the packet ends in it.
@@ -219,20 +238,8 @@ bool Stream::header(std::uint64_t &id) {
         clock_ = take(64, 8);
     };
     if (cls->header == HeaderKind::kCompact) {
-        if (!cls->big_endian && c.at % 8 == 0 && c.end - c.at >= 32) {  // both in one word
-            std::uint32_t word;
-            std::memcpy(&word, c.packet + c.at / 8, 4);
-            id = word & 31;
-            if (id != 31) {
-                c.at += 32;
-                advance_clock(word >> 5, 27);
-            } else {
-                c.at += 5;
-            }
-        } else {
-            id = take(5, 1);
-            if (id != 31) advance_clock(take(27, 1), 27);
-        }
+        id = take(5, 1);
+        if (id != 31) advance_clock(take(27, 1), 27);
         if (id == 31) extended();
     } else {
         id = take(16, 8);
@@ -242,7 +249,7 @@ bool Stream::header(std::uint64_t &id) {
     return whole;
 }
 
-// One event at the cursor. False: the packet is at its end (or unreadable from here on).
+// One event at the cursor, whatever it is. False: the packet is at its end (or unreadable from here on).
 bool Stream::event(StreamNotes &notes) {
     Cursor &c = cursor_;
     c.at = (c.at + cls->header_align_bits - 1) & ~std::uint64_t{cls->header_align_bits - 1};
@@ -275,19 +282,22 @@ void Stream::report_damage(StreamNotes &notes) {
     damage_.clear();
 }
 
-bool Stream::next(StreamNotes &notes) {
+void Stream::prepare() {
     if (slots_.size() < cls->slot_count + 1) slots_.resize(cls->slot_count + 1);
     if (header_slots_.size() < cls->timestamp_bits.size() + 1) header_slots_.resize(cls->timestamp_bits.size() + 1);
     if (registers_.size() < cls->registers) registers_.resize(cls->registers);
+}
+
+bool Stream::next_in_packets(StreamNotes &notes) {
     for (;;) {
-        if (in_packet_ && event(notes)) {
-            ++ordinal;
-            return true;
-        }
         report_damage(notes);
         if (!next_packet(notes)) {
             report_damage(notes);
             return false;
+        }
+        if (event(notes)) {
+            ++ordinal;
+            return true;
         }
     }
 }

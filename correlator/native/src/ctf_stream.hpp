@@ -11,6 +11,7 @@
 
 #include "ctf_plan.hpp"
 #include "ctf_losses.hpp"
+#include "ctf_straight.hpp"
 #include "ctf_types.hpp"
 #include "event.hpp"
 
@@ -46,6 +47,8 @@ struct EventClass {
     bool known = false;
     std::vector<std::int32_t> absent;  // wanted slots that no step fills
     Program program;
+    Straight straight;  // the same, where it can be
+    bool usual = false;  // straight is enough: every wanted field is there, and the time is the header's
 };
 
 // Everything that streams of one class share.
@@ -53,6 +56,7 @@ struct StreamClass {
     HeaderKind header = HeaderKind::kCompact;
     std::uint32_t header_align_bits = 8;
     bool big_endian = false;
+    bool short_headers = false;                 // not kOther, and little-endian
     Program header_program;                     // kOther: slot 0 the event's id, then
     std::vector<std::uint32_t> timestamp_bits;  // a slot for each timestamp field; 0: it is of variable length
     std::vector<EventClass> events;  // by event id
@@ -104,7 +108,15 @@ class Stream {
     std::uint32_t number = 0;          // the consumer's
 
     // The next event: time and slots are valid until the next call. False: the stream has ended.
-    bool next(StreamNotes &);
+    bool next(StreamNotes &notes) {
+        if (in_packet_ && (usual_event() || event(notes))) {
+            ++ordinal;
+            return true;
+        }
+        return next_in_packets(notes);
+    }
+    // Before the first next(): the plans are made.
+    void prepare();
     std::int64_t time_ns = 0;
     std::uint64_t ordinal = 0;
     const EventClass *event_class = nullptr;
@@ -121,10 +133,21 @@ class Stream {
     }
 
   private:
+    bool next_in_packets(StreamNotes &);
     bool next_packet(StreamNotes &);
     bool event(StreamNotes &);
+    bool usual_event();
     bool header(std::uint64_t &id);
-    void advance_clock(std::uint64_t value, std::uint32_t bits);
+    void advance_clock(std::uint64_t value, std::uint32_t bits) {
+        if (bits >= 64) {
+            clock_ = value;
+            return;
+        }
+        const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+        std::uint64_t t = (clock_ & ~mask) | value;
+        if (value < (clock_ & mask)) t += mask + 1;  // wrapped
+        clock_ = t;
+    }
     void lose(StreamNotes &, Loss, const std::string &what) const;
     void past_end(StreamNotes &);
     void report_damage(StreamNotes &);

@@ -49,6 +49,7 @@ bool recognise_header(const Type &t, StreamClass &out) {
     if (!is(tags[0], 0, last - 1) || !is(tags[1], last, last)) return false;
     out.header = compact ? HeaderKind::kCompact : HeaderKind::kLarge;
     out.big_endian = id.big_endian;
+    out.short_headers = !id.big_endian;
     return true;
 }
 

@@ -17,8 +17,8 @@ struct KeyBuilder {
     KeyBuilder(std::uint64_t lo, std::uint64_t hi) : lo(lo), hi(hi) {}
     explicit KeyBuilder(std::uint64_t seed) : lo(mix64(seed + 0x9e3779b97f4a7c15ull)), hi(mix64(seed + 0xc2b2ae3d27d4eb4full)) {}
     void add(std::uint64_t v) {
-        lo = mix64(lo ^ v) + 0x9e3779b97f4a7c15ull;
-        hi = mix64(hi + v * 0xff51afd7ed558ccdull) ^ lo;
+        lo = folded(lo ^ v, 0x9e3779b97f4a7c15ull);
+        hi = folded(hi ^ v, 0xff51afd7ed558ccdull) + lo;
     }
     void add(std::string_view s) {
         std::uint64_t word = 0;
@@ -36,10 +36,42 @@ struct KeyBuilder {
         if (s.kind == Slot::Kind::kString) add(s.str());
         else add(s.bits());
     }
+    // Both halves of the product in one: every bit of the result depends on every bit of a (wyhash's step, final version 4).
+    static std::uint64_t folded(std::uint64_t a, std::uint64_t b) {
+        const auto product = static_cast<unsigned __int128>(a) * b;
+        return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+    }
     void add_scope(KeyScope scope, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
         if (scope == KeyScope::kProcess) add((static_cast<std::uint64_t>(host) << 32) | static_cast<std::uint32_t>(pid));
         if (scope == KeyScope::kThread) add(thread_key(host, tid));
     }
 };
+
+constexpr std::uint64_t kOneNumber = 0;  // Key::hi of a fact that is one integer: it stands for itself
+
+inline Stitcher::KeyState Stitcher::key_of(const BoundKey &use, const Event &ev, std::uint32_t host, std::int32_t pid,
+                                    std::int64_t tid, Key &key) const {
+    if (!use.seeded(host, pid, tid)) {
+        KeyBuilder seed(use.space);
+        seed.add_scope(use.scope, host, pid, tid);
+        use.seed = {true, host, pid, tid, seed.lo, seed.hi};
+    }
+    KeyBuilder b(use.seed.lo, use.seed.hi);
+    for (std::size_t i = 0; i < use.slots.size(); ++i) {
+        const Slot &s = ev.slots[use.slots[i]];
+        if (!s.present()) return KeyState::kAbsent;
+        if (!use.facts.empty() && use.facts[i] != kNoFact) {
+            const auto scope = plan_.facts[static_cast<std::size_t>(use.facts[i])].scope;
+            const Key *value = facts_.find(fact_key(use.facts[i], scope, s, host, pid, tid));
+            if (!value) return KeyState::kUnlearned;
+            b.add(value->lo);
+            if (value->hi != kOneNumber) b.add(value->hi);
+        } else {
+            b.add(s);
+        }
+    }
+    key = {b.lo, b.hi};
+    return KeyState::kKnown;
+}
 
 }  // namespace opline

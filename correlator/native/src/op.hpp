@@ -227,6 +227,11 @@ class OpTable {
         }
         return {};
     }
+    // nullptr: the op was settled, or the ref is an alias.
+    Op *itself(std::uint64_t ref) const {
+        Op *op = at(ref);
+        return op && op->state != OpState::kAlias ? op : nullptr;
+    }
     // nullptr: the op was settled.
     Op *find(std::uint64_t ref) const {
         Op *op = at(ref);

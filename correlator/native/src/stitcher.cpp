@@ -9,11 +9,6 @@ namespace {
 constexpr std::size_t kThreadDepth = 64;
 constexpr std::size_t kBatchWork = 1u << 14;  // points of one batch: more than that is a batch whose end nobody sees
 
-std::int64_t number(const Event &ev, std::int32_t slot, std::int64_t otherwise) {
-    if (slot == kNoSlot || !ev.slots[slot].is_number()) return otherwise;
-    return ev.slots[slot].i;
-}
-
 }  // namespace
 
 Stitcher::Stitcher(const Plan &plan, StringPool &strings, Hooks hooks)
@@ -21,6 +16,7 @@ Stitcher::Stitcher(const Plan &plan, StringPool &strings, Hooks hooks)
       completed_(strings.intern("completed")), reaped_(strings.intern("reaped")), queued_(strings.intern("queued")) {
     for (const auto &p : plan_.points) {
         has_soft_ends_ = has_soft_ends_ || p.role == Role::kSoftEnd;
+        threads_work_ = threads_work_ || p.thread != ThreadRule::kNone;
         if (p.role != Role::kEnd) continue;
         for (const auto &use : p.find) end_spaces_ |= std::uint64_t{1} << use.space;
     }
@@ -113,13 +109,25 @@ Fate Stitcher::work_of(Batch &batch, Transition t, BoundPoint &bp) {
     return Fate::kBatch;
 }
 
-Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
-    const std::int64_t tid = number(ev, cls.tid_slot, -1);
-    const auto pid = static_cast<std::int32_t>(number(ev, cls.pid_slot, -1));
+// The thread's name as the event has it: a pool id; 0: it has none.
+std::uint32_t Stitcher::name_of(const BoundClass &cls, const Event &ev, ThreadState &ts) {
+    if (cls.comm_slot == kNoSlot || ev.slots[cls.comm_slot].kind != Slot::Kind::kString) return 0;
+    const auto comm = ev.slots[cls.comm_slot].str();
+    if (comm != ts.comm) {
+        ts.comm.assign(comm);
+        ts.comm_id = strings_.intern(comm);
+    }
+    return ts.comm_id;
+}
+
+Fate Stitcher::any_event(BoundClass &cls, const Event &ev, std::uint32_t host) {
+    const std::int64_t tid = number_in(ev, cls.tid_slot, -1);
+    const auto pid = static_cast<std::int32_t>(number_in(ev, cls.pid_slot, -1));
     bool broken = false;
-    BoundPoint *bp = choose(cls, ev, host, pid, tid, broken);
+    BoundPoint *bp = cls.only ? cls.only : choose(cls, ev, host, pid, tid, broken);
     if (!bp) return broken ? Fate::kOrphanMalformed : Fate::kIgnored;
     ++bp->seen;
+    if (bp->plain && !cls.only && plain(cls, *bp, ev, host)) return Fate::kTransition;
     const PointSpec &spec = plan_.points[bp->spec];
     ThreadState &ts = thread(host, tid);
     if (bp->mark != 0 || spec.learn != kNoFact) return note(*bp, spec, ev, ts, host, pid, tid);
@@ -131,14 +139,7 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     t.tid = tid;
     t.pid = pid;
     t.cpu = ev.cpu;
-    if (cls.comm_slot != kNoSlot && ev.slots[cls.comm_slot].kind == Slot::Kind::kString) {
-        auto comm = ev.slots[cls.comm_slot].str();
-        if (comm != ts.comm) {
-            ts.comm.assign(comm);
-            ts.comm_id = strings_.intern(comm);
-        }
-        t.comm = ts.comm_id;
-    }
+    t.comm = name_of(cls, ev, ts);
     t.point = bp->name_slot == kNoSlot ? bp->name_id : point_name(*bp, spec, ev.slots[bp->name_slot]);
     if (bp->at != 0)
         for (const auto &[mark, when] : ts.marks)
@@ -160,7 +161,7 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
         ~CloseAtExit() { if (on) self.close_batch(ts, at); }
     } close_at_exit{*this, ts, spec.batch_do == BatchDo::kClose, ev.ts_ns};
 
-    if (close_at_exit.on && ts.batch) ts.batch->declared = number(ev, bp->batch_count_slot, -1);
+    if (close_at_exit.on && ts.batch) ts.batch->declared = number_in(ev, bp->batch_count_slot, -1);
 
     // The op: a begin makes one; else the first find key that is bound; else, without keys, the thread's own.
     Found found;

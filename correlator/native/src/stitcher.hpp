@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -66,11 +67,17 @@ class Stitcher {
 
     Stitcher(const Plan &plan, StringPool &strings, Hooks hooks);
 
-    Fate event(BoundClass &cls, const Event &ev, std::uint32_t host);
+    Fate event(BoundClass &cls, const Event &ev, std::uint32_t host) {
+        if (cls.only && cls.only->plain && plain(cls, *cls.only, ev, host)) {
+            ++cls.only->seen;
+            return Fate::kTransition;
+        }
+        return any_event(cls, ev, host);
+    }
     // Settles what ended more than linger_ns before now.
     void advance(std::int64_t now_ns) {
         last_ns_ = now_ns;
-        while (!ended_.empty() && ended_.front().first + plan_.linger_ns < now_ns) settle_ended();
+        while (now_ns > settles_ns_) settle_ended();
     }
     // No texts that only the table of ops shows.
     void skip_key_texts() { with_key_texts_ = false; }
@@ -111,6 +118,10 @@ class Stitcher {
     BoundPoint *choose(BoundClass &cls, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid, bool &broken);
     bool facts_known(const BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid) const;
     bool finds(const BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
+    std::uint32_t name_of(const BoundClass &, const Event &, ThreadState &);
+    Fate any_event(BoundClass &, const Event &, std::uint32_t host);
+    bool plain(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
+    void next_settles() { settles_ns_ = ended_.empty() ? std::numeric_limits<std::int64_t>::max() : ended_.front().first + plan_.linger_ns; }
     Fate note(BoundPoint &, const PointSpec &, const Event &, ThreadState &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
     Fate work_of(Batch &, Transition, BoundPoint &);
     void release_keys(const BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
@@ -187,6 +198,7 @@ class Stitcher {
     };
     std::array<RecentThread, 64> recent_threads_{};
     std::deque<std::pair<std::int64_t, std::uint64_t>> ended_;  // (end, op ref), in order of the end events
+    std::int64_t settles_ns_ = std::numeric_limits<std::int64_t>::max();  // past it the first of them does
     std::vector<std::uint64_t> io_windows_;
     SettledKeys<Key, KeyHash> settled_keys_;
     std::uint64_t batch_serial_ = 0;
@@ -196,7 +208,7 @@ class Stitcher {
     FlatMap<std::uint32_t, std::uint8_t> own_threads_;  // comm → 1: its bios are ops, 2: they are not
     std::uint32_t completed_, reaped_, queued_;
     std::int64_t last_ns_ = kNoTime;
-    bool has_soft_ends_ = false;
+    bool has_soft_ends_ = false, threads_work_ = false;
     std::uint64_t end_spaces_ = 0;  // key spaces by which an end finds its op
     StitchCounts counts_;
 };

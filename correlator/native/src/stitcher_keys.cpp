@@ -10,35 +10,8 @@ namespace opline {
 namespace {
 
 constexpr std::size_t kFactsKept = 1u << 18;
-constexpr std::uint64_t kOneNumber = 0;  // Key::hi of a fact that is one integer: it stands for itself
 
 }  // namespace
-
-Stitcher::KeyState Stitcher::key_of(const BoundKey &use, const Event &ev, std::uint32_t host, std::int32_t pid,
-                                    std::int64_t tid, Key &key) const {
-    if (!use.seed.valid || use.seed.host != host || (use.scope == KeyScope::kProcess && use.seed.pid != pid) ||
-        (use.scope == KeyScope::kThread && use.seed.tid != tid)) {
-        KeyBuilder seed(use.space);
-        seed.add_scope(use.scope, host, pid, tid);
-        use.seed = {true, host, pid, tid, seed.lo, seed.hi};
-    }
-    KeyBuilder b(use.seed.lo, use.seed.hi);
-    for (std::size_t i = 0; i < use.slots.size(); ++i) {
-        const Slot &s = ev.slots[use.slots[i]];
-        if (!s.present()) return KeyState::kAbsent;
-        if (!use.facts.empty() && use.facts[i] != kNoFact) {
-            const auto scope = plan_.facts[static_cast<std::size_t>(use.facts[i])].scope;
-            const Key *value = facts_.find(fact_key(use.facts[i], scope, s, host, pid, tid));
-            if (!value) return KeyState::kUnlearned;
-            b.add(value->lo);
-            if (value->hi != kOneNumber) b.add(value->hi);
-        } else {
-            b.add(s);
-        }
-    }
-    key = {b.lo, b.hi};
-    return KeyState::kKnown;
-}
 
 Key Stitcher::fact_key(std::int32_t fact, KeyScope scope, const Slot &value, std::uint32_t host, std::int32_t pid,
                        std::int64_t tid) {

@@ -151,6 +151,7 @@ void Stitcher::end_op(Op &op, std::int64_t ts_ns, std::uint32_t order) {
     }
     end_sync(op, ts_ns);
     ended_.emplace_back(ts_ns, op_ref(op));
+    if (ended_.size() == 1) next_settles();
 }
 
 // Of an op that a soft begin made this is the end, until a later one comes. Of another it is where it ended at the latest,
@@ -168,6 +169,7 @@ void Stitcher::soften_end(Op &op, std::int64_t ts_ns, std::uint32_t order) {
 void Stitcher::settle_ended() {
     const auto [end_ns, ref] = ended_.front();
     ended_.pop_front();
+    next_settles();
     Op *op = ops_.find(ref);
     if (!op || op->state != OpState::kEnded || op->end_ns != end_ns) return;
     if (Op *partner = op->partner != 0 ? ops_.find(op->partner) : nullptr; partner && partner->state == OpState::kOpen) {

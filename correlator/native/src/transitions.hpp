@@ -51,6 +51,15 @@ struct Transition : TransitionKind {
     std::uint32_t child = 0;     // of the op; 0: the op itself
 };
 
+// A kind that many transitions have, with the steps in the tree of shapes that it took last.
+struct KnownKind {
+    struct Step {
+        std::uint32_t from = 0, thread = 0, to = 0;  // from 0: none yet
+    };
+    TransitionKind kind;
+    std::array<Step, 4> steps;
+};
+
 // The tree of shapes. A node is a sequence of kinds, each with the ordinal of its thread in the op; node 0 is empty.
 class Shapes {
   public:
@@ -104,6 +113,28 @@ class TransitionList {
     void push_back(const Transition &t) {
         if (shaped_ && fits(t)) return;
         in_full().push_back(t);
+    }
+    // The same as push_back(), the list's order being the transition's, if the list stays a shape; else nothing happens.
+    bool push_known(KnownKind &known, std::int64_t ts_ns, std::int64_t tid, std::int32_t pid, std::uint32_t cpu, std::uint32_t comm) {
+        if (!shaped_ || times_.empty() || ts_ns < times_.back()) return false;
+        std::uint32_t thread = 0;
+        while (thread < threads_ && tids_[thread] != tid) ++thread;
+        if (thread == threads_ ? thread == Shapes::kMaxThreads : pids_[thread] != pid) return false;
+        KnownKind::Step &step = known.steps[node_ % known.steps.size()];
+        if (step.from != node_ || step.thread != thread) {
+            const std::uint32_t next = shapes_->step(node_, known.kind, thread);
+            if (next == 0) return false;
+            step = {node_, thread, next};
+        }
+        if (thread == threads_) {
+            tids_[thread] = tid;
+            pids_[thread] = pid;
+            ++threads_;
+        }
+        node_ = step.to;
+        times_.push_back(ts_ns);
+        if (shapes_->details()) details_.push_back({cpu, comm});
+        return true;
     }
     std::uint32_t last_order() const { return shaped_ ? static_cast<std::uint32_t>(times_.size() - 1) : wide_.back().order; }
 

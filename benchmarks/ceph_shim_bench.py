@@ -7,7 +7,7 @@ per call; a row per figure goes to ceph_shim.csv:
 
     plain      the call alone, in nanoseconds
     off        what the shim adds while nobody records
-    on         what it adds in a recording: the events of the call at LTTng's price, and the shim's own part
+    on         what it adds in a recording with the model `ceph`: its events at LTTng's price, the shim's own part
     events     how many events the call is
 
     make bench          or      .venv/bin/python benchmarks/ceph_shim_bench.py --count 40000 --rounds 7
@@ -34,21 +34,21 @@ RESULTS = HERE / "ceph_shim.csv"
 LIMIT_NS = 300
 COLUMNS = ("date", "commit", "cpu", "call", "plain_ns", "off_ns", "on_ns", "events", "rounds")
 SHIM = preload.SHIMS["ceph"]
-#: Events of one call of each kind.
+#: Events of one call of each kind that the model asks for.
 EVENTS = {
-    "sendmsg_osd_op": 3,  # msgr_send_enter, msgr_tx_msg, msgr_send_exit
-    "send_reply": 3,
-    "recv_osd_op": 2,  # msgr_recv, msgr_rx_msg
-    "recv_reply": 2,
+    "sendmsg_osd_op": 1,  # msgr_tx_msg
+    "send_reply": 1,
+    "recv_osd_op": 1,  # msgr_rx_msg
+    "recv_reply": 1,
     "send_not_ceph": 0,
     "write_not_ceph": 0,
     "read_not_ceph": 0,
     "pwrite": 2,
     "pread": 2,
     "fdatasync": 2,
-    "epoll_wait": 1,
+    "epoll_wait": 0,
     "dup_close": 0,
-    "io_submit": 2,
+    "io_submit": 1,
     "io_getevents": 1,
 }
 
@@ -65,15 +65,14 @@ def calls(program: Path, count: int, env: dict[str, str]) -> dict[str, float]:
 def recorded(program: Path, count: int, folder: Path) -> dict[str, float]:
     """The same in a recording; the trace must have every event."""
     argv = [sys.executable, "-m", "opline_analyses", "record", "-o", str(folder), "--no-block", "--sessiond", "private"]
-    argv += ["--events", "cephshim:*", "--preload", "ceph", "--", str(program), str(count)]
+    argv += ["--model", "ceph", "--", str(program), str(count)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"the recording failed: {done.stderr}")
     events = json.loads((folder / "recording.json").read_text())["event_count"]
     batch = count // 20 * 20
-    # besides what is timed: what is sent is received, and the other way round
-    wanted = sum(n * batch for call, n in EVENTS.items() if not call.startswith(("recv", "io_")))
-    wanted += 2 * 2 * batch + (3 + 3 + 2 + 2) * count + 3 * count
+    wanted = sum(n * (count if call.startswith(("recv", "io_")) else batch) for call, n in EVENTS.items())
+    wanted += 2 * batch + 2 * count  # besides what is timed: what is sent is received, and the other way round
     if not wanted <= events <= wanted + 100:
         raise SystemExit(f"{events} events recorded, {wanted} expected: {done.stderr}")
     return {name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())}

@@ -117,7 +117,7 @@ bool Attributor::connected(const Attribution &a, std::ptrdiff_t from, std::ptrdi
         const auto &t = a.transitions[static_cast<std::size_t>(i)].t();
         if (t.tid == tid) carried |= t.spaces;
         // A thread that works for the op has in hand what it carried before.
-        if (arriving.evidence == Evidence::kThread && t.tid == arriving.tid) wanted |= t.spaces;
+        if ((arriving.evidence == Evidence::kThread || arriving.in_thread) && t.tid == arriving.tid) wanted |= t.spaces;
     }
     if ((carried & wanted) != 0) return true;
     for (auto half : a.op->halves)

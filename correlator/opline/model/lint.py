@@ -289,6 +289,8 @@ def _unreachable(model: Model) -> Iterator[Problem]:
 
 def _claims(model: Model) -> Iterator[Problem]:
     for rule in model.rules:
+        if rule.mark:  # a better time for other points, which have one of their own without it
+            continue
         for event in rule.events:
             if model.claims and not any(covers_glob(claim, event) for claim in model.claims):
                 yield _about(rule, "warning", f"{event} is not in `claims`: `opline record` would not enable it")

@@ -363,11 +363,12 @@ void Core::finish() {
 void Core::keep_tables(const std::vector<std::string> &names) {
     impl_->emitter.keep(names);
     if (!impl_->emitter.keeps_transitions()) impl_->stitcher.ops().shapes().forget_details();
-    if (!impl_->emitter.keeps_ops()) impl_->stitcher.skip_key_texts();
+    if (!impl_->emitter.keeps_ops()) impl_->stitcher.skip_texts();
 }
 void Core::write_csv(OpCsv &csv, bool all) {
     keep_tables({});
     impl_->emitter.feed(csv, all);
+    if (csv.form() == OpCsv::Form::kOps) impl_->stitcher.keep_objects();
 }
 void Core::attribute_each() { impl_->stitcher.ops().shapes().none(); }
 std::size_t Core::shapes() const { return impl_->stitcher.ops().shapes().size(); }

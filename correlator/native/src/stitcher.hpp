@@ -2,6 +2,7 @@
 // Finds the op of each point, by key or by the thread that works for it, and appends the transition.
 // Online: O(1) per event; what is in memory follows what is in flight.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -14,7 +15,7 @@
 #include "classes.hpp"
 #include "flat_map.hpp"
 #include "ios.hpp"
-#include "op.hpp"
+#include "op_table.hpp"
 #include "settled_keys.hpp"
 
 namespace opline {
@@ -78,9 +79,11 @@ class Stitcher {
     void advance(std::int64_t now_ns) {
         last_ns_ = now_ns;
         while (now_ns > settles_ns_) settle_ended();
+        if (unfrozen_ > kUnfrozen) freeze_ended();
     }
     // No texts that only the table of ops shows.
-    void skip_key_texts() { with_key_texts_ = false; }
+    void skip_texts() { with_key_texts_ = with_objects_ = false; }
+    void keep_objects() { with_objects_ = true; }
     // End of the trace: settles everything, open ops as incomplete.
     void finish();
 
@@ -121,6 +124,12 @@ class Stitcher {
     std::uint32_t name_of(const BoundClass &, const Event &, ThreadState &);
     Fate any_event(BoundClass &, const Event &, std::uint32_t host);
     bool plain(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
+    // Stragglers come soon: the last few are left as they are.
+    static constexpr std::size_t kUnfrozen = 4;
+    void freeze_ended() {
+        unfrozen_ = std::min(unfrozen_, ended_.size());
+        for (; unfrozen_ > kUnfrozen; --unfrozen_) ops_.freeze(ended_[ended_.size() - unfrozen_].second);
+    }
     void next_settles() { settles_ns_ = ended_.empty() ? std::numeric_limits<std::int64_t>::max() : ended_.front().first + plan_.linger_ns; }
     Fate note(BoundPoint &, const PointSpec &, const Event &, ThreadState &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
     Fate work_of(Batch &, Transition, BoundPoint &);
@@ -199,10 +208,11 @@ class Stitcher {
     std::array<RecentThread, 64> recent_threads_{};
     std::deque<std::pair<std::int64_t, std::uint64_t>> ended_;  // (end, op ref), in order of the end events
     std::int64_t settles_ns_ = std::numeric_limits<std::int64_t>::max();  // past it the first of them does
+    std::size_t unfrozen_ = 0;  // so many at the end of it have not been thought of
     std::vector<std::uint64_t> io_windows_;
     SettledKeys<Key, KeyHash> settled_keys_;
     std::uint64_t batch_serial_ = 0;
-    bool with_key_texts_ = true;
+    bool with_key_texts_ = true, with_objects_ = true;
     FlatMap<Key, IoQueue, KeyHash> io_queues_;
     FlatMap<std::uint64_t, std::uint32_t> io_classes_;  // (class, kind) → class with the kind
     FlatMap<std::uint32_t, std::uint8_t> own_threads_;  // comm → 1: its bios are ops, 2: they are not

@@ -65,7 +65,7 @@ void Stitcher::decorate(Op &op, const BoundPoint &bp, const PointSpec &spec, con
     if (bp.class_id != 0) op.op_class = bp.class_id;
     if (bp.class_slot != kNoSlot && ev.slots[bp.class_slot].kind == Slot::Kind::kString)
         op.op_class = strings_.intern(ev.slots[bp.class_slot].str());
-    if (bp.object_slot != kNoSlot) {
+    if (bp.object_slot != kNoSlot && with_objects_) {
         const Slot &s = ev.slots[bp.object_slot];
         if (s.kind == Slot::Kind::kString) op.object.assign(s.str());
         else if (s.is_number()) op.object = std::to_string(s.u);
@@ -151,6 +151,7 @@ void Stitcher::end_op(Op &op, std::int64_t ts_ns, std::uint32_t order) {
     }
     end_sync(op, ts_ns);
     ended_.emplace_back(ts_ns, op_ref(op));
+    ++unfrozen_;
     if (ended_.size() == 1) next_settles();
 }
 

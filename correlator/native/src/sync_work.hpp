@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "op.hpp"
+#include "op_table.hpp"
 
 namespace opline {
 

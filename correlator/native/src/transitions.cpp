@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "transitions.hpp"
 
+#include <cstring>
+
 namespace opline {
 
 std::uint32_t Shapes::find(std::uint32_t from, const TransitionKind &kind, std::uint32_t thread) {
@@ -34,6 +36,34 @@ void TransitionList::copy_to(std::vector<Transition> &out) const {
         t.order = static_cast<std::uint32_t>(i);
         node = n.parent;
     }
+}
+
+void TransitionList::freeze(unsigned char *to) const {
+    const Frozen head{node_, threads_, first_comm_, static_cast<std::uint32_t>(times_.size())};
+    std::memcpy(to, &head, sizeof head);
+    to += sizeof head;
+    for (std::uint32_t i = 0; i < threads_; ++i, to += sizeof(FrozenThread)) {
+        const FrozenThread thread{tids_[i], pids_[i]};
+        std::memcpy(to, &thread, sizeof thread);
+    }
+    std::memcpy(to, times_.data(), times_.size() * sizeof times_[0]);
+}
+
+void TransitionList::thaw(const unsigned char *from) {
+    Frozen head;
+    std::memcpy(&head, from, sizeof head);
+    from += sizeof head;
+    node_ = head.node;
+    threads_ = head.threads;
+    first_comm_ = head.comm;
+    for (std::uint32_t i = 0; i < threads_; ++i, from += sizeof(FrozenThread)) {
+        FrozenThread thread;
+        std::memcpy(&thread, from, sizeof thread);
+        tids_[i] = thread.tid;
+        pids_[i] = static_cast<std::int32_t>(thread.pid);
+    }
+    times_.resize(head.times);
+    std::memcpy(times_.data(), from, head.times * sizeof times_[0]);
 }
 
 }  // namespace opline

@@ -155,12 +155,25 @@ class TransitionList {
     const std::int64_t *times() const { return times_.data(); }
     std::int64_t tid(std::uint32_t thread) const { return tids_[thread]; }
     std::int64_t last_tid() const { return tids_[shapes_->node(node_).thread]; }
+    // Put away as so many bytes; 0: it can't be, it has no shape or has details.
+    std::size_t frozen_size() const {
+        return !shaped_ || times_.empty() || !details_.empty() ? 0 : sizeof(Frozen) + threads_ * sizeof(FrozenThread) + times_.size() * sizeof times_[0];
+    }
+    void freeze(unsigned char *to) const;
+    // The list was empty.
+    void thaw(const unsigned char *from);
     // As it would be in full, for a list that has a shape.
     void copy_to(std::vector<Transition> &out) const;
 
   private:
     struct Detail {
         std::uint32_t cpu, comm;
+    };
+    struct Frozen {  // then the threads, then the times
+        std::uint32_t node, threads, comm, times;
+    };
+    struct FrozenThread {
+        std::int64_t tid, pid;
     };
     bool fits(const Transition &t) {
         const std::size_t n = times_.size();

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// The ops in memory, by references that outlive them.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "frozen_ops.hpp"
+#include "op.hpp"
+
+namespace opline {
+
+// A reference that outlives the op: slot and serial in one number, never 0.
+constexpr std::uint64_t op_ref(const Op &op) { return ((op.serial + 1) << 24) | op.slot; }
+constexpr std::uint64_t serial_of(std::uint64_t ref) { return (ref >> 24) - 1; }
+constexpr std::uint32_t slot_of(std::uint64_t ref) { return static_cast<std::uint32_t>(ref & 0xffffff); }
+
+// The ops in memory. At most 2^24 at once; 2^39 in a trace.
+class OpTable {
+  public:
+    Op &create() {
+        Op &op = take_slot();
+        op.serial = next_serial_++;
+        op.state = OpState::kOpen;
+        return op;
+    }
+    // Aliases have serials of their own: ops are numbered without gaps for them.
+    Op &create_alias() {
+        Op &op = take_slot();
+        op.serial = (std::uint64_t{1} << 39) + next_alias_++;
+        op.state = OpState::kAlias;
+        return op;
+    }
+    // The number of the op that was made last, which turned out to be a part of another, goes to the next.
+    void take_back_number(const Op &op) {
+        if (op.serial + 1 == next_serial_) --next_serial_;
+    }
+    void release(Op &op) {
+        op.state = OpState::kFree;
+        slots_[op.slot] = {};
+        free_.push_back(op.slot);
+        spare_.push_back(&op);
+        --live_;
+    }
+    void release(std::uint64_t ref) {
+        if (Op *op = at(ref)) release(*op);
+    }
+    // The op has ended and is not needed until it is settled, or somebody asks for it after all: it is put away, if it has no more than
+    // a frozen op can hold. No pointer to it may be in use.
+    void freeze(std::uint64_t ref) {
+        Slot &slot = slots_[slot_of(ref)];
+        if (!slot.op || slot.op->state != OpState::kEnded || slot.op->serial != serial_of(ref)) return;
+        slot.frozen = frozen_.put(*slot.op);
+        if (!slot.frozen) return;
+        slot.op->state = OpState::kFree;
+        spare_.push_back(slot.op);
+        slot.op = nullptr;
+    }
+    // What a ref leads to through its aliases: an op and which child of it, or a batch, or nothing (it was settled).
+    struct Target {
+        Op *op = nullptr;
+        Batch *batch = nullptr;
+        std::uint32_t child = 0;
+    };
+    Target resolve(std::uint64_t ref) const {
+        Target out;
+        for (int depth = 0; depth < 64; ++depth) {
+            Op *op = at(ref);
+            if (!op) return {};
+            if (op->state != OpState::kAlias) {
+                out.op = op;
+                return out;
+            }
+            if (op->alias_batch) return {nullptr, op->alias_batch, 0};
+            out.child = out.child == 0 ? op->alias_child : out.child + op->alias_children_base;
+            ref = op->alias_of;
+        }
+        return {};
+    }
+    // nullptr: the op was settled, or the ref is an alias.
+    Op *itself(std::uint64_t ref) const {
+        Op *op = at(ref);
+        return op && op->state != OpState::kAlias ? op : nullptr;
+    }
+    // nullptr: the op was settled.
+    Op *find(std::uint64_t ref) const {
+        Op *op = at(ref);
+        return op && op->state == OpState::kAlias ? resolve(ref).op : op;
+    }
+    std::size_t live() const { return live_; }
+    std::uint64_t created() const { return next_serial_; }
+    bool full() const { return live_ >= (1u << 24) - 1; }
+    Shapes &shapes() { return shapes_; }
+    template <class F>
+    void for_each_live(F &&f) {
+        for (std::uint32_t n = 0; n < slots_.size(); ++n) {
+            if (slots_[n].frozen) thaw(n);
+            if (Op *op = slots_[n].op; op && (op->state == OpState::kOpen || op->state == OpState::kEnded)) f(*op);
+        }
+    }
+
+  private:
+    struct Slot {
+        Op *op = nullptr;
+        FrozenOps::Op *frozen = nullptr;  // then there is no op
+    };
+    Op *at(std::uint64_t ref) const {
+        const auto number = slot_of(ref);
+        if (ref == 0 || number >= slots_.size()) return nullptr;
+        const Slot &slot = slots_[number];
+        if (slot.op) return slot.op->serial == serial_of(ref) ? slot.op : nullptr;
+        return slot.frozen && FrozenOps::serial(*slot.frozen) == serial_of(ref) ? &thaw(number) : nullptr;
+    }
+    // Who asks for a frozen op can't tell the difference.
+    Op &thaw(std::uint32_t number) const {
+        Op &op = take_spare();
+        frozen_.take(slots_[number].frozen, op);
+        op.slot = number;
+        slots_[number] = {&op, nullptr};
+        return op;
+    }
+    Op &take_spare() const {
+        if (spare_.empty()) {
+            ops_.push_back(std::make_unique<Op>());
+            spare_.push_back(ops_.back().get());
+        }
+        Op &op = *spare_.back();
+        spare_.pop_back();
+        op.reset(&shapes_);
+        return op;
+    }
+    Op &take_slot() {
+        std::uint32_t number;
+        if (!free_.empty()) {
+            number = free_.back();
+            free_.pop_back();
+        } else {
+            number = static_cast<std::uint32_t>(slots_.size());
+            slots_.emplace_back();
+        }
+        Op &op = take_spare();
+        op.slot = number;
+        slots_[number].op = &op;
+        ++live_;
+        return op;
+    }
+    mutable Shapes shapes_;
+    mutable std::vector<Slot> slots_;
+    mutable std::vector<std::unique_ptr<Op>> ops_;
+    mutable std::vector<Op *> spare_;  // the last one was used last
+    mutable FrozenOps frozen_;
+    std::vector<std::uint32_t> free_;
+    std::uint64_t next_serial_ = 0, next_alias_ = 0;
+    std::size_t live_ = 0;
+};
+
+}  // namespace opline

@@ -4,7 +4,7 @@
 VENV := $(CURDIR)/.venv/bin
 JOBS := $(shell nproc)
 PYTHON_DIRS := $(wildcard setup.py correlator analyses tests benchmarks examples docs)
-DOCS := $(wildcard README.md docs/*.md)
+DOCS := $(wildcard README.md docs/*.md correlator/opline/store/arrow.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build test lint format-check ruff mypy docs-check docs pictures native-test native-asan native-fuzz regen bench clean

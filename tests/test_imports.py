@@ -19,7 +19,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("opline.losses",),
     ("opline.model",),
     ("opline.readers",),
-    ("opline.store.schema", "opline.store.writer"),
+    ("opline.store.schema", "opline.store.arrow", "opline.store.writer"),
     ("opline.correlate",),
     ("opline.store",),
 )

@@ -74,17 +74,15 @@ def correlate(
     maps = _maps(trace, extents)
     core = _core.Core(model.plan_json(match, [m.plan() for found in maps.values() for m in found]))
     if tables is not None:
-        core.keep_tables(tables)
+        core.keep_tables((*tables, "losses"))
     writer = RunWriter(out)
 
-    def write() -> None:
-        strings = core.take_new_strings()
-        writer.write(core.take(), strings)
-
     try:
-        done = _push(front, core, progress, lambda: write() if core.take_ready() else None)
-        write()
-        writer.write_rows("losses", [_loss_row(name, count) for name, count in sorted(done.losses.items())])
+        done = _push(front, core, progress, lambda: writer.write(core) if core.take_ready() else None)
+        for name, count in sorted(done.losses.items()):
+            loss = losses.BY_NAME[name]
+            core.loss(name, loss.severity.value, loss.origin.value, count)
+        writer.write(core)
         manifest = {
             "schema": "opline-run",
             "schema_version": SCHEMA_VERSION,
@@ -111,7 +109,7 @@ def correlate(
         writer.commit(manifest)
     except BaseException as error:
         writer.abort()
-        if isinstance(error, OSError):  # pyarrow's have no file name
+        if isinstance(error, OSError):
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise OplineError(f"Cannot write the run {out}: {reason}.") from error
         raise
@@ -226,11 +224,6 @@ def digest(model: Model) -> str:
     import hashlib
 
     return hashlib.sha256(model.text.encode()).hexdigest()
-
-
-def _loss_row(name: str, count: int) -> dict[str, object]:
-    loss = losses.BY_NAME[name]
-    return {"loss": name, "severity": loss.severity.value, "origin": loss.origin.value, "count": count}
 
 
 def recording_of(trace: Path) -> dict[str, Any] | None:

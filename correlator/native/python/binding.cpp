@@ -16,9 +16,11 @@
 #include "core.hpp"
 #include "ctf_reader.hpp"
 #include "ctf_types.hpp"
+#include "parquet_file.hpp"
 #include "printer.hpp"
 #include "csv.hpp"
 #include "statistics.hpp"
+#include "table_file.hpp"
 
 namespace {
 
@@ -51,19 +53,6 @@ PyObject *guarded(F &&f) {
     }
 }
 
-const char *type_name(ColumnType t) {
-    switch (t) {
-    case ColumnType::kInt64: return "i64";
-    case ColumnType::kUint64: return "u64";
-    case ColumnType::kInt32: return "i32";
-    case ColumnType::kUint32: return "u32";
-    case ColumnType::kBool: return "bool";
-    case ColumnType::kDict: return "dict";
-    case ColumnType::kText: return "text";
-    }
-    return "?";
-}
-
 PyObject *bytes_of(const void *data, std::size_t size) {
     return PyBytes_FromStringAndSize(static_cast<const char *>(data), static_cast<Py_ssize_t>(size));
 }
@@ -77,15 +66,15 @@ PyObject *column_tuple(const Column &c, std::size_t rows) {
         offsets = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>((rows + 1) * 4));
         if (!offsets) return nullptr;
         std::memset(PyBytes_AS_STRING(offsets), 0, 4);
-        std::memcpy(PyBytes_AS_STRING(offsets) + 4, c.values(), rows * 4);
+        std::memcpy(PyBytes_AS_STRING(offsets) + 4, c.values(rows), rows * 4);
         data = bytes_of(c.text.data(), c.text.size());
     } else if (c.type == ColumnType::kBool) {
         const auto bits = c.value_bits(rows);
         data = bytes_of(bits.data(), bits.size());
     } else {
-        data = bytes_of(c.values(), rows * c.width());
+        data = bytes_of(c.values(rows), rows * c.width());
     }
-    return Py_BuildValue("(ssnNNN)", c.name.c_str(), type_name(c.type), static_cast<Py_ssize_t>(c.nulls),
+    return Py_BuildValue("(ssnNNN)", c.name.c_str(), opline::type_name(c.type), static_cast<Py_ssize_t>(c.nulls),
                          bytes_of(validity.data(), validity.size()), data, offsets);
 }
 
@@ -203,6 +192,36 @@ PyObject *core_take(PyObject *self, PyObject *) {
     });
 }
 
+PyObject *core_write(PyObject *self, PyObject *files) {
+    if (!PyDict_Check(files)) {
+        PyErr_SetString(PyExc_TypeError, "a dict of files by table is wanted");
+        return nullptr;
+    }
+    return guarded([&]() -> PyObject * {
+        for (auto &table : core_of(self).tables()) {
+            if (table.rows() == 0) continue;
+            PyObject *object = PyDict_GetItemString(files, table.name.c_str());
+            if (!object) throw std::runtime_error("No file for the table " + table.name);
+            opline::parquet::File *file = opline_table_file_of(object);
+            if (!file) return nullptr;
+            file->add(table, core_of(self).strings());
+            if (!opline_table_file_is_fine(*file)) return nullptr;
+            table.clear();
+        }
+        Py_RETURN_NONE;
+    });
+}
+
+PyObject *core_loss(PyObject *self, PyObject *args) {
+    const char *name, *severity, *origin;
+    unsigned long long count;
+    if (!PyArg_ParseTuple(args, "sssK", &name, &severity, &origin, &count)) return nullptr;
+    return guarded([&]() -> PyObject * {
+        core_of(self).loss(name, severity, origin, count);
+        Py_RETURN_NONE;
+    });
+}
+
 PyObject *core_take_new_strings(PyObject *self, PyObject *) {
     return guarded([&]() -> PyObject * {
         auto strings = core_of(self).take_new_strings();
@@ -236,7 +255,7 @@ PyObject *core_table_columns(PyObject *self, PyObject *) {
     for (const auto &table : core_of(self).tables()) {
         PyObject *columns = PyList_New(0);
         for (const auto &c : table.columns) {
-            PyObject *pair = Py_BuildValue("(ss)", c.name.c_str(), type_name(c.type));
+            PyObject *pair = Py_BuildValue("(ss)", c.name.c_str(), opline::type_name(c.type));
             PyList_Append(columns, pair);
             Py_XDECREF(pair);
         }
@@ -379,8 +398,10 @@ PyMethodDef core_methods[] = {
     {"attribute_each", core_attribute_each, METH_NOARGS, "Attribute every op by itself, for tests. Before the first event."},
     {"shapes", core_shapes, METH_NOARGS, "How many shapes are known."},
     {"statistics", core_statistics, METH_NOARGS, "Statistics per stage, a JSON document; after the end."},
+    {"write", core_write, METH_O, "write({table: TableFile}): adds the rows so far to the files; the tables are empty afterwards. Raises OSError."},
+    {"loss", core_loss, METH_VARARGS, "loss(name, severity, origin, count): a row of the table losses."},
     {"take_ready", core_take_ready, METH_NOARGS, "True if a table has a full chunk of rows, or the trace has ended."},
-    {"take", core_take, METH_NOARGS, "The rows so far, [(table, rows, [(column, type, nulls, validity, data, offsets)])]; the tables are empty afterwards."},
+    {"take", core_take, METH_NOARGS, "For text formats and tests: the rows so far, [(table, rows, [(column, type, nulls, validity, data, offsets)])]; the tables are empty afterwards."},
     {"take_new_strings", core_take_new_strings, METH_NOARGS, "Strings that dictionary columns refer to, new since the last call; ids are consecutive from 0."},
     {"events_seen", core_events_seen, METH_NOARGS, "Events so far."},
     {"summary", core_summary, METH_NOARGS, "Counts of the correlation, a JSON document."},
@@ -621,6 +642,7 @@ PyMODINIT_FUNC PyInit__core() {
         !add_type(m, "Core", &core_spec) || !add_type(m, "NativeReader", &reader_spec) ||
         !add_type(m, "Printer", &printer_spec) ||
         !add_type(m, "StageStatistics", &opline_statistics_spec) || !add_type(m, "OpCsv", &opline_op_csv_spec) ||
+        !add_type(m, "TableFile", &opline_table_file_spec) ||
         PyModule_AddStringConstant(m, "COOKIE", opline::build_cookie()) < 0) {
         Py_DECREF(m);
         return nullptr;

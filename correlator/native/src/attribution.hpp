@@ -57,7 +57,7 @@ struct ShapeAttribution {
     };
     std::vector<Cut> cuts;  // from the first transition to the last
     std::vector<Placed> transitions;
-    std::uint32_t statistics = 0, csv = 0;  // handles, for whoever keeps or writes them; 0: not yet
+    std::uint32_t statistics = 0, csv = 0, rows = 0;  // handles of those who keep or write them; 0: not yet
 };
 
 class Attributor {

@@ -98,7 +98,9 @@ struct Core::Impl {
     void settle(Op &op) {
         ShapeAttribution *shape = attributor.by_shape(op, scratch);
         if (!shape) attributor.run(op, scratch);
-        else if (emitter.keeps_ops()) attributor.fill(op, *shape, scratch);
+        // What threads did is found for each op by itself.
+        const bool alone = !shape || (sched_events != 0 && emitter.keeps_ops());
+        if (shape && alone) attributor.fill(op, *shape, scratch);
         Emitter::OpFacts facts;
         facts.complete = op.state == OpState::kEnded;
         const std::int64_t end_ns = facts.complete ? op.end_ns : last_ns;
@@ -118,11 +120,11 @@ struct Core::Impl {
             if (has_block_classes) ++unlinked_ops;
         }
         if (statistics && facts.complete) count(op, shape, facts.tainted);
-        if (shape && !emitter.keeps_ops()) {
-            if (emitter.takes_ops()) emitter.op_of_shape(op, *shape, facts);
-        } else if (emitter.takes_ops()) {
+        if (emitter.takes_ops() && alone) {
             split_states(op);
             emitter.op(op, scratch, facts);
+        } else if (emitter.takes_ops()) {
+            emitter.op_of_shape(op, *shape, facts);
         }
         if (shape) return;
         for (const auto &b : scratch.shared_bios) {
@@ -391,6 +393,10 @@ std::string Core::statistics_json() {
 }
 bool Core::take_ready() const { return impl_->finished || impl_->emitter.pending_rows() >= kChunkRows; }
 std::vector<Table> &Core::tables() { return impl_->emitter.tables(); }
+const StringPool &Core::strings() const { return impl_->strings; }
+void Core::loss(std::string_view name, std::string_view severity, std::string_view origin, std::uint64_t count) {
+    impl_->emitter.loss(name, severity, origin, count);
+}
 std::vector<std::string> Core::take_new_strings() { return impl_->strings.take_new(); }
 std::uint64_t Core::events_seen() const { return impl_->events; }
 

@@ -12,6 +12,7 @@
 #include "event.hpp"
 #include "ledger.hpp"
 #include "op_csv.hpp"
+#include "strings.hpp"
 #include "table.hpp"
 
 namespace opline {
@@ -49,6 +50,9 @@ class Core final : public Consumer {
     // The strings of kDict columns are the pool's; new ones since the last call are handed over first.
     bool take_ready() const;
     std::vector<Table> &tables();               // clear() each after reading
+    const StringPool &strings() const;
+    // A row of the table losses: who counts them is not the core alone.
+    void loss(std::string_view name, std::string_view severity, std::string_view origin, std::uint64_t count);
     std::vector<std::string> take_new_strings(); // ids are consecutive from 0
     std::uint64_t events_seen() const;
     std::string summary_json() const;           // counts: events, classes × fates, hops, losses, discarded intervals

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <stdexcept>
 
 namespace opline {
 namespace {
 
-enum TableIndex { kOps, kTransitions, kStages, kRequests, kBios, kLinks, kDeferred, kBatches, kFates, kDiscarded };
+enum TableIndex { kOps, kTransitions, kStages, kRequests, kBios, kLinks, kDeferred, kBatches, kFates, kDiscarded, kLosses };
 
 Table make(const char *name, std::initializer_list<std::pair<const char *, ColumnType>> columns) {
     std::vector<Column> made;
@@ -52,6 +53,48 @@ class Row {
     }
     [[maybe_unused]] Table &table_;
     std::size_t row_;
+    Column *column_;
+};
+
+// Fills some rows at once, column after column.
+class RowBlock {
+  public:
+    RowBlock(Table &table, std::size_t rows) : table_(table), n_(rows), row_(table.add_rows(rows)), column_(table.columns.data()) {}
+    ~RowBlock() { assert(column_ == table_.columns.data() + table_.columns.size()); }
+    RowBlock(const RowBlock &) = delete;
+    template <class T>
+    RowBlock &all(T v) {
+        std::fill_n((column_++)->put_many<T>(row_), n_, v);
+        return *this;
+    }
+    template <class T>
+    RowBlock &copy(const T *values) {
+        std::memcpy((column_++)->put_many<T>(row_), values, n_ * sizeof(T));
+        return *this;
+    }
+    // value(i), absent where it is not known(value).
+    template <class T, class Value, class Known>
+    RowBlock &each(Value value, Known known) {
+        Column &c = *column_++;
+        std::size_t i = 0;
+        if (c.nulls != row_ || row_ == 0) {  // something is present already, or may be from here on
+            for (T *to = known(value(0)) ? c.put_many<T>(row_) : nullptr; to && i < n_ && known(value(i)); ++i) to[i] = value(i);
+        }
+        for (; i < n_; ++i) {
+            const T v = value(i);
+            if (known(v)) c.put(row_ + i, v);
+            else c.put_absent(row_ + i);
+        }
+        return *this;
+    }
+    RowBlock &absent(int columns) {
+        while (columns-- > 0) (column_++)->put_absent(row_, n_);
+        return *this;
+    }
+
+  private:
+    [[maybe_unused]] Table &table_;
+    std::size_t n_, row_;
     Column *column_;
 };
 
@@ -128,6 +171,7 @@ Emitter::Emitter(StringPool &strings, const std::vector<std::string> &key_space_
     tables_.push_back(make("fates", {{"event", DICT}, {"fate", DICT}, {"count", U64}}));
     tables_.push_back(make("discarded", {{"stream", TEXT}, {"begin_ns", I64}, {"end_ns", I64}, {"count", U64},
                                          {"packets", BOOL}}));
+    tables_.push_back(make("losses", {{"loss", DICT}, {"severity", DICT}, {"origin", DICT}, {"count", U64}}));
     kept_.assign(tables_.size(), 1);
 }
 
@@ -181,7 +225,7 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
         Row row(table(kTransitions));
         row.i64(id).u32(seq++).i64(t.ts_ns).dict(p.label).dict_or_absent(t.event).i64_if(t.tid >= 0, t.tid);
         row.i32_if(t.pid >= 0, t.pid).u32_if(t.cpu != kNoCpu, t.cpu).dict_or_absent(t.comm);
-        row.dict(t.evidence == Evidence::kKey ? key_evidence_[t.key_space] : evidence_[static_cast<std::size_t>(t.evidence)]);
+        row.dict(evidence_name(t));
         row.flag(p.late).flag(p.aside).i64_if(t.batch >= 0, t.batch).i32_if(p.child != 0, static_cast<std::int32_t>(p.child));
     }
     seq = 0;
@@ -215,18 +259,93 @@ void Emitter::op_of_shape(const Op &op, ShapeAttribution &shape, const OpFacts &
     r.first_comm = list.first_comm();
     r.first_tid = list.first_tid();
     r.end_tid = list.last_tid();
+    const std::int64_t *times = list.times();
+    if (keeps_ops()) {
+        const ShapeRows &rows = rows_of(list, shape);
+        if (kept(kTransitions)) transitions_of_shape(op, rows);
+        if (kept(kStages) && !shape.cuts.empty()) stages_of_shape(op, shape, rows);
+        for (const auto &c : shape.cuts)
+            if (c.is_unknown) r.unknown_ns += times[c.to_at] - times[c.from_at];
+        op_row(op, r, facts);
+    }
+    if (!csv_) return;
     if (shape.csv == 0) {
         csv_rows_.clear();
         for (const auto &c : shape.cuts) csv_rows_.push_back(csv_stage(c.stage, c.kind, c.from, c.to, static_cast<std::uint32_t>(csv_rows_.size())));
         shape.csv = csv_->add_shape(csv_rows_);
     }
     feed_op(op, r, facts);
-    const std::int64_t *times = list.times();
     csv_->op_of_shape(shape.csv, op.serial, [&](std::size_t i) {
         const auto &c = shape.cuts[i];
         const std::int64_t tid = list.tid(c.thread);
         return OpCsv::Times{times[c.from_at], times[c.to_at] - times[c.from_at], tid >= 0 ? tid : kNoTime};
     });
+}
+
+std::uint32_t Emitter::evidence_name(const TransitionKind &t) const {
+    return t.evidence == Evidence::kKey ? key_evidence_[t.key_space] : evidence_[static_cast<std::size_t>(t.evidence)];
+}
+
+Emitter::ShapeRows &Emitter::rows_of(const TransitionList &list, ShapeAttribution &shape) {
+    if (shape.rows != 0) return shape_rows_[shape.rows - 1];
+    ShapeRows rows;
+    const std::size_t n = list.size();
+    rows.seq.resize(n);
+    rows.event.resize(n);
+    rows.evidence.resize(n);
+    rows.thread.resize(n);
+    std::uint32_t at = list.shape();
+    for (std::size_t i = n; i-- > 0;) {
+        const Shapes::Node &node = list.shapes().node(at);
+        rows.seq[i] = static_cast<std::uint32_t>(i);
+        rows.event[i] = node.kind.event;
+        rows.has_event = rows.has_event && node.kind.event != 0;
+        rows.evidence[i] = evidence_name(node.kind);
+        rows.thread[i] = node.thread;
+        at = node.parent;
+    }
+    for (const auto &p : shape.transitions) {
+        rows.label.push_back(p.label);
+        rows.aside.push_back(p.aside);
+    }
+    for (const auto &c : shape.cuts) {
+        rows.stage.push_back(c.stage);
+        rows.kind.push_back(c.kind);
+        rows.from.push_back(c.from);
+        rows.to.push_back(c.to);
+    }
+    shape_rows_.push_back(std::move(rows));
+    shape.rows = static_cast<std::uint32_t>(shape_rows_.size());
+    return shape_rows_.back();
+}
+
+void Emitter::transitions_of_shape(const Op &op, const ShapeRows &rows) {
+    const TransitionList &list = op.transitions;
+    const std::size_t n = list.size();
+    RowBlock block(table(kTransitions), n);
+    block.all(static_cast<std::int64_t>(op.serial)).copy(rows.seq.data()).copy(list.times()).copy(rows.label.data());
+    if (rows.has_event) block.copy(rows.event.data());
+    else block.each<std::uint32_t>([&](std::size_t i) { return rows.event[i]; }, [](std::uint32_t v) { return v != 0; });
+    const auto known = [](auto id) { return id >= 0; };
+    block.each<std::int64_t>([&](std::size_t i) { return list.tid(rows.thread[i]); }, known);
+    block.each<std::int32_t>([&](std::size_t i) { return list.pid(rows.thread[i]); }, known);
+    block.each<std::uint32_t>([&](std::size_t i) { return list.cpu(i); }, [](std::uint32_t v) { return v != kNoCpu; });
+    block.each<std::uint32_t>([&](std::size_t i) { return list.comm(i); }, [](std::uint32_t v) { return v != 0; });
+    block.copy(rows.evidence.data()).all(std::uint8_t{0}).copy(rows.aside.data()).absent(2);
+}
+
+void Emitter::stages_of_shape(const Op &op, const ShapeAttribution &shape, const ShapeRows &rows) {
+    const TransitionList &list = op.transitions;
+    const std::int64_t *times = list.times();
+    const auto &cuts = shape.cuts;
+    RowBlock block(table(kStages), cuts.size());
+    block.all(static_cast<std::int64_t>(op.serial)).copy(rows.seq.data()).copy(rows.stage.data()).copy(rows.kind.data());
+    block.copy(rows.from.data()).copy(rows.to.data());
+    const auto always = [](auto) { return true; };
+    block.each<std::int64_t>([&](std::size_t i) { return times[cuts[i].from_at]; }, always);
+    block.each<std::int64_t>([&](std::size_t i) { return times[cuts[i].to_at] - times[cuts[i].from_at]; }, always);
+    block.each<std::int64_t>([&](std::size_t i) { return list.tid(cuts[i].thread); }, [](std::int64_t v) { return v >= 0; });
+    block.absent(8);  // no request, and nobody knows what threads did
 }
 
 void Emitter::op_row(const Op &op, const OpRow &r, const OpFacts &facts) {
@@ -395,6 +514,11 @@ void Emitter::batch(const Batch &b) {
     Row(table(kBatches)).i64(static_cast<std::int64_t>(b.serial)).dict(b.space)
         .i32(static_cast<std::int32_t>(b.tid)).i64(b.begin_ns).time(b.end_ns).u32(b.members)
         .u32(static_cast<std::uint32_t>(b.requests.size())).u32_if(b.declared >= 0, static_cast<std::uint32_t>(b.declared));
+}
+
+void Emitter::loss(std::string_view name, std::string_view severity, std::string_view origin, std::uint64_t count) {
+    if (!kept(kLosses)) return;
+    Row(table(kLosses)).dict(strings_.intern(name)).dict(strings_.intern(severity)).dict(strings_.intern(origin)).u64(count);
 }
 
 void Emitter::fate(std::uint32_t event_name, std::string_view fate, std::uint64_t count) {

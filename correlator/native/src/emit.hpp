@@ -23,13 +23,14 @@ class Emitter {
         std::uint32_t reason = 0, no_request = 0;  // pool ids; 0: absent
     };
     void op(const Op &, const Attribution &, const OpFacts &);
-    // The same for an op that its shape says all of; only if !keeps_ops().
+    // The same for an op that its shape says all of.
     void op_of_shape(const Op &, ShapeAttribution &, const OpFacts &);
     void request(const Request &, const Flush *, const Served &);
     void bio(const Bio &, const BioLink *);
     void link(const LinkRow &, std::uint64_t bio, IoKind, std::uint64_t request, bool by_pointer);
     void deferred(const DeferredRow &, const Bio &, const BioLink &, const std::string &file);
     void batch(const Batch &);
+    void loss(std::string_view name, std::string_view severity, std::string_view origin, std::uint64_t count);
     void fate(std::uint32_t event_name, std::string_view fate, std::uint64_t count);
     void discarded(std::string_view stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count, bool packets);
 
@@ -56,6 +57,18 @@ class Emitter {
         std::int64_t first_tid = -1, end_tid = -1, unattributed_ns = 0, unknown_ns = 0;
         const RequestCut *request = nullptr;  // the first
     };
+    // What the rows of all ops of a shape have in common.
+    struct ShapeRows {
+        std::vector<std::uint32_t> seq, label, event, evidence;  // pool ids
+        std::vector<std::uint8_t> aside;
+        std::vector<std::uint32_t> thread;                       // ordinals
+        std::vector<std::uint32_t> stage, kind, from, to;
+        bool has_event = true;                                   // all transitions have one
+    };
+    ShapeRows &rows_of(const TransitionList &, ShapeAttribution &);
+    void transitions_of_shape(const Op &, const ShapeRows &);
+    void stages_of_shape(const Op &, const ShapeAttribution &, const ShapeRows &);
+    std::uint32_t evidence_name(const TransitionKind &) const;
     void op_row(const Op &, const OpRow &, const OpFacts &);
     void feed_op(const Op &, const OpRow &, const OpFacts &);
     void feed_stages(const Op &, const Attribution &);
@@ -68,6 +81,7 @@ class Emitter {
     std::vector<Table> tables_;
     std::vector<char> kept_;  // per table
     bool with_states_ = true;
+    std::vector<ShapeRows> shape_rows_;
     OpCsv *csv_ = nullptr;
     bool csv_all_ = false;
     std::vector<std::uint32_t> csv_stages_;  // per pool id, number + 1

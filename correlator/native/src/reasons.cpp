@@ -8,9 +8,7 @@
 namespace opline {
 
 bool Linker::passed_io(const Op &op) const {
-    for (const auto &t : op.transitions)
-        if (t.spec != kNoSpec && io_points_[t.spec]) return true;
-    return false;
+    return op.transitions.any_kind([this](const TransitionKind &t) { return t.spec != kNoSpec && io_points_[t.spec]; });
 }
 
 // The first that holds.

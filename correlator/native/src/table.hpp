@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Tables of columns, filled row by row, taken in chunks in Arrow's layout.
+// Tables of columns, filled row by row or some rows at once, taken in chunks.
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,9 +13,17 @@
 namespace opline {
 
 enum class ColumnType : std::uint8_t { kInt64, kUint64, kInt32, kUint32, kBool, kDict, kText };
+constexpr const char *kTypeNames[] = {"i64", "u64", "i32", "u32", "bool", "dict", "text"};  // in that order; as opline/store/schema.py has them
+constexpr const char *type_name(ColumnType t) { return kTypeNames[static_cast<std::size_t>(t)]; }
+// Throws std::runtime_error for a name that is none.
+inline ColumnType column_type(std::string_view name) {
+    for (std::size_t i = 0; i < std::size(kTypeNames); ++i)
+        if (name == kTypeNames[i]) return static_cast<ColumnType>(i);
+    throw std::runtime_error("There is no type of column " + std::string(name));
+}
 
-// A column while it is being filled: one value of fixed width per row, one byte per absent row. Arrow's bits are packed when the
-// column is taken.
+// A column while it is being filled: one value of fixed width per row, one byte per row that is 1 where it is absent. As long as
+// every row is absent they are only counted. Arrow's bits are packed when the column is taken.
 class Column {
   public:
     Column(std::string name, ColumnType type) : name(std::move(name)), type(type) {}
@@ -37,27 +46,36 @@ class Column {
     }
     void reserve(std::size_t rows, std::size_t used) {
         std::unique_ptr<std::uint8_t[]> bigger(new std::uint8_t[rows * width()]);
-        if (used != 0) std::memcpy(bigger.get(), data_.get(), used * width());
+        if (used != 0 && nulls != used) std::memcpy(bigger.get(), data_.get(), used * width());
         data_ = std::move(bigger);
         if (!absent_.empty()) absent_.resize(rows);
         capacity_ = rows;
     }
+    // Values of rows that are present, from this one on, for the caller to fill.
+    template <class T>
+    T *put_many(std::size_t row) {
+        if (row != 0 && nulls == row) store_absent(row);
+        return reinterpret_cast<T *>(data_.get()) + row;
+    }
     template <class T>
     void put(std::size_t row, T v) {
-        std::memcpy(data_.get() + row * sizeof(T), &v, sizeof(T));
+        *put_many<T>(row) = v;
     }
     void put_text(std::size_t row, std::string_view v) {
+        auto *end = put_many<std::int32_t>(row);
         text.insert(text.end(), v.begin(), v.end());
-        put(row, static_cast<std::int32_t>(text.size()));
+        *end = static_cast<std::int32_t>(text.size());
     }
-    void put_absent(std::size_t row) {
-        if (type == ColumnType::kText) put_text(row, {});
-        else std::memset(data_.get() + row * width(), 0, width());
-        if (absent_.empty()) absent_.resize(capacity_);
-        absent_[row] = 1;
-        ++nulls;
+    void put_absent(std::size_t row, std::size_t n = 1) {
+        if (nulls != row) {
+            if (absent_.empty()) absent_.resize(capacity_);
+            std::memset(absent_.data() + row, 1, n);
+            if (type != ColumnType::kText) std::memset(data_.get() + row * width(), 0, n * width());
+            else for (std::size_t i = row; i < row + n; ++i) put(i, static_cast<std::int32_t>(text.size()));
+        }
+        nulls += n;
     }
-    bool present(std::size_t row) const { return nulls == 0 || absent_[row] == 0; }
+    bool present(std::size_t row) const { return nulls == 0 || (!absent_.empty() && absent_[row] == 0); }
     template <class T>
     T get(std::size_t row) const {
         T v;
@@ -74,14 +92,20 @@ class Column {
         nulls = 0;
     }
 
+    // 1 per row that is absent, where some are and some are not.
+    const std::uint8_t *absent() const { return absent_.data(); }
     // Arrow's validity bitmap; empty where nothing is absent.
     std::vector<std::uint8_t> validity_bits(std::size_t rows) const {
+        if (nulls == rows) return std::vector<std::uint8_t>((rows + 7) / 8);
         return nulls != 0 ? pack(absent_.data(), rows, 0) : std::vector<std::uint8_t>();
     }
     // kBool: Arrow's data.
-    std::vector<std::uint8_t> value_bits(std::size_t rows) const { return pack(data_.get(), rows, 1); }
-    // All other types: the values as they lie; kText: the ends, which are Arrow's offsets without the first, 0.
-    const std::uint8_t *values() const { return data_.get(); }
+    std::vector<std::uint8_t> value_bits(std::size_t rows) const { return pack(values(rows), rows, 1); }
+    // All other types: the values as they lie, absent ones 0; kText: the ends, which are Arrow's offsets without the first, 0.
+    const std::uint8_t *values(std::size_t rows) const {
+        if (nulls == rows && rows != 0) std::memset(data_.get(), 0, rows * width());
+        return data_.get();
+    }
 
   private:
     // One bit per byte that equals `one`.
@@ -90,8 +114,13 @@ class Column {
         for (std::size_t i = 0; i < rows; ++i) bits[i / 8] |= static_cast<std::uint8_t>((bytes[i] == one) << (i % 8));
         return bits;
     }
+    void store_absent(std::size_t rows) {
+        absent_.assign(capacity_, 0);
+        std::memset(absent_.data(), 1, rows);
+        std::memset(data_.get(), 0, rows * width());
+    }
     std::unique_ptr<std::uint8_t[]> data_;
-    std::vector<std::uint8_t> absent_;  // empty until something is absent
+    std::vector<std::uint8_t> absent_;  // empty as long as none or all are absent
     std::size_t capacity_ = 0;
 };
 
@@ -101,15 +130,18 @@ class Table {
     std::string name;
     std::vector<Column> columns;
     std::size_t rows() const { return rows_; }
-    // The index of a new row, whose columns are to be put at once.
-    std::size_t add_row() {
-        if (rows_ == capacity_) {
-            const std::size_t bigger = capacity_ == 0 ? 256 : capacity_ * 2;
+    // The index of the first of n new rows, whose columns are to be put at once.
+    std::size_t add_rows(std::size_t n) {
+        if (rows_ + n > capacity_) {
+            std::size_t bigger = capacity_ == 0 ? 256 : capacity_ * 2;
+            while (bigger < rows_ + n) bigger *= 2;
             for (auto &c : columns) c.reserve(bigger, rows_);
             capacity_ = bigger;
         }
-        return rows_++;
+        rows_ += n;
+        return rows_ - n;
     }
+    std::size_t add_row() { return add_rows(1); }
     void clear() {
         for (auto &c : columns) c.clear();
         rows_ = 0;

@@ -2,6 +2,7 @@
 // What an op passed. Most ops of a trace pass the same points on as many threads in the same order: such a list is kept
 // as the place in a tree of all that was seen so far, its *shape*, and a time per transition. What does not fit is kept in full.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -150,10 +151,25 @@ class TransitionList {
     std::vector<Transition>::const_iterator begin() const { return in_full().begin(); }
     std::vector<Transition>::const_iterator end() const { return in_full().end(); }
 
+    // Whether a transition is of such a kind; a shape stays one.
+    template <class Such>
+    bool any_kind(Such such) const {
+        if (!shaped_) return std::any_of(wide_.begin(), wide_.end(), such);
+        for (std::uint32_t node = node_; node != 0; node = shapes_->node(node).parent)
+            if (such(shapes_->node(node).kind)) return true;
+        return false;
+    }
+
     // The shape; 0: it has none. Then, per transition: its time, its thread's ordinal is that of the node; per ordinal the ids.
     std::uint32_t shape() const { return shaped_ ? node_ : 0; }
+    const Shapes &shapes() const { return *shapes_; }
     const std::int64_t *times() const { return times_.data(); }
     std::int64_t tid(std::uint32_t thread) const { return tids_[thread]; }
+    std::int32_t pid(std::uint32_t thread) const { return pids_[thread]; }
+    std::uint32_t threads() const { return threads_; }
+    // kNoCpu and 0 without details.
+    std::uint32_t cpu(std::size_t i) const { return details_.empty() ? kNoCpu : details_[i].cpu; }
+    std::uint32_t comm(std::size_t i) const { return details_.empty() ? (i == 0 ? first_comm_ : 0) : details_[i].comm; }
     std::int64_t last_tid() const { return tids_[shapes_->node(node_).thread]; }
     // Put away as so many bytes; 0: it can't be, it has no shape or has details.
     std::size_t frozen_size() const {

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// opline._core.TableFile: a table as a Parquet file, written by a Core.
+#include "table_file.hpp"
+
+#include <cerrno>
+#include <exception>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "parquet_file.hpp"
+
+namespace {
+
+using opline::parquet::File;
+
+struct FileObject {
+    PyObject_HEAD
+    File *file;
+};
+
+File *&file_of(PyObject *self) { return reinterpret_cast<FileObject *>(self)->file; }
+
+void file_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    delete file_of(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+PyObject *file_new(PyTypeObject *type, PyObject *args, PyObject *) {
+    PyObject *path, *columns;
+    const char *schema;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(args, "O&O!s#", PyUnicode_FSConverter, &path, &PyList_Type, &columns, &schema, &size)) return nullptr;
+    const std::string name = PyBytes_AS_STRING(path);
+    Py_DECREF(path);
+    try {
+        std::vector<File::ColumnSpec> specs;
+        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(columns); ++i) {
+            const char *column, *text;
+            if (!PyArg_ParseTuple(PyList_GET_ITEM(columns, i), "ss", &column, &text)) return nullptr;
+            specs.push_back({column, opline::column_type(text)});
+        }
+        auto file = std::make_unique<File>(name, std::move(specs), std::string(schema, static_cast<std::size_t>(size)));
+        if (file->error() != 0) {
+            errno = file->error();
+            return PyErr_SetFromErrnoWithFilename(PyExc_OSError, name.c_str());
+        }
+        PyObject *self = type->tp_alloc(type, 0);
+        if (self) file_of(self) = file.release();
+        return self;
+    } catch (const std::bad_alloc &) {
+        return PyErr_NoMemory();
+    } catch (const std::exception &e) {
+        PyErr_SetString(PyExc_ValueError, e.what());
+        return nullptr;
+    }
+}
+
+// One value into the row of a column; false on a Python error.
+bool put(opline::Column &column, std::size_t row, PyObject *value, opline::StringPool &strings) {
+    using opline::ColumnType;
+    if (value == Py_None) {
+        column.put_absent(row);
+        return true;
+    }
+    if (column.type == ColumnType::kDict || column.type == ColumnType::kText) {
+        char *text;
+        Py_ssize_t size;
+        if (PyBytes_AsStringAndSize(value, &text, &size) != 0) return false;
+        const std::string_view v(text, static_cast<std::size_t>(size));
+        if (column.type == ColumnType::kText) column.put_text(row, v);
+        else column.put(row, strings.intern(v));
+        return true;
+    }
+    if (column.type == ColumnType::kUint64) {
+        column.put(row, static_cast<std::uint64_t>(PyLong_AsUnsignedLongLong(value)));
+        return !PyErr_Occurred();
+    }
+    const long long v = PyLong_AsLongLong(value);
+    if (column.type == ColumnType::kInt64) column.put(row, static_cast<std::int64_t>(v));
+    else if (column.type == ColumnType::kBool) column.put(row, static_cast<std::uint8_t>(v != 0));
+    else column.put(row, static_cast<std::uint32_t>(v));
+    return !PyErr_Occurred();
+}
+
+// The slow way in, for tests.
+PyObject *file_add(PyObject *self, PyObject *columns) {
+    File *file = opline_table_file_of(self);
+    if (!file) return nullptr;
+    if (!PyList_Check(columns) || static_cast<std::size_t>(PyList_GET_SIZE(columns)) != file->columns().size()) {
+        PyErr_SetString(PyExc_ValueError, "a list per column is wanted");
+        return nullptr;
+    }
+    try {
+        std::vector<opline::Column> made;
+        for (const auto &c : file->columns()) made.emplace_back(c.name, c.type);
+        opline::Table table("", std::move(made));
+        opline::StringPool strings;
+        const Py_ssize_t rows = PyList_Size(PyList_GET_ITEM(columns, 0));
+        for (Py_ssize_t row = 0; row < rows; ++row) {
+            const std::size_t at = table.add_row();
+            for (std::size_t i = 0; i < table.columns.size(); ++i) {
+                PyObject *value = PyList_GetItem(PyList_GET_ITEM(columns, static_cast<Py_ssize_t>(i)), row);
+                if (!value || !put(table.columns[i], at, value, strings)) return nullptr;
+            }
+        }
+        if (table.rows() != 0) file->add(table, strings);
+    } catch (const std::bad_alloc &) {
+        return PyErr_NoMemory();
+    }
+    return opline_table_file_is_fine(*file) ? Py_NewRef(Py_None) : nullptr;
+}
+
+PyObject *file_close(PyObject *self, PyObject *) {
+    File *file = opline_table_file_of(self);
+    if (!file) return nullptr;
+    file->close();
+    const bool fine = opline_table_file_is_fine(*file);
+    delete file;
+    file_of(self) = nullptr;
+    return fine ? Py_NewRef(Py_None) : nullptr;
+}
+
+PyMethodDef file_methods[] = {
+    {"add", file_add, METH_O, "add([values of a column]): a row group of int, bool, bytes (texts) and None; for tests. Raises OSError."},
+    {"close", file_close, METH_NOARGS, "Completes the file. Raises OSError."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyType_Slot file_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void *>(file_dealloc)},
+    {Py_tp_doc, const_cast<char *>("TableFile(path, [(column, type)], Arrow's schema as base64): a Parquet file that Core.write() fills. Raises OSError.")},
+    {Py_tp_methods, file_methods},
+    {Py_tp_new, reinterpret_cast<void *>(file_new)},
+    {0, nullptr}};
+
+}  // namespace
+
+PyType_Spec opline_table_file_spec = {"opline._core.TableFile", sizeof(FileObject), 0, Py_TPFLAGS_DEFAULT, file_slots};
+
+File *opline_table_file_of(PyObject *object) {
+    if (Py_TYPE(object)->tp_dealloc != file_dealloc) PyErr_SetString(PyExc_TypeError, "a TableFile is wanted");
+    else if (!file_of(object)) PyErr_SetString(PyExc_ValueError, "the file is closed");
+    else return file_of(object);
+    return nullptr;
+}
+
+bool opline_table_file_is_fine(const File &file) {
+    if (file.error() == 0) return true;
+    errno = file.error();
+    PyErr_SetFromErrno(PyExc_OSError);
+    return false;
+}

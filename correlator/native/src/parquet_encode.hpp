@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Encodings of Parquet's values that need no second look at them (apache/parquet-format 2.11, Encodings.md). Little-endian machines.
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace opline::parquet {
+
+using Bytes = std::vector<char>;
+
+void add_varint(Bytes &out, std::uint64_t v);  // unsigned LEB128
+void add_zigzag(Bytes &out, std::int64_t v);
+
+// DELTA_BINARY_PACKED, blocks of 128 in miniblocks of 32. Differences wrap at the type's width, as the format wants it.
+void add_delta(Bytes &out, const std::uint32_t *values, std::size_t n);
+void add_delta(Bytes &out, const std::uint64_t *values, std::size_t n);
+// The RLE / bit-packing hybrid, without a length before it. Values are below 2^width, width is 1 to 32.
+void add_hybrid(Bytes &out, const std::uint32_t *values, std::size_t n, unsigned width);
+// DELTA_BYTE_ARRAY: of each text what it does not share with the one before. ends: where each ends in `text`.
+void add_delta_texts(Bytes &out, std::string_view text, const std::vector<std::uint32_t> &ends);
+
+}  // namespace opline::parquet

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 PREAMBLE, HEADER, LOOKED_AT = 32, 41, 1024
-OSD_OP = 42
+OSD_OP, REPLICAS = 42, (112, 113)
+REPOP = 59  # bytes of a replica's front that are looked at
 BANNER = 26
 _EVENT = re.compile(r"\(\+[\d.?]+\) \S+ cephshim:(\w+): (.*)")
 _FIELD = re.compile(r'(\w+) = ("[^"]*"|[^ ,]+)')
@@ -107,9 +108,12 @@ def truth_of(log: Path) -> Truth:
         elif kind == "M":
             begin, behind, mtype, tid, seq, front, op, offset, length = map(int, rest[1:10])
             known_at = begin + PREAMBLE + HEADER
-            if mtype == OSD_OP:
-                known_at += min(front + (4 if rev1[int(rest[0])] else 0), LOOKED_AT - HEADER)
-            values = (mtype, tid, seq, behind - begin, end(rest[0]).number, op, offset, length, rest[10])
+            looked_at = front if mtype == OSD_OP else min(front, REPOP) if mtype in REPLICAS else 0
+            if looked_at:
+                known_at += min(looked_at + (4 if rev1[int(rest[0])] else 0), LOOKED_AT - HEADER)
+            named, client_tid = map(int, rest[11:13])
+            number = named or end(rest[0]).number
+            values = (mtype, tid, seq, behind - begin, number, op, offset, length, rest[10], client_tid)
             end(rest[0]).messages.append(Message(begin, behind, known_at, values))
         elif kind == "C":
             fd, position, wanted, got = map(int, rest[3:])
@@ -145,7 +149,7 @@ def truth_of(log: Path) -> Truth:
     return Truth(dict(threads), sessions, alarms)
 
 
-_MESSAGE = ("mtype", "tid", "seq", "flen", "num", "op", "off", "len", "oid", "whole")
+_MESSAGE = ("mtype", "tid", "seq", "flen", "num", "op", "off", "len", "oid", "ctid", "whole")
 _CALLS = {"msgr_send_enter": "bytes", "msgr_send_exit": "ret", "msgr_recv": "ret"}
 
 

@@ -7,6 +7,7 @@ messages 112 and 113 carry a number of the primary's own).
 
 from __future__ import annotations
 
+import pytest
 from tests.core_driver import Driver, check_laws, run
 
 from opline.model import load_model
@@ -151,6 +152,35 @@ def test_a_write_waits_for_the_slowest_replica() -> None:
     pids = {t["pid"] for t in driver.tables()["transitions"] if not t["aside"] and t["child"] is not None}
     assert len(on_path) == 2 and pids == {9, 10}  # the replica and its aio; the primary's messenger for it
     assert [b["member_count"] for b in driver.tables()["batches"]] == [1, 1, 1]
+
+
+def asked(osd: int, number: int, sent_ns: int, reply_ns: int) -> str:
+    """The messages of a replica's write and its reply alone: they say of which client's message they are."""
+    of = "num=4152 ctid=9"
+    return f"""
+{osd} 9 1 m cephshim:msgr_connect fd={osd} lport={osd} rport=7
+{osd} {osd} 2 m cephshim:msgr_connect fd={osd} lport=7 rport={osd}
+{sent_ns} 9 {osd + 900} m cephshim:msgr_tx_msg fd={osd} mtype=112 :tid={number} whole=0 {of}
+{sent_ns + 10} {osd} {osd * 10} m cephshim:msgr_rx_msg fd={osd} mtype=112 :tid={number} whole=1 {of}
+{reply_ns} {osd} {osd * 10} m cephshim:msgr_tx_msg fd={osd} mtype=113 :tid={number} whole=0 {of}
+{reply_ns + 10} 9 {osd + 900} m cephshim:msgr_rx_msg fd={osd} mtype=113 :tid={number} whole=1 {of}
+"""
+
+
+@pytest.mark.parametrize(("replies_ns", "slowest"), [((1310, 1320), 1), ((1330, 1305), 0)])
+def test_replicas_by_messages_alone(replies_ns: tuple[int, int], slowest: int) -> None:
+    """No tracepoints: the slowest replica is a stage, and the op is one op."""
+    lines = [line for line in client_side(1500).splitlines(True) if "osd:" not in line and "oprequest:" not in line]
+    events = "".join(lines).replace("mtype=42 whole=1 :tid=9", "mtype=42 whole=1 :tid=9 num=4152 ctid=9")
+    sent_ns = (1100, 1110)
+    driver = said(events + asked(10, 501, sent_ns[0], replies_ns[0]) + asked(20, 77, sent_ns[1], replies_ns[1]))
+    sent, reply = sent_ns[slowest], replies_ns[slowest]
+    assert stages(driver) == [
+        ("client submit", 10), ("network out", 20), ("osd without tracepoints", sent - 1030),
+        ("network to replica", 10), ("replica without tracepoints", reply - sent - 10), ("network from replica", 10),
+        ("after the replica", 1490 - reply), ("network back", 20), ("client completion", 20),
+    ]  # fmt: skip
+    assert driver.tables()["ops"][0]["class"] == "aio_operate"
 
 
 def test_a_write_waits_for_the_primary_itself() -> None:

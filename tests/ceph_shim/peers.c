@@ -185,12 +185,13 @@ static void shut(struct worker *w, struct end *e) {
     if (e->twin >= 0) noted(w, close(e->twin));
 }
 
-// Its line: end, first byte, behind the last, type, tid, seq, bytes of the front, and of an OSD_OP op, offset, length, name.
+// Its line: end, first byte, behind the last, type, tid, seq, bytes of the front; of an OSD_OP op, offset, length, name; of a replica's the client's
+// number (0: the connection's) and its message's.
 static void message(struct worker *w, struct bytes *out, struct end *e, int rev1, uint64_t *seq, uint64_t tid) {
     static const unsigned types[] = {42, 43, 42, 43, 112, 113, 4, 15, 41};
     struct bytes front = {0}, middle = {0}, data = {0};
     unsigned type = types[draw(w, 9)], version = 8 + (unsigned)draw(w, 2), code = 0;
-    uint64_t offset = 0, length = 0, begin = e->sent + out->n;
+    uint64_t offset = 0, length = 0, begin = e->sent + out->n, client = 0, client_tid = type == 42 || type == 43 ? tid : 0;
     char object[64] = "-";
     if (type == 42) {
         static const unsigned codes[] = {0x2201, 0x2202, 0x1201};
@@ -201,6 +202,7 @@ static void message(struct worker *w, struct bytes *out, struct end *e, int rev1
         add_osd_op(&front, version, object, (int)draw(w, 2), code, offset, length);
         if (code != 0x1201) add_zero(&data, length);
     } else {
+        if (type >= 112 && draw(w, 2)) add_repop(&front, client = 4000 + draw(w, 9), client_tid = 1 + draw(w, 1u << 20));
         add_zero(&front, draw(w, 3) ? draw(w, 400) : 0);
         if (draw(w, 5) == 0) add_zero(&middle, draw(w, 100));
         if (draw(w, 5) == 0) add_zero(&data, draw(w, 30000));
@@ -208,8 +210,9 @@ static void message(struct worker *w, struct bytes *out, struct end *e, int rev1
     for (size_t i = 0; i < data.n; i++) data.p[i] = (uint8_t)draw(w, 256);
     struct wire_message m = {.type = type, .version = version, .tid = tid, .seq = ++*seq, .front = &front, .middle = &middle, .data = &data};
     add_message(out, rev1, &m);
-    SAY("M %d %llu %llu %u %llu %llu %zu %u %llu %llu %s\n", e->name, (unsigned long long)begin, (unsigned long long)(e->sent + out->n), type,
-        (unsigned long long)tid, (unsigned long long)*seq, front.n, code, (unsigned long long)offset, (unsigned long long)length, object);
+    SAY("M %d %llu %llu %u %llu %llu %zu %u %llu %llu %s %llu %llu\n", e->name, (unsigned long long)begin, (unsigned long long)(e->sent + out->n), type,
+        (unsigned long long)tid, (unsigned long long)*seq, front.n, code, (unsigned long long)offset, (unsigned long long)length, object,
+        (unsigned long long)client, (unsigned long long)client_tid);
     free(front.p), free(middle.p), free(data.p);
 }
 

@@ -135,6 +135,16 @@ static inline void add_osd_operation(struct bytes *b, unsigned code, uint64_t of
     add_le(b, length, 4);
 }
 
+// The begin of a replica's write's front, or of its reply's: which message of which client it is about.
+static inline void add_repop(struct bytes *b, uint64_t client, uint64_t tid) {
+    struct bytes reqid = {0};
+    add_le(b, 17, 4), add_le(b, 16, 4);  // epochs
+    add_zero(b, 24);
+    add_le(&reqid, 8, 1), add_le(&reqid, client, 8), add_le(&reqid, tid, 8), add_le(&reqid, 0, 4);
+    add_versioned(b, 2, &reqid);
+    free(reqid.p);
+}
+
 // The front of an OSD_OP, version 8 or 9: first a hint, if `hint`, then the operation.
 static inline void add_osd_op(struct bytes *b, unsigned version, const char *object, int hint, unsigned code, uint64_t offset, uint64_t length) {
     struct bytes pgid = {0}, reqid = {0}, trace = {0}, locator = {0};

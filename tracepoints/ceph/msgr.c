@@ -19,6 +19,8 @@ enum {
     OP_BYTES = 38,              // struct ceph_osd_op
     OP_SETALLOCHINT = 0x2223,   // CEPH_OSD_OP_SETALLOCHINT
     BLKIN_TRACE_BYTES = 24,
+    REQID_BYTES = 21,           // osd_reqid_t, behind its version: type, number, tid, incarnation
+    REPOP_BYTES = 4 + 4 + BLKIN_TRACE_BYTES + 6 + REQID_BYTES,
 };
 
 static uint16_t get16(const uint8_t *p) { uint16_t v; memcpy(&v, p, sizeof v); return v; }
@@ -181,6 +183,26 @@ static void osd_op(struct msgr_parser *p, uint16_t version, const uint8_t *front
     }
 }
 
+// MOSDRepOp from version 2, MOSDRepOpReply from 2: two epochs, the trace, the reqid (src/messages/MOSDRepOp.h, MOSDRepOpReply.h)
+static void replica_op(struct msgr_parser *p, uint16_t version, const uint8_t *front, size_t bytes) {
+    struct walk w = {front, front + bytes, version >= 2};
+    take(&w, 8 + BLKIN_TRACE_BYTES);
+    const uint8_t *head = take(&w, 6), *reqid = take(&w, REQID_BYTES);
+    if (!w.ok || head[0] != 2 || get32(head + 2) != REQID_BYTES) return;
+    p->message.client = get64(reqid + 1);
+    p->message.client_tid = get64(reqid + 9);
+}
+
+// How many bytes of the message's front are looked at.
+static uint32_t looked_at(const struct msgr_parser *p) {
+    switch (p->message.type) {
+    case MSGR_OSD_OP: return p->front;
+    case MSGR_OSD_REPOP:
+    case MSGR_OSD_REPOPREPLY: return p->front < REPOP_BYTES ? p->front : REPOP_BYTES;
+    default: return 0;
+    }
+}
+
 static void announce(struct msgr_parser *p, size_t rest, const struct msgr_sink *sink) {
     p->message.index = p->messages++;
     p->reported = true;
@@ -199,8 +221,10 @@ static void head(struct msgr_parser *p, size_t rest, const struct msgr_sink *sin
     p->message.seq = get64(p->buf);
     p->message.tid = get64(p->buf + 8);
     p->message.type = get16(p->buf + 16);
-    if (p->message.type == MSGR_OSD_OP && p->front && p->details) {
-        uint64_t more = p->front + (p->rev1 ? 4u : 0u);
+    if (p->message.type == MSGR_OSD_OP || p->message.type == MSGR_OSD_OPREPLY) p->message.client_tid = p->message.tid;
+    uint32_t wanted = p->details ? looked_at(p) : 0;
+    if (wanted) {
+        uint64_t more = wanted + (p->rev1 ? 4u : 0u);
         if (more > MSGR_HEAD_BYTES - p->have) more = MSGR_HEAD_BYTES - p->have;
         p->phase = MSGR_FRONT;
         p->need = p->have + (uint32_t)more;
@@ -235,7 +259,7 @@ static void filled(struct msgr_parser *p, size_t rest, const struct msgr_sink *s
         break;
     case MSGR_FRONT: {
         uint32_t skip = MSGR_HEADER_BYTES + (p->rev1 ? 4u : 0u);
-        osd_op(p, get16(p->buf + 20), p->buf + skip, p->have - skip);
+        (p->message.type == MSGR_OSD_OP ? osd_op : replica_op)(p, get16(p->buf + 20), p->buf + skip, p->have - skip);
         announce(p, rest, sink);
         break;
     }

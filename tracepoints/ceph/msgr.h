@@ -12,6 +12,9 @@ enum {
     MSGR_HEADER_BYTES = 41,   // struct ceph_msg_header2
     MSGR_HEAD_BYTES = 1024,   // of a frame: what is looked at. An OSD_OP's operations come after the object's name
     MSGR_OSD_OP = 42,         // CEPH_MSG_OSD_OP
+    MSGR_OSD_OPREPLY = 43,
+    MSGR_OSD_REPOP = 112,     // between OSDs: MSG_OSD_REPOP and its reply
+    MSGR_OSD_REPOPREPLY = 113,
     MSGR_CRC = 1, MSGR_SECURE = 2,  // CEPH_CON_MODE_*
 };
 
@@ -38,6 +41,7 @@ struct msgr_message {
     uint16_t type, op;
     uint64_t offset, length;
     const char *object;
+    uint64_t client, client_tid;  // the client's message that it is about: of a replica's both; else 0 and, of the client's own and its reply, tid
 };
 
 struct msgr_parser {

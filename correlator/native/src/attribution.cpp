@@ -205,6 +205,19 @@ void Attributor::cut(Attribution &a, Place from_place, Place to_place, std::int6
     a.stages.push_back(s);
 }
 
+// What a child waits for is not what a thread of the parent's or of another child's queued meanwhile.
+bool Attributor::may_cut(const Attribution &a, std::ptrdiff_t from, std::ptrdiff_t to, const RequestCut &request) const {
+    const std::uint32_t child = a.transitions[static_cast<std::size_t>(to)].child;
+    if (child == 0 || from < 0 || a.transitions[static_cast<std::size_t>(from)].child != child) return true;
+    bool others = false;
+    for (const auto &p : a.transitions) {
+        if (p.t().tid != request.queue_tid) continue;
+        if (p.child == child) return true;
+        others = true;
+    }
+    return !others;
+}
+
 // C back to Q, steps before floor_ns clipped away. Returns where the request begins for this op.
 std::int64_t Attributor::cut_request(Attribution &a, const RequestCut &r, std::int64_t floor_ns, Place &first) {
     struct Step { std::uint32_t name; std::int64_t at; std::int64_t tid; };
@@ -255,7 +268,7 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
         for (const auto &r : a.requests) {
             if (r.c == kNoTime || r.c > t || r.c <= from_ns) continue;
             const auto first = std::max(r.q != kNoTime ? r.q : r.d, r.floor_ns);
-            if (first == kNoTime || first >= t) continue;
+            if (first == kNoTime || first >= t || !may_cut(a, from, current, r)) continue;
             if (!request || r.c > request->c) request = &r;
         }
         if (request) {

@@ -85,6 +85,7 @@ class Attributor {
     std::int64_t waits_since(const Op &op, std::uint32_t joined_order) const;
     std::ptrdiff_t predecessor(const Attribution &, std::ptrdiff_t current) const;
     bool aside(const PlacedTransition &) const;
+    bool may_cut(const Attribution &, std::ptrdiff_t from, std::ptrdiff_t to, const RequestCut &) const;
     bool connected(const Attribution &, std::ptrdiff_t from, std::ptrdiff_t to) const;
     void cut(Attribution &, Place from, Place to, std::int64_t begin_ns, std::int64_t end_ns,
              std::int64_t tid, std::uint64_t request, bool is_known);

@@ -6,12 +6,13 @@
 namespace opline::ctf {
 namespace {
 
-constexpr std::size_t kEventsPerBatch = 2048, kBatches = 8;
+constexpr std::size_t kBatches = 4, kSlotsPerEvent = 6;  // a batch is full of slots as well, where events have more
 
 }  // namespace
 
 Relay::Relay(std::function<void(Relay &)> produce, std::function<std::uint64_t()> bytes_read, std::vector<std::uint32_t> slots)
     : read_so_far_(std::move(bytes_read)), slots_of_(std::move(slots)) {
+    filling_ = empty_batch();
     thread_ = std::thread([this, produce = std::move(produce)] {
         std::exception_ptr error;
         try {
@@ -36,18 +37,20 @@ Relay::~Relay() {
     thread_.join();
 }
 
-bool Relay::event(const Event &e) {
-    filling_.events.push_back(e);
-    filling_.slots.insert(filling_.slots.end(), e.slots, e.slots + slots_of_[e.cls]);
-    return filling_.events.size() < kEventsPerBatch || pass_on();
+Relay::Batch Relay::empty_batch() const {
+    const std::size_t most = slots_of_.empty() ? 0 : *std::max_element(slots_of_.begin(), slots_of_.end());
+    Batch out;
+    out.events.resize(kEvents);
+    out.slots.resize(std::max(most, kEvents * std::min(most, kSlotsPerEvent)));
+    return out;
 }
 
 void Relay::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count, bool packets) {
-    filling_.notes.push_back({filling_.events.size(), false, packets, stream, begin_ns, end_ns, count, {}});
+    filling_.notes.push_back({filling_.count, false, packets, stream, begin_ns, end_ns, count, {}});
 }
 
 void Relay::damaged(std::uint32_t stream, std::int64_t from_ns, const std::string &why) {
-    filling_.notes.push_back({filling_.events.size(), true, false, stream, from_ns, 0, 0, why});
+    filling_.notes.push_back({filling_.count, true, false, stream, from_ns, 0, 0, why});
 }
 
 // The batch goes to the consumer; false: it wants none.
@@ -57,12 +60,14 @@ bool Relay::pass_on() {
     changed_.wait(lock, [&] { return unwanted_ || ready_.size() < kBatches; });
     if (unwanted_) return false;
     ready_.push_back(std::move(filling_));
-    filling_ = Batch();
-    if (!spare_.empty()) {
+    const bool another = spare_.empty();
+    if (!another) {
         filling_ = std::move(spare_.back());
         spare_.pop_back();
     }
     changed_.notify_all();
+    lock.unlock();
+    if (another) filling_ = empty_batch();
     return true;
 }
 
@@ -75,14 +80,14 @@ void Relay::replay(Consumer &consumer, Batch &batch) {
             else consumer.discarded(note->stream, note->begin_ns, note->end_ns, note->count, note->packets);
         }
     };
-    for (std::size_t i = 0; i < batch.events.size(); ++i) {
+    for (std::size_t i = 0; i < batch.count; ++i) {
         if (note != batch.notes.end()) tell(i);
         Event &e = batch.events[i];
         e.slots = slots;
         slots += slots_of_[e.cls];
         consumer.event(e);
     }
-    tell(batch.events.size());
+    tell(batch.count);
 }
 
 bool Relay::deliver(Consumer &consumer, std::uint64_t events) {
@@ -100,9 +105,10 @@ bool Relay::deliver(Consumer &consumer, std::uint64_t events) {
             changed_.notify_all();
         }
         replay(consumer, batch);
-        done += batch.events.size();
+        done += batch.count;
         bytes_read_ = batch.bytes_read;
-        batch.clear();
+        batch.notes.clear();
+        batch.count = batch.used = 0;
         const std::lock_guard<std::mutex> lock(mutex_);
         spare_.push_back(std::move(batch));
     }

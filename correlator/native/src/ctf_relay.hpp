@@ -2,6 +2,7 @@
 // Hands events from the thread that decodes and merges them to the one that consumes them, in batches through a bounded queue.
 // Calls arrive in the order in which they were made, so that the consumer can't tell the difference.
 #pragma once
+#include <algorithm>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -28,7 +29,16 @@ class Relay {
     Relay &operator=(const Relay &) = delete;
 
     // The producer's side. False: nobody wants more.
-    bool event(const Event &);
+    bool event(const Event &e) {
+        const std::uint32_t slots = slots_of_[e.cls];
+        if (filling_.count == kEvents || filling_.used + slots > filling_.slots.size()) {
+            if (!pass_on()) return false;
+        }
+        filling_.events[filling_.count++] = e;
+        std::copy_n(e.slots, slots, filling_.slots.data() + filling_.used);
+        filling_.used += slots;
+        return true;
+    }
     void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count, bool packets);
     void damaged(std::uint32_t stream, std::int64_t from_ns, const std::string &why);
 
@@ -45,17 +55,15 @@ class Relay {
         std::uint64_t count;
         std::string why;
     };
+    static constexpr std::size_t kEvents = 1024;  // in a batch, at most
     struct Batch {
         std::vector<Event> events;
         std::vector<Slot> slots;  // of all events, one after the other
+        std::size_t count = 0, used = 0;
         std::vector<Note> notes;
         std::uint64_t bytes_read = 0;
-        void clear() {
-            events.clear();
-            slots.clear();
-            notes.clear();
-        }
     };
+    Batch empty_batch() const;
     bool pass_on();
     void replay(Consumer &, Batch &);
 

@@ -56,7 +56,7 @@ class FlatMap {
         if (cells_.empty()) grow(16);
         std::size_t i = seek(key);
         if (cells_[i].used) return {&cells_[i].value, false};  // nothing moves for a key that is there
-        if ((size_ + 1) * 4 > cells_.size() * 3) {
+        if ((size_ + 1) * 2 > cells_.size()) {
             grow(cells_.size() * 2);
             i = seek(key);
         }
@@ -100,7 +100,7 @@ class FlatMap {
     }
     void reserve(std::size_t n) {
         std::size_t want = 16;
-        while (n * 4 > want * 3) want *= 2;
+        while (n * 2 > want) want *= 2;
         if (want > cells_.size()) grow(want);
     }
 

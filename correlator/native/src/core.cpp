@@ -2,6 +2,7 @@
 #include "core.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -59,6 +60,7 @@ struct Core::Impl {
     std::uint64_t tainted_complete = 0;
     SchedTimelines sched;
     std::uint64_t sched_events = 0;
+    std::array<std::pair<std::string, std::uint32_t>, 64> recent_comms{};  // by thread: the last name, and its pool id (0 is that of "")
 
     std::map<std::uint32_t, std::string> device_names;
     nlohmann::json damages = nlohmann::json::array();
@@ -218,9 +220,14 @@ struct Core::Impl {
         stitcher.bio_done(b);
     }
 
-    std::uint32_t comm_of(const Event &ev, std::int32_t slot) {
+    std::uint32_t comm_of(const Event &ev, std::int32_t slot, std::int64_t tid) {
         if (slot == kNoSlot || ev.slots[slot].kind != Slot::Kind::kString) return 0;
-        return strings.intern(ev.slots[slot].str());
+        auto &[last, id] = recent_comms[static_cast<std::uint64_t>(tid) % recent_comms.size()];
+        if (const auto comm = ev.slots[slot].str(); comm != last) {
+            last.assign(comm);
+            id = strings.intern(comm);
+        }
+        return id;
     }
 
     Fate block_event(const BoundClass &cls, const Event &ev) {
@@ -234,7 +241,7 @@ struct Core::Impl {
         b.cpu = s.cpu != kNoSlot ? static_cast<std::uint32_t>(number(s.cpu)) : ev.cpu;
         b.tid = s.tid == kNoSlot ? -1 : static_cast<std::int32_t>(number(s.tid));
         b.pid = s.pid == kNoSlot ? -1 : static_cast<std::int32_t>(number(s.pid));
-        b.comm = comm_of(ev, s.comm);
+        b.comm = comm_of(ev, s.comm, b.tid);
         b.dev = static_cast<std::uint32_t>(number(s.dev));
         b.sector = number(s.sector);
         b.nr_sectors = static_cast<std::uint32_t>(number(s.nr_sectors));
@@ -265,7 +272,7 @@ struct Core::Impl {
         if (cls.kind == ClassKind::kSchedSwitch)
             sched.on_switch(current_host, ev.ts_ns, number(s.prev_tid), number(s.prev_state), number(s.next_tid));
         else
-            sched.on_wake(current_host, ev.ts_ns, s.wake, number(s.tid), number(cls.tid_slot), comm_of(ev, cls.comm_slot));
+            sched.on_wake(current_host, ev.ts_ns, s.wake, number(s.tid), number(cls.tid_slot), comm_of(ev, cls.comm_slot, number(cls.tid_slot)));
         if (sched.changes() < kSchedChanges) return;
         std::int64_t oldest = last_ns;
         stitcher.ops().for_each_live([&](const Op &op) { oldest = std::min(oldest, op.begin_ns); });

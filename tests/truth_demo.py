@@ -8,7 +8,7 @@ trace; prints what it found, and returns 0 if all of it holds, else 1.
 ``--log`` has a line per op: its hidden number, object, offset, begin, end, latency. Begin and end are the client's
 clock right before the op's first and its last tracepoint, ``begun_ns`` and ``ended_ns`` right after them. So the
 trace's begin and end lie between the two: exact, without tolerance. How near they are to the first reading says little
-of an op whose thread was interrupted there (more than 20 us from one reading to the other): those are counted, 1 % at
+of an op whose thread was interrupted there (more than 20 us from one reading to the other): those are counted, 5 % at
 most, and left out of the comparison with a tolerance.
 
 ``--log-points`` has a line per op and tracepoint: the hidden number, the event, the thread, and the clock read right
@@ -32,7 +32,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 TOLERANCE_NS = 20_000
-INTERRUPTED = 0.01  # of the ops, at most
+INTERRUPTED = 0.05  # of the ops, at most
 WITHIN = 0.999  # of the others
 MEAN_TOLERANCE = 0.005
 

@@ -22,7 +22,7 @@ LITTLE_LIMIT = 0.05
 BYTES_LIMIT = 0.001
 UNSPLIT_LIMIT = 0.25
 UNKNOWN_LIMIT = 0.05
-LOG_NEAR_NS, LOG_SHARE, LOG_MEAN, LOG_INTERRUPTED = 20_000, 0.999, 0.005, 0.01
+LOG_NEAR_NS, LOG_SHARE, LOG_MEAN, LOG_INTERRUPTED = 20_000, 0.999, 0.005, 0.05
 AGREEMENT = ("agree", "differ", "pointer_only", "thread_only", "sector_only", "neither", "ambiguous")
 
 

@@ -186,7 +186,8 @@ TEST_CASE("flags in letters and as mask") {
         {"FWFSM", kPreflush | kWrite | kFua | kSync | kMeta}, {"FF", kPreflush | kFlush},
         {"FWS", kPreflush | kWrite | kSync},
         {"WFS", kWrite | kFua | kSync}, {"F", kFlush}, {"DE", kDiscard | kSecure}, {"N", 0}, {"NS", kSync}};
-    for (const auto &[letters, mask] : known) {
+    for (const auto &[text, mask] : known) {
+        const std::string &letters = text;  // CAPTURE is a lambda: before C++20 it can't have structured bindings
         CAPTURE(letters);
         CHECK(BlockModel::rwbs_by_letters(letters) == mask);
         CHECK(BlockModel::rwbs_letters(mask) == letters);
@@ -212,7 +213,9 @@ TEST_CASE("kinds of I/O") {
 
 TEST_CASE("pointers are right, sectors are right where they are not marked") {
     for (std::uint64_t seed : {1u, 2u, 3u}) {
-        for (auto [depth, places] : {std::pair<std::size_t, std::uint64_t>{1, 4}, {32, 100'000}, {64, 256}, {16, 3}}) {
+        for (const auto &shape : {std::pair<std::size_t, std::uint64_t>{1, 4}, {32, 100'000}, {64, 256}, {16, 3}}) {
+            const std::size_t depth = shape.first;
+            const std::uint64_t places = shape.second;
             CAPTURE(seed);
             CAPTURE(depth);
             CAPTURE(places);

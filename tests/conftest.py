@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.beside import Beside
 from tests.recorded import Correlated, RunOf, model_of
 
 from opline.correlate import correlate
@@ -28,13 +29,47 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def targets_of(items: list[pytest.Item]) -> list[str]:
+    """The targets of make that the chosen tests of test_house.py ask for."""
+    return [
+        str(item.callspec.params["target"]) for item in items if isinstance(item, pytest.Function) and is_house(item)
+    ]
+
+
+def is_house(item: pytest.Item) -> bool:
+    return item.path.name == "test_house.py"
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what records on this machine unless we may."""
+    """The house's checks last. Skip what records on this machine unless we may."""
+    items.sort(key=is_house)
     if os.geteuid() == 0:
         return
     for item in items:
         if item.get_closest_marker("live"):
             item.add_marker(pytest.mark.skip(reason="records on this machine: needs root"))
+
+
+BESIDE = pytest.StashKey[Beside]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Starts the house's checks before the first test."""
+    if not session.config.option.collectonly:
+        session.config.stash[BESIDE] = Beside(targets_of(session.items))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if (running := session.config.stash.get(BESIDE, None)) is not None:
+        running.close()
+
+
+@pytest.fixture(scope="session")
+def beside(request: pytest.FixtureRequest) -> Beside:
+    """The house's checks, which run since the first test."""
+    return request.config.stash[BESIDE]
 
 
 @pytest.fixture(scope="session")

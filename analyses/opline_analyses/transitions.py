@@ -134,6 +134,12 @@ def lines_of(op: OpDetail) -> list[Line]:
         number = str(n) if len(op.requests) > 1 else ""
         steps = _request_lines(op, r, number, cut)
         merged += [(line.ts_ns, 2 * len(op.transitions) + n, line) for line in steps]
+    for s in op.stages:  # those that end where nothing of the op's does: at work for the batch before
+        names = cut[(s.begin_ns + s.duration_ns, base_name(s.to_point), None)]
+        if s.request_id is None and _short(s) in names:
+            names.remove(_short(s))
+            end_ns = s.begin_ns + s.duration_ns
+            merged.append((end_ns, -1, Line(end_ns, _short(s), f"  {s.to_point}", "", "", True, "the batch before")))
     merged.sort(key=lambda m: (m[0], m[1]))
     return [line for _, _, line in merged]
 

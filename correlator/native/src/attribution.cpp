@@ -26,8 +26,10 @@ Attributor::Attributor(const Plan &plan, StringPool &strings) : plan_(plan), str
         auto [entry, added] = names_.insert(pair_key(from, to));
         if (added) *entry = {strings.intern(name), kind};
     };
-    for (const auto &s : plan.stages)
+    for (const auto &s : plan.stages) {
         declare(strings.intern(s.from), strings.intern(s.to), s.name, strings.intern(s.kind));
+        if (s.behind) behind_.put(pair_key(strings.intern(s.from), strings.intern(s.to)), true);
+    }
     auto device = strings.intern("device");
     declare(q_, g_, "Q2G", block_);
     declare(g_, i_, "G2I", block_);
@@ -174,11 +176,7 @@ std::ptrdiff_t Attributor::predecessor(const Attribution &a, std::ptrdiff_t curr
     return own_thread && same_thread >= 0 ? same_thread : last;
 }
 
-// Named by the points; shown with their labels, recurrence number included.
-void Attributor::cut(Attribution &a, Place from_place, Place to_place, std::int64_t begin_ns, std::int64_t end_ns,
-                     std::int64_t tid, std::uint64_t request, bool is_known) {
-    const std::uint32_t from = from_place.point, to = to_place.point;
-    if (end_ns <= begin_ns && request != 0) return;  // two steps at one time: nothing between them
+const std::pair<std::uint32_t, std::uint32_t> &Attributor::named(std::uint32_t from, std::uint32_t to) {
     auto [name, added] = names_.insert(pair_key(from, to));
     if (added) {
         name->second = work_;
@@ -186,9 +184,64 @@ void Attributor::cut(Attribution &a, Place from_place, Place to_place, std::int6
         else if (from == c_) name->first = strings_.intern("reap");
         else name->first = strings_.intern(strings_.at(from) + " → " + strings_.at(to));
     }
+    return *name;
+}
+
+bool Attributor::cut_behind(Attribution &a, Place from, Place to, std::int64_t begin_ns, std::int64_t end_ns, std::int64_t tid) {
+    const Transition &arrives = a.transitions[static_cast<std::size_t>(to.at)].t();
+    const Batch *batch = nullptr;
+    for (const auto &m : a.op->batches)
+        if (static_cast<std::int64_t>(m.batch->serial) == arrives.batch || (arrives.batch < 0 && arrives.tid == m.batch->tid)) batch = m.batch.get();
+    if (!batch) return false;
+    const auto &before = batch->before;
+    std::size_t first = 0, last = before.size();  // those in between
+    while (first < before.size() && before[first].first <= begin_ns) ++first;
+    while (last > first && before[last - 1].first >= end_ns) --last;
+    if (first == last) return false;
+    const auto [wait, kind] = named(from.point, to.point);
+    auto piece = [&](std::uint32_t stage, std::uint32_t begins, std::uint32_t ends, std::int64_t piece_begin, std::int64_t piece_end) {
+        if (piece_begin == piece_end) return;
+        StageCut s;
+        s.stage = stage;
+        s.kind = kind;
+        s.from = begins;
+        s.to = ends;
+        s.begin_ns = piece_begin;
+        s.duration_ns = piece_end - piece_begin;
+        s.tid = tid;
+        s.from_at = s.to_at = -1;
+        a.stages.push_back(s);
+    };
+    piece(wait, before[last - 1].second, to.label, before[last - 1].first, end_ns);
+    for (std::size_t i = last; i-- > first;) {
+        std::uint32_t stage = wait;
+        if (i > 0) {
+            const std::uint32_t begins = before[i - 1].second, ends = before[i].second, theirs = named(begins, ends).first;
+            auto [name, added] = behind_names_.insert(pair_key(wait, theirs));
+            if (added) {  // what the model has no name for is no reason for a stage
+                const bool given = strings_.at(theirs) != strings_.at(begins) + " → " + strings_.at(ends);
+                *name = given ? strings_.intern(strings_.at(wait) + " behind " + strings_.at(theirs)) : wait;
+            }
+            stage = *name;
+        }
+        const bool at_begin = i == first;
+        piece(stage, at_begin ? from.label : before[i - 1].second, before[i].second, at_begin ? begin_ns : before[i - 1].first, before[i].first);
+    }
+    return true;
+}
+
+// Named by the points; shown with their labels, recurrence number included.
+void Attributor::cut(Attribution &a, Place from_place, Place to_place, std::int64_t begin_ns, std::int64_t end_ns,
+                     std::int64_t tid, std::uint64_t request, bool is_known) {
+    const std::uint32_t from = from_place.point, to = to_place.point;
+    if (end_ns <= begin_ns && request != 0) return;  // two steps at one time: nothing between them
+    if (is_known && to_place.at >= 0 && behind_.contains(pair_key(from, to)) &&
+        cut_behind(a, from_place, to_place, begin_ns, end_ns, tid))
+        return;
+    const auto &[name, kind] = named(from, to);
     StageCut s;
-    s.stage = name->first;
-    s.kind = name->second;
+    s.stage = name;
+    s.kind = kind;
     if (!is_known) {
         s.stage = strings_.intern("unknown: " + strings_.at(from) + " → " + strings_.at(to));
         s.kind = unknown_;

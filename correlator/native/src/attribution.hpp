@@ -87,6 +87,10 @@ class Attributor {
     bool aside(const PlacedTransition &) const;
     bool may_cut(const Attribution &, std::ptrdiff_t from, std::ptrdiff_t to, const RequestCut &) const;
     bool connected(const Attribution &, std::ptrdiff_t from, std::ptrdiff_t to) const;
+    // The name of the interval between two points, and its kind.
+    const std::pair<std::uint32_t, std::uint32_t> &named(std::uint32_t from, std::uint32_t to);
+    // The wait for a batch in the order of its end, cut by what the batch's thread did for the one before it. False: nothing.
+    bool cut_behind(Attribution &, Place from, Place to, std::int64_t begin_ns, std::int64_t end_ns, std::int64_t tid);
     void cut(Attribution &, Place from, Place to, std::int64_t begin_ns, std::int64_t end_ns,
              std::int64_t tid, std::uint64_t request, bool is_known);
     std::int64_t cut_request(Attribution &, const RequestCut &, std::int64_t floor_ns, Place &first);
@@ -94,6 +98,8 @@ class Attributor {
     const Plan &plan_;
     StringPool &strings_;
     FlatMap<std::uint64_t, std::pair<std::uint32_t, std::uint32_t>> names_;  // (from, to) → (stage, kind)
+    FlatMap<std::uint64_t, bool> behind_;  // (from, to) of the stages that say so
+    FlatMap<std::uint64_t, std::uint32_t> behind_names_;  // (stage, stage of the batch before) → name
     std::vector<std::vector<std::uint32_t>> after_;  // per PointSpec: point ids
     std::vector<std::pair<std::uint32_t, std::uint32_t>> recurrences_;     // of this op: (point, how often)
     FlatMap<std::uint64_t, std::uint32_t> labels_;                         // (point, recurrence number) → label

@@ -46,6 +46,7 @@ struct Batch {
     std::uint32_t members = 0;
     std::int64_t declared = -1;  // members, as the closing event says; -1: it does not
     std::vector<Transition> work;
+    std::vector<std::pair<std::int64_t, std::uint32_t>> before;  // when which points were its thread's work for the batch before it
     std::vector<RequestCut> requests;
     std::vector<BatchBio> bios;
     std::vector<Key> keys;    // that name it

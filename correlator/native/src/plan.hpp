@@ -96,6 +96,7 @@ struct PointSpec {
 
 struct StageSpec {
     std::string name, from, to, kind;
+    bool behind = false;  // a wait for a batch: cut by what its thread did for the one before
 };
 
 // Where a file lies on disk. All in sectors; physical ones count from start_sector of the disk.

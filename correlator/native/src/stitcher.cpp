@@ -71,12 +71,15 @@ void Stitcher::open_batch(ThreadState &ts, const BoundPoint &bp, std::int64_t ts
     ts.batch->space = bp.batch_space;
     ts.batch->tid = tid;
     ts.batch->begin_ns = ts_ns;
+    ts.batch->before = std::move(ts.done);
+    ts.done.clear();
 }
 
 void Stitcher::close_batch(ThreadState &ts, std::int64_t ts_ns) {
     if (!ts.batch) return;
     Batch &batch = *ts.batch;
     batch.end_ns = ts_ns;
+    for (const auto &t : batch.work) ts.done.emplace_back(t.ts_ns, t.point);
     if (batch.declared >= 0 && batch.declared != static_cast<std::int64_t>(batch.members)) ++counts_.batch_counts_differ;
     hooks_.batch_closed(batch);
     if (batch.alias != 0) {

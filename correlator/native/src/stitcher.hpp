@@ -37,6 +37,7 @@ struct ThreadState {
     std::vector<Working> stack;        // the last is whom the thread works for
     std::vector<std::pair<std::uint32_t, std::int64_t>> marks;  // (mark, when)
     std::shared_ptr<Batch> batch;      // open on this thread
+    std::vector<std::pair<std::int64_t, std::uint32_t>> done;  // its work for the last one: Batch::before of the next
     std::string comm;                  // its last name, and its pool id
     std::uint32_t comm_id = 0;
     std::unique_ptr<IoCall> call;      // that it is in

@@ -101,7 +101,7 @@ def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
         ],
         "points": [point(rule, event) for rule in model.rules for event in rule.events],
         "stages": [
-            {"name": stage.name, "from": source, "to": target, "kind": stage.kind}
+            {"name": stage.name, "from": source, "to": target, "kind": stage.kind} | _present(behind=stage.behind)
             for stage in model.stages
             for source in stage.sources
             for target in stage.targets

@@ -34,7 +34,7 @@ POINT_FIELDS = (
     "mark", "at", "thread", "class", "object", "offset", "length", "io", "duration", "aside", "after", "batch", "ios",
     "sync_wait", "direction", "file_by",
 )  # fmt: skip
-STAGE_FIELDS = ("from", "to", "kind")
+STAGE_FIELDS = ("from", "to", "kind", "behind")
 
 DEFAULT_LINGER_NS = 100_000_000
 MAX_LINGER_NS = 3_600_000_000_000
@@ -168,6 +168,7 @@ class Stage:
     sources: tuple[str, ...]
     targets: tuple[str, ...]
     kind: str
+    behind: bool
     line: int
 
 

@@ -273,7 +273,9 @@ class _Reader:
                     if end not in part:
                         self.error(here, f"stage {name}: `{end}` is missing")
                 kind = self.word(here, "kind", part, STAGE_KINDS) or STAGE_KINDS[0]
-                yield Stage(name, self.texts(here, "from", part), self.texts(here, "to", part), kind, self.line(here))
+                behind = bool(self.typed(here, "behind", part, bool, "true or false"))
+                ends = (self.texts(here, "from", part), self.texts(here, "to", part))
+                yield Stage(name, *ends, kind, behind, self.line(here))
 
     # -- fields --------------------------------------------------------------------------------------------------------
 

@@ -61,38 +61,86 @@ char *put_varint(char *at, std::uint64_t v) {
 
 std::uint64_t zigzag(std::int64_t v) { return (static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63); }
 
+// One block of DELTA_BINARY_PACKED: m differences from the value before. The usual differences fit into 32 bits, which is half the work.
 template <class U>
-void delta(Bytes &out, const U *values, std::size_t n) {
-    using S = std::make_signed_t<U>;
-    const std::size_t used = out.size();
-    out.resize(used + 40 + (n / kBlock + 1) * (10 + kMinis + kBlock * sizeof(U)));
-    char *at = put_varint(put_varint(put_varint(out.data() + used, kBlock), kMinis), n);
-    at = put_varint(at, zigzag(n == 0 ? 0 : static_cast<S>(values[0])));
-    std::array<U, kBlock> deltas;
-    for (std::size_t begin = 1; begin < n; begin += kBlock) {
-        const std::size_t m = std::min(kBlock, n - begin);
-        const U *v = values + begin;
+char *put_block(char *at, const U *v, std::size_t m) {
+    std::array<U, kBlock> wide;
+    std::array<std::uint32_t, kBlock> narrow;
+    U beyond = 0;  // bits that do not fit
+    const auto keep = [&](std::size_t i, U d) {
+        wide[i] = d;
+        if constexpr (sizeof(U) == 8) beyond |= (d + 0x80000000u) >> 32;
+    };
+    if (m == kBlock)
+        for (std::size_t i = 0; i < kBlock; ++i) keep(i, v[i] - v[static_cast<std::ptrdiff_t>(i) - 1]);
+    else
+        for (std::size_t i = 0; i < kBlock; ++i) keep(i, v[std::min(i, m - 1)] - v[static_cast<std::ptrdiff_t>(std::min(i, m - 1)) - 1]);
+    const auto put = [&](auto &deltas) {
+        using D = typename std::decay_t<decltype(deltas)>::value_type;
+        using S = std::make_signed_t<D>;
         S least = std::numeric_limits<S>::max();
-        for (std::size_t i = 0; i < m; ++i) {
-            deltas[i] = v[i] - v[static_cast<std::ptrdiff_t>(i) - 1];
-            least = std::min(least, static_cast<S>(deltas[i]));
-        }
-        for (std::size_t i = 0; i < m; ++i) deltas[i] -= static_cast<U>(least);
+        for (const D d : deltas) least = std::min(least, static_cast<S>(d));
+        for (D &d : deltas) d -= static_cast<D>(least);
         for (std::size_t i = m; i < kBlock; ++i) deltas[i] = 0;
         at = put_varint(at, zigzag(least));
         char *widths = at;
         at += kMinis;
         for (std::size_t mini = 0; mini < kMinis; ++mini) {
-            const U *d = deltas.data() + mini * kMini;
-            U bits = 0;
+            const D *d = deltas.data() + mini * kMini;
+            D bits = 0;
             for (std::size_t i = 0; i < kMini; ++i) bits |= d[i];
             const unsigned width = width_of(bits);
             widths[mini] = static_cast<char>(width);
             pack_by_width(d, width, at);
             at += 4 * width;
         }
+    };
+    if (beyond != 0) {
+        put(wide);
+    } else {
+        for (std::size_t i = 0; i < kBlock; ++i) narrow[i] = static_cast<std::uint32_t>(wide[i]);
+        put(narrow);
     }
+    return at;
+}
+
+char *put_again(char *at, const char *from, std::size_t bytes) {
+    std::memcpy(at, from, bytes);
+    return at + bytes;
+}
+
+template <class U>
+void delta(Bytes &out, const U *values, std::size_t n, std::size_t period) {
+    using S = std::make_signed_t<U>;
+    const std::size_t used = out.size();
+    out.resize(used + 40 + (n / kBlock + 1) * (10 + kMinis + kBlock * sizeof(U)));
+    char *at = put_varint(put_varint(put_varint(out.data() + used, kBlock), kMinis), n);
+    at = put_varint(at, zigzag(n == 0 ? 0 : static_cast<S>(values[0])));
+    const std::size_t blocks = n == 0 ? 0 : (n - 1) / kBlock;  // whole ones
+    std::size_t block = 0;
+    std::vector<const char *> starts;  // of the first blocks, which the others repeat
+    for (; block < (period != 0 ? std::min(period, blocks) : blocks); ++block) {
+        starts.push_back(at);
+        at = put_block(at, values + 1 + block * kBlock, kBlock);
+    }
+    starts.push_back(at);
+    for (; block < blocks; ++block) {
+        const std::size_t like = block % period;
+        at = put_again(at, starts[like], static_cast<std::size_t>(starts[like + 1] - starts[like]));
+    }
+    if (n != 0 && 1 + blocks * kBlock < n) at = put_block(at, values + 1 + blocks * kBlock, n - 1 - blocks * kBlock);
     out.resize(static_cast<std::size_t>(at - out.data()));
+}
+
+template <class U>
+bool all_same(const U *values, std::size_t n) {
+    return n > 1 && std::memcmp(values, values + 1, (n - 1) * sizeof(U)) == 0;
+}
+
+void add_run(Bytes &out, std::size_t n, std::uint32_t value, unsigned width) {
+    add_varint(out, n << 1);
+    const char *bytes = reinterpret_cast<const char *>(&value);
+    out.insert(out.end(), bytes, bytes + (width + 7) / 8);
 }
 
 // How many values from `at` on are the same.
@@ -112,17 +160,38 @@ void add_varint(Bytes &out, std::uint64_t v) {
 
 void add_zigzag(Bytes &out, std::int64_t v) { add_varint(out, zigzag(v)); }
 
-void add_delta(Bytes &out, const std::uint32_t *values, std::size_t n) { delta(out, values, n); }
-void add_delta(Bytes &out, const std::uint64_t *values, std::size_t n) { delta(out, values, n); }
+void add_delta(Bytes &out, const std::uint32_t *values, std::size_t n) { delta(out, values, n, period_of(values, n)); }
+void add_delta(Bytes &out, const std::uint64_t *values, std::size_t n) { delta(out, values, n, all_same(values, n) ? 1 : 0); }
 
-void add_hybrid(Bytes &out, const std::uint32_t *values, std::size_t n, unsigned width) {
+std::size_t period_of(const std::uint32_t *values, std::size_t n) {
+    if (all_same(values, n)) return 1;
+    constexpr std::size_t kMost = 128, kAlike = 32;
+    for (std::size_t p = 2; p <= kMost && 2 * kMini * p <= n; ++p)
+        if (values[p] == values[0] && std::memcmp(values, values + p, kAlike * sizeof *values) == 0)
+            return std::memcmp(values, values + p, (n - p) * sizeof *values) == 0 ? p : 0;
+    return 0;
+}
+
+void add_hybrid(Bytes &out, const std::uint32_t *values, std::size_t n, unsigned width, std::size_t period) {
+    if (period > 1) {
+        const std::size_t groups = (n + 7) / 8, cycle = 4 * period * width;  // bytes of 32 periods
+        add_varint(out, groups << 1 | 1);
+        const std::size_t begin = out.size();
+        out.resize(begin + std::max(groups * width, cycle));
+        for (std::size_t i = 0; i < period; ++i) pack_by_width(values + i * kMini, width, out.data() + begin + i * 4 * width);
+        for (std::size_t done = cycle; done < groups * width; done *= 2)
+            std::memcpy(out.data() + begin + done, out.data() + begin, std::min(done, groups * width - done));
+        out.resize(begin + groups * width);
+        return;
+    }
+    if (period == 1) {
+        add_run(out, n, values[0], width);
+        return;
+    }
     for (std::size_t at = 0; at < n;) {
         const std::size_t run = run_at(values, at, n, n);
         if (run >= kLongRun || at + run == n) {
-            add_varint(out, run << 1);
-            const std::uint32_t v = values[at];
-            const char *bytes = reinterpret_cast<const char *>(&v);
-            out.insert(out.end(), bytes, bytes + (width + 7) / 8);
+            add_run(out, run, values[at], width);
             at += run;
             continue;
         }
@@ -146,22 +215,30 @@ void add_hybrid(Bytes &out, const std::uint32_t *values, std::size_t n, unsigned
 
 void add_delta_texts(Bytes &out, std::string_view text, const std::vector<std::uint32_t> &ends) {
     std::vector<std::uint32_t> shared, rest;
-    Bytes suffixes;
-    std::string_view before;
-    std::uint32_t begin = 0;
-    for (const auto end : ends) {
-        const auto one = text.substr(begin, end - begin);
-        const std::size_t most = std::min(one.size(), before.size());
-        const auto n = static_cast<std::size_t>(std::mismatch(one.begin(), one.begin() + static_cast<std::ptrdiff_t>(most), before.begin()).first - one.begin());
+    shared.reserve(ends.size());
+    rest.reserve(ends.size());
+    Bytes suffixes(text.size());
+    char *to = suffixes.data();
+    std::size_t begin = 0, before = 0;  // of this text and of the one before, which ends where this one begins
+    for (const std::size_t end : ends) {
+        const std::size_t most = std::min(end - begin, begin - before);
+        const char *one = text.data() + begin, *other = text.data() + before;
+        std::size_t n = 0;
+        for (std::uint64_t a, b; n + 8 <= most; n += 8) {
+            std::memcpy(&a, one + n, 8);
+            std::memcpy(&b, other + n, 8);
+            if (a != b) break;
+        }
+        while (n < most && one[n] == other[n]) ++n;
         shared.push_back(static_cast<std::uint32_t>(n));
-        rest.push_back(static_cast<std::uint32_t>(one.size() - n));
-        suffixes.insert(suffixes.end(), one.begin() + static_cast<std::ptrdiff_t>(n), one.end());
-        before = one;
+        rest.push_back(static_cast<std::uint32_t>(end - begin - n));
+        to = put_again(to, one + n, end - begin - n);
+        before = begin;
         begin = end;
     }
     add_delta(out, shared.data(), shared.size());
     add_delta(out, rest.data(), rest.size());
-    out.insert(out.end(), suffixes.begin(), suffixes.end());
+    out.insert(out.end(), suffixes.data(), to);
 }
 
 }  // namespace opline::parquet

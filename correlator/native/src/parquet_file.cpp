@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "thrift.hpp"
 #include "utf8.hpp"
@@ -19,6 +21,7 @@ enum Type { kBoolean = 0, kPhysicalInt32 = 1, kPhysicalInt64 = 2, kByteArray = 6
 enum Encoding { kPlain = 0, kRle = 3, kDelta = 5, kDeltaTexts = 7, kRleDictionary = 8 };
 enum ConvertedType { kUtf8 = 0, kUint32Converted = 13, kUint64Converted = 14 };
 constexpr int kOptional = 1, kDataPage = 0, kDictionaryPage = 2, kUncompressed = 0;
+constexpr std::uint32_t kUnused = 0xffffffff;
 
 int physical(ColumnType t) {
     switch (t) {
@@ -62,12 +65,39 @@ void add_levels(Bytes &out, const Column &c, std::size_t rows) {
 
 template <class T>
 std::pair<std::int64_t, std::int64_t> range(const T *values, std::size_t n) {
+    if constexpr (std::is_same_v<T, std::int64_t>) {
+        // Values that are less than 2^31 from the first are compared in 32 bits.
+        const std::int64_t first = values[0];
+        const auto from_first = [&](std::size_t i) { return static_cast<std::uint64_t>(values[i]) - static_cast<std::uint64_t>(first); };
+        std::uint64_t beyond = first > INT64_MAX / 2 || first < INT64_MIN / 2;
+        for (std::size_t i = 0; i < n; ++i) beyond |= (from_first(i) + 0x80000000u) >> 32;
+        if (beyond == 0) {
+            std::int32_t least = 0, largest = 0;
+            for (std::size_t i = 0; i < n; ++i) {
+                const auto d = static_cast<std::int32_t>(from_first(i));
+                least = std::min(least, d);
+                largest = std::max(largest, d);
+            }
+            return {first + least, first + largest};
+        }
+    }
     T least = values[0], largest = values[0];
     for (std::size_t i = 1; i < n; ++i) {
         least = std::min(least, values[i]);
         largest = std::max(largest, values[i]);
     }
     return {static_cast<std::int64_t>(least), static_cast<std::int64_t>(largest)};
+}
+
+// Values of the rows that are present, one after the other.
+template <std::size_t Width>
+std::size_t gather(std::uint8_t *to, const std::uint8_t *values, const std::uint8_t *absent, std::size_t rows) {
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < rows; ++i) {
+        std::memcpy(to + n * Width, values + i * Width, Width);
+        n += absent[i] == 0;
+    }
+    return n;
 }
 
 bool is_ascii(std::string_view text) {
@@ -136,12 +166,7 @@ int File::add_values(const Column &c, std::size_t rows, const StringPool &string
     if (c.nulls != 0 && c.type != ColumnType::kText) {  // an absent text is no bytes, which is left out below
         present_.resize(rows);
         auto *to = reinterpret_cast<std::uint8_t *>(present_.data());
-        const std::size_t width = c.width();
-        n = 0;
-        for (std::size_t i = 0; i < rows; ++i) {
-            std::memcpy(to + n * width, values + i * width, width);
-            n += c.absent()[i] == 0;
-        }
+        n = (c.width() == 8 ? gather<8> : c.width() == 4 ? gather<4> : gather<1>)(to, values, c.absent(), rows);
         values = to;
     }
     const auto as = [values](auto type) { return reinterpret_cast<const decltype(type) *>(values); };
@@ -170,27 +195,32 @@ int File::add_values(const Column &c, std::size_t rows, const StringPool &string
     case ColumnType::kBool: {
         const std::size_t used = page.size();
         page.resize(used + (n + 7) / 8);
-        for (std::size_t i = 0; i < n; ++i) page[used + i / 8] = static_cast<char>(page[used + i / 8] | (values[i] << (i % 8)));
+        for (std::size_t i = 0; i + 8 <= n; i += 8) {  // eight bytes that are 0 or 1 into eight bits
+            std::uint64_t bytes;
+            std::memcpy(&bytes, values + i, 8);
+            page[used + i / 8] = static_cast<char>(bytes * 0x0102040810204080 >> 56);
+        }
+        for (std::size_t i = n & ~std::size_t{7}; i < n; ++i) page[used + i / 8] = static_cast<char>(page[used + i / 8] | (values[i] << (i % 8)));
         return kPlain;
     }
     case ColumnType::kDict: {
         const auto *ids = as(std::uint32_t{});
         // Only the texts that this row group uses, in their own order: the pool's depends on who read the trace.
         std::vector<std::uint32_t> used;
-        const std::uint32_t largest = *std::max_element(ids, ids + n);
-        place_.assign(largest + std::size_t{1}, 0);
-        for (std::size_t i = 0; i < n; ++i) place_[ids[i]] = 1;
-        for (std::uint32_t id = 0; id <= largest; ++id)
-            if (place_[id] != 0) used.push_back(id);
+        const std::size_t period = period_of(ids, n), different = period != 0 ? period : n;
+        place_.assign(strings.size(), kUnused);
+        for (std::size_t i = 0; i < different; ++i) place_[ids[i]] = 0;
+        for (std::uint32_t id = 0; id < place_.size(); ++id)
+            if (place_[id] != kUnused) used.push_back(id);
         std::sort(used.begin(), used.end(), [&](std::uint32_t a, std::uint32_t b) { return strings.at(a) < strings.at(b); });
         for (std::uint32_t i = 0; i < used.size(); ++i) place_[used[i]] = i;
         add_dictionary(used, strings, chunk);
-        indices_.resize(n);
-        for (std::size_t i = 0; i < n; ++i) indices_[i] = place_[ids[i]];
+        indices_.resize(period != 0 ? std::min(n, 32 * period) : n);
+        for (std::size_t i = 0; i < indices_.size(); ++i) indices_[i] = place_[ids[i]];
         unsigned width = 1;
         while (used.size() > std::size_t{1} << width) ++width;
         page.push_back(static_cast<char>(width));
-        add_hybrid(page, indices_.data(), n, width);
+        add_hybrid(page, indices_.data(), n, width, period);
         return kRleDictionary;
     }
     case ColumnType::kText: {

@@ -24,6 +24,8 @@ class StringPool {
     }
     const std::string &at(std::uint32_t id) const { return strings_[id]; }
 
+    std::size_t size() const { return strings_.size(); }
+
     // Strings that were added since the last call, in order of their ids.
     std::vector<std::string> take_new() {
         std::vector<std::string> out(strings_.begin() + static_cast<std::ptrdiff_t>(taken_), strings_.end());

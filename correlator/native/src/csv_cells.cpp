@@ -6,38 +6,42 @@
 namespace opline::csv {
 namespace {
 
-enum : std::uint8_t { kPlain = 0, kWantsQuotes = 1, kNotAscii = 2 };
-
-struct Kinds {
-    std::uint8_t of[256];
-    constexpr Kinds() : of() {
-        for (int c = 128; c < 256; ++c) of[c] = kNotAscii;
-        for (const char c : {',', '"', '\n', '\r'}) of[static_cast<unsigned char>(c)] = kWantsQuotes;
-    }
-};
-constexpr Kinds kKinds;
+// Nothing to be done with it, as with nearly all texts.
+bool is_plain(std::string_view text) {
+    unsigned char special = 0;
+    for (const char c : text) special = static_cast<unsigned char>(special | (c & 0x80) | (c == ',') | (c == '"') | (c == '\n') | (c == '\r'));
+    return special == 0;
+}
 
 }  // namespace
 
 void add_text(std::string &out, std::string_view text) {
-    unsigned found = kPlain;
-    for (const char c : text) found |= kKinds.of[static_cast<unsigned char>(c)];
-    if (found == kPlain) {
+    if (is_plain(text)) {
         out.append(text);
         return;
     }
-    std::string mended;
-    if ((found & kNotAscii) != 0) text = mended = valid_utf8(text);
-    if ((found & kWantsQuotes) == 0) {
-        out.append(text);
+    const std::string mended = valid_utf8(text);
+    if (mended.find_first_of(",\"\n\r") == std::string::npos) {
+        out += mended;
         return;
     }
     out += '"';
-    for (const char c : text) {
+    for (const char c : mended) {
         if (c == '"') out += '"';
         out += c;
     }
     out += '"';
+}
+
+char *put_text(char *at, std::string_view text) {
+    if (is_plain(text)) {
+        std::memcpy(at, text.data(), text.size());
+        return at + text.size();
+    }
+    std::string out;
+    add_text(out, text);
+    std::memcpy(at, out.data(), out.size());
+    return at + out.size();
 }
 
 }  // namespace opline::csv

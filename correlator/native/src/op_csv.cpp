@@ -40,29 +40,37 @@ void add_middle(std::string &out, const OpCsv::Stage &s) {
 }  // namespace
 
 void OpCsv::op(std::uint64_t place, const Op &o) {
-    text_.clear();
-    csv::add_number(text_, o.op_id);
-    for (const auto text : {o.op_class, o.object, o.host}) add_cell(text_, text);
-    add_cell(text_, o.pid);
-    add_cell(text_, o.comm);
-    for (const auto number : {o.begin_tid, o.end_tid, o.begin_ns, o.end_ns, o.latency_ns}) add_cell(text_, number);
-    const std::size_t head = text_.size();
-    add_cell(text_, o.complete ? "true" : "false");
-    add_cell(text_, o.complete && o.tainted ? "tainted" : o.reason);
-    add_cell(text_, o.bytes);
-    text_ += ',';
+    constexpr std::size_t kNumbers = 14;
+    std::size_t room = 12 + kNumbers * (csv::kRoom + 1) + 16;
+    for (const auto text : {o.op_class, o.object, o.host, o.comm, o.reason}) room += csv::text_room(text) + 1;
+    char *const begin = spool_.begin(room), *const head = begin + 12, *at = head;
+    const auto number = [&at](std::int64_t v) {
+        *at++ = ',';
+        if (v != kNoTime) at = csv::put_number(at, v);
+    };
+    const auto text = [&at](std::string_view v) {
+        *at++ = ',';
+        at = csv::put_text(at, v);
+    };
+    at = csv::put_number(at, o.op_id);
+    for (const auto v : {o.op_class, o.object, o.host}) text(v);
+    number(o.pid);
+    text(o.comm);
+    for (const auto v : {o.begin_tid, o.end_tid, o.begin_ns, o.end_ns, o.latency_ns}) number(v);
+    put(put(begin, o.unattributed_ns), static_cast<std::uint32_t>(at - head));
+    text(o.complete ? "true" : "false");
+    text(o.complete && o.tainted ? "tainted" : o.reason);
+    number(o.bytes);
+    *at++ = ',';
     if (o.dev != kNoTime) {  // the kernel's own dev_t: 20 bits of minor
-        csv::add_number(text_, o.dev >> 20);
-        text_ += ':';
-        csv::add_number(text_, o.dev & 0xfffff);
+        at = csv::put_number(at, o.dev >> 20);
+        *at++ = ':';
+        at = csv::put_number(at, o.dev & 0xfffff);
     }
-    text_ += ',';
-    if (o.has_sector) csv::add_number(text_, o.sector);
-    text_ += ',';  // what its first bio does follows
-    char *at = spool_.begin(12 + text_.size());
-    at = put(put(at, o.unattributed_ns), static_cast<std::uint32_t>(head));
-    std::memcpy(at, text_.data(), text_.size());
-    spool_.end(place, kOp, at + text_.size());
+    *at++ = ',';
+    if (o.has_sector) at = csv::put_number(at, o.sector);
+    *at++ = ',';  // what its first bio does follows
+    spool_.end(place, kOp, at);
 }
 
 void OpCsv::client(std::uint64_t place, std::int64_t client_ns) {

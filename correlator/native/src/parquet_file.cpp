@@ -70,16 +70,14 @@ std::pair<std::int64_t, std::int64_t> range(const T *values, std::size_t n) {
         const std::int64_t first = values[0];
         const auto from_first = [&](std::size_t i) { return static_cast<std::uint64_t>(values[i]) - static_cast<std::uint64_t>(first); };
         std::uint64_t beyond = first > INT64_MAX / 2 || first < INT64_MIN / 2;
-        for (std::size_t i = 0; i < n; ++i) beyond |= (from_first(i) + 0x80000000u) >> 32;
-        if (beyond == 0) {
-            std::int32_t least = 0, largest = 0;
-            for (std::size_t i = 0; i < n; ++i) {
-                const auto d = static_cast<std::int32_t>(from_first(i));
-                least = std::min(least, d);
-                largest = std::max(largest, d);
-            }
-            return {first + least, first + largest};
+        std::int32_t near_least = 0, near_largest = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            beyond |= (from_first(i) + 0x80000000u) >> 32;
+            const auto d = static_cast<std::int32_t>(from_first(i));
+            near_least = std::min(near_least, d);
+            near_largest = std::max(near_largest, d);
         }
+        if (beyond == 0) return {first + near_least, first + near_largest};
     }
     T least = values[0], largest = values[0];
     for (std::size_t i = 1; i < n; ++i) {

@@ -32,7 +32,8 @@ OpPrinter::~OpPrinter() {
 void OpPrinter::print(Core &core) {
     for (auto &s : core.take_new_strings()) strings_.push_back(std::move(s));
     const Table *ops = nullptr, *transitions = nullptr;
-    for (const auto &t : core.tables()) {
+    for (auto &t : core.tables()) {
+        t.store();
         if (t.name == "ops") ops = &t;
         if (t.name == "transitions") transitions = &t;
     }

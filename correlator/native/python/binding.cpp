@@ -66,13 +66,13 @@ PyObject *column_tuple(const Column &c, std::size_t rows) {
         offsets = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>((rows + 1) * 4));
         if (!offsets) return nullptr;
         std::memset(PyBytes_AS_STRING(offsets), 0, 4);
-        std::memcpy(PyBytes_AS_STRING(offsets) + 4, c.values(rows), rows * 4);
+        std::memcpy(PyBytes_AS_STRING(offsets) + 4, c.values(), rows * 4);
         data = bytes_of(c.text.data(), c.text.size());
     } else if (c.type == ColumnType::kBool) {
         const auto bits = c.value_bits(rows);
         data = bytes_of(bits.data(), bits.size());
     } else {
-        data = bytes_of(c.values(rows), rows * c.width());
+        data = bytes_of(c.values(), rows * c.width());
     }
     return Py_BuildValue("(ssnNNN)", c.name.c_str(), opline::type_name(c.type), static_cast<Py_ssize_t>(c.nulls),
                          bytes_of(validity.data(), validity.size()), data, offsets);
@@ -170,6 +170,7 @@ PyObject *core_take(PyObject *self, PyObject *) {
         if (!out) return nullptr;
         for (auto &table : core_of(self).tables()) {
             if (table.rows() == 0) continue;
+            table.store();
             PyObject *columns = PyList_New(0);
             bool fine = columns != nullptr;
             for (const auto &c : table.columns) {

@@ -72,15 +72,24 @@ class RowBlock {
         std::memcpy((column_++)->put_many<T>(row_), values, n_ * sizeof(T));
         return *this;
     }
+    // Values that stay where they are.
+    template <class T>
+    RowBlock &repeat(const T *values) {
+        (column_++)->repeat(row_, values, n_);
+        return *this;
+    }
+    // value(i) of rows that are present.
+    template <class T, class Value>
+    RowBlock &each(Value value) {
+        T *to = (column_++)->put_many<T>(row_);
+        for (std::size_t i = 0; i < n_; ++i) to[i] = value(i);
+        return *this;
+    }
     // value(i), absent where it is not known(value).
     template <class T, class Value, class Known>
     RowBlock &each(Value value, Known known) {
         Column &c = *column_++;
-        std::size_t i = 0;
-        if (c.nulls != row_ || row_ == 0) {  // something is present already, or may be from here on
-            for (T *to = known(value(0)) ? c.put_many<T>(row_) : nullptr; to && i < n_ && known(value(i)); ++i) to[i] = value(i);
-        }
-        for (; i < n_; ++i) {
+        for (std::size_t i = 0; i < n_; ++i) {
             const T v = value(i);
             if (known(v)) c.put(row_ + i, v);
             else c.put_absent(row_ + i);
@@ -293,6 +302,7 @@ Emitter::ShapeRows &Emitter::rows_of(const TransitionList &list, ShapeAttributio
     rows.seq.resize(n);
     rows.event.resize(n);
     rows.evidence.resize(n);
+    rows.never.resize(n);
     rows.thread.resize(n);
     std::uint32_t at = list.shape();
     for (std::size_t i = n; i-- > 0;) {
@@ -323,15 +333,23 @@ void Emitter::transitions_of_shape(const Op &op, const ShapeRows &rows) {
     const TransitionList &list = op.transitions;
     const std::size_t n = list.size();
     RowBlock block(table(kTransitions), n);
-    block.all(static_cast<std::int64_t>(op.serial)).copy(rows.seq.data()).copy(list.times()).copy(rows.label.data());
-    if (rows.has_event) block.copy(rows.event.data());
-    else block.each<std::uint32_t>([&](std::size_t i) { return rows.event[i]; }, [](std::uint32_t v) { return v != 0; });
+    block.all(static_cast<std::int64_t>(op.serial)).repeat(rows.seq.data()).copy(list.times()).repeat(rows.label.data());
+    const auto some = [](std::uint32_t id) { return id != 0; };
+    if (rows.has_event) block.repeat(rows.event.data());
+    else block.each<std::uint32_t>([&](std::size_t i) { return rows.event[i]; }, some);
+    bool has_ids = true, one_process = true;
+    for (std::uint32_t i = 0; i < list.threads(); ++i) {
+        has_ids = has_ids && list.tid(i) >= 0 && list.pid(i) >= 0;
+        one_process = one_process && list.pid(i) == list.pid(0);
+    }
     const auto known = [](auto id) { return id >= 0; };
-    block.each<std::int64_t>([&](std::size_t i) { return list.tid(rows.thread[i]); }, known);
-    block.each<std::int32_t>([&](std::size_t i) { return list.pid(rows.thread[i]); }, known);
+    if (has_ids) block.each<std::int64_t>([&](std::size_t i) { return list.tid(rows.thread[i]); });
+    else block.each<std::int64_t>([&](std::size_t i) { return list.tid(rows.thread[i]); }, known);
+    if (has_ids && one_process) block.all(list.pid(0));
+    else block.each<std::int32_t>([&](std::size_t i) { return list.pid(rows.thread[i]); }, known);
     block.each<std::uint32_t>([&](std::size_t i) { return list.cpu(i); }, [](std::uint32_t v) { return v != kNoCpu; });
-    block.each<std::uint32_t>([&](std::size_t i) { return list.comm(i); }, [](std::uint32_t v) { return v != 0; });
-    block.copy(rows.evidence.data()).all(std::uint8_t{0}).copy(rows.aside.data()).absent(2);
+    block.each<std::uint32_t>([&](std::size_t i) { return list.comm(i); }, some);
+    block.repeat(rows.evidence.data()).repeat(rows.never.data()).repeat(rows.aside.data()).absent(2);
 }
 
 void Emitter::stages_of_shape(const Op &op, const ShapeAttribution &shape, const ShapeRows &rows) {
@@ -339,12 +357,15 @@ void Emitter::stages_of_shape(const Op &op, const ShapeAttribution &shape, const
     const std::int64_t *times = list.times();
     const auto &cuts = shape.cuts;
     RowBlock block(table(kStages), cuts.size());
-    block.all(static_cast<std::int64_t>(op.serial)).copy(rows.seq.data()).copy(rows.stage.data()).copy(rows.kind.data());
-    block.copy(rows.from.data()).copy(rows.to.data());
-    const auto always = [](auto) { return true; };
-    block.each<std::int64_t>([&](std::size_t i) { return times[cuts[i].from_at]; }, always);
-    block.each<std::int64_t>([&](std::size_t i) { return times[cuts[i].to_at] - times[cuts[i].from_at]; }, always);
-    block.each<std::int64_t>([&](std::size_t i) { return list.tid(cuts[i].thread); }, [](std::int64_t v) { return v >= 0; });
+    block.all(static_cast<std::int64_t>(op.serial)).repeat(rows.seq.data()).repeat(rows.stage.data()).repeat(rows.kind.data());
+    block.repeat(rows.from.data()).repeat(rows.to.data());
+    block.each<std::int64_t>([&](std::size_t i) { return times[cuts[i].from_at]; });
+    block.each<std::int64_t>([&](std::size_t i) { return times[cuts[i].to_at] - times[cuts[i].from_at]; });
+    bool has_ids = true;
+    for (std::uint32_t i = 0; i < list.threads(); ++i) has_ids = has_ids && list.tid(i) >= 0;
+    const auto tid = [&](std::size_t i) { return list.tid(cuts[i].thread); };
+    if (has_ids) block.each<std::int64_t>(tid);
+    else block.each<std::int64_t>(tid, [](std::int64_t v) { return v >= 0; });
     block.absent(8);  // no request, and nobody knows what threads did
 }
 

@@ -60,7 +60,7 @@ class Emitter {
     // What the rows of all ops of a shape have in common.
     struct ShapeRows {
         std::vector<std::uint32_t> seq, label, event, evidence;  // pool ids
-        std::vector<std::uint8_t> aside;
+        std::vector<std::uint8_t> aside, never;                  // flags
         std::vector<std::uint32_t> thread;                       // ordinals
         std::vector<std::uint32_t> stage, kind, from, to;
         bool has_event = true;                                   // all transitions have one
@@ -81,7 +81,7 @@ class Emitter {
     std::vector<Table> tables_;
     std::vector<char> kept_;  // per table
     bool with_states_ = true;
-    std::vector<ShapeRows> shape_rows_;
+    std::vector<ShapeRows> shape_rows_;  // columns refer to what they hold
     OpCsv *csv_ = nullptr;
     bool csv_all_ = false;
     std::vector<std::uint32_t> csv_stages_;  // per pool id, number + 1

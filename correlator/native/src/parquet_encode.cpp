@@ -128,7 +128,8 @@ void delta(Bytes &out, const U *values, std::size_t n, std::size_t period) {
         const std::size_t like = block % period;
         at = put_again(at, starts[like], static_cast<std::size_t>(starts[like + 1] - starts[like]));
     }
-    if (n != 0 && 1 + blocks * kBlock < n) at = put_block(at, values + 1 + blocks * kBlock, n - 1 - blocks * kBlock);
+    if (n != 0 && 1 + blocks * kBlock < n)
+        at = put_block(at, values + 1 + (period != 0 ? blocks % period : blocks) * kBlock, n - 1 - blocks * kBlock);
     out.resize(static_cast<std::size_t>(at - out.data()));
 }
 
@@ -160,7 +161,9 @@ void add_varint(Bytes &out, std::uint64_t v) {
 
 void add_zigzag(Bytes &out, std::int64_t v) { add_varint(out, zigzag(v)); }
 
-void add_delta(Bytes &out, const std::uint32_t *values, std::size_t n) { delta(out, values, n, period_of(values, n)); }
+void add_delta(Bytes &out, const std::uint32_t *values, std::size_t n, std::size_t period) {
+    delta(out, values, n, period != 0 ? period : period_of(values, n));
+}
 void add_delta(Bytes &out, const std::uint64_t *values, std::size_t n) { delta(out, values, n, all_same(values, n) ? 1 : 0); }
 
 std::size_t period_of(const std::uint32_t *values, std::size_t n) {

@@ -127,11 +127,11 @@ void File::write(const Bytes &bytes) {
     written_ += bytes.size();
 }
 
-void File::add(const Table &table, const StringPool &strings) {
+void File::add(Table &table, const StringPool &strings) {
     const std::size_t rows = table.rows();
     out_.clear();
     std::vector<Chunk> chunks;
-    for (const auto &c : table.columns) chunks.push_back(add_column(c, rows, strings));
+    for (auto &c : table.columns) chunks.push_back(add_column(c, rows, strings));
     Thrift t(descriptions_);
     t.open();
     t.list_of_structs(1, chunks.size());
@@ -146,7 +146,7 @@ void File::add(const Table &table, const StringPool &strings) {
     write(out_);
 }
 
-File::Chunk File::add_column(const Column &c, std::size_t rows, const StringPool &strings) {
+File::Chunk File::add_column(Column &c, std::size_t rows, const StringPool &strings) {
     Chunk chunk;
     chunk.begin = written_ + out_.size();
     const std::size_t before = out_.size();
@@ -158,8 +158,19 @@ File::Chunk File::add_column(const Column &c, std::size_t rows, const StringPool
     return chunk;
 }
 
-int File::add_values(const Column &c, std::size_t rows, const StringPool &strings, Bytes &page, Chunk &chunk) {
-    const std::uint8_t *values = c.values(rows);
+int File::add_values(Column &c, std::size_t rows, const StringPool &strings, Bytes &page, Chunk &chunk) {
+    // A column that repeats some values is encoded without being there as a whole.
+    std::size_t period = 0;
+    if (c.type == ColumnType::kDict || c.type == ColumnType::kUint32) {
+        if (const auto *one = c.repeated<std::uint32_t>(rows, period); one && rows >= many_of(period)) {
+            repeats_.resize(many_of(period));
+            for (std::size_t i = 0; i < repeats_.size(); ++i) repeats_[i] = i < period ? one[i] : repeats_[i - period];
+        } else {
+            period = 0;
+        }
+    }
+    if (period == 0) c.store();
+    const std::uint8_t *values = period != 0 ? reinterpret_cast<const std::uint8_t *>(repeats_.data()) : c.values();
     std::size_t n = rows;
     if (c.nulls != 0 && c.type != ColumnType::kText) {  // an absent text is no bytes, which is left out below
         present_.resize(rows);
@@ -187,8 +198,8 @@ int File::add_values(const Column &c, std::size_t rows, const StringPool &string
         add_delta(page, as(std::uint32_t{}), n);
         return kDelta;
     case ColumnType::kUint32:
-        keep_range(range(as(std::uint32_t{}), n));
-        add_delta(page, as(std::uint32_t{}), n);
+        keep_range(range(as(std::uint32_t{}), period != 0 ? period : n));
+        add_delta(page, as(std::uint32_t{}), n, period);
         return kDelta;
     case ColumnType::kBool: {
         const std::size_t used = page.size();
@@ -205,7 +216,8 @@ int File::add_values(const Column &c, std::size_t rows, const StringPool &string
         const auto *ids = as(std::uint32_t{});
         // Only the texts that this row group uses, in their own order: the pool's depends on who read the trace.
         std::vector<std::uint32_t> used;
-        const std::size_t period = period_of(ids, n), different = period != 0 ? period : n;
+        if (period == 0) period = period_of(ids, n);
+        const std::size_t different = period != 0 ? period : n;
         place_.assign(strings.size(), kUnused);
         for (std::size_t i = 0; i < different; ++i) place_[ids[i]] = 0;
         for (std::uint32_t id = 0; id < place_.size(); ++id)
@@ -213,7 +225,7 @@ int File::add_values(const Column &c, std::size_t rows, const StringPool &string
         std::sort(used.begin(), used.end(), [&](std::uint32_t a, std::uint32_t b) { return strings.at(a) < strings.at(b); });
         for (std::uint32_t i = 0; i < used.size(); ++i) place_[used[i]] = i;
         add_dictionary(used, strings, chunk);
-        indices_.resize(period != 0 ? std::min(n, 32 * period) : n);
+        indices_.resize(period != 0 ? std::min(n, many_of(period)) : n);
         for (std::size_t i = 0; i < indices_.size(); ++i) indices_[i] = place_[ids[i]];
         unsigned width = 1;
         while (used.size() > std::size_t{1} << width) ++width;

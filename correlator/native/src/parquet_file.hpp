@@ -28,7 +28,7 @@ class File {
 
     const std::vector<ColumnSpec> &columns() const { return columns_; }
     // One more row group, of a table with these columns that has rows.
-    void add(const Table &, const StringPool &);
+    void add(Table &, const StringPool &);
     // Completes the file. Nothing may be added afterwards.
     void close();
     // errno of the first thing that failed, after which nothing is written; 0: none.
@@ -42,8 +42,8 @@ class File {
         std::int64_t least = 0, largest = 0;
         int encoding = 0;
     };
-    Chunk add_column(const Column &, std::size_t rows, const StringPool &);
-    int add_values(const Column &, std::size_t rows, const StringPool &, Bytes &page, Chunk &);
+    Chunk add_column(Column &, std::size_t rows, const StringPool &);
+    int add_values(Column &, std::size_t rows, const StringPool &, Bytes &page, Chunk &);
     void add_dictionary(const std::vector<std::uint32_t> &ids, const StringPool &, Chunk &);
     void add_page(const Bytes &body, std::size_t values, int encoding);
     void describe(const Column &, const Chunk &, std::size_t rows);
@@ -56,6 +56,7 @@ class File {
     Bytes out_;                             // of this row group
     Bytes descriptions_;                    // of all row groups, as the footer has them
     std::vector<std::uint32_t> indices_, place_;  // of a dictionary column; where an id's text is in the dictionary
+    std::vector<std::uint32_t> repeats_;    // some periods of a column that repeats
     std::vector<std::uint64_t> present_;    // values of a column without the absent ones
     Bytes page_;
 };

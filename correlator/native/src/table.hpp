@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tables of columns, filled row by row or some rows at once, taken in chunks.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
@@ -22,8 +23,8 @@ inline ColumnType column_type(std::string_view name) {
     throw std::runtime_error("There is no type of column " + std::string(name));
 }
 
-// A column while it is being filled: one value of fixed width per row, one byte per row that is 1 where it is absent. As long as
-// every row is absent they are only counted. Arrow's bits are packed when the column is taken.
+// A column while it is being filled: one value of fixed width per row, one byte per row that is 1 where it is absent. Its first rows
+// are not stored as long as all are absent, or all are repeats of somebody's rows: store() makes up for it.
 class Column {
   public:
     Column(std::string name, ColumnType type) : name(std::move(name)), type(type) {}
@@ -46,7 +47,7 @@ class Column {
     }
     void reserve(std::size_t rows, std::size_t used) {
         std::unique_ptr<std::uint8_t[]> bigger(new std::uint8_t[rows * width()]);
-        if (used != 0 && nulls != used) std::memcpy(bigger.get(), data_.get(), used * width());
+        if (used > lazy_) std::memcpy(bigger.get(), data_.get(), used * width());
         data_ = std::move(bigger);
         if (!absent_.empty()) absent_.resize(rows);
         capacity_ = rows;
@@ -54,7 +55,7 @@ class Column {
     // Values of rows that are present, from this one on, for the caller to fill.
     template <class T>
     T *put_many(std::size_t row) {
-        if (row != 0 && nulls == row) store_absent(row);
+        if (row == lazy_ && row != 0) store();
         return reinterpret_cast<T *>(data_.get()) + row;
     }
     template <class T>
@@ -66,16 +67,51 @@ class Column {
         text.insert(text.end(), v.begin(), v.end());
         *end = static_cast<std::int32_t>(text.size());
     }
-    void put_absent(std::size_t row, std::size_t n = 1) {
-        if (nulls != row) {
-            if (absent_.empty()) absent_.resize(capacity_);
-            std::memset(absent_.data() + row, 1, n);
-            if (type != ColumnType::kText) std::memset(data_.get() + row * width(), 0, n * width());
-            else for (std::size_t i = row; i < row + n; ++i) put(i, static_cast<std::int32_t>(text.size()));
+    // n values, none absent, that stay where they are until clear().
+    template <class T>
+    void repeat(std::size_t row, const T *values, std::size_t n) {
+        if (row != lazy_ || nulls != 0) {
+            std::memcpy(put_many<T>(row), values, n * sizeof(T));
+            return;
         }
-        nulls += n;
+        lazy_ += n;
+        if (!runs_.empty() && runs_.back().values == values) ++runs_.back().times;
+        else runs_.push_back({values, n, 1});
     }
-    bool present(std::size_t row) const { return nulls == 0 || (!absent_.empty() && absent_[row] == 0); }
+    void put_absent(std::size_t row, std::size_t n = 1) {
+        nulls += n;
+        if (row == lazy_ && runs_.empty()) {
+            lazy_ += n;
+            return;
+        }
+        if (row == lazy_) store();
+        if (absent_.empty()) absent_.resize(capacity_);
+        std::memset(absent_.data() + row, 1, n);
+        if (type != ColumnType::kText) std::memset(data_.get() + row * width(), 0, n * width());
+        else std::fill_n(reinterpret_cast<std::int32_t *>(data_.get()) + row, n, static_cast<std::int32_t>(text.size()));
+    }
+    // All rows are repeats of one list of values: which, and of how many; else nullptr.
+    template <class T>
+    const T *repeated(std::size_t rows, std::size_t &n) const {
+        if (runs_.size() != 1 || lazy_ != rows) return nullptr;
+        n = runs_[0].n;
+        return static_cast<const T *>(runs_[0].values);
+    }
+    // Everything lies where it belongs from here on; before present(), get() and values().
+    void store() {
+        if (lazy_ == 0) return;
+        std::uint8_t *to = data_.get();
+        for (const Run &r : runs_)
+            for (std::size_t i = 0; i < r.times; ++i, to += r.n * width()) std::memcpy(to, r.values, r.n * width());
+        if (runs_.empty()) {
+            std::memset(to, 0, lazy_ * width());
+            absent_.assign(capacity_, 0);
+            std::memset(absent_.data(), 1, lazy_);
+        }
+        runs_.clear();
+        lazy_ = 0;
+    }
+    bool present(std::size_t row) const { return nulls == 0 || absent_[row] == 0; }
     template <class T>
     T get(std::size_t row) const {
         T v;
@@ -89,23 +125,20 @@ class Column {
     void clear() {
         text.clear();
         absent_.clear();
-        nulls = 0;
+        runs_.clear();
+        nulls = lazy_ = 0;
     }
 
     // 1 per row that is absent, where some are and some are not.
     const std::uint8_t *absent() const { return absent_.data(); }
     // Arrow's validity bitmap; empty where nothing is absent.
     std::vector<std::uint8_t> validity_bits(std::size_t rows) const {
-        if (nulls == rows) return std::vector<std::uint8_t>((rows + 7) / 8);
         return nulls != 0 ? pack(absent_.data(), rows, 0) : std::vector<std::uint8_t>();
     }
     // kBool: Arrow's data.
-    std::vector<std::uint8_t> value_bits(std::size_t rows) const { return pack(values(rows), rows, 1); }
+    std::vector<std::uint8_t> value_bits(std::size_t rows) const { return pack(data_.get(), rows, 1); }
     // All other types: the values as they lie, absent ones 0; kText: the ends, which are Arrow's offsets without the first, 0.
-    const std::uint8_t *values(std::size_t rows) const {
-        if (nulls == rows && rows != 0) std::memset(data_.get(), 0, rows * width());
-        return data_.get();
-    }
+    const std::uint8_t *values() const { return data_.get(); }
 
   private:
     // One bit per byte that equals `one`.
@@ -114,13 +147,14 @@ class Column {
         for (std::size_t i = 0; i < rows; ++i) bits[i / 8] |= static_cast<std::uint8_t>((bytes[i] == one) << (i % 8));
         return bits;
     }
-    void store_absent(std::size_t rows) {
-        absent_.assign(capacity_, 0);
-        std::memset(absent_.data(), 1, rows);
-        std::memset(data_.get(), 0, rows * width());
-    }
+    struct Run {
+        const void *values;
+        std::size_t n, times;
+    };
     std::unique_ptr<std::uint8_t[]> data_;
-    std::vector<std::uint8_t> absent_;  // empty as long as none or all are absent
+    std::vector<std::uint8_t> absent_;  // empty as long as nothing is absent, or all are
+    std::vector<Run> runs_;
+    std::size_t lazy_ = 0;  // rows that are not stored: the runs' if there are some, else absent
     std::size_t capacity_ = 0;
 };
 
@@ -142,6 +176,10 @@ class Table {
         return rows_ - n;
     }
     std::size_t add_row() { return add_rows(1); }
+    // Before its values are looked at.
+    void store() {
+        for (auto &c : columns) c.store();
+    }
     void clear() {
         for (auto &c : columns) c.clear();
         rows_ = 0;

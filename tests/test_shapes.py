@@ -119,14 +119,44 @@ def test_any_events(generated: list[Any]) -> None:
     assert shaped == each
 
 
+def of_template(op: int, template: tuple[str, ...], at: int, tid: int = 1) -> list[Line]:
+    """The events of one op."""
+    lines = []
+    for i, name in enumerate(template):
+        payload = {"submit": {"id": op, "oid": op}, "queued": {"id": op, "ref": op}, "taken": {"ref": op},
+                   "reply": {"id": op}}.get(name, {})  # fmt: skip
+        lines.append(Line(at + 10 * i, f"app:{name}", {"tid": tid, "pid": 1, "comm": "t"}, payload))
+    return lines
+
+
+@pytest.mark.parametrize("others", [0, 1, 40])
+def test_files_of_many_ops_alike(others: int, tmp_path: Path) -> None:
+    """Their rows are written from the shape's, as long as no other op's come between."""
+    lines = []
+    for op in range(900):
+        other = 900 - others <= op
+        lines += of_template(op, TEMPLATES[op % 5 if other else 0], 1000 * op, tid=-1 if other and op % 2 else op % 3)
+    for folder, each in (("shaped", False), ("each", True)):
+        driver = Driver(PLAN)
+        if each:
+            driver.core.attribute_each()
+        for line in lines:
+            driver.push(line)
+        driver.core.finish()
+        writer = RunWriter(tmp_path / folder)
+        writer.write(driver.core)
+        writer.commit({})
+    for spec in TABLES:
+        shaped, alone = (plain(tmp_path / folder / f"{spec.name}.parquet") for folder in ("shaped", "each"))
+        assert shaped.equals(alone), spec.name
+        assert spec.name != "transitions" or len(alone) > 6000
+
+
 def test_the_templates_make_shapes() -> None:
     """That the comparison compares something: 100 equal ops are one path of the tree, and statistics have them all."""
     lines = []
     for op in range(100):
-        for i, name in enumerate(TEMPLATES[1]):
-            payload = {"submit": {"id": op, "oid": op}, "queued": {"id": op, "ref": op}, "taken": {"ref": op},
-                       "reply": {"id": op}}.get(name, {})  # fmt: skip
-            lines.append(Line(1000 * op + 10 * i, f"app:{name}", {"tid": 1, "pid": 1, "comm": "t"}, payload))
+        lines += of_template(op, TEMPLATES[1], 1000 * op)
     shaped, each = both(lines)
     assert shaped == each
     driver = Driver(PLAN)

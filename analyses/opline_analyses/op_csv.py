@@ -42,7 +42,7 @@ FIXED: tuple[tuple[str, str], ...] = (
     ("complete", "true: the end point was seen."),
     (
         "reason",
-        "Why not to count the op: no_end, key_reused, superseded, or tainted (it overlaps discarded events).",
+        "Why not to count the op: no_end, key_reused, ends_before_begin, or tainted (it overlaps discarded events).",
     ),
     ("bytes", "Length of the op's data."),
     ("dev", "Device of the first block request, major:minor."),

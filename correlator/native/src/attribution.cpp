@@ -57,7 +57,7 @@ void Attributor::place(const Op &op, Attribution &out) {
     for (const auto &t : op.transitions) out.transitions.push_back({&t, t.order, t.point, false, false, t.child});
     bool sorted = true;
     for (std::size_t i = 1; i < op.transitions.size() && sorted; ++i) sorted = op.transitions[i - 1].ts_ns <= op.transitions[i].ts_ns;
-    const bool ended = op.state == OpState::kEnded;
+    const bool ended = op.complete();
     for (const auto &m : op.batches) {
         // Only what comes after the op's last own point before it joined can have kept it waiting.
         const std::int64_t floor_ns = waits_since(op, m.joined_order);
@@ -296,7 +296,7 @@ std::int64_t Attributor::cut_request(Attribution &a, const RequestCut &r, std::i
 void Attributor::mark_path(const Op &op, Attribution &a) {
     a.stages.clear();
     a.unattributed_ns = a.unknown_ns = 0;
-    if (op.state != OpState::kEnded) return;
+    if (!op.complete()) return;
     std::ptrdiff_t current = -1;
     for (std::size_t i = 0; i < a.transitions.size(); ++i) {
         a.transitions[i].aside = !a.transitions[i].late;
@@ -308,6 +308,8 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
     }
     auto at = [&](std::ptrdiff_t i) -> PlacedTransition & { return a.transitions[static_cast<std::size_t>(i)]; };
     auto place_of = [&](std::ptrdiff_t i) { return Place(at(i).t().point, at(i).label, i); };
+    // A point stamped before the op's begin happened with it: times went back.
+    auto time_of = [&](std::ptrdiff_t i) { return std::max(op.begin_ns, at(i).t().ts_ns); };
     std::int64_t t = op.end_ns;
     Place to = place_of(current);
     std::int64_t to_tid = at(current).t().tid;
@@ -315,7 +317,7 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
     bool known_arrival = from < 0 || connected(a, from, current);
     at(current).aside = false;
     for (;;) {
-        const std::int64_t from_ns = from < 0 ? op.begin_ns : at(from).t().ts_ns;
+        const std::int64_t from_ns = from < 0 ? op.begin_ns : time_of(from);
         // A request that completed in between is what was waited for: the last of them.
         const RequestCut *request = nullptr;
         for (const auto &r : a.requests) {
@@ -329,7 +331,7 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
             t = cut_request(a, *request, std::max(op.begin_ns, request->floor_ns), to);
             to_tid = request->queue_tid;
             // Points between Q and C are aside: they did not wait for anything on the way.
-            while (from >= 0 && (at(from).t().ts_ns > t || at(from).late || aside(at(from)))) --from;
+            while (from >= 0 && (time_of(from) > t || at(from).late || aside(at(from)))) --from;
             if (from < 0) from = 0;
             known_arrival = true;
             if (t <= op.begin_ns) break;

@@ -104,7 +104,7 @@ struct Core::Impl {
         const bool alone = !shape || (sched_events != 0 && emitter.keeps_ops());
         if (shape && alone) attributor.fill(op, *shape, scratch);
         Emitter::OpFacts facts;
-        facts.complete = op.state == OpState::kEnded;
+        facts.complete = op.complete();
         const std::int64_t end_ns = facts.complete ? op.end_ns : last_ns;
         facts.tainted = linker.lost_between(op.begin_ns, end_ns);
         if (facts.complete) {
@@ -112,7 +112,7 @@ struct Core::Impl {
             if (!shape) check_partition(op);  // a shape's cuts follow each other from its begin to its end
         } else {
             ++ops_incomplete;
-            facts.reason = strings.intern(stitcher.owns_all_keys_lost(op) ? "key_reused" : "no_end");
+            facts.reason = strings.intern(op.state == OpState::kEnded ? "ends_before_begin" : stitcher.owns_all_keys_lost(op) ? "key_reused" : "no_end");
         }
         if (facts.tainted) ++ops_tainted;
         if (!shape)

@@ -122,6 +122,8 @@ struct alignas(64) Op {
     std::uint32_t alias_child = 0, alias_children_base = 0;
     Batch *alias_batch = nullptr;
 
+    // It ended, and not before it began: where times go back it can.
+    bool complete() const { return state == OpState::kEnded && end_ns >= begin_ns; }
     // What the other half of it read, wrote and synced.
     void take_io(const Op &gone) {
         if (direction == Direction::kUnknown) direction = gone.direction;

@@ -13,7 +13,7 @@ bool Linker::passed_io(const Op &op) const {
 
 // The first that holds.
 const char *Linker::no_request(const Op &op) {
-    const bool complete = op.state == OpState::kEnded;
+    const bool complete = op.complete();
     const Direction direction = direction_of(op);
     if (lost_between(op.begin_ns, complete ? op.end_ns : std::numeric_limits<std::int64_t>::max())) return "lost_events";
     if (op.deferred > 0) return "written_back_later";

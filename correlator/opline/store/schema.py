@@ -51,7 +51,7 @@ TABLES: tuple[TableSpec, ...] = (
         ("end_ns", "i64", "Time of the end point."),
         ("latency_ns", "i64", "end_ns - begin_ns."),
         ("complete", "bool", "The end point was seen."),
-        ("reason", "dict", "Why an op is not complete: no_end, key_reused, superseded."),
+        ("reason", "dict", "Why an op is not complete: no_end, key_reused, ends_before_begin."),
         ("tainted", "bool", "The op overlaps an interval in which the tracer discarded events."),
         ("offset_bytes", "i64", "Offset of the op's data, where the model names it."),
         ("length_bytes", "i64", "Length of the op's data; of an op made of bios theirs, unless some were read ahead."),

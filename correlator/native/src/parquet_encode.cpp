@@ -104,33 +104,30 @@ char *put_block(char *at, const U *v, std::size_t m) {
     return at;
 }
 
-char *put_again(char *at, const char *from, std::size_t bytes) {
-    std::memcpy(at, from, bytes);
-    return at + bytes;
-}
-
 template <class U>
 void delta(Bytes &out, const U *values, std::size_t n, std::size_t period) {
     using S = std::make_signed_t<U>;
-    const std::size_t used = out.size();
-    out.resize(used + 40 + (n / kBlock + 1) * (10 + kMinis + kBlock * sizeof(U)));
-    char *at = put_varint(put_varint(put_varint(out.data() + used, kBlock), kMinis), n);
-    at = put_varint(at, zigzag(n == 0 ? 0 : static_cast<S>(values[0])));
+    add_varint(out, kBlock);
+    add_varint(out, kMinis);
+    add_varint(out, n);
+    add_zigzag(out, n == 0 ? 0 : static_cast<S>(values[0]));
+    char bytes[10 + kMinis + kBlock * sizeof(U)];  // of one block at most
+    const auto add_block = [&](std::size_t begin, std::size_t m) { out.insert(out.end(), bytes, put_block(bytes, values + 1 + begin, m)); };
     const std::size_t blocks = n == 0 ? 0 : (n - 1) / kBlock;  // whole ones
     std::size_t block = 0;
-    std::vector<const char *> starts;  // of the first blocks, which the others repeat
+    std::vector<std::size_t> starts;  // of the first blocks, which the others repeat
     for (; block < (period != 0 ? std::min(period, blocks) : blocks); ++block) {
-        starts.push_back(at);
-        at = put_block(at, values + 1 + block * kBlock, kBlock);
+        if (period != 0) starts.push_back(out.size());
+        add_block(block * kBlock, kBlock);
     }
-    starts.push_back(at);
+    starts.push_back(out.size());
     for (; block < blocks; ++block) {
-        const std::size_t like = block % period;
-        at = put_again(at, starts[like], static_cast<std::size_t>(starts[like + 1] - starts[like]));
+        const std::size_t from = starts[block % period], length = starts[block % period + 1] - from;
+        out.resize(out.size() + length);
+        std::memcpy(out.data() + out.size() - length, out.data() + from, length);
     }
     if (n != 0 && 1 + blocks * kBlock < n)
-        at = put_block(at, values + 1 + (period != 0 ? blocks % period : blocks) * kBlock, n - 1 - blocks * kBlock);
-    out.resize(static_cast<std::size_t>(at - out.data()));
+        add_block((period != 0 ? blocks % period : blocks) * kBlock, n - 1 - blocks * kBlock);
 }
 
 template <class U>
@@ -235,7 +232,7 @@ void add_delta_texts(Bytes &out, std::string_view text, const std::vector<std::u
         while (n < most && one[n] == other[n]) ++n;
         shared.push_back(static_cast<std::uint32_t>(n));
         rest.push_back(static_cast<std::uint32_t>(end - begin - n));
-        to = put_again(to, one + n, end - begin - n);
+        to = std::copy(one + n, text.data() + end, to);
         before = begin;
         begin = end;
     }

@@ -20,7 +20,7 @@ namespace {
 enum Type { kBoolean = 0, kPhysicalInt32 = 1, kPhysicalInt64 = 2, kByteArray = 6 };
 enum Encoding { kPlain = 0, kRle = 3, kDelta = 5, kDeltaTexts = 7, kRleDictionary = 8 };
 enum ConvertedType { kUtf8 = 0, kUint32Converted = 13, kUint64Converted = 14 };
-constexpr int kOptional = 1, kDataPage = 0, kDictionaryPage = 2, kUncompressed = 0;
+constexpr int kOptional = 1, kDataPage = 0, kDictionaryPage = 2, kUncompressed = 0, kLz4Raw = 7;
 constexpr std::uint32_t kUnused = 0xffffffff;
 
 int physical(ColumnType t) {
@@ -136,7 +136,9 @@ void File::add(Table &table, const StringPool &strings) {
     t.open();
     t.list_of_structs(1, chunks.size());
     for (std::size_t i = 0; i < chunks.size(); ++i) describe(table.columns[i], chunks[i], rows);
-    t.i64(2, static_cast<std::int64_t>(out_.size()));
+    std::uint64_t plain = 0;
+    for (const auto &chunk : chunks) plain += chunk.plain_bytes;
+    t.i64(2, static_cast<std::int64_t>(plain));
     t.i64(3, static_cast<std::int64_t>(rows));
     t.i64(5, static_cast<std::int64_t>(written_));
     t.i64(6, static_cast<std::int64_t>(out_.size()));
@@ -153,7 +155,7 @@ File::Chunk File::add_column(Column &c, std::size_t rows, const StringPool &stri
     page_.clear();
     add_levels(page_, c, rows);
     chunk.encoding = c.nulls == rows ? static_cast<int>(kPlain) : add_values(c, rows, strings, page_, chunk);
-    add_page(page_, rows, chunk.encoding);
+    add_page(page_, rows, chunk);
     chunk.bytes = out_.size() - before;
     return chunk;
 }
@@ -199,7 +201,8 @@ int File::add_values(Column &c, std::size_t rows, const StringPool &strings, Byt
         return kDelta;
     case ColumnType::kUint32:
         keep_range(range(as(std::uint32_t{}), period != 0 ? period : n));
-        add_delta(page, as(std::uint32_t{}), n, period);
+        chunk.repeat = add_delta(page, as(std::uint32_t{}), n, period);
+        chunk.lz4 = chunk.repeat.cycle != 0;
         return kDelta;
     case ColumnType::kBool: {
         const std::size_t used = page.size();
@@ -224,13 +227,14 @@ int File::add_values(Column &c, std::size_t rows, const StringPool &strings, Byt
             if (place_[id] != kUnused) used.push_back(id);
         std::sort(used.begin(), used.end(), [&](std::uint32_t a, std::uint32_t b) { return strings.at(a) < strings.at(b); });
         for (std::uint32_t i = 0; i < used.size(); ++i) place_[used[i]] = i;
-        add_dictionary(used, strings, chunk);
         indices_.resize(period != 0 ? std::min(n, many_of(period)) : n);
         for (std::size_t i = 0; i < indices_.size(); ++i) indices_[i] = place_[ids[i]];
         unsigned width = 1;
         while (used.size() > std::size_t{1} << width) ++width;
         page.push_back(static_cast<char>(width));
-        add_hybrid(page, indices_.data(), n, width, period);
+        chunk.repeat = add_hybrid(page, indices_.data(), n, width, period);
+        chunk.lz4 = chunk.repeat.cycle != 0;
+        add_dictionary(used, strings, chunk);
         return kRleDictionary;
     }
     case ColumnType::kText: {
@@ -259,34 +263,41 @@ void File::add_dictionary(const std::vector<std::uint32_t> &ids, const StringPoo
         body.insert(body.end(), mended.begin(), mended.end());
     }
     const std::size_t before = out_.size();
-    Thrift t(out_);
-    t.open();
-    t.i32(1, kDictionaryPage);
-    t.i32(2, static_cast<std::int64_t>(body.size()));
-    t.i32(3, static_cast<std::int64_t>(body.size()));
-    t.open(7);
-    t.i32(1, static_cast<std::int64_t>(ids.size()));
-    t.i32(2, kPlain);
-    t.close();
-    t.close();
-    out_.insert(out_.end(), body.begin(), body.end());
+    add_body(body, {}, chunk, kDictionaryPage, [&](Thrift &t) {
+        t.open(7);
+        t.i32(1, static_cast<std::int64_t>(ids.size()));
+        t.i32(2, kPlain);
+        t.close();
+    });
     chunk.dictionary_bytes = out_.size() - before;
 }
 
-void File::add_page(const Bytes &body, std::size_t values, int encoding) {
+template <class Header>
+void File::add_body(const Bytes &body, const Repeat &repeat, Chunk &chunk, int kind, Header header) {
+    Bytes packed;
+    if (chunk.lz4) add_lz4(packed, body, repeat);
+    const Bytes &stored = chunk.lz4 ? packed : body;
+    const std::size_t before = out_.size();
     Thrift t(out_);
     t.open();
-    t.i32(1, kDataPage);
+    t.i32(1, kind);
     t.i32(2, static_cast<std::int64_t>(body.size()));
-    t.i32(3, static_cast<std::int64_t>(body.size()));
-    t.open(5);
-    t.i32(1, static_cast<std::int64_t>(values));
-    t.i32(2, encoding);
-    t.i32(3, kRle);
-    t.i32(4, kRle);
+    t.i32(3, static_cast<std::int64_t>(stored.size()));
+    header(t);
     t.close();
-    t.close();
-    out_.insert(out_.end(), body.begin(), body.end());
+    chunk.plain_bytes += out_.size() - before + body.size();
+    out_.insert(out_.end(), stored.begin(), stored.end());
+}
+
+void File::add_page(const Bytes &body, std::size_t values, Chunk &chunk) {
+    add_body(body, chunk.repeat, chunk, kDataPage, [&](Thrift &t) {
+        t.open(5);
+        t.i32(1, static_cast<std::int64_t>(values));
+        t.i32(2, chunk.encoding);
+        t.i32(3, kRle);
+        t.i32(4, kRle);
+        t.close();
+    });
 }
 
 // The column chunk, as the footer has it.
@@ -303,9 +314,9 @@ void File::describe(const Column &c, const Chunk &chunk, std::size_t rows) {
     t.element(std::int64_t{chunk.encoding});
     t.list_of_binaries(3, 1);
     t.element(std::string_view(c.name));
-    t.i32(4, kUncompressed);
+    t.i32(4, chunk.lz4 ? kLz4Raw : kUncompressed);
     t.i64(5, static_cast<std::int64_t>(rows));
-    t.i64(6, bytes);
+    t.i64(6, static_cast<std::int64_t>(chunk.plain_bytes));
     t.i64(7, bytes);
     t.i64(9, static_cast<std::int64_t>(chunk.begin + chunk.dictionary_bytes));
     if (chunk.dictionary_bytes != 0) t.i64(11, static_cast<std::int64_t>(chunk.begin));

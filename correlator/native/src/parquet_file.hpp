@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Writes tables as Parquet files, a row group per chunk (apache/parquet-format 2.11). Numbers are DELTA_BINARY_PACKED, dictionary
-// columns RLE_DICTIONARY with the texts of the row group in order, texts DELTA_BYTE_ARRAY, booleans PLAIN. Nothing is compressed
-// beyond that. Numbers have their least and largest per row group, all columns their number of absent values.
+// columns RLE_DICTIONARY with the texts of the row group in order, texts DELTA_BYTE_ARRAY, booleans PLAIN. Columns that repeat are
+// LZ4_RAW with the repeat said once; nothing else is compressed. Numbers have their least and largest per row group, all columns their number of absent values.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -37,7 +37,9 @@ class File {
   private:
     struct Chunk {
         std::uint64_t begin = 0, dictionary_bytes = 0;  // where it begins in the file; 0: no dictionary
-        std::uint64_t bytes = 0;
+        std::uint64_t bytes = 0, plain_bytes = 0;       // in the file; before the codec
+        Repeat repeat;                                  // of its page
+        bool lz4 = false;
         bool has_range = false;
         std::int64_t least = 0, largest = 0;
         int encoding = 0;
@@ -45,7 +47,10 @@ class File {
     Chunk add_column(Column &, std::size_t rows, const StringPool &);
     int add_values(Column &, std::size_t rows, const StringPool &, Bytes &page, Chunk &);
     void add_dictionary(const std::vector<std::uint32_t> &ids, const StringPool &, Chunk &);
-    void add_page(const Bytes &body, std::size_t values, int encoding);
+    void add_page(const Bytes &body, std::size_t values, Chunk &);
+    // The page's body as the chunk's codec has it, after a header of its own kind.
+    template <class Header>
+    void add_body(const Bytes &body, const Repeat &, Chunk &, int kind, Header);
     void describe(const Column &, const Chunk &, std::size_t rows);
     void write(const Bytes &);
 

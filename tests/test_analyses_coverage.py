@@ -380,6 +380,26 @@ def test_ops_of_other_classes_are_not_the_clients(tmp_path: Path) -> None:
     assert clients_classes(opened, Selection(), {}) == []
 
 
+def test_a_log_with_a_few_lines_without_an_op_still_says_whose_ops_they_are(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Another program's ops are as many as the client's; one op of the client's has no end."""
+    run, lines = RunBuilder(), ["class,object,begin_ns,end_ns"]
+    for n in range(100):
+        begin = 1_000_000 * n
+        run.op([P("a", begin, tid=1), P("b", begin + 50_000, tid=1)], op_class="mine write", complete=n != 50, obj="o")
+        run.op([P("a", begin, tid=2), P("b", begin + 90_000, tid=2)], op_class="other write", obj="p")
+        lines.append(f"mine write,o,{begin},{begin + 50_000}")
+    figures = {"count": 100, "mean": 50_000.0}
+    (tmp_path / "log.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "b.json").write_text(json.dumps({**DEMO, "latency_ns": figures, "write_latency_ns": figures}))
+    path = run.write(tmp_path / "run")
+    files = ["--client", str(tmp_path / "b.json"), "--client-log", str(tmp_path / "log.csv")]
+    assert main(["coverage", str(path), "--json", *files]) == 0
+    document = json.loads(capfd.readouterr().out)
+    assert (document["ops"], document["incomplete"], document["client_log"]["ops"]) == (99, 1, 99)
+
+
 def test_bytes_are_compared_per_op(tmp_path: Path) -> None:
     opened = open_tables(bench_run().write(tmp_path))
     opened.con.execute("CREATE TEMP VIEW ops AS SELECT * REPLACE (4096 AS length_bytes) FROM memory.main.ops")

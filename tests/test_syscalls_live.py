@@ -28,6 +28,7 @@ pytestmark = pytest.mark.live
 ROOT = Path(__file__).resolve().parent.parent
 # engine: how the class of its I/Os begins
 ENGINES = {"psync": "p", "libaio": "io_submit ", "io_uring": "io_uring "}
+UNSEEN = 0.01  # completions that no BPF program sees come in batches of some dozens: tracepoints/COLLECTOR.md
 NOISE = ["dd", "if=/dev/zero", "of=/dev/null", "bs=4k", "status=none"]  # another process' reads and writes
 
 
@@ -55,6 +56,17 @@ class Recorded:
         """The ops of one engine's class. psync: not the small files that fio reads by pread64 as well."""
         ops = [op for op in self.run.rows("ops") if re.match(ENGINES[engine] + ".*(read|write)", op["class"])]
         return [op for op in ops if op["length_bytes"] in (4096, None)]
+
+    def ended(self, engine: str) -> list[Row]:
+        """Those that end. BPF does not see all completions (tracepoints/COLLECTOR.md): what ends at its completion then
+        has no end, and nothing else has none.
+        """
+        ops = self.ios(engine)
+        unseen = {r["request_id"] for r in self.run.rows("requests") if r["complete_ns"] is None}
+        may = {link["op_id"] for link in self.run.rows("links") if link["request_id"] in unseen}
+        without = {op["op_id"] for op in ops if op["end_ns"] is None}
+        assert without <= may and len(without) <= UNSEEN * len(ops)
+        return [op for op in ops if op["end_ns"] is not None]
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +96,7 @@ def test_every_io_that_fio_issued_is_an_op(recorded: Recorded, engine: str) -> N
     ops = recorded.ios(engine)
     issued, seconds = recorded.said(engine)
     assert Counter("read" if "read" in op["class"] else "write" for op in ops) == issued
-    span = (max(op["end_ns"] for op in ops) - min(op["begin_ns"] for op in ops)) / 1e9
+    span = (max(op["end_ns"] for op in recorded.ended(engine)) - min(op["begin_ns"] for op in ops)) / 1e9
     # fio's time is in milliseconds, and begins before the first I/O
     assert len(ops) / span == pytest.approx(sum(issued.values()) / seconds, rel=0.01)
 
@@ -102,10 +114,10 @@ def test_every_op_contains_its_block_request(recorded: Recorded, engine: str) ->
         for r in mine:
             assert op["begin_ns"] <= r["queue_ns"] <= r["issue_ns"]
             if r["complete_ns"] is None:
-                missing += 1  # BPF does not see all completions: tracepoints/COLLECTOR.md
+                missing += 1
             else:
                 assert r["complete_ns"] <= op["end_ns"]
-    assert missing <= 0.001 * len(links) + 2
+    assert missing <= UNSEEN * len(links)
 
 
 def test_only_the_commands_processes_are_recorded(recorded: Recorded) -> None:
@@ -138,8 +150,8 @@ def test_coverage_joins_fios_own_log(recorded: Recorded, engine: str, capfd: pyt
     assert main(["coverage", str(recorded.run.path), "--json", *files]) == 0
     document = json.loads(capfd.readouterr().out)
     issued = sum(recorded.said(engine)[0].values())
-    assert document["ops"] == document["client"]["count"] == document["client_log"]["lines"] == issued
-    assert document["client_log"]["ops"] == issued
+    assert document["client"]["count"] == document["client_log"]["lines"] == issued
+    assert document["ops"] == document["client_log"]["ops"] == len(recorded.ended(engine))
     verdicts = {c["check"]: c["passed"] for c in document["checks"]}
     for name in ("IOPS", "bytes", "Little's law", "stages in order", "sum per op"):
         assert verdicts[name] is True, document["checks"]

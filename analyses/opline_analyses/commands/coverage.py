@@ -24,6 +24,7 @@ from opline_analyses.selection import add_filters, clients_classes, selection
 from opline_analyses.text import complete_file, duration, percent, table, us
 
 NAME = "coverage"
+MOST_LINES = 0.98  # of a client's log: its ops are known by them
 HELP = "how much of the time that the client reports is accounted for"
 EXAMPLES = """\
 Coverage is attributed time / the mean latency that the client itself reports.
@@ -40,7 +41,7 @@ its clock right after its first and last tracepoint, tell of which op it was
 interrupted there). --per-op writes the parts of each op as CSV.
 
 Without --class, ops that are not the client's are left out: those without a
-line in its log, where every line has an op; else those of other classes, where
+line in its log, where (nearly) every line has an op; else those of other classes, where
 it counts reads and writes apart.
 
 Then checks: completions against the client's IOPS (2 %), bytes per op, each op
@@ -154,6 +155,12 @@ def run(args: argparse.Namespace) -> int:
         if whole and joined and joined.ops == joined.lines == whole.count:
             # Every line of a complete log has its op: the others are somebody else's, whatever their class.
             which = which.also("o.op_id IN (SELECT op_id FROM client_ops)")
+        elif joined and whole and joined.lines == whole.count and joined.ops >= MOST_LINES * joined.lines:
+            # Nearly every line has its op; the few without one are ops without an end, on the same threads.
+            which = which.also(
+                "(o.op_id IN (SELECT op_id FROM client_ops) OR NOT o.complete AND (o.class, o.begin_tid) IN"
+                " (SELECT (c.class, c.begin_tid) FROM ops c SEMI JOIN client_ops USING (op_id)))"
+            )
         elif whole:
             classes = clients_classes(opened_run, which, {name: n for name, (n, _) in whole.by_class.items()})
             if classes:

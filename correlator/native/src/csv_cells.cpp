@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "csv_cells.hpp"
 
+#include <algorithm>
+
 #include "utf8.hpp"
 
 namespace opline::csv {
@@ -34,14 +36,10 @@ void add_text(std::string &out, std::string_view text) {
 }
 
 char *put_text(char *at, std::string_view text) {
-    if (is_plain(text)) {
-        std::memcpy(at, text.data(), text.size());
-        return at + text.size();
-    }
+    if (is_plain(text)) return std::copy(text.begin(), text.end(), at);
     std::string out;
     add_text(out, text);
-    std::memcpy(at, out.data(), out.size());
-    return at + out.size();
+    return std::copy(out.begin(), out.end(), at);
 }
 
 }  // namespace opline::csv

@@ -95,7 +95,7 @@ bool Spool::advance(Source &s) {
             if (s.end - s.at >= wanted) break;
         }
         if (s.file_at == s.file_end) return false;
-        std::memmove(s.buffer.data(), s.buffer.data() + s.at, s.end - s.at);
+        if (s.at != 0) std::memmove(s.buffer.data(), s.buffer.data() + s.at, s.end - s.at);
         s.end -= s.at;
         s.at = 0;
         if (s.buffer.size() < std::max(read_size_, wanted)) s.buffer.resize(std::max(read_size_, wanted));

@@ -323,7 +323,7 @@ def covers_glob(cover: str, event: str) -> bool:
     """Whether ``cover`` matches every name that the glob ``event`` matches. May say no where the truth is yes."""
     if cover == event:
         return True
-    if re.search(r"[*?\[]", event) and re.search(r"[?\[]", cover):
+    if not re.search(r"[*?\[]", cover) or (re.search(r"[*?\[]", event) and re.search(r"[?\[]", cover)):
         return False
     return fnmatch.fnmatchcase(event, cover)
 

@@ -160,6 +160,7 @@ void SourceTrace::make_streams() {
     for (auto &stream : ctf::streams_of(*trace_, losses)) {
         StreamShape &shape = shapes_.at(stream->stream_id);
         stream->cls = &trace_->classes.at(stream->stream_id);
+        stream->prepare();
         bt_stream *ir = made(bt_stream_create_with_id(shape.cls, ir_, stream->decl.instance), "a stream");
         bt_stream_set_name(ir, stream->decl.path.c_str());
         streams_.push_back(ir);

@@ -13,6 +13,13 @@ namespace opline::ctf {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// What was read stays mapped up to this in all; a system call gives back no less of a stream than the second.
+constexpr std::size_t kMapped = 32u << 20, kLeastStep = 512u << 10;
+
+}  // namespace
+
 struct Reader::Impl : StreamNotes {
     // Notes come from the stream that is being read.
     void discarded(std::uint64_t begin, std::uint64_t end, std::uint64_t count, bool packets) override {
@@ -130,7 +137,7 @@ void Reader::open(Consumer &consumer, unsigned threads) {
         s.cls = &m.traces[m.trace_of[i]]->classes.at(s.stream_id);
         s.number = consumer.add_stream(s.decl);
         m.speaker = &s;
-        s.prepare();
+        s.prepare(std::max(kLeastStep, kMapped / m.streams.size()));
         if (s.next(m)) m.merge.add({s.time_ns, ranks[i], &s});
     }
     if (threads < 2) return;

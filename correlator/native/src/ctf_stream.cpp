@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::uint64_t kPacketMagic = 0xc1fc1fc1;
 constexpr std::uint64_t kNoCount = ~std::uint64_t{0};  // babeltrace 2.0's own mark of "none": it aborts on it
-constexpr std::size_t kDropStep = 16u << 20;
 
 }  // namespace
 
@@ -45,9 +44,9 @@ MappedFile::~MappedFile() {
     if (data_) ::munmap(const_cast<std::uint8_t *>(data_), size_);
 }
 
-void MappedFile::done_until(std::size_t end) {
+void MappedFile::done_until(std::size_t end, std::size_t step) {
     end &= ~std::size_t{4095};
-    if (end < dropped_ + kDropStep) return;
+    if (end < dropped_ + step) return;
     ::madvise(const_cast<std::uint8_t *>(data_) + dropped_, end - dropped_, MADV_DONTNEED);
     dropped_ = end;
 }
@@ -128,7 +127,7 @@ bool Stream::next_packet(StreamNotes &notes) {
             ++turn_;
             if (order.empty()) {
                 position_ = packet_.offset + static_cast<std::size_t>(packet_.packet_bits / 8);
-                file.done_until(std::min(position_, file.size()));
+                file.done_until(std::min(position_, file.size()), give_back_);
             }
         }
         if (!order.empty()) position_ = turn_ < order.size() ? order[turn_] : file.size();
@@ -282,7 +281,8 @@ void Stream::report_damage(StreamNotes &notes) {
     damage_.clear();
 }
 
-void Stream::prepare() {
+void Stream::prepare(std::size_t give_back) {
+    give_back_ = give_back;
     if (slots_.size() < cls->slot_count + 1) slots_.resize(cls->slot_count + 1);
     if (header_slots_.size() < cls->timestamp_bits.size() + 1) header_slots_.resize(cls->timestamp_bits.size() + 1);
     if (registers_.size() < cls->registers) registers_.resize(cls->registers);

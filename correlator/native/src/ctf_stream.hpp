@@ -27,8 +27,8 @@ class MappedFile {
     const std::uint8_t *data() const { return data_; }
     std::size_t size() const { return size_; }
     const std::string &path() const { return path_; }
-    // The pages before `end` are not needed again.
-    void done_until(std::size_t end);
+    // The pages before `end` are not needed again. They are given back when there are `step` bytes of them.
+    void done_until(std::size_t end, std::size_t step = 16u << 20);
     // Nor is any page now; reading begins again.
     void rewind();
 
@@ -115,8 +115,8 @@ class Stream {
         }
         return next_in_packets(notes);
     }
-    // Before the first next(): the plans are made.
-    void prepare();
+    // Before the first next(): the plans are made. `give_back`: so many bytes that were read may stay mapped.
+    void prepare(std::size_t give_back = 16u << 20);
     std::int64_t time_ns = 0;
     std::uint64_t ordinal = 0;
     const EventClass *event_class = nullptr;
@@ -156,6 +156,7 @@ class Stream {
     const PacketLayout *layout_;
     std::uint64_t frequency_;
     std::size_t file_ = 0, turn_ = 0, position_ = 0, bytes_before_ = 0;  // turn_: in the file's order
+    std::size_t give_back_ = 0;
     bool in_packet_ = false, any_packet_ = false;
     std::string damage_;  // why what follows can't be read; empty: it can
     PacketInfo packet_;

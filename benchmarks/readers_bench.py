@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import csv
 import datetime
+import hashlib
 import os
 import platform
 import shlex
@@ -98,12 +99,26 @@ def text_of(command: str) -> str:
     return subprocess.run(["sh", "-c", command], stdout=subprocess.PIPE, check=True, text=True).stdout
 
 
+def digest_of(command: str) -> str:
+    """SHA-256 of a command line's standard output. Read in pieces: what this process held at once counts as its
+    children's memory.
+    """
+    digest = hashlib.sha256()
+    with subprocess.Popen(["sh", "-c", command], stdout=subprocess.PIPE) as child:
+        assert child.stdout
+        while piece := child.stdout.read(1 << 20):
+            digest.update(piece)
+    if child.returncode != 0:
+        raise SystemExit(f"failed ({child.returncode}): {command}")
+    return digest.hexdigest()
+
+
 def prove_equal(trace: Path, events: int, slow: bool) -> None:
     """Ends the program unless all methods found the same ops and the same intervals."""
     commands = methods(trace)
     stages = text_of(commands["stages native"])
     for one, other in (("stages native", "stages bt2"), ("csv native", "csv bt2")):
-        if text_of(commands[one]) != text_of(commands[other]):
+        if digest_of(commands[one]) != digest_of(commands[other]):
             raise SystemExit(f"{trace}: '{one}' and '{other}' differ: nothing is timed")
     ours = {r["stage"]: (int(r["count"]), float(r["mean_ns"] or 0)) for r in csv.DictReader(stages.splitlines())}
     ops = events // generated.EVENTS_PER_OP

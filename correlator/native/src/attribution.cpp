@@ -199,7 +199,7 @@ bool Attributor::cut_behind(Attribution &a, Place from, Place to, std::int64_t b
     while (last > first && before[last - 1].first >= end_ns) --last;
     if (first == last) return false;
     const auto [wait, kind] = named(from.point, to.point);
-    auto piece = [&](std::uint32_t stage, std::uint32_t begins, std::uint32_t ends, std::int64_t piece_begin, std::int64_t piece_end) {
+    auto piece = [&, kind = kind](std::uint32_t stage, std::uint32_t begins, std::uint32_t ends, std::int64_t piece_begin, std::int64_t piece_end) {
         if (piece_begin == piece_end) return;
         StageCut s;
         s.stage = stage;

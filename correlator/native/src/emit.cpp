@@ -2,110 +2,18 @@
 #include "emit.hpp"
 
 #include <algorithm>
-#include <cassert>
-#include <cstring>
 #include <stdexcept>
+
+#include "emit_rows.hpp"
 
 namespace opline {
 namespace {
-
-enum TableIndex { kOps, kTransitions, kStages, kRequests, kBios, kLinks, kDeferred, kBatches, kFates, kDiscarded, kLosses };
 
 Table make(const char *name, std::initializer_list<std::pair<const char *, ColumnType>> columns) {
     std::vector<Column> made;
     for (const auto &[column, type] : columns) made.emplace_back(column, type);
     return Table(name, std::move(made));
 }
-
-// Fills one row, column after column.
-class Row {
-  public:
-    explicit Row(Table &table) : table_(table), row_(table.add_row()), column_(table.columns.data()) {}
-    ~Row() { assert(column_ == table_.columns.data() + table_.columns.size()); }
-    Row(const Row &) = delete;
-    Row &i64(std::int64_t v) { return put(v); }
-    Row &u64(std::uint64_t v) { return put(v); }
-    Row &i32(std::int32_t v) { return put(v); }
-    Row &u32(std::uint32_t v) { return put(v); }
-    Row &flag(bool v) { return put(static_cast<std::uint8_t>(v)); }
-    Row &text(std::string_view v) {
-        (column_++)->put_text(row_, v);
-        return *this;
-    }
-    Row &dict(std::uint32_t id) { return u32(id); }
-    Row &absent() {
-        (column_++)->put_absent(row_);
-        return *this;
-    }
-    Row &time(std::int64_t v) { return v == kNoTime ? absent() : i64(v); }
-    Row &dict_or_absent(std::uint32_t id) { return id == 0 ? absent() : u32(id); }
-    Row &text_or_absent(std::string_view v) { return v.empty() ? absent() : text(v); }
-    Row &i64_if(bool known, std::int64_t v) { return known ? i64(v) : absent(); }
-    Row &i32_if(bool known, std::int32_t v) { return known ? i32(v) : absent(); }
-    Row &u32_if(bool known, std::uint32_t v) { return known ? u32(v) : absent(); }
-    Row &u64_if(bool known, std::uint64_t v) { return known ? u64(v) : absent(); }
-
-  private:
-    template <class T>
-    Row &put(T v) {
-        (column_++)->put(row_, v);
-        return *this;
-    }
-    [[maybe_unused]] Table &table_;
-    std::size_t row_;
-    Column *column_;
-};
-
-// Fills some rows at once, column after column.
-class RowBlock {
-  public:
-    RowBlock(Table &table, std::size_t rows) : table_(table), n_(rows), row_(table.add_rows(rows)), column_(table.columns.data()) {}
-    ~RowBlock() { assert(column_ == table_.columns.data() + table_.columns.size()); }
-    RowBlock(const RowBlock &) = delete;
-    template <class T>
-    RowBlock &all(T v) {
-        std::fill_n((column_++)->put_many<T>(row_), n_, v);
-        return *this;
-    }
-    template <class T>
-    RowBlock &copy(const T *values) {
-        std::memcpy((column_++)->put_many<T>(row_), values, n_ * sizeof(T));
-        return *this;
-    }
-    // Values that stay where they are.
-    template <class T>
-    RowBlock &repeat(const T *values) {
-        (column_++)->repeat(row_, values, n_);
-        return *this;
-    }
-    // value(i) of rows that are present.
-    template <class T, class Value>
-    RowBlock &each(Value value) {
-        T *to = (column_++)->put_many<T>(row_);
-        for (std::size_t i = 0; i < n_; ++i) to[i] = value(i);
-        return *this;
-    }
-    // value(i), absent where it is not known(value).
-    template <class T, class Value, class Known>
-    RowBlock &each(Value value, Known known) {
-        Column &c = *column_++;
-        for (std::size_t i = 0; i < n_; ++i) {
-            const T v = value(i);
-            if (known(v)) c.put(row_ + i, v);
-            else c.put_absent(row_ + i);
-        }
-        return *this;
-    }
-    RowBlock &absent(int columns) {
-        while (columns-- > 0) (column_++)->put_absent(row_, n_);
-        return *this;
-    }
-
-  private:
-    [[maybe_unused]] Table &table_;
-    std::size_t n_, row_;
-    Column *column_;
-};
 
 constexpr auto I64 = ColumnType::kInt64;
 constexpr auto U64 = ColumnType::kUint64;
@@ -291,84 +199,6 @@ void Emitter::op_of_shape(const Op &op, ShapeAttribution &shape, const OpFacts &
     });
 }
 
-std::uint32_t Emitter::evidence_name(const TransitionKind &t) const {
-    return t.evidence == Evidence::kKey ? key_evidence_[t.key_space] : evidence_[static_cast<std::size_t>(t.evidence)];
-}
-
-Emitter::ShapeRows &Emitter::rows_of(const TransitionList &list, ShapeAttribution &shape) {
-    if (shape.rows != 0) return shape_rows_[shape.rows - 1];
-    ShapeRows rows;
-    const std::size_t n = list.size();
-    rows.seq.resize(n);
-    rows.event.resize(n);
-    rows.evidence.resize(n);
-    rows.never.resize(n);
-    rows.thread.resize(n);
-    std::uint32_t at = list.shape();
-    for (std::size_t i = n; i-- > 0;) {
-        const Shapes::Node &node = list.shapes().node(at);
-        rows.seq[i] = static_cast<std::uint32_t>(i);
-        rows.event[i] = node.kind.event;
-        rows.has_event = rows.has_event && node.kind.event != 0;
-        rows.evidence[i] = evidence_name(node.kind);
-        rows.thread[i] = node.thread;
-        at = node.parent;
-    }
-    for (const auto &p : shape.transitions) {
-        rows.label.push_back(p.label);
-        rows.aside.push_back(p.aside);
-    }
-    for (const auto &c : shape.cuts) {
-        rows.stage.push_back(c.stage);
-        rows.kind.push_back(c.kind);
-        rows.from.push_back(c.from);
-        rows.to.push_back(c.to);
-    }
-    shape_rows_.push_back(std::move(rows));
-    shape.rows = static_cast<std::uint32_t>(shape_rows_.size());
-    return shape_rows_.back();
-}
-
-void Emitter::transitions_of_shape(const Op &op, const ShapeRows &rows) {
-    const TransitionList &list = op.transitions;
-    const std::size_t n = list.size();
-    RowBlock block(table(kTransitions), n);
-    block.all(static_cast<std::int64_t>(op.serial)).repeat(rows.seq.data()).copy(list.times()).repeat(rows.label.data());
-    const auto some = [](std::uint32_t id) { return id != 0; };
-    if (rows.has_event) block.repeat(rows.event.data());
-    else block.each<std::uint32_t>([&](std::size_t i) { return rows.event[i]; }, some);
-    bool has_ids = true, one_process = true;
-    for (std::uint32_t i = 0; i < list.threads(); ++i) {
-        has_ids = has_ids && list.tid(i) >= 0 && list.pid(i) >= 0;
-        one_process = one_process && list.pid(i) == list.pid(0);
-    }
-    const auto known = [](auto id) { return id >= 0; };
-    if (has_ids) block.each<std::int64_t>([&](std::size_t i) { return list.tid(rows.thread[i]); });
-    else block.each<std::int64_t>([&](std::size_t i) { return list.tid(rows.thread[i]); }, known);
-    if (has_ids && one_process) block.all(list.pid(0));
-    else block.each<std::int32_t>([&](std::size_t i) { return list.pid(rows.thread[i]); }, known);
-    block.each<std::uint32_t>([&](std::size_t i) { return list.cpu(i); }, [](std::uint32_t v) { return v != kNoCpu; });
-    block.each<std::uint32_t>([&](std::size_t i) { return list.comm(i); }, some);
-    block.repeat(rows.evidence.data()).repeat(rows.never.data()).repeat(rows.aside.data()).absent(2);
-}
-
-void Emitter::stages_of_shape(const Op &op, const ShapeAttribution &shape, const ShapeRows &rows) {
-    const TransitionList &list = op.transitions;
-    const std::int64_t *times = list.times();
-    const auto &cuts = shape.cuts;
-    RowBlock block(table(kStages), cuts.size());
-    block.all(static_cast<std::int64_t>(op.serial)).repeat(rows.seq.data()).repeat(rows.stage.data()).repeat(rows.kind.data());
-    block.repeat(rows.from.data()).repeat(rows.to.data());
-    block.each<std::int64_t>([&](std::size_t i) { return times[cuts[i].from_at]; });
-    block.each<std::int64_t>([&](std::size_t i) { return times[cuts[i].to_at] - times[cuts[i].from_at]; });
-    bool has_ids = true;
-    for (std::uint32_t i = 0; i < list.threads(); ++i) has_ids = has_ids && list.tid(i) >= 0;
-    const auto tid = [&](std::size_t i) { return list.tid(cuts[i].thread); };
-    if (has_ids) block.each<std::int64_t>(tid);
-    else block.each<std::int64_t>(tid, [](std::int64_t v) { return v >= 0; });
-    block.absent(8);  // no request, and nobody knows what threads did
-}
-
 void Emitter::op_row(const Op &op, const OpRow &r, const OpFacts &facts) {
     if (!kept(kOps)) return;
     const bool ended = facts.complete;
@@ -383,77 +213,6 @@ void Emitter::op_row(const Op &op, const OpRow &r, const OpFacts &facts) {
     row.u32(r.requests).u32_if(request != nullptr, request ? request->dev : 0);
     row.u64_if(request && request->sector != kNoSector, request ? request->sector : 0).dict_or_absent(facts.no_request);
     row.i64_if(ended, r.unattributed_ns).i64_if(ended, r.unknown_ns);
-}
-
-void Emitter::feed(OpCsv &csv, bool all) {
-    csv_ = &csv;
-    csv_all_ = all;
-}
-
-OpCsv::Stage Emitter::csv_stage(std::uint32_t stage, std::uint32_t kind, std::uint32_t from, std::uint32_t to, std::uint32_t seq) const {
-    OpCsv::Stage out;
-    out.stage = strings_.at(stage);
-    out.kind = strings_.at(kind);
-    out.from = strings_.at(from);
-    out.to = strings_.at(to);
-    out.seq = seq;
-    return out;
-}
-
-void Emitter::feed_op(const Op &op, const OpRow &r, const OpFacts &facts) {
-    if (csv_->form() != OpCsv::Form::kOps || (!facts.complete && !csv_all_)) return;
-    const auto known = [](std::int64_t id) { return id >= 0 ? id : kNoTime; };
-    OpCsv::Op out;
-    out.op_id = static_cast<std::int64_t>(op.serial);
-    out.op_class = strings_.at(op.op_class);
-    out.object = op.object;
-    out.host = strings_.at(op.host);
-    out.pid = known(op.pid);
-    out.comm = strings_.at(r.first_comm);
-    out.begin_tid = known(r.first_tid);
-    out.begin_ns = op.begin_ns;
-    out.complete = facts.complete;
-    out.tainted = facts.tainted;
-    out.reason = strings_.at(facts.reason);
-    if (facts.complete) {
-        out.end_tid = known(r.end_tid);
-        out.end_ns = op.end_ns;
-        out.latency_ns = op.end_ns - op.begin_ns;
-        out.unattributed_ns = r.unattributed_ns;
-    }
-    if (op.has_length) out.bytes = op.length_bytes;
-    if (r.request) {
-        out.dev = r.request->dev;
-        out.has_sector = r.request->sector != kNoSector;
-        out.sector = r.request->sector;
-    }
-    csv_->op(op.serial, out);
-}
-
-void Emitter::feed_stages(const Op &op, const Attribution &a) {
-    if (a.stages.empty()) return;
-    csv_durations_.clear();
-    csv_rows_.clear();
-    std::uint32_t seq = 0;
-    for (const auto &s : a.stages) {
-        if (s.stage >= csv_stages_.size()) csv_stages_.resize(s.stage + 1);
-        if (csv_stages_[s.stage] == 0) csv_stages_[s.stage] = csv_->stage_number(strings_.at(s.stage)) + 1;
-        const std::uint32_t number = csv_stages_[s.stage] - 1;
-        csv_->met(number, op.serial, seq);
-        if (csv_->form() == OpCsv::Form::kStages) {
-            csv_rows_.push_back(csv_stage(s.stage, s.kind, s.from, s.to, seq));
-            OpCsv::Stage &row = csv_rows_.back();
-            row.begin_ns = s.begin_ns;
-            row.duration_ns = s.duration_ns;
-            if (s.tid >= 0) row.tid = s.tid;
-            if (s.request != 0) row.request_id = static_cast<std::int64_t>(s.request);
-        } else {
-            csv_durations_.emplace_back(number, s.duration_ns);
-        }
-        ++seq;
-    }
-    if (csv_->form() == OpCsv::Form::kStages) csv_->stage_rows(op.serial, static_cast<std::int64_t>(op.serial), csv_rows_);
-    else csv_->durations(op.serial, csv_durations_);
 }
 
 void Emitter::request(const Request &r, const Flush *flush, const Served &served) {

@@ -19,10 +19,12 @@ EVENTS_PER_SLICE = 1 << 15
 
 
 def threads_wanted() -> int:
-    """``OPLINE_THREADS`` (``--threads`` sets it), else 2 where there are two processors. Raises UsageError."""
+    """``OPLINE_THREADS`` (``--threads`` sets it), else 2 where there are four processors: two can be one core's, which
+    decodes and correlates no faster in two threads than in one (docs/performance.md). Raises UsageError.
+    """
     wanted = os.environ.get("OPLINE_THREADS")
     if not wanted:
-        return min(2, len(os.sched_getaffinity(0)))
+        return 2 if len(os.sched_getaffinity(0)) >= 4 else 1
     if not wanted.isdecimal() or not 1 <= int(wanted) <= 1024:
         raise UsageError(f"A number of threads is to be 1 to 1024, not {wanted!r} (--threads, OPLINE_THREADS).")
     return int(wanted)

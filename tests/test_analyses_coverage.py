@@ -488,6 +488,17 @@ def test_littles_law_needs_every_op(tmp_path: Path) -> None:
     assert check.numbers["difference"] == pytest.approx(-0.5)
 
 
+def test_littles_law_leaves_out_ops_whose_end_was_lost(tmp_path: Path) -> None:
+    """An end that nobody saw is no time in flight; an op younger than the slowest complete one may well be running."""
+    run = bench_run()
+    run.op([P("begin", 10_000)], complete=False, reason="no_end")
+    run.op([P("begin", 1_025_000)], complete=False, reason="no_end")
+    check = checks.littles_law(open_tables(run.write(tmp_path)), Selection(), None)
+    assert check.numbers["lost"] == 1
+    assert check.numbers["in_flight"] == pytest.approx((40_000 + 40_000 + 20_000) / 1_040_000)
+    assert check.text.endswith("; left out: 1 of 4 whose end was lost")
+
+
 def test_widest_unsplit_leaves_out_device_and_waits(tmp_path: Path) -> None:
     opened = open_tables(bench_run().write(tmp_path))
     select_counted(opened, Selection(), tainted=False)

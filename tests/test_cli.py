@@ -20,6 +20,7 @@ from tests.build_run import P, Rq, RunBuilder
 
 from opline_analyses import cli
 from opline_analyses.cli import GROUPS, load, main, parser_of
+from opline_analyses.run import open_run
 
 COMMANDS = [name for _, group in GROUPS for name, _, _ in group]
 
@@ -296,6 +297,19 @@ def test_ctrl_c_ends_a_running_query(run_dir: Path) -> None:
         finally:
             process.kill()
         assert process.stderr.read() == b""
+
+
+def test_what_a_query_says_of_ctrl_c_is_an_interrupt(run_dir: Path) -> None:
+    """DuckDB raises one error or another, as it notices the signal first; without one an error stays what it is."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        with pytest.raises(KeyboardInterrupt), open_run(run_dir):
+            signal.raise_signal(signal.SIGINT)
+            raise RuntimeError("Query interrupted")
+        with pytest.raises(RuntimeError), open_run(run_dir):
+            raise RuntimeError("something else")
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_fault_of_ours_is_one_line(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:

@@ -107,22 +107,27 @@ def sums(run: Run) -> Check:
 def littles_law(run: Run, which: Selection, client: ClientReport | None) -> Check:
     """Mean ops in flight against rate * mean latency. Integrated over the client's run time, if it says one (what it
     does before and after is not in its rate), else over the trace; the rate is the client's where it is known.
+
+    An op without an end is in flight until the last one; older than the slowest complete op by then, its end was lost
+    rather than late: nobody knows how long it was in flight, and it is left out on both sides.
     """
     window_ns = round(client.seconds * 1e9) if client and client.seconds else "NULL"
-    first, last, integral, complete, mean = run.row(
+    first, last, integral, complete, mean, lost, ops = run.row(
         f"""WITH s AS (SELECT * FROM ops o WHERE {which.where}),
-                e AS (SELECT min(begin_ns) AS first, greatest(max(end_ns), max(begin_ns)) AS last FROM s),
+                e AS (SELECT min(begin_ns) AS first, greatest(max(end_ns), max(begin_ns)) AS last,
+                             max(latency_ns) AS slowest FROM s),
+                a AS (SELECT s.*, end_ns IS NULL AND last - begin_ns > slowest AS lost FROM s, e),
                 w AS (SELECT first, least(last, coalesce(first + {window_ns}, last)) AS last FROM e)
            SELECT any_value(first), any_value(last),
-                  sum(greatest(0, least(coalesce(end_ns, last), last) - begin_ns))::DOUBLE,
-                  count(*) FILTER (complete), avg(latency_ns) FROM s, w""",
+                  sum(greatest(0, least(coalesce(end_ns, last), last) - begin_ns)) FILTER (NOT lost)::DOUBLE,
+                  count(*) FILTER (complete), avg(latency_ns), count(*) FILTER (lost), count(*) FROM a, w""",
         which.parameters,
     )
     window = last - first if first is not None else 0
     if not window or not complete:
         return Check("Little's law", None, "no complete op", {})
     in_flight = integral / window
-    rate = client.iops if client and client.iops else complete * 1e9 / window
+    rate = client.iops * (ops - lost) / ops if client and client.iops else complete * 1e9 / window
     expected = rate * mean / 1e9
     off = in_flight / expected - 1
     whose = "client's" if client and client.iops else "trace's"
@@ -130,11 +135,13 @@ def littles_law(run: Run, which: Selection, client: ClientReport | None) -> Chec
         f"{in_flight:.3f} ops in flight, {whose} {rate:.1f}/s * {duration(mean)} = {expected:.3f}:"
         f" {100 * off:+.2f} % (limit {100 * LITTLE_LIMIT:g} %)"
     )
+    if lost:
+        text += f"; left out: {lost} of {ops} whose end was lost"
     return Check(
         "Little's law",
         abs(off) <= LITTLE_LIMIT,
         text,
-        {"in_flight": in_flight, "expected": expected, "difference": off},
+        {"in_flight": in_flight, "expected": expected, "difference": off, "lost": lost},
     )
 
 

@@ -91,7 +91,9 @@ def open_tables(path: Path) -> Run:
 
 @contextmanager
 def _interruptible(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Lets Ctrl-C end a running query: Python sees a signal only when DuckDB returns, so a thread tells DuckDB to."""
+    """Lets Ctrl-C end a running query: Python sees a signal only when DuckDB returns, so a thread tells DuckDB to. Its
+    complaint about that (of one kind or another, as it noticed first) is a KeyboardInterrupt here.
+    """
     import signal
     import socket
     import threading
@@ -102,16 +104,24 @@ def _interruptible(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
     before = signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
+    interrupted = threading.Event()
 
     def watch() -> None:
         while number := ours.recv(1):
             if number[0] == signal.SIGINT:
+                interrupted.set()
                 con.interrupt()
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
         yield
+    except Exception:
+        theirs.close()
+        watcher.join()  # it has read all signals that came
+        if interrupted.is_set():
+            raise KeyboardInterrupt from None
+        raise
     finally:
         signal.set_wakeup_fd(before)
         theirs.close()

@@ -20,17 +20,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from opline.store.arrow import arrow_schema
 from opline.store.schema import TABLES, TableSpec
-
-_TYPES: dict[str, pa.DataType] = {
-    "i64": pa.int64(),
-    "u64": pa.uint64(),
-    "i32": pa.int32(),
-    "u32": pa.uint32(),
-    "bool": pa.bool_(),
-    "dict": pa.dictionary(pa.int32(), pa.string()),
-    "text": pa.string(),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,11 +211,12 @@ def arrow_table(spec: TableSpec, rows: list[dict[str, Any]]) -> pa.Table:
     names = [c.name for c in spec.columns]
     for row in rows:
         assert set(row) <= set(names), f"{spec.name} has no {set(row) - set(names)}"
+    schema = arrow_schema(spec)
     columns = []
-    for c in spec.columns:
-        values = [row.get(c.name) for row in rows]
-        if c.type == "dict":
-            columns.append(pa.array(values, pa.string()).dictionary_encode().cast(_TYPES["dict"]))
+    for column in schema:
+        values = [row.get(column.name) for row in rows]
+        if pa.types.is_dictionary(column.type):
+            columns.append(pa.array(values, pa.string()).dictionary_encode().cast(column.type))
         else:
-            columns.append(pa.array(values, _TYPES[c.type]))
-    return pa.table(columns, schema=pa.schema([(c.name, _TYPES[c.type]) for c in spec.columns]))
+            columns.append(pa.array(values, column.type))
+    return pa.table(columns, schema=schema)

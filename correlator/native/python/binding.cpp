@@ -16,6 +16,7 @@
 #include "core.hpp"
 #include "ctf_reader.hpp"
 #include "ctf_types.hpp"
+#include "guarded.hpp"
 #include "parquet_file.hpp"
 #include "printer.hpp"
 #include "csv.hpp"
@@ -26,6 +27,7 @@ namespace {
 
 using opline::Column;
 using opline::ColumnType;
+using opline::python::guarded;
 
 struct State {
     explicit State(const std::string &plan) : core(plan) {}
@@ -39,19 +41,6 @@ struct CoreObject {
     PyObject_HEAD
     State *state;
 };
-
-// C++ exceptions end here: a std::runtime_error becomes ValueError with its one line.
-template <class F>
-PyObject *guarded(F &&f) {
-    try {
-        return f();
-    } catch (const std::bad_alloc &) {
-        return PyErr_NoMemory();
-    } catch (const std::exception &e) {
-        PyErr_SetString(PyExc_ValueError, e.what());
-        return nullptr;
-    }
-}
 
 PyObject *bytes_of(const void *data, std::size_t size) {
     return PyBytes_FromStringAndSize(static_cast<const char *>(data), static_cast<Py_ssize_t>(size));
@@ -490,17 +479,14 @@ struct ReaderObject {
 
 template <class F>
 PyObject *guarded_reader(F &&f) {
-    try {
-        return f();
-    } catch (const opline::ctf::Unsupported &e) {
-        PyErr_SetString(unsupported_error, e.what());
-        return nullptr;
-    } catch (const std::bad_alloc &) {
-        return PyErr_NoMemory();
-    } catch (const std::exception &e) {
-        PyErr_SetString(PyExc_ValueError, e.what());
-        return nullptr;
-    }
+    return guarded([&]() -> PyObject * {
+        try {
+            return f();
+        } catch (const opline::ctf::Unsupported &e) {
+            PyErr_SetString(unsupported_error, e.what());
+            return nullptr;
+        }
+    });
 }
 
 ReaderState &reader_of(PyObject *self) { return *reinterpret_cast<ReaderObject *>(self)->state; }

@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "buffer.hpp"
+#include "guarded.hpp"
 #include "op_csv.hpp"
 
 namespace {
 
 using opline::OpCsv;
 using opline::python::Buffer;
+using opline::python::guarded;
 using opline::python::rows_match;
 
 struct State {
@@ -31,18 +33,6 @@ struct OpCsvObject {
 
 State &state_of(PyObject *self) { return *reinterpret_cast<OpCsvObject *>(self)->state; }
 OpCsv &csv_of(PyObject *self) { return state_of(self).csv; }
-
-template <class F>
-PyObject *guarded(F &&f) {
-    try {
-        return f();
-    } catch (const std::bad_alloc &) {
-        return PyErr_NoMemory();
-    } catch (const std::exception &e) {
-        PyErr_SetString(PyExc_ValueError, e.what());
-        return nullptr;
-    }
-}
 
 void csv_dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);

@@ -10,11 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "guarded.hpp"
 #include "parquet_file.hpp"
 
 namespace {
 
 using opline::parquet::File;
+using opline::python::guarded;
 
 struct FileObject {
     PyObject_HEAD
@@ -37,7 +39,7 @@ PyObject *file_new(PyTypeObject *type, PyObject *args, PyObject *) {
     if (!PyArg_ParseTuple(args, "O&O!s#", PyUnicode_FSConverter, &path, &PyList_Type, &columns, &schema, &size)) return nullptr;
     const std::string name = PyBytes_AS_STRING(path);
     Py_DECREF(path);
-    try {
+    return guarded([&]() -> PyObject * {
         std::vector<File::ColumnSpec> specs;
         for (Py_ssize_t i = 0; i < PyList_GET_SIZE(columns); ++i) {
             const char *column, *text;
@@ -52,12 +54,7 @@ PyObject *file_new(PyTypeObject *type, PyObject *args, PyObject *) {
         PyObject *self = type->tp_alloc(type, 0);
         if (self) file_of(self) = file.release();
         return self;
-    } catch (const std::bad_alloc &) {
-        return PyErr_NoMemory();
-    } catch (const std::exception &e) {
-        PyErr_SetString(PyExc_ValueError, e.what());
-        return nullptr;
-    }
+    });
 }
 
 // One value into the row of a column; false on a Python error.

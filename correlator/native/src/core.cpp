@@ -232,9 +232,7 @@ struct Core::Impl {
 
     Fate block_event(const BoundClass &cls, const Event &ev) {
         const BlockSlots &s = cls.block;
-        auto number = [&](std::int32_t slot) -> std::uint64_t {
-            return slot == kNoSlot || !ev.slots[slot].is_number() ? 0 : ev.slots[slot].u;
-        };
+        auto number = [&](std::int32_t slot) { return static_cast<std::uint64_t>(number_in(ev, slot, 0)); };
         BlockEvent b{};
         b.kind = s.kind;
         b.ts_ns = ev.ts_ns;
@@ -264,9 +262,7 @@ struct Core::Impl {
     }
 
     void sched_event(const BoundClass &cls, const Event &ev) {
-        auto number = [&](std::int32_t slot) -> std::int64_t {
-            return slot == kNoSlot || !ev.slots[slot].is_number() ? -1 : ev.slots[slot].i;
-        };
+        auto number = [&](std::int32_t slot) { return number_in(ev, slot, -1); };
         ++sched_events;
         const SchedSlots &s = cls.sched;
         if (cls.kind == ClassKind::kSchedSwitch)

@@ -14,10 +14,6 @@ namespace {
 constexpr std::size_t kUntaken = 1u << 14, kUntakenAtFirst = 1u << 12;
 constexpr std::size_t kQueuesKept = 1u << 10;
 
-std::int64_t count_in(const Event &ev, std::int32_t slot, std::int64_t otherwise) {
-    return slot == kNoSlot || !ev.slots[slot].is_number() ? otherwise : ev.slots[slot].i;
-}
-
 // The I/O's bytes are its bios'; what was read ahead of it is more than it asked for.
 void add_length(Op &op, const Bio &bio) {
     if (bio.rwbs & rwbs::kRahead) op.io.read_ahead = true;
@@ -55,7 +51,7 @@ void Stitcher::enter_call(ThreadState &ts, const BoundPoint &bp, const Event &ev
     if (head) {
         call->submits = true;
         ++queue.submitting;
-        call->announced = static_cast<std::uint32_t>(std::clamp<std::int64_t>(count_in(ev, bp.ios_count, 1), 1, 1 << 20));
+        call->announced = static_cast<std::uint32_t>(std::clamp<std::int64_t>(number_in(ev, bp.ios_count, 1), 1, 1 << 20));
         call->host = host;
         call->op_class = head->op_class;
         call->object = head->object;
@@ -273,7 +269,7 @@ Fate Stitcher::return_from_call(BoundPoint &bp, const Event &ev, Transition t, T
     bool any = false;
     if (call->submits) {
         any = true;
-        close_submit(*call, count_in(ev, bp.ios_submitted, static_cast<std::int64_t>(call->ops.size())), t);
+        close_submit(*call, number_in(ev, bp.ios_submitted, static_cast<std::int64_t>(call->ops.size())), t);
         if (plan_.points[bp.spec].thread == ThreadRule::kLeave) ts.stack.clear();
         IoQueue &q = io_queues_[call->queue];
         if (--q.submitting == 0) q.ahead.clear();
@@ -282,7 +278,7 @@ Fate Stitcher::return_from_call(BoundPoint &bp, const Event &ev, Transition t, T
         IoQueue &q = io_queues_[call->queue];
         --q.waiting;
         const bool all = plan_.points[bp.spec].ios.reaped == "*";
-        const std::int64_t count = all ? static_cast<std::int64_t>(q.done.size()) : count_in(ev, bp.ios_reaped, 0);
+        const std::int64_t count = all ? static_cast<std::int64_t>(q.done.size()) : number_in(ev, bp.ios_reaped, 0);
         if (count > 0) q.reap_seen = true, q.unseen = false;
         any = reap(q, count, t) || any;
     }

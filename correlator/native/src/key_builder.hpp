@@ -57,6 +57,11 @@ inline Stitcher::KeyState Stitcher::key_of(const BoundKey &use, const Event &ev,
         use.seed = {true, host, pid, tid, seed.lo, seed.hi};
     }
     KeyBuilder b(use.seed.lo, use.seed.hi);
+    if (use.one_slot != kNoSlot && ev.slots[use.one_slot].is_number()) {  // what most keys are
+        b.add(ev.slots[use.one_slot].bits());
+        key = {b.lo, b.hi};
+        return KeyState::kKnown;
+    }
     for (std::size_t i = 0; i < use.slots.size(); ++i) {
         const Slot &s = ev.slots[use.slots[i]];
         if (!s.present()) return KeyState::kAbsent;

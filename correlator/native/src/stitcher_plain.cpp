@@ -23,13 +23,7 @@ bool Stitcher::plain(const BoundClass &cls, BoundPoint &bp, const Event &ev, std
     if (!bp.find.empty()) {
         use = &bp.find.front();
         Key key;
-        if (use->one_slot != kNoSlot && use->seeded(host, pid, tid) && ev.slots[use->one_slot].is_number()) {
-            KeyBuilder b(use->seed.lo, use->seed.hi);
-            b.add(ev.slots[use->one_slot].bits());
-            key = {b.lo, b.hi};
-        } else if (key_of(*use, ev, host, pid, tid, key) != KeyState::kKnown) {
-            return false;
-        }
+        if (key_of(*use, ev, host, pid, tid, key) != KeyState::kKnown) return false;
         const std::uint64_t *named = keys_.find(key);
         if (!named) return false;
         ref = *named;

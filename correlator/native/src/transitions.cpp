@@ -31,8 +31,8 @@ void TransitionList::copy_to(std::vector<Transition> &out) const {
         t.ts_ns = times_[i];
         t.tid = tids_[n.thread];
         t.pid = pids_[n.thread];
-        t.cpu = details_.empty() ? kNoCpu : details_[i].cpu;
-        t.comm = details_.empty() ? (i == 0 ? first_comm_ : 0) : details_[i].comm;
+        t.cpu = cpu(i);
+        t.comm = comm(i);
         t.order = static_cast<std::uint32_t>(i);
         node = n.parent;
     }

@@ -118,23 +118,15 @@ class TransitionList {
     // The same as push_back(), the list's order being the transition's, if the list stays a shape; else nothing happens.
     bool push_known(KnownKind &known, std::int64_t ts_ns, std::int64_t tid, std::int32_t pid, std::uint32_t cpu, std::uint32_t comm) {
         if (!shaped_ || times_.empty() || ts_ns < times_.back()) return false;
-        std::uint32_t thread = 0;
-        while (thread < threads_ && tids_[thread] != tid) ++thread;
-        if (thread == threads_ ? thread == Shapes::kMaxThreads : pids_[thread] != pid) return false;
+        const std::uint32_t thread = ordinal_of(tid, pid);
+        if (thread == Shapes::kMaxThreads) return false;
         KnownKind::Step &step = known.steps[node_ % known.steps.size()];
         if (step.from != node_ || step.thread != thread) {
             const std::uint32_t next = shapes_->step(node_, known.kind, thread);
             if (next == 0) return false;
             step = {node_, thread, next};
         }
-        if (thread == threads_) {
-            tids_[thread] = tid;
-            pids_[thread] = pid;
-            ++threads_;
-        }
-        node_ = step.to;
-        times_.push_back(ts_ns);
-        if (shapes_->details()) details_.push_back({cpu, comm});
+        go_on(step.to, thread, ts_ns, tid, pid, cpu, comm);
         return true;
     }
     std::uint32_t last_order() const { return shaped_ ? static_cast<std::uint32_t>(times_.size() - 1) : wide_.back().order; }
@@ -194,23 +186,28 @@ class TransitionList {
     bool fits(const Transition &t) {
         const std::size_t n = times_.size();
         if (t.order != n || t.child != 0 || t.interval_begin || t.batch >= 0 || (n != 0 && t.ts_ns < times_.back())) return false;
-        std::uint32_t thread = 0;
-        while (thread < threads_ && tids_[thread] != t.tid) ++thread;
-        if (thread == threads_) {
-            if (threads_ == Shapes::kMaxThreads) return false;
-            tids_[thread] = t.tid;
-            pids_[thread] = t.pid;
-        } else if (pids_[thread] != t.pid) {
-            return false;
-        }
-        const std::uint32_t next = shapes_->step(node_, t, thread);
+        const std::uint32_t thread = ordinal_of(t.tid, t.pid);
+        const std::uint32_t next = thread == Shapes::kMaxThreads ? 0 : shapes_->step(node_, t, thread);
         if (next == 0) return false;
-        if (thread == threads_) ++threads_;
-        node_ = next;
         if (n == 0) first_comm_ = t.comm;
-        times_.push_back(t.ts_ns);
-        if (shapes_->details()) details_.push_back({t.cpu, t.comm});
+        go_on(next, thread, t.ts_ns, t.tid, t.pid, t.cpu, t.comm);
         return true;
+    }
+    // The thread's, or the next one for a new thread; kMaxThreads: it can have none.
+    std::uint32_t ordinal_of(std::int64_t tid, std::int32_t pid) const {
+        std::uint32_t thread = 0;
+        while (thread < threads_ && tids_[thread] != tid) ++thread;
+        return thread == threads_ || pids_[thread] == pid ? thread : Shapes::kMaxThreads;
+    }
+    void go_on(std::uint32_t node, std::uint32_t thread, std::int64_t ts_ns, std::int64_t tid, std::int32_t pid, std::uint32_t cpu, std::uint32_t comm) {
+        if (thread == threads_) {
+            tids_[thread] = tid;
+            pids_[thread] = pid;
+            ++threads_;
+        }
+        node_ = node;
+        times_.push_back(ts_ns);
+        if (shapes_->details()) details_.push_back({cpu, comm});
     }
     std::vector<Transition> &in_full() const {
         if (shaped_) {

@@ -8,6 +8,7 @@ per call; a row per figure goes to ceph_shim.csv:
     plain      the call alone, in nanoseconds
     off        what the shim adds while nobody records
     on         what it adds in a recording with the model `ceph`: its events at LTTng's price, the shim's own part
+    bare       LTTng's price alone: the same events with the same contexts, around the shortest system call
     events     how many events the call is
 
     make bench          or      .venv/bin/python benchmarks/ceph_shim_bench.py --count 40000 --rounds 7
@@ -32,7 +33,7 @@ from opline.capture import preload
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "ceph_shim.csv"
 LIMIT_NS = 300
-COLUMNS = ("date", "commit", "cpu", "call", "plain_ns", "off_ns", "on_ns", "events", "rounds")
+COLUMNS = ("date", "commit", "cpu", "call", "plain_ns", "off_ns", "on_ns", "events", "rounds", "bare_ns")
 SHIM = preload.SHIMS["ceph"]
 #: Events of one call of each kind that the model asks for.
 EVENTS = {
@@ -50,6 +51,22 @@ EVENTS = {
     "dup_close": 0,
     "io_submit": 1,
     "io_getevents": 1,
+    "getppid": 0,
+    "bare_message": 1,
+    "bare_pair": 2,
+    "bare_short": 1,
+}
+#: By which bare events a call's are measured.
+BARE = {
+    "sendmsg_osd_op": "bare_message",
+    "send_reply": "bare_message",
+    "recv_osd_op": "bare_message",
+    "recv_reply": "bare_message",
+    "pwrite": "bare_pair",
+    "pread": "bare_pair",
+    "fdatasync": "bare_pair",
+    "io_submit": "bare_short",
+    "io_getevents": "bare_short",
 }
 
 Figures = dict[str, list[float]]
@@ -91,7 +108,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         program = folder / "calls"
-        argv = ["gcc", "-O2", "-o", str(program), str(HERE / "ceph_shim_calls.c"), "-laio", "-pthread"]
+        argv = ["gcc", "-O2", "-o", str(program), str(HERE / "ceph_shim_calls.c"), "-laio", "-pthread", "-ldl"]
         subprocess.run(argv, check=True)
         for number in range(args.rounds):
             for figures, run in (
@@ -104,14 +121,20 @@ def main() -> None:
     rows: list[tuple[object, ...]] = []
     worst = 0
     print(
-        f"{'call':16} {'plain':>8} {'off':>8} {'on':>8} {'events':>7}   ns, medians of {args.rounds} interleaved rounds"
+        f"{'call':16} {'plain':>8} {'off':>8} {'on':>8} {'bare':>8} {'on/bare':>8} {'events':>7}"
+        f"   ns, medians of {args.rounds} interleaved rounds"
     )
+    empty = statistics.median(on["getppid"])
     for call, values in plain.items():
+        if call.startswith("bare_"):
+            continue
         base = statistics.median(values)
         added = [statistics.median(figures[call]) - base for figures in (off, on)]
-        print(f"{call:16} {base:8.0f} {added[0]:+8.0f} {added[1]:+8.0f} {EVENTS[call]:7}")
+        bare = statistics.median(on[BARE[call]]) - empty if call in BARE else None
+        against = f"{bare:8.0f} {added[1] / bare:8.2f}" if bare else " " * 17
+        print(f"{call:16} {base:8.0f} {added[0]:+8.0f} {added[1]:+8.0f} {against} {EVENTS[call]:7}")
         worst = max(worst, round(added[0]))
-        rows.append((call, round(base), round(added[0]), round(added[1]), EVENTS[call], args.rounds))
+        rows.append((call, round(base), *map(round, added), EVENTS[call], args.rounds, round(bare) if bare else ""))
     print(f"While nobody records a call costs at most {worst} ns more (limit: {LIMIT_NS}).")
     if not args.no_save:
         save(rows)

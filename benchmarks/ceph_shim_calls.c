@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: MIT
 // What one call costs, in processor time of its thread: `ceph_shim_calls COUNT` prints "NAME NANOSECONDS" per call that the shim for Ceph
-// stands before. The kernel's part is kept as small as it gets: /dev/null, a socket that is read back.
+// stands before. The kernel's part is kept as small as it gets: /dev/null, a socket that is read back. And what LTTng's events cost by themselves, around
+// the shortest system call there is ("bare_…", less "getppid"): the shim's own tracepoints, without the shim.
 #define _GNU_SOURCE
+#define LTTNG_UST_TRACEPOINT_DEFINE
+#define LTTNG_UST_TRACEPOINT_PROBE_DYNAMIC_LINKAGE
 #include <fcntl.h>
 #include <libaio.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../tests/ceph_shim/wire.h"
+#include "../tracepoints/ceph/cephshim_tp.h"
 
 static double now_ns(void) {
     struct timespec t;
@@ -107,6 +112,13 @@ int main(int argc, char **argv) {
     MEASURE("fdatasync", must(fdatasync(null) != 0, "fdatasync"), );
     MEASURE("epoll_wait", must(epoll_wait(epfd, (struct epoll_event[1]){{0}}, 1, 0) == 0, "epoll_wait"), );
     MEASURE("dup_close", must(close(dup(null)) == 0, "close"), );
+    struct msgr_message event = {.tid = 7, .seq = 7, .flen = 4300, .type = 42, .op = 0x2201, .length = 4096,
+                                 .object = "benchmark_data_host_12345_object678", .client = 4115, .client_tid = 7};
+#define EVENT(name, ...) lttng_ust_tracepoint(cephshim, name, __VA_ARGS__)
+    MEASURE("getppid", syscall(SYS_getppid), );
+    MEASURE("bare_message", EVENT(msgr_tx_msg, 5, &event, 4115, 0); syscall(SYS_getppid), );
+    MEASURE("bare_pair", EVENT(sysio_pwrite_enter, 5, 4096, 64); syscall(SYS_getppid); EVENT(sysio_pwrite_exit, 5, 64), );
+    MEASURE("bare_short", syscall(SYS_getppid); EVENT(aio_complete, 64, 4096), );
     {
         struct iocb cb, *list[1] = {&cb};
         struct io_event event;

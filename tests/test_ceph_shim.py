@@ -214,11 +214,11 @@ def test_librados_calls_and_callbacks_are_recorded(built: Path, recorded: Record
         if line.startswith(("IoCtx::", "rados_")) and "wait_for" not in line and "create" not in line
     ]
     calls = ("radoscxx_aio_operate_exit", "rados_aio_exit", "rados_sync_exit", "rados_get_return_value")
-    assert [e.fields["ret"] for e in events if e.name in calls] == results and len(results) == 49
+    assert [e.fields["ret"] for e in events if e.name in calls] == results and len(results) == 50
     begun = Counter(e.name for e in events)
     assert begun["radoscxx_aio_operate_enter"] == begun["radoscxx_aio_operate_exit"] == 9
     assert begun["rados_aio_enter"] == begun["rados_aio_exit"] == 20
-    assert begun["rados_sync_enter"] == begun["rados_sync_exit"] == 19
+    assert begun["rados_sync_enter"] == begun["rados_sync_exit"] == 20
     assert begun["radoscxx_completion_cb"] == 5 and begun["rados_completion_cb"] == 3
     assert begun["radoscxx_completion_cb"] + begun["rados_completion_cb"] == sum(
         line.startswith(("completed", "safe")) for line in lines
@@ -230,3 +230,6 @@ def test_librados_calls_and_callbacks_are_recorded(built: Path, recorded: Record
         4003,
         (1 << 40) + 4,
     )
+    long = [e.fields for e in events if e.name.startswith("rados_sync_") and e.fields["oid"].startswith("nn")]
+    assert [(f["call"], len(f["oid"])) for f in long] == [("stat", 700)] * 2
+    assert long[0]["off"] == long[0]["len"] == 0 and f"rados_stat: {long[1]['ret']}" in lines

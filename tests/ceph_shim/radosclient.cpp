@@ -104,6 +104,8 @@ void c() {
     show("rados_write_op_operate", rados_write_op_operate(at(0), at(1), "text2", &when, 104));
     show("rados_write_op_operate2", rados_write_op_operate2(at(0), at(1), "text2", &then, 104));
     show("rados_read_op_operate", rados_read_op_operate(at(0), at(1), "text2", 103));
+    const std::string longest(700, 'n');  // longer than an event's other fields together
+    show("rados_stat", rados_stat(at(0), longest.c_str(), &size, &when));
     int number = 4;
     void *made;
     show("rados_aio_create_completion2", rados_aio_create_completion2(&number, completed, &made));

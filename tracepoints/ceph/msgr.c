@@ -58,6 +58,7 @@ static void expect(struct msgr_parser *p, enum msgr_phase phase, uint32_t need) 
     p->phase = phase;
     p->have = 0;
     p->need = need;
+    p->gap = 0;
 }
 
 void msgr_reset(struct msgr_parser *p) {
@@ -68,7 +69,9 @@ void msgr_reset(struct msgr_parser *p) {
 }
 
 void msgr_copy(struct msgr_parser *to, const struct msgr_parser *from) {
-    memcpy(to, from, offsetof(struct msgr_parser, object));
+    memcpy(to, from, offsetof(struct msgr_parser, message));
+    if (from->phase == MSGR_PREAMBLE && from->have == 0) return;
+    to->message = from->message;
     if (from->message.object == from->object) {
         memcpy(to->object, from->object, sizeof to->object);
         to->message.object = to->object;
@@ -99,8 +102,7 @@ static void body(struct msgr_parser *p, const struct msgr_sink *sink) {
     if (p->left == 0) frame_end(p, sink);
 }
 
-static void preamble(struct msgr_parser *p, const struct msgr_sink *sink) {
-    const uint8_t *b = p->buf;
+static void preamble(struct msgr_parser *p, const uint8_t *b, const struct msgr_sink *sink) {
     if (!is_preamble(b)) {
         expect(p, MSGR_LOST, 0);
         return;
@@ -210,59 +212,57 @@ static void announce(struct msgr_parser *p, size_t rest, const struct msgr_sink 
     body(p, sink);
 }
 
-// `rest`: bytes of this call behind those in buf.
-static void head(struct msgr_parser *p, size_t rest, const struct msgr_sink *sink) {
+// `rest`: bytes of this call behind those at `b`.
+static void head(struct msgr_parser *p, const uint8_t *b, size_t rest, const struct msgr_sink *sink) {
     if (p->tag == TAG_AUTH_DONE) {
-        p->global_id = get64(p->buf);
-        p->con_mode = get32(p->buf + 8);
+        p->global_id = get64(b);
+        p->con_mode = get32(b + 8);
         body(p, sink);
         return;
     }
-    p->message.seq = get64(p->buf);
-    p->message.tid = get64(p->buf + 8);
-    p->message.type = get16(p->buf + 16);
+    p->message.seq = get64(b);
+    p->message.tid = get64(b + 8);
+    p->message.type = get16(b + 16);
+    p->version = get16(b + 20);
     if (p->message.type == MSGR_OSD_OP || p->message.type == MSGR_OSD_OPREPLY) p->message.client_tid = p->message.tid;
     uint32_t wanted = p->details ? looked_at(p) : 0;
     if (wanted) {
-        uint64_t more = wanted + (p->rev1 ? 4u : 0u);
-        if (more > MSGR_HEAD_BYTES - p->have) more = MSGR_HEAD_BYTES - p->have;
-        p->phase = MSGR_FRONT;
-        p->need = p->have + (uint32_t)more;
-        p->left -= more;
+        expect(p, MSGR_FRONT, wanted < MSGR_HEAD_BYTES ? wanted : MSGR_HEAD_BYTES);
+        p->gap = p->rev1 ? 4 : 0;
+        p->left -= p->need + p->gap;
     } else {
         announce(p, rest, sink);
     }
 }
 
-static void filled(struct msgr_parser *p, size_t rest, const struct msgr_sink *sink) {
+// What the phase takes is at `b`.
+static void filled(struct msgr_parser *p, const uint8_t *b, size_t rest, const struct msgr_sink *sink) {
     switch (p->phase) {
     case MSGR_BANNER:
-        if (!msgr_is_magic(p->buf)) {
+        if (!msgr_is_magic(b)) {
             expect(p, MSGR_FOREIGN, 0);
         } else {
-            uint16_t bytes = get16(p->buf + MSGR_MAGIC_BYTES);
+            uint16_t bytes = get16(b + MSGR_MAGIC_BYTES);
             p->left = bytes > 16 ? bytes - 16u : 0;
             expect(p, bytes >= 8 ? MSGR_BANNER_REST : MSGR_FOREIGN, bytes > 16 ? 16 : bytes);
         }
         break;
     case MSGR_BANNER_REST:
-        p->features = get64(p->buf);
+        p->features = get64(b);
         p->banner = true;
         p->tag = 0;
         body(p, sink);
         break;
     case MSGR_PREAMBLE:
-        preamble(p, sink);
+        preamble(p, b, sink);
         break;
     case MSGR_HEAD:
-        head(p, rest, sink);
+        head(p, b, rest, sink);
         break;
-    case MSGR_FRONT: {
-        uint32_t skip = MSGR_HEADER_BYTES + (p->rev1 ? 4u : 0u);
-        (p->message.type == MSGR_OSD_OP ? osd_op : replica_op)(p, get16(p->buf + 20), p->buf + skip, p->have - skip);
+    case MSGR_FRONT:
+        (p->message.type == MSGR_OSD_OP ? osd_op : replica_op)(p, p->version, b, p->need);
         announce(p, rest, sink);
         break;
-    }
     default:
         break;
     }
@@ -278,6 +278,16 @@ void msgr_feed(struct msgr_parser *p, const uint8_t *data, size_t bytes, size_t 
             if (p->left == 0) frame_end(p, sink);
         } else if (p->phase >= MSGR_ENCRYPTED) {
             return;
+        } else if (p->gap > 0) {
+            size_t skip = p->gap < bytes ? p->gap : bytes;
+            p->gap -= (uint16_t)skip;
+            data += skip;
+            bytes -= skip;
+        } else if (p->have == 0 && bytes >= p->need) {  // no need to collect it
+            const uint8_t *b = data;
+            data += p->need;
+            bytes -= p->need;
+            filled(p, b, bytes + more, sink);
         } else {
             size_t part = p->need - p->have < bytes ? p->need - p->have : bytes;
             memcpy(p->buf + p->have, data, part);
@@ -288,7 +298,7 @@ void msgr_feed(struct msgr_parser *p, const uint8_t *data, size_t bytes, size_t 
             if (p->phase == MSGR_BANNER && memcmp(p->buf, MAGIC, p->have < MSGR_MAGIC_BYTES ? p->have : MSGR_MAGIC_BYTES) != 0) {
                 expect(p, MSGR_FOREIGN, 0);
             } else if (p->have == p->need) {
-                filled(p, bytes + more, sink);
+                filled(p, p->buf, bytes + more, sink);
             }
         }
     }

@@ -52,7 +52,9 @@ struct msgr_parser {
     bool compressed;       // a message came that was compressed
     bool details;          // look into OSD_OPs. Set by the caller
     bool reported;         // the current message's header has been given to the sink
-    uint32_t have, need;   // bytes in buf, and how many it takes
+    uint32_t have, need;   // bytes in buf, and how many the phase takes
+    uint16_t version;      // of the message's encoding
+    uint16_t gap;          // bytes that come before those of the phase, and are not looked at
     uint32_t front;        // bytes of the message's front segment
     uint64_t left;         // bytes of the frame that are still to come and not looked at
     uint64_t features;     // that this direction's banner supports
@@ -78,5 +80,6 @@ void msgr_reset(struct msgr_parser *parser);
 void msgr_feed(struct msgr_parser *parser, const uint8_t *data, size_t bytes, size_t more, const struct msgr_sink *sink);
 // Before the first bytes of a call, when the phase is MSGR_LOST: go on if a frame begins here.
 void msgr_resync(struct msgr_parser *parser, const uint8_t *data, size_t bytes);
+// Between two frames this is a small part of it: the other holds nothing.
 void msgr_copy(struct msgr_parser *to, const struct msgr_parser *from);
 bool msgr_is_magic(const void *data);

@@ -27,8 +27,8 @@ struct side {
 
 struct stream {
     struct side side[2];
-    struct msgr_parser ahead;  // TX: behind what is being offered; committed when it was taken whole
-    bool has_ahead;            // only while somebody records messages
+    struct msgr_parser before;  // TX: what the parser was before what is being offered, of which not all may be taken
+    bool has_before;            // the parser is ahead: only while somebody records messages
     uint64_t global_id;
     uint32_t local_port, remote_port;
     int descriptors;    // how many stand for it
@@ -167,7 +167,10 @@ static struct stream *begin(struct stream *s, enum direction d) {
         __atomic_store_n(&side->disturbed, 1, __ATOMIC_RELAXED);
         return NULL;
     }
-    if (__atomic_exchange_n(&side->disturbed, 0, __ATOMIC_RELAXED) && side->parser.phase < MSGR_ENCRYPTED) side->parser.phase = MSGR_LOST;
+    if (__builtin_expect(__atomic_load_n(&side->disturbed, __ATOMIC_RELAXED), 0)) {
+        __atomic_store_n(&side->disturbed, 0, __ATOMIC_RELAXED);
+        if (side->parser.phase < MSGR_ENCRYPTED) side->parser.phase = MSGR_LOST;
+    }
     side->parser.peer_features = s->side[!d].parser.banner ? s->side[!d].parser.features : UINT64_MAX;
     return s;
 }
@@ -320,28 +323,34 @@ struct stream *stream_begin_send(int fd, const struct iovec *iov, size_t count) 
     introduce(s, fd);
     if (p->phase != MSGR_BANNER) TRACE(msgr_send_enter, fd, (int64_t)bytes);
     if (p->phase == MSGR_BANNER && starts_with_magic(iov, count)) shim_load();
-    s->has_ahead = TRACING(msgr_tx_msg) || p->phase == MSGR_BANNER;
-    if (s->has_ahead) {
+    s->has_before = TRACING(msgr_tx_msg) || p->phase == MSGR_BANNER;
+    if (s->has_before) {
+        bool in_banner = p->phase == MSGR_BANNER;
         p->details = true;
-        msgr_copy(&s->ahead, p);
-        feed(&s->ahead, iov, count, bytes, &sink);
+        msgr_copy(&s->before, p);
+        feed(p, iov, count, bytes, &sink);
+        if (in_banner && p->phase != MSGR_FOREIGN) TRACE(msgr_send_enter, fd, (int64_t)bytes);
     }
-    if (p->phase == MSGR_BANNER && s->ahead.phase != MSGR_FOREIGN) TRACE(msgr_send_enter, fd, (int64_t)bytes);
     return s;
 }
 
 void stream_sent(struct stream *s, int fd, const struct iovec *iov, size_t count, ssize_t result) {
     struct side *side = &s->side[TX];
     struct msgr_parser *p = &side->parser;
-    bool banner_before = p->banner;
-    uint32_t mode_before = p->con_mode;
-    bool keep = true;
+    bool ahead = s->has_before, keep = true;
+    const struct msgr_parser *before = ahead ? &s->before : p;
+    bool banner_before = before->banner;
+    uint32_t mode_before = before->con_mode;
+    if (ahead) {
+        bool begun_before = before->reported || before->messages < side->announced_before;
+        if (begun_before || result <= 0 || (size_t)result != total(iov, count)) {
+            msgr_copy(p, before);
+            ahead = false;
+        }
+    }
     if (result > 0) {
-        bool begun_before = p->reported || p->messages < side->announced_before;
-        if (s->has_ahead && (size_t)result == total(iov, count) && !begun_before) {
-            msgr_copy(p, &s->ahead);
-        } else {
-            p->details = s->has_ahead;
+        if (!ahead) {
+            p->details = s->has_before;
             struct call call = {s, fd};
             struct msgr_sink sink = {ignore_begin, taken, &call};
             feed(p, iov, count, (size_t)result, &sink);

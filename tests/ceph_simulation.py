@@ -1,382 +1,400 @@
 # SPDX-License-Identifier: MIT
-"""Ceph as its tracepoints show it, simulated: a client with several ops in flight, messengers, an OSD, BlueStore.
+"""Ceph as its tracepoints and the shim show it, simulated: clients with several ops in flight, messengers, OSDs.
 
 Threads, their order of events and the events' fields are those of a recorded Ceph 19.2.3 (tests/traces,
 ctf-blue-v2-qd1); what happens only with several operations in flight follows Ceph's source: one sendmsg for several
-messages, one recv for several frames, several operations one after the other on a thread, transactions of one sequencer
-that finish their I/O in order, one commit for all transactions that wait, callbacks on two threads. Gives the events
-and, from the simulation itself, what a correlator should say of them.
+messages, one recv for several frames, several operations one after the other on a thread, callbacks on two threads.
+
+- Clients count their messages from 1 each, and name their objects alike; so do the addresses of their completions.
+- A connection that is reset loses what is on its way. The client connects anew and sends again, with the same number,
+  what it has no answer to (Objecter). The OSD throws away what came by a dead connection and has not begun
+  (``can_discard_op``), answers at once what it has done already (``already_complete``), and lets wait what it is doing.
+- Replicas: the primary asks with a number of its own (ReplicatedBackend), and answers when all have committed.
+
+Gives the events and, from the simulation itself, what a correlator should say of them.
 """
 
 from __future__ import annotations
 
-import heapq
-import random
 from collections import deque
-from collections.abc import Generator
 from dataclasses import dataclass, field
 
-CLIENT, OSD = 500, 900  # processes
-Steps = Generator["int | Signal", None, None]
+from tests.ceph_machine import Machine, Steps
+from tests.ceph_store import Kind, Store, Transaction
+
+OSD = 900  # the primary's process; its replicas' are the next
+MESSENGER = "msgr-worker-2"
 
 
-class Signal:
-    """What a thread sleeps on until somebody calls ``wake``."""
-
-    def __init__(self) -> None:
-        self.sleeping: list[Steps] = []
-
-
-@dataclass
+@dataclass(eq=False)
 class Truth:
     """One operation, as the simulation knows it. Times in ns."""
 
+    client: Client
     oid: str
-    tid: int = 0  # the message's number
+    tid: int  # the message's number
+    completion: int
     submit_ns: int = 0
     reap_ns: int = 0
-    completion: int = 0
-    sequencer: int = 0
-    txc: int = 0
-    stamp_ns: int = 0  # when its transaction's state began
-    states: dict[int, int] = field(default_factory=dict)  # state → how long
-    batch: int = -1
-    aio_done: bool = False
+    answered: bool = False
     done: bool = False
-    lba: int = 0
-    queued_ns: int = 0  # its transaction waits for a commit
-    synced_ns: int = 0
+    sent: list[int] = field(default_factory=list)  # when; again after a reset
+    transactions: list[Transaction[Truth]] = field(default_factory=list)  # of the primary first
+    missing: int = 0  # commits
+    committed: bool = False
+    links: list[Link] = field(default_factory=list)  # that it came by
+
+    @property
+    def reqid(self) -> str:
+        return f"type=8 num={self.client.number} :tid={self.tid} inc=0"
 
 
-class Ceph:
-    """``run()`` gives the lines of events, sorted; ``ops`` and ``batches`` (sizes) are the truth."""
+@dataclass(eq=False)
+class Link:
+    """A connection of a client's, or of the primary's to a replica."""
 
-    def __init__(self, ops: int, depth: int, seed: int, *, objects: int = 0, tracepoints: bool = True) -> None:
-        self.random = random.Random(seed)
+    number: int
+    here: int  # descriptors
+    there: int
+    alive: bool = True
+    out: deque[Truth] = field(default_factory=deque)
+    back: deque[Truth] = field(default_factory=deque)
+
+
+@dataclass(eq=False)
+class Client:
+    """A process."""
+
+    number: int  # global id
+    pid: int
+    completions: list[int]
+    ops: list[Truth] = field(default_factory=list)
+    to_send: deque[Truth] = field(default_factory=deque)
+    callbacks: deque[Truth] = field(default_factory=deque)
+    link: Link | None = None
+
+
+class Ceph(Machine):
+    """``run()`` gives the lines of events, sorted; ``ops`` and the stores' ``batches`` (sizes) are the truth.
+
+    ``objects``: so many names, 0: each op has its own. ``names``: the shim tells objects' names and of which client a
+    message is, before it is sent; the first shim did not.
+    """
+
+    def __init__(
+        self, ops: int, depth: int, seed: int, *, objects: int = 0, tracepoints: bool = True, names: bool = False,
+        clients: int = 1, resets: int = 0, replicas: int = 0,
+    ) -> None:  # fmt: skip
+        super().__init__(seed)
         self.depth, self.total, self.objects, self.tracepoints = depth, ops, objects, tracepoints
-        self.now = 1_000_000
-        self.lines: list[tuple[int, int, str]] = []
+        self.resets, self.names = resets, names
         self.ops: list[Truth] = []
-        self.batches: list[int] = []
-        self.agenda: list[tuple[int, int, Steps]] = []
-        self.count = 0
-        self.completions = [0x5000 + 0x40 * i for i in range(depth)]
-        self.iocbs = [0x9000 + 0x10 * i for i in range(depth + 4)]
-        self.to_send: deque[Truth] = deque()
-        self.to_reply: deque[Truth] = deque()
-        self.wire: deque[Truth] = deque()
-        self.wire_back: deque[Truth] = deque()
-        self.shards: list[deque[tuple[str, Truth]]] = [deque() for _ in range(3)]
-        self.sequencers: list[deque[Truth]] = [deque() for _ in range(4)]
-        self.sequence = [100, 200, 300, 400]
-        self.aio_events: deque[tuple[int, Truth | None]] = deque()
-        self.kv_queue: list[Truth] = []
-        self.stable: list[Truth] = []  # deferred writes that are on the disk: the next commit forgets them
-        self.finalize: deque[Truth] = deque()
-        self.callbacks: deque[Truth] = deque()
-        names = ("send", "reply", "wire", "back", "aio", "kv", "final", "callback", "client", "kv_aio")
-        self.signals = {name: Signal() for name in names} | {f"shard{i}": Signal() for i in range(3)}
-
-    # -- the machine ---------------------------------------------------------------------------------------------------
-
-    def start(self, steps: Steps, after_ns: int = 0) -> None:
-        self.count += 1
-        heapq.heappush(self.agenda, (self.now + after_ns, self.count, steps))
-
-    def wake(self, name: str) -> None:
-        signal = self.signals[name]
-        for steps in signal.sleeping:
-            self.start(steps, self.random.randint(2_000, 20_000))
-        signal.sleeping = []
+        addresses = [0x5000 + 0x40 * i for i in range(depth)]
+        self.clients = [Client(4152 + 9 * i, 500 + 20 * i, list(addresses)) for i in range(clients)]
+        self.stores = [Store(self, OSD + i, 9 * depth * clients, self.committed) for i in range(1 + replicas)]
+        self.peers = [Link(50 + i, 80 + i, 40) for i in range(replicas)]
+        self.shards: list[list[deque[tuple[str, Truth, Link | None]]]] = [
+            [deque() for _ in range(3)] for _ in self.stores
+        ]
+        self.to_reply: deque[tuple[Link, Truth]] = deque()
+        self.link_count = 0
 
     def run(self) -> list[str]:
-        self.start(self.client())
-        for steps in (self.client_messenger(), self.client_receiver(), self.osd_messenger(), self.osd_sender()):
-            self.start(steps)
-        for steps in (self.aio_thread(), self.kv_thread(), self.finalizer(), self.callback(70), self.callback(71)):
-            self.start(steps)
-        for shard in range(3):
-            self.start(self.worker(shard))
-        while self.agenda:
-            due, _, steps = heapq.heappop(self.agenda)
-            self.now = max(self.now, due)
-            try:
-                wanted = next(steps)
-            except StopIteration:
-                continue
-            if isinstance(wanted, Signal):
-                wanted.sleeping.append(steps)
-            else:
-                self.start(steps, wanted)
-        return [text for _, _, text in sorted(self.lines)]
+        for client in self.clients:
+            self.connect(client)
+            for steps in (
+                self.client(client),
+                self.client_messenger(client),
+                *map(self.callback, [client] * 2, (7, 8)),
+            ):
+                self.start(steps)
+            for _ in range(self.resets):
+                self.start(self.reset(client), self.random.randrange(self.total * 400_000 // self.depth))
+        self.start(self.osd_sender())
+        for number, store in enumerate(self.stores):
+            store.start()
+            for shard in range(3):
+                self.start(self.worker(number, shard))
+        for link in self.peers:
+            self.connected(link, OSD, OSD + 1 + link.number - 50, 6900 + link.number, 6800)
+        return super().run()
 
     def event(self, name: str, pid: int, tid: int, comm: str, fields: str) -> None:
-        if not self.tracepoints and not name.startswith("cephshim"):
-            return
-        self.now += 300  # no two events at one time
-        text = f"{self.now} {name} tid={tid} pid={pid} comm={comm} {fields}"
-        self.lines.append((self.now, len(self.lines), text))
+        if self.tracepoints or name.startswith("cephshim"):
+            super().event(name, pid, tid, comm, fields)
 
-    def some(self, mean_ns: int) -> int:
-        return max(500, int(self.random.expovariate(1 / mean_ns)))
+    # -- connections ---------------------------------------------------------------------------------------------------
+
+    def connected(self, link: Link, here: int, there: int, port: int, well_known: int) -> None:
+        ports = f"lport={port} rport={well_known}", f"lport={well_known} rport={port}"
+        self.event("cephshim:msgr_connect", here, here * 1000 + 60, MESSENGER, f"fd={link.here} dir=0 {ports[0]}")
+        self.event("cephshim:msgr_connect", there, there * 1000 + 90, MESSENGER, f"fd={link.there} dir=0 {ports[1]}")
+
+    def connect(self, client: Client) -> None:
+        self.link_count += 1
+        here, there = 28 + self.random.randrange(2), 100 + self.link_count  # the client's is often given again
+        client.link = Link(self.link_count, here, there)
+        self.connected(client.link, client.pid, OSD, 59000 + self.link_count, 6800)
+        self.start(self.osd_messenger(client.link))
+        self.start(self.client_receiver(client, client.link))
+
+    def reset(self, client: Client) -> Steps:
+        link = client.link
+        if link is None or (client.ops and all(op.answered for op in client.ops)):
+            return
+        link.alive, client.link = False, None
+        link.out.clear()
+        link.back.clear()
+        self.wake(f"wire{link.number}")
+        self.wake(f"back{link.number}")
+        yield self.some(200_000)
+        self.connect(client)
+        waiting = [op for op in client.ops if not op.answered]
+        client.to_send = deque(waiting)
+        self.wake(f"send{client.pid}")
+
+    def message(self, op: Truth, kind: int, fd: int, number: int, whole: int) -> str:
+        fields = f"fd={fd} mtype={kind} seq={op.tid} flen=4471 whole={whole} :tid={number}"
+        if self.names:
+            oid = op.oid if kind == 42 else "-"
+            fields += f" num={op.client.number} op=8705 off=0 len=4096 oid={oid} ctid={op.tid}"
+        return fields
+
+    def frames(self, link: Link, ops: list[Truth], kind: int, pid: int, tid: int) -> Steps:
+        """One sendmsg; the first shim knows what it sent when it has returned, and the other side may be quicker."""
+        out = kind in (42, 112)
+        fd = link.here if out else link.there
+        now = self.now
+
+        def tell(whole: int) -> None:
+            for op in ops:
+                number = op.tid if kind in (42, 43) else 7000 + op.transactions[0].number
+                self.event("cephshim:msgr_tx_msg", pid, tid, MESSENGER, self.message(op, kind, fd, number, whole))
+
+        if self.names:
+            tell(0)
+        else:
+            self.event("cephshim:msgr_send_enter", pid, tid, MESSENGER, f"fd={fd} bytes=1 mtype=0 :tid=0 seq=0 nmsg=0")
+        if kind == 42:
+            for op in ops:
+                op.sent.append(now)
+        if link.alive:
+            (link.out if out else link.back).extend(ops)
+            self.wake(f"{'wire' if out else 'back'}{link.number}")
+        yield self.some(20_000)
+        if not self.names:
+            tell(0)
+            tell(1)
+            self.event("cephshim:msgr_send_exit", pid, tid, MESSENGER, f"fd={fd} ret=1")
 
     # -- client --------------------------------------------------------------------------------------------------------
 
-    def submit(self) -> Truth:
-        n = len(self.ops)
-        op = Truth(f"obj{n % self.objects if self.objects else n}", tid=n + 1)
-        op.completion = self.completions.pop()
+    def submit(self, client: Client) -> Truth:
+        n = len(client.ops)
+        oid = f"obj{n % self.objects if self.objects else n}"
+        op = Truth(client, oid, n + 1, client.completions.pop())
         self.ops.append(op)
-        self.event(
-            "cephshim:radoscxx_aio_operate_enter", CLIENT, 50, "rados", f"oid={op.oid} completion={op.completion}"
-        )
+        client.ops.append(op)
+        fields = f"oid={op.oid} completion={op.completion}"
+        self.event("cephshim:radoscxx_aio_operate_enter", client.pid, client.pid + 5, "rados", fields)
         op.submit_ns = self.now
-        self.to_send.append(op)
-        self.wake("send")
+        client.to_send.append(op)
+        self.wake(f"send{client.pid}")
         return op
 
-    def client(self) -> Steps:
-        self.event("cephshim:msgr_connect", CLIENT, 60, "msgr-worker-2", "fd=28 dir=0 lport=59396 rport=6800")
-        self.event("cephshim:msgr_connect", OSD, 90, "msgr-worker-2", "fd=69 dir=0 lport=6800 rport=59396")
+    def client(self, client: Client) -> Steps:
+        me = client.pid, client.pid + 5, "rados"
         flying: list[Truth] = []
-        while flying or len(self.ops) < self.total:
-            while len(flying) < self.depth and len(self.ops) < self.total:
-                op = self.submit()
+        while flying or len(client.ops) < self.total:
+            while len(flying) < self.depth and len(client.ops) < self.total:
+                op = self.submit(client)
                 flying.append(op)
                 yield self.some(4_000)
-                done = f"completion={op.completion} ret=0"
-                self.event("cephshim:radoscxx_aio_operate_exit", CLIENT, 50, "rados", done)
+                self.event("cephshim:radoscxx_aio_operate_exit", *me, f"completion={op.completion} ret=0")
             ready = next((op for op in flying if op.done), None)
             if ready is None:
-                yield self.signals["client"]
+                yield f"client{client.pid}"
                 continue
             flying.remove(ready)
             key = f"completion={ready.completion}"
-            self.event("cephshim:radoscxx_wait_enter", CLIENT, 50, "rados", key)
-            self.event("cephshim:radoscxx_wait_exit", CLIENT, 50, "rados", key)
-            self.event("cephshim:radoscxx_get_return_value", CLIENT, 50, "rados", key + " ret=0")
+            self.event("cephshim:radoscxx_wait_enter", *me, key)
+            self.event("cephshim:radoscxx_wait_exit", *me, key)
+            self.event("cephshim:radoscxx_get_return_value", *me, key + " ret=0")
             ready.reap_ns = self.now
-            self.completions.append(ready.completion)
+            client.completions.append(ready.completion)
             yield self.some(3_000)
 
-    def frames(self, ops: list[Truth], kind: int, pid: int, tid: int, fd: int) -> Steps:
-        """One sendmsg; what it sent is known when it has returned, and the other side may be quicker."""
-        fields = f"fd={fd} bytes=1 mtype=0 :tid=0 seq=0 nmsg=0"
-        self.event("cephshim:msgr_send_enter", pid, tid, "msgr-worker-2", fields)
-        there, name = (self.wire, "wire") if kind == 42 else (self.wire_back, "back")
-        there.extend(ops)
-        self.wake(name)
-        yield self.some(20_000)
-        for op in ops:
-            for whole in (0, 1):
-                fields = f"fd={fd} mtype={kind} seq={op.tid} flen=4471 whole={whole} :tid={op.tid}"
-                self.event("cephshim:msgr_tx_msg", pid, tid, "msgr-worker-2", fields)
-        self.event("cephshim:msgr_send_exit", pid, tid, "msgr-worker-2", f"fd={fd} ret=1")
-
-    def client_messenger(self) -> Steps:
+    def client_messenger(self, client: Client) -> Steps:
         while True:
-            if not self.to_send:
-                yield self.signals["send"]
+            if client.link is None or not client.to_send:
+                yield f"send{client.pid}"
                 continue
-            ops = [self.to_send.popleft() for _ in range(min(len(self.to_send), 3))]
-            yield from self.frames(ops, 42, CLIENT, 60, 28)
+            ops = [client.to_send.popleft() for _ in range(min(len(client.to_send), 3))]
+            yield from self.frames(client.link, ops, 42, client.pid, client.pid + 6)
 
-    def client_receiver(self) -> Steps:
-        while True:
-            if not self.wire_back:
-                yield self.signals["back"]
+    def client_receiver(self, client: Client, link: Link) -> Steps:
+        while link.alive:
+            if not link.back:
+                yield f"back{link.number}"
                 continue
-            for op in [self.wire_back.popleft() for _ in range(len(self.wire_back))]:
-                fields = f"fd=28 mtype=43 seq={op.tid} flen=307 whole=1 :tid={op.tid}"
-                self.event("cephshim:msgr_rx_msg", CLIENT, 61, "msgr-worker-2", fields)
-                self.callbacks.append(op)
-            self.wake("callback")
+            for op in [link.back.popleft() for _ in range(len(link.back))]:
+                fields = self.message(op, 43, link.here, op.tid, 1)
+                self.event("cephshim:msgr_rx_msg", client.pid, client.pid + 6, MESSENGER, fields)
+                op.answered = True
+                client.callbacks.append(op)
+            self.wake(f"callback{client.pid}")
             yield self.some(3_000)
 
-    def callback(self, tid: int) -> Steps:
+    def callback(self, client: Client, thread: int) -> Steps:
         while True:
-            if not self.callbacks:
-                yield self.signals["callback"]
+            if not client.callbacks:
+                yield f"callback{client.pid}"
                 continue
-            op = self.callbacks.popleft()
+            op = client.callbacks.popleft()
             yield self.some(5_000)
-            self.event("cephshim:radoscxx_completion_cb", CLIENT, tid, "io_context_pool", "arg=1234")
+            fields = "arg=1234" + (f" completion={op.completion}" if self.names else "")
+            self.event("cephshim:radoscxx_completion_cb", client.pid, client.pid + thread, "io_context_pool", fields)
             op.done = True
-            self.wake("client")
+            self.wake(f"client{client.pid}")
 
     # -- OSD -----------------------------------------------------------------------------------------------------------
 
-    def osd_messenger(self) -> Steps:
-        while True:
-            if not self.wire:
-                yield self.signals["wire"]
+    def queue(self, osd: int, what: str, op: Truth, link: Link | None = None) -> None:
+        shard = int(op.oid[3:]) % 3
+        self.shards[osd][shard].append((what, op, link))
+        self.wake(f"shard{osd}.{shard}")
+
+    def dispatch(self, osd: int, tid: int, what: str, op: Truth, link: Link | None = None) -> None:
+        self.event("osd:ms_fast_dispatch", OSD + osd, tid, MESSENGER, op.reqid)
+        self.flag(op, osd, tid, MESSENGER, "queued_for_pg")
+        self.queue(osd, what, op, link)
+
+    def osd_messenger(self, link: Link) -> Steps:
+        tid = OSD * 1000 + 600 + link.number
+        while link.alive:
+            if not link.out:
+                yield f"wire{link.number}"
                 continue
-            ops = [self.wire.popleft() for _ in range(min(len(self.wire), 2))]
+            ops = [link.out.popleft() for _ in range(min(len(link.out), 2))]
             for op in ops:
                 for whole in (0, 1) if self.random.random() < 0.5 else (1,):
-                    fields = f"fd=69 mtype=42 seq={op.tid} flen=4471 whole={whole} :tid={op.tid}"
-                    self.event("cephshim:msgr_rx_msg", OSD, 90, "msgr-worker-2", fields)
+                    fields = self.message(op, 42, link.there, op.tid, whole)
+                    self.event("cephshim:msgr_rx_msg", OSD, tid, MESSENGER, fields)
             for op in ops:
                 yield self.some(2_000)
-                self.event("osd:ms_fast_dispatch", OSD, 90, "msgr-worker-2", self.reqid(op))
-                self.flag(op, 90, "msgr-worker-2", "queued_for_pg")
-                shard = int(op.oid[3:]) % 3
-                self.shards[shard].append(("op", op))
-                self.wake(f"shard{shard}")
+                self.dispatch(0, tid, "op", op, link)
 
-    def reqid(self, op: Truth) -> str:
-        return f"type=8 num=4152 :tid={op.tid} inc=0"
+    def flag(self, op: Truth, osd: int, tid: int, comm: str, msg: str) -> None:
+        self.event("oprequest:mark_flag_point", OSD + osd, tid, comm, f"{op.reqid} msg={msg}")
 
-    def flag(self, op: Truth, tid: int, comm: str, msg: str) -> None:
-        self.event("oprequest:mark_flag_point", OSD, tid, comm, f"{self.reqid(op)} msg={msg}")
+    def kind(self) -> Kind:
+        """Of the next transaction."""
+        return Kind(traced=self.tracepoints)
 
-    def state(self, op: Truth, number: int, tid: int, comm: str) -> None:
-        """A state ends: Ceph takes the time, then the tracepoint is passed."""
-        op.states[number] = self.now - op.stamp_ns
-        op.stamp_ns = self.now
-        self.store(op, "state_duration", tid, comm, f"state={number} elapsed={op.states[number] / 1e9:.9f}")
-
-    def is_traced(self, op: Truth) -> bool:
-        """Whether BlueStore's tracepoints tell of it."""
-        return self.tracepoints
-
-    def store(self, op: Truth, name: str, tid: int, comm: str, fields: str) -> None:
-        if self.is_traced(op):
-            txc = f"sequencer_id={op.sequencer} :tid={op.txc}"
-            self.event(f"bluestore:transaction_{name}", OSD, tid, comm, f"{txc} {fields}")
-
-    def worker(self, shard: int) -> Steps:
-        tid, comm = 100 + shard, "tp_osd_tp"
+    def worker(self, osd: int, shard: int) -> Steps:
+        pid, tid, comm = OSD + osd, (OSD + osd) * 1000 + shard, "tp_osd_tp"
+        queue = self.shards[osd][shard]
         while True:
-            if not self.shards[shard]:
-                yield self.signals[f"shard{shard}"]
+            if not queue:
+                yield f"shard{osd}.{shard}"
                 continue
-            what, op = self.shards[shard].popleft()
+            what, op, link = queue.popleft()
+            if what == "op":
+                yield from self.before(tid, comm)
             if what == "commit":
                 yield self.some(2_000)
-                self.to_reply.append(op)
-                self.wake("reply")
-                yield self.some(4_000)
-                self.flag(op, tid, comm, "commit_sent")
+                yield from self.commit(op, osd, tid, comm)
                 continue
-            self.event("osd:opwq_process_start", OSD, tid, comm, self.reqid(op))
-            self.flag(op, tid, comm, "reached_pg")
-            yield self.some(20_000)
-            self.flag(op, tid, comm, "started")
-            self.event("osd:prepare_tx_enter", OSD, tid, comm, self.reqid(op))
-            for opname, more in (("set-alloc-hint", "setallochint"), ("write", "write")):
-                self.event("osd:do_osd_op_pre", OSD, tid, comm, f"oid={op.oid} opname={opname}")
-                span = " offset=0 length=4096" if more == "write" else ""
-                self.event(f"osd:do_osd_op_pre_{more}", OSD, tid, comm, f"oid={op.oid}{span}")
-                yield self.some(3_000)
-                self.event("osd:do_osd_op_post", OSD, tid, comm, f"oid={op.oid} opname={opname}")
-            self.event("osd:prepare_tx_exit", OSD, tid, comm, self.reqid(op))
-            op.sequencer = int(op.oid[3:]) % 4
-            op.txc = self.sequence[op.sequencer] = self.sequence[op.sequencer] + 1
-            self.sequencers[op.sequencer].append(op)
-            op.stamp_ns = self.now
-            yield self.some(30_000)
-            self.store(op, "initial_state", tid, comm, "throttle_time=0.000001")
-            self.state(op, 19, tid, comm)
-            iocb = self.iocbs.pop()
-            op.lba = self.count
-            fields = f"iocb={iocb} fd=34 op=8 off={op.lba * 4096} len=4096 i=0 nr=1"
-            self.event("cephshim:aio_submit", OSD, tid, comm, fields)
-            self.start(self.device(iocb, op, "aio"), self.some(80_000))
-            yield self.some(10_000)
-            self.event("cephshim:aio_submit_exit", OSD, tid, comm, "ret=1")
-            self.event("osd:opwq_process_finish", OSD, tid, comm, self.reqid(op))
+            self.event("osd:opwq_process_start", pid, tid, comm, op.reqid)
+            if what == "replied":
+                yield from self.commit(op, osd, tid, comm)
+            else:
+                self.flag(op, osd, tid, comm, "reached_pg")
+                yield self.some(20_000)
+                if what == "replica":
+                    self.flag(op, osd, tid, comm, "started")
+                    yield from self.write(op, osd, tid, comm)
+                elif link is not None and link.alive:
+                    yield from self.operate(op, link, tid, comm)
+            self.event("osd:opwq_process_finish", pid, tid, comm, op.reqid)
 
-    def device(self, iocb: int, op: Truth | None, name: str) -> Steps:
-        self.aio_events.append((iocb, op))
-        self.wake(name)
+    def before(self, tid: int, comm: str) -> Steps:
+        """What a worker of the primary does before it takes a client's operation."""
         return
         yield
 
-    def aio_thread(self) -> Steps:
-        while True:
-            if not self.aio_events:
-                yield self.signals["aio"]
-                continue
-            iocb, op = self.aio_events.popleft()
-            yield self.some(1_000)
-            self.event("cephshim:aio_complete", OSD, 110, "bstore_aio", f"iocb={iocb} res=4096")
-            self.iocbs.append(iocb)
-            if op is None:
-                self.wake("kv_aio")
-                continue
-            self.state(op, 20, 110, "bstore_aio")
-            self.io_done(op, 110, "bstore_aio")
+    def operate(self, op: Truth, link: Link, tid: int, comm: str) -> Steps:
+        again = bool(op.links)
+        op.links.append(link)
+        if again:
+            if op.committed:
+                self.to_reply.append((link, op))
+                self.wake("reply")
+            else:
+                self.flag(op, 0, tid, comm, "waiting_for_ondisk")
+            return
+        self.flag(op, 0, tid, comm, "started")
+        self.event("osd:prepare_tx_enter", OSD, tid, comm, op.reqid)
+        for opname, more in (("set-alloc-hint", "setallochint"), ("write", "write")):
+            self.event("osd:do_osd_op_pre", OSD, tid, comm, f"oid={op.oid} opname={opname}")
+            span = " offset=0 length=4096" if more == "write" else ""
+            self.event(f"osd:do_osd_op_pre_{more}", OSD, tid, comm, f"oid={op.oid}{span}")
+            yield self.some(3_000)
+            self.event("osd:do_osd_op_post", OSD, tid, comm, f"oid={op.oid} opname={opname}")
+        self.event("osd:prepare_tx_exit", OSD, tid, comm, op.reqid)
+        op.missing = len(self.stores)
+        yield from self.write(op, 0, tid, comm)
 
-    def io_done(self, op: Truth, tid: int, comm: str) -> None:
-        """In the sequencer's order."""
-        op.aio_done = True
-        queue = self.sequencers[op.sequencer]
-        while queue and queue[0].aio_done:
-            first = queue.popleft()
-            self.state(first, 21, tid, comm)
-            first.queued_ns = self.now
-            self.kv_queue.append(first)
-            self.wake("kv")
+    def write(self, op: Truth, osd: int, tid: int, comm: str) -> Steps:
+        t = Transaction(op, op.oid, self.kind())
+        op.transactions.append(t)
+        steps = self.stores[osd].queue(t, tid % 1000, comm)
+        first = next(steps)  # it has its number
+        if osd == 0:
+            for number, link in enumerate(self.peers, 1):
+                self.start(self.ask(op, number, link), self.some(10_000))
+        yield first
+        yield from steps
 
-    def kv_thread(self) -> Steps:
-        tid, comm = 120, "bstore_kv_sync"
-        while True:
-            if not self.kv_queue and not self.stable:
-                yield self.signals["kv"]
-                continue
-            ops, self.kv_queue, self.stable = self.kv_queue, [], []
-            yield from self.flush(34)
-            for op in ops:
-                self.state(op, 22, tid, comm)
-                op.batch = len(self.batches)
-                yield self.some(8_000)
-                self.store(op, "kv_submit_latency", tid, comm, "sync=0 elapsed=0.000008")
-            self.event("cephshim:sysio_pwrite_enter", OSD, tid, comm, "fd=47 off=0 len=4096")
-            yield self.some(5_000)
-            self.event("cephshim:sysio_pwrite_exit", OSD, tid, comm, "fd=47 ret=4096")
-            self.event("cephshim:sysio_sfr_enter", OSD, tid, comm, "fd=47 off=0 len=4096")
-            yield self.some(50_000)
-            self.event("cephshim:sysio_sfr_exit", OSD, tid, comm, "fd=47 ret=0")
-            yield from self.flush(46)
-            if self.random.random() < 0.5:  # BlueFS has something to log
-                iocb = self.iocbs.pop()
-                self.event("cephshim:aio_submit", OSD, tid, comm, f"iocb={iocb} fd=46 op=8 off=0 len=4096 i=0 nr=1")
-                self.start(self.device(iocb, None, "aio"), self.some(50_000))
-                self.event("cephshim:aio_submit_exit", OSD, tid, comm, "ret=1")
-                yield self.signals["kv_aio"]
-                yield from self.flush(46)
-            for op in ops:
-                self.store(op, "kv_sync_latency", tid, comm, f"kv_batch_size={len(ops)} elapsed=0.0001")
-                op.synced_ns = self.now
-            if ops:
-                self.batches.append(len(ops))
-            self.finalize.extend(ops)
-            self.wake("final")
+    def ask(self, op: Truth, osd: int, link: Link) -> Steps:
+        yield from self.frames(link, [op], 112, OSD, OSD * 1000 + 700 + osd)
+        tid, number = (OSD + osd) * 1000 + 90, 7000 + op.transactions[0].number
+        there = self.message(op, 112, link.there, number, 1)
+        self.event("cephshim:msgr_rx_msg", OSD + osd, tid, MESSENGER, there)
+        self.dispatch(osd, tid, "replica", op)
 
-    def flush(self, fd: int) -> Steps:
-        self.event("cephshim:sysio_fdatasync_enter", OSD, 120, "bstore_kv_sync", f"fd={fd}")
-        yield self.some(60_000)
-        self.event("cephshim:sysio_fdatasync_exit", OSD, 120, "bstore_kv_sync", f"fd={fd} ret=0")
+    def answer(self, op: Truth, osd: int, link: Link) -> Steps:
+        yield from self.frames(link, [op], 113, OSD + osd, (OSD + osd) * 1000 + 91)
+        tid, number = OSD * 1000 + 700 + osd, 7000 + op.transactions[0].number
+        self.event("cephshim:msgr_rx_msg", OSD, tid, MESSENGER, self.message(op, 113, link.here, number, 1))
+        self.dispatch(0, tid, "replied", op)
 
-    def finalizer(self) -> Steps:
-        while True:
-            if not self.finalize:
-                yield self.signals["final"]
-                continue
-            op = self.finalize.popleft()
-            yield self.some(2_000)
-            self.store(op, "commit_latency", 130, "bstore_kv_final", "elapsed=0.001")
-            shard = int(op.oid[3:]) % 3
-            self.shards[shard].append(("commit", op))
-            self.wake(f"shard{shard}")
-            for number in (23, 24, 25, 26):
-                self.state(op, number, 130, "bstore_kv_final")
+    def committed(self, t: Transaction[Truth]) -> None:
+        """BlueStore's finisher hands over to the placement group's queue."""
+        if not t.kind.foreign:
+            osd = next(i for i, store in enumerate(self.stores) if t.store is store)
+            self.queue(osd, "commit", t.op)
+
+    def commit(self, op: Truth, osd: int, tid: int, comm: str) -> Steps:
+        if osd > 0:
+            self.flag(op, osd, tid, comm, "commit_sent")
+            self.start(self.answer(op, osd, self.peers[osd - 1]), self.some(5_000))
+            return
+        op.missing -= 1
+        if op.missing:
+            return
+        op.committed = True
+        self.to_reply.extend((link, op) for link in op.links)
+        self.wake("reply")
+        yield self.some(4_000)
+        self.flag(op, 0, tid, comm, "commit_sent")
 
     def osd_sender(self) -> Steps:
         while True:
+            replies = [(link, op) for link, op in self.to_reply if link.alive]
+            self.to_reply.clear()
+            for link in dict.fromkeys(link for link, _ in replies):
+                ops = [op for to, op in replies if to is link]
+                yield from self.frames(link, ops, 43, OSD, OSD * 1000 + 91)
             if not self.to_reply:
-                yield self.signals["reply"]
-                continue
-            ops = [self.to_reply.popleft() for _ in range(len(self.to_reply))]
-            yield from self.frames(ops, 43, OSD, 91, 69)
+                yield "reply"

@@ -180,43 +180,50 @@ def correlated(ceph: Ceph) -> Driver:
     return driver
 
 
-def check_truth(ceph: Ceph, driver: Driver) -> dict[int, int]:
-    """Each op is the client's to the nanosecond, its message is the right one, its batch has the right members.
+def check_truth(ceph: Ceph, driver: Driver) -> dict[int, tuple[int, int]]:
+    """Each op is its client's to the nanosecond, its message is the right one, its batches have the right members.
 
-    Gives the batches of the core: number → the simulation's.
+    Gives the batches of the core: number → the process of the OSD and the simulation's number there.
     """
     tables = driver.tables()
-    points = points_of(tables["transitions"])
     by_begin = {op["begin_ns"]: op for op in tables["ops"]}
     assert len(by_begin) == len(ceph.ops) == len(tables["ops"])
+    passed: dict[tuple[int, int], dict[str, Row]] = defaultdict(dict)  # what an op passed in a process, the first time
+    for row in tables["transitions"]:
+        passed[row["op_id"], row["pid"]].setdefault(row["point"].partition("#")[0], row)
     stages: dict[int, list[Row]] = defaultdict(list)
     for row in tables["stages"]:
         stages[row["op_id"]].append(row)
-    batches: dict[int, int] = {}
+    batches: dict[int, tuple[int, int]] = {}
     members: Counter[int] = Counter()
     for truth in ceph.ops:
         op = by_begin[truth.submit_ns]
         assert (op["end_ns"], op["object"], op["unknown_ns"]) == (truth.reap_ns, truth.oid, 0)
-        assert op["key"].endswith(f" reqid=4152,{truth.tid}")
-        if not ceph.is_traced(truth):
-            continue
-        passed = points[op["op_id"]]
-        for state in range(20, 25):
-            ends = [passed[f"bluestore:{STATES[s]}_end"]["ts_ns"] for s in (state - 1, state)]
-            assert abs(ends[1] - ends[0] - truth.states[state]) <= 5000
-        # charged for the commit: what lies between the end of its I/O and the commit, neither more nor less
-        begin_ns, end_ns = passed["bluestore:io_done_end"]["ts_ns"], passed["bluestore:kv_sync"]["ts_ns"]
-        charged = sum(s["duration_ns"] for s in stages[op["op_id"]] if begin_ns <= s["begin_ns"] < end_ns)
-        assert charged == end_ns - begin_ns
-        (number,) = {r["batch_id"] for r in passed.values() if r["batch_id"] is not None}
-        assert batches.setdefault(number, truth.batch) == truth.batch
-        members[number] += 1
+        assert op["pid"] == truth.client.pid
+        for t in truth.transactions:
+            if not (t.kind.traced and t.store):
+                continue
+            here = passed[op["op_id"], t.store.pid]
+            for state in range(20, 25):
+                ends = [here[f"bluestore:{STATES[s]}_end"]["ts_ns"] for s in (state - 1, state)]
+                assert abs(ends[1] - ends[0] - t.states[state]) <= 5000
+            (number,) = {r["batch_id"] for r in here.values() if r["batch_id"] is not None}
+            assert batches.setdefault(number, (t.store.pid, t.batch)) == (t.store.pid, t.batch)
+            members[number] += 1
+            if len(ceph.stores) > 1:
+                continue
+            # charged for the commit: what lies between the end of its I/O and the commit, neither more nor less
+            begin_ns, end_ns = here["bluestore:io_done_end"]["ts_ns"], here["bluestore:kv_sync"]["ts_ns"]
+            charged = sum(s["duration_ns"] for s in stages[op["op_id"]] if begin_ns <= s["begin_ns"] < end_ns)
+            assert charged == end_ns - begin_ns or len(truth.sent) > 1
     assert len(set(batches.values())) == len(batches)
     assert not {row["stage"] for row in tables["stages"] if "kv:" in row["stage"]}
+    declared = {store.pid: store.batches for store in ceph.stores}
     for batch in tables["batches"]:
         assert batch["member_count"] == members[batch["batch_id"]]
         if batch["batch_id"] in batches:
-            assert batch["declared_count"] == ceph.batches[batches[batch["batch_id"]]]
+            pid, number = batches[batch["batch_id"]]
+            assert batch["declared_count"] == declared[pid][number]
     return batches
 
 
@@ -226,8 +233,8 @@ def test_many_in_flight(depth: int, seed: int, objects: int) -> None:
     driver = correlated(ceph)
     batches = check_truth(ceph, driver)
     rows = {b["batch_id"]: b["member_count"] for b in driver.tables()["batches"]}
-    assert [rows[number] for number in sorted(batches, key=batches.__getitem__)] == ceph.batches
-    assert depth == 1 or max(ceph.batches) > depth / 4
+    assert [rows[number] for number in sorted(batches, key=batches.__getitem__)] == ceph.stores[0].batches
+    assert depth == 1 or max(ceph.stores[0].batches) > depth / 4
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -236,22 +243,62 @@ def test_many_in_flight_on_a_bad_day(seed: int) -> None:
     ceph = RoughCeph(400, 16, seed, objects=5 * (seed - 1))
     driver = correlated(ceph)
     check_truth(ceph, driver)
-    kinds = [ceph.kind(op) for op in ceph.ops]
+    kinds = [op.transactions[0].kind for op in ceph.ops]
     assert ceph.foreigners and not all(k.traced for k in kinds) and any(k.deferred for k in kinds)
     assert any(k.partial and k.aios > 1 for k in kinds)
     orphans = driver.summary()["orphans"]
     assert orphans.keys() <= {"orphan:no_key_no_thread", "orphan:no_op_for_key"}  # those transactions' events
 
 
-def test_many_in_flight_without_tracepoints() -> None:
-    ceph = Ceph(600, 16, 5, tracepoints=False)
+@pytest.mark.parametrize("names", [True, False])
+@pytest.mark.parametrize("clients", [1, 2])
+def test_many_in_flight_without_tracepoints(names: bool, clients: int) -> None:
+    """With the first shim, which told no names, joined by the order of each process' calls and messages."""
+    ceph = Ceph(600 // clients, 16, 5, tracepoints=False, names=names, clients=clients)
     driver = correlated(ceph)
-    by_begin = {op["begin_ns"]: op for op in driver.tables()["ops"]}
-    for truth in ceph.ops:
-        op = by_begin[truth.submit_ns]
-        assert (op["end_ns"], op["object"], op["unknown_ns"]) == (truth.reap_ns, truth.oid, 0)
-        assert op["key"].endswith(f",{truth.tid}")
-    assert driver.summary()["joins"] == {"by_key": 0, "by_order": 600}
+    check_truth(ceph, driver)
+    assert driver.summary()["joins"] == {"by_key": 600 * names, "by_order": 600 * (not names)}
+
+
+@pytest.mark.parametrize(("seed", "objects", "tracepoints"), [(1, 0, True), (2, 5, True), (3, 5, False)])
+def test_clients_that_name_their_objects_alike(seed: int, objects: int, tracepoints: bool) -> None:
+    """Their messages' numbers and their completions' addresses are the same, too."""
+    ceph = Ceph(200, 8, seed, clients=3, objects=objects, names=True, tracepoints=tracepoints)
+    check_truth(ceph, correlated(ceph))
+
+
+@pytest.mark.parametrize(("seed", "clients", "tracepoints"), [(1, 1, True), (2, 1, False), (3, 2, True), (4, 2, False)])
+def test_messages_sent_again(seed: int, clients: int, tracepoints: bool) -> None:
+    """A connection is reset, the message or its reply is lost, or the OSD is at it: one op still, and one reply."""
+    ceph = Ceph(300, 16, seed, clients=clients, objects=7, resets=6, names=True, tracepoints=tracepoints)
+    driver = correlated(ceph)
+    check_truth(ceph, driver)
+    assert sum(len(op.sent) > 1 for op in ceph.ops) > 40
+    tables = driver.tables()
+    lost = [row["duration_ns"] for row in tables["stages"] if row["stage"] == "lost attempt"]
+    assert lost and min(lost) > 0
+    assert not [row["stage"] for row in tables["stages"] if "→" in row["stage"]]
+
+
+@pytest.mark.parametrize(("names", "tracepoints"), [(True, True), (False, True), (True, False)])
+def test_replicas(names: bool, tracepoints: bool) -> None:
+    """By Ceph's own tracepoints, which know the client's number at each OSD; by the shim's alone."""
+    ceph = Ceph(200, 8, 7, replicas=2, names=names, tracepoints=tracepoints)
+    driver = correlated(ceph)
+    check_truth(ceph, driver)
+    tables = driver.tables()
+    on_path = Counter(t["point"].partition("#")[0] for t in tables["transitions"] if not t["aside"])
+    # at most one replica is waited for, the slowest; and often one is
+    assert 20 < on_path["replica.replied"] <= 200
+    stored = {t["pid"] for t in tables["transitions"] if t["point"].startswith("bluestore:commit")}
+    assert stored == ({900, 901, 902} if tracepoints else set())
+
+
+def test_everything_at_once() -> None:
+    """Replicas that reply while the client sends again, of objects that both clients write."""
+    ceph = Ceph(150, 8, 8, clients=2, objects=7, resets=4, replicas=2, names=True)
+    check_truth(ceph, correlated(ceph))
+    assert any(len(op.sent) > 1 for op in ceph.ops)
 
 
 def test_a_batch_that_nobody_closes_is_bounded() -> None:

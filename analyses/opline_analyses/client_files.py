@@ -12,10 +12,12 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from opline_analyses.client import ClientReport, parse_report
 from opline_analyses.fio_log import is_fio_log, logs_of
+
+if TYPE_CHECKING:
+    from opline_analyses.client import ClientReport
 
 _JOB_FILE = 1 << 16
 SLACK_S = 5.0  # a report is written at the end of the command, a file system's clock is coarse
@@ -60,6 +62,8 @@ def _argument_files(directory: Path, options: tuple[str, ...]) -> Iterator[Path]
 
 def find_report(directory: Path) -> ClientReport | None:
     """The report beside a run: what the command wrote, a JSON file there, or its standard output. None if none."""
+    from opline_analyses.client import parse_report
+
     places = [
         *_argument_files(directory, ("--json", "--output", "-o")),
         *(p for p in sorted(directory.glob("*.json")) if p.name not in ("manifest.json", "recording.json")),

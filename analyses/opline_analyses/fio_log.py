@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from opline.errors import OplineError
 from opline_analyses.run import Run
@@ -31,8 +31,7 @@ DIRECTIONS = ("read", "write", "trim")
 NAME = re.compile(r"^(?P<prefix>.+)_(?P<kind>lat|clat|slat)(?P<job>\.\d+)?\.log$")
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(NamedTuple):
     """What became of the lines."""
 
     lines: int

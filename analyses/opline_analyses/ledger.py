@@ -7,7 +7,7 @@ Takes a run; gives rows. Severity says what a loss means for the results: `info`
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from opline.losses import BY_NAME
 from opline_analyses.run import Run
@@ -15,24 +15,22 @@ from opline_analyses.run import Run
 BAD = ("data_loss", "error")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One loss: its name, how bad, who lost it, how many, and what to do about it."""
 
     loss: str
     severity: str
     origin: str
-    count: int
+    count: int  # type: ignore[assignment]  # not the tuple's method
     advice: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fate:
+class Fate(NamedTuple):
     """How many events of a class met one fate."""
 
     event: str
     fate: str
-    count: int
+    count: int  # type: ignore[assignment]  # not the tuple's method
 
 
 def _advice(name: str) -> str:

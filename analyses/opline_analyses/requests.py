@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from opline.errors import UsageError
 from opline_analyses.run import Run
@@ -24,8 +23,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """Which requests, in which order."""
 
     device: str | None = None  # a name or MAJOR:MINOR

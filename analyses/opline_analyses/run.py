@@ -10,9 +10,8 @@ import json
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opline.errors import OplineError, UsageError
 
@@ -22,14 +21,13 @@ if TYPE_CHECKING:
     import duckdb
 
 
-@dataclass(slots=True)
-class Run:
+class Run(NamedTuple):
     """An open run: its directory, its manifest, and a DuckDB connection with a view per table."""
 
     path: Path
     manifest: dict[str, Any]
     con: duckdb.DuckDBPyConnection
-    given: Path = field(default_factory=Path)  # what the user named: the run, the recording or the trace
+    given: Path  # what the user named: the run, the recording or the trace
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query."""
@@ -80,13 +78,16 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
     return con
 
 
-def open_tables(path: Path) -> Run:
-    """Opens a directory that has manifest.json and the tables. Raises OplineError with one clear line."""
+def open_tables(path: Path, given: Path | None = None) -> Run:
+    """Opens a directory that has manifest.json and the tables; ``given``: what the user named.
+
+    Raises OplineError with one clear line.
+    """
     try:
         manifest = json.loads((path / "manifest.json").read_text())
     except (OSError, ValueError) as error:
         raise OplineError(f"Cannot read {path / 'manifest.json'}: {error}") from error
-    return Run(path, manifest, _connect(path), path)
+    return Run(path, manifest, _connect(path), given or path)
 
 
 @contextmanager
@@ -152,11 +153,10 @@ def open_run(
             path_of_tables = stack.enter_context(
                 open_or_correlate(given, model=model, reader=reader, extents=extents, tables=tables)
             ).path
-        run = open_tables(path_of_tables)
+        run = open_tables(path_of_tables, given)
         stack.callback(run.con.close)
         if path_of_tables is given:
             how = (run.manifest.get("reader"), run.manifest.get("reader_reason"))
             log.info("%s: a run; its trace was read by the reader %s: %s", given, *how)
         stack.enter_context(_interruptible(run.con))
-        run.given = given
         yield run

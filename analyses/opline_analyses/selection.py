@@ -8,8 +8,8 @@ of the run's clock when they are whole numbers of ten digits and more.
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 from opline.errors import UsageError
 from opline_analyses.run import Run
@@ -17,8 +17,7 @@ from opline_analyses.run import Run
 ABSOLUTE_DIGITS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """A condition over the table ops (alias o), with an order and a limit."""
 
     where: str = "true"

@@ -14,8 +14,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opline import _core
 from opline.errors import OplineError
@@ -28,13 +27,12 @@ if TYPE_CHECKING:
     from opline_analyses.selection import Selection
 
 
-@dataclass(frozen=True, slots=True)
-class StageRow:
+class StageRow(NamedTuple):
     """One stage over the ops that have it. ``mean_ns`` is over those; ``total_ns / ops`` of the table over all ops."""
 
     stage: str
     kind: str
-    count: int
+    count: int  # type: ignore[assignment]  # not the tuple's method
     mean_ns: float
     p50_ns: int
     p90_ns: int
@@ -44,8 +42,7 @@ class StageRow:
     total_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Deferred:
+class Deferred(NamedTuple):
     """What was written back outside the latencies: pieces (an op's bytes in one bio), bytes; of those that are known to
     have reached the disk how many, and the sum of their times since they were written.
     """
@@ -56,8 +53,7 @@ class Deferred:
     wait_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class StageTable:
+class StageTable(NamedTuple):
     """The stages in the order in which an op meets them, then what none claims, and the latency that all sum to."""
 
     ops: int

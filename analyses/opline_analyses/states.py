@@ -9,7 +9,7 @@ four parts sum to the stage, to the nanosecond.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from opline.errors import OplineError
 from opline_analyses.run import Run
@@ -20,12 +20,11 @@ from opline_analyses.text import count_of, percent, table, table_digits, us
 PARTS = ("on_cpu_ns", "runnable_ns", "blocked_io_ns", "blocked_ns")
 
 
-@dataclass(frozen=True, slots=True)
-class StateRow:
+class StateRow(NamedTuple):
     """One stage: sums over the ops whose stage is covered. ``known_ns`` is the sum of the four parts."""
 
     stage: str
-    count: int  # ops that have the stage
+    count: int  # type: ignore[assignment]  # ops that have the stage; not the tuple's method
     covered: int  # of them, those in which all of it is covered
     known_ns: int
     on_cpu_ns: int
@@ -36,8 +35,7 @@ class StateRow:
     woken_by_share: float | None  # of the wake-ups in the stage
 
 
-@dataclass(frozen=True, slots=True)
-class StateTable:
+class StateTable(NamedTuple):
     """The stages in the order in which an op meets them, and all of them together."""
 
     ops: int

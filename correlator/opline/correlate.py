@@ -9,9 +9,8 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from opline import _core, losses
 from opline.errors import OplineError
@@ -195,8 +194,7 @@ def temporary_file_failed(error: OSError) -> OplineError:
     )
 
 
-@dataclass(slots=True)
-class _Done:
+class _Done(NamedTuple):
     """What is known when the trace has been read: the core's summary, losses that are not zero, the reader's words."""
 
     summary: dict[str, Any]

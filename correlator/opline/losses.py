@@ -7,8 +7,8 @@ no result is wrong. ``info``: normal. Nothing here is ever skipped in silence.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 
 class Severity(Enum):
@@ -27,8 +27,7 @@ class Origin(Enum):
     CORRELATION = "correlation"
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(NamedTuple):
     """One loss. ``advice``: what it means and what to do, in one or two sentences."""
 
     name: str

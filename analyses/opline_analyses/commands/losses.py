@@ -8,7 +8,6 @@ import json
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import asdict
 
 from opline_analyses import ledger
 from opline_analyses.commands.common import add_output, add_run, opened, output
@@ -96,8 +95,8 @@ def as_json(run: Run) -> str:
     names = ("stream", "begin_ns", "end_ns", "count", "packets", "ops")
     document = {
         "schema": "opline losses 1",
-        "fates": [asdict(f) for f in ledger.fates(run)],
-        "losses": [asdict(e) for e in ledger.entries(run)],
+        "fates": [f._asdict() for f in ledger.fates(run)],
+        "losses": [e._asdict() for e in ledger.entries(run)],
         "discarded": [dict(zip(names, row, strict=True)) for row in ledger.discarded(run)],
     }
     return json.dumps(document, indent=1) + "\n"

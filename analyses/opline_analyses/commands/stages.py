@@ -8,7 +8,6 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from opline.correlate import stage_statistics
@@ -110,7 +109,7 @@ def text_lines(t: StageTable) -> Iterator[str]:
 
 def _records(t: StageTable) -> Iterator[dict[str, Any]]:
     for s in (*t.stages, t.unattributed, t.unknown, t.latency):
-        record = asdict(s)
+        record = s._asdict()
         record["share"] = s.total_ns / t.latency.total_ns if t.latency.total_ns else None
         yield record
 
@@ -133,7 +132,7 @@ def render(t: StageTable, form: str) -> str:
             "tainted": t.tainted,
             "sums": t.sums,
             "exact": t.exact,
-            "deferred": asdict(t.deferred),
+            "deferred": t.deferred._asdict(),
             "programs": dict(t.programs),
         }
         return json.dumps({**head, "stages": list(_records(t))}, indent=1) + "\n"
@@ -156,7 +155,7 @@ def run(args: argparse.Namespace) -> int:
 def _states(args: argparse.Namespace) -> int:
     with opened(args, tables=("ops", "stages", "states")) as opened_run:
         t = state_table(opened_run, selection(opened_run, args), args.tainted)
-        records = [asdict(row) for row in (*t.stages, t.covered)]
+        records = [row._asdict() for row in (*t.stages, t.covered)]
         if args.json:
             head = {"schema": "opline states 1", "ops": t.ops, "latency_ns": t.latency_ns}
             text = json.dumps({**head, "stages": records}, indent=1) + "\n"

@@ -44,7 +44,7 @@ def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
         return {
             "submit": keys((i.submit,))[0] if i.submit else None,
             "wait": keys((i.wait,))[0] if i.wait else None,
-            "count": i.count,
+            "count": i.count_field,
             "ring": i.ring,
             "submitted": i.submitted,
             "reaped": i.reaped,

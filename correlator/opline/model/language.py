@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 SCOPES = ("process", "global", "thread")
 ROLES = ("begin", "end", "soft_begin", "soft_end")
@@ -42,8 +41,7 @@ MAX_LINGER_NS = 3_600_000_000_000
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Problem:
+class Problem(NamedTuple):
     """One finding: an error (the model can't be used), a warning or a note. Lines count from 1; 0 is the whole file."""
 
     line: int
@@ -51,8 +49,7 @@ class Problem:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class KeySpace:
+class KeySpace(NamedTuple):
     """A kind of identity; ``fields`` are those of a use that names none."""
 
     name: str
@@ -63,8 +60,7 @@ class KeySpace:
     carries: tuple[str, ...] = ()  # spaces that whoever has this key in hand has as well: `with`
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(NamedTuple):
     """What a field's value stands for, as an event tells it: a descriptor's two ports."""
 
     name: str
@@ -75,8 +71,7 @@ class Fact:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class KeyUse:
+class KeyUse(NamedTuple):
     """A key as an event carries it. Empty ``fields``: those of its space. ``fd@peers``: what the fact says of fd."""
 
     space: str
@@ -84,21 +79,19 @@ class KeyUse:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(NamedTuple):
     """The field's value is one of ``values``."""
 
     field: str
     values: tuple[int | str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Ios:
+class Ios(NamedTuple):
     """What a call does to I/Os that outlive it: its entry queues or awaits them, its exit says how many it did."""
 
     submit: KeyUse | None = None
     wait: KeyUse | None = None
-    count: str | None = None
+    count_field: str | None = None
     ring: bool = False
     submitted: str | None = None
     reaped: str | None = None  # a field's name, or "*": all that are done
@@ -109,8 +102,7 @@ class Ios:
         return self.submit is not None or self.wait is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Bios:
+class Bios(NamedTuple):
     """Threads whose bios are ops of their own where no other op is found: globs of their names."""
 
     op_class: str
@@ -118,8 +110,7 @@ class Bios:
     exceptions: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One way to pass a point: the events, and what they mean. Several rules may share a name."""
 
     name: str  # with its placeholder, if any: "flag:{msg}"
@@ -160,8 +151,7 @@ class Rule:
     file_by: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(NamedTuple):
     """A name for the intervals from any of ``sources`` to any of ``targets``."""
 
     name: str
@@ -172,8 +162,7 @@ class Stage:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(NamedTuple):
     """A parsed op model."""
 
     name: str

@@ -6,7 +6,6 @@ Errors make a model unusable. A warning can work but hardly does what its author
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +16,6 @@ from .language import KeyUse, Model, Problem, Rule, template
 
 MAX_KEY_SPACES = 64  # the core keeps a bit for each
 
-_NUMBERED = re.compile(r"#\d+$")
 OPENING = {"open", "open_or_work", "open_or_join"}
 JOINING = {"join", "open_or_join"}
 BEGINS = ("begin", "soft_begin")
@@ -246,7 +244,7 @@ def _ios(model: Model) -> Iterator[Problem]:
         if ios.entry == bool(ios.submitted or ios.reaped):
             what = "`ios` has `submit` or `wait` at a call's entry, `submitted` or `reaped` at its exit"
             yield _about(rule, "error", what)
-        if (ios.count or ios.ring) and ios.submit is None:
+        if (ios.count_field or ios.ring) and ios.submit is None:
             yield _about(rule, "error", "`ios.count` and `ios.ring` go with `submit`")
         if ios.submit and ios.wait and ios.submit.space != ios.wait.space:
             yield _about(rule, "error", "`ios`: one call submits to and waits for one queue")
@@ -308,8 +306,10 @@ def _no_point(name: str, names: list[str]) -> str | None:
         return "has a placeholder: write the name with the field's value in it"
     if any(name == n or ("{" in n and re.fullmatch(_as_regex(n), name)) for n in names):
         return None
-    if _NUMBERED.search(name):
+    if re.search(r"#\d+$", name):
         return "has a number: write the name alone, it stands for every recurrence"
+    import difflib
+
     close = difflib.get_close_matches(name, names, n=1)
     return "is no point" + (f" (did you mean {close[0]}?)" if close else "")
 
@@ -337,7 +337,7 @@ def _needed_fields(rule: Rule, fields: Mapping[str, tuple[str, ...]]) -> frozens
     if rule.ios:
         for ios_use in (rule.ios.submit, rule.ios.wait):
             needed.update((ios_use.fields or fields.get(ios_use.space, ())) if ios_use else ())
-        needed.update(f for f in (rule.ios.count, rule.ios.submitted, rule.ios.reaped) if f not in (None, "*"))
+        needed.update(f for f in (rule.ios.count_field, rule.ios.submitted, rule.ios.reaped) if f not in (None, "*"))
     return frozenset(needed)
 
 

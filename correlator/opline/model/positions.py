@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 Path = tuple[str | int, ...]
 
@@ -17,18 +17,17 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _BLANK = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
 _SPACE = re.compile(r"[ \t]*")
 _BARE_VALUE = re.compile(r"[^,\]}\n#]+")
-_STRINGS = (
-    re.compile(r'"""(?:\\.|[^\\])*?"{3,5}(?!")', re.DOTALL),
-    re.compile(r"'''.*?'{3,5}(?!')", re.DOTALL),
-    re.compile(r'"(?:\\.|[^"\\\n])*"'),
-    re.compile(r"'[^'\n]*'"),
-)
-_ESCAPE = re.compile(r'\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[btnfr"\\])')
+_STRINGS = {  # by what they begin with, the longer first; compiled when one is met
+    '"""': r'"""(?:\\.|[^\\])*?"{3,5}(?!")',
+    "'''": r"'''.*?'{3,5}(?!')",
+    '"': r'"(?:\\.|[^"\\\n])*"',
+    "'": r"'[^'\n]*'",
+}
+_ESCAPE = r'\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[btnfr"\\])'
 _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "\\": "\\"}
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a value was written: its line from 1, its ordinal in the text, and whether it is an inline table."""
 
     line: int
@@ -123,11 +122,11 @@ class _Scanner:
             self.at += 1
 
     def string(self) -> str:
-        for pattern in _STRINGS:
-            if found := pattern.match(self.text, self.at):
+        for quotes, pattern in _STRINGS.items():
+            if self.here(quotes) and (found := re.compile(pattern, re.DOTALL).match(self.text, self.at)):
                 self.at = found.end()
                 inner = found[0][1:-1]
-                return _ESCAPE.sub(_unescape, inner) if found[0][0] == '"' else inner
+                return re.sub(_ESCAPE, _unescape, inner) if quotes == '"' and "\\" in inner else inner
         raise AssertionError("not TOML that tomllib accepts")
 
     def value(self, path: Path) -> None:

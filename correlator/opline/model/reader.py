@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -42,7 +41,7 @@ from .language import (
 from .positions import Path, Place, positions
 
 _KEY_USE = re.compile(r"\s*([^\s()]+)\s*(?:\(([^()]*)\))?\s*")
-_TOML_PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+_TOML_PLACE = r" \(at (?:line (\d+), column \d+|end of document)\)$"
 
 
 def parse(text: str, name: str, path: str) -> tuple[Model, list[Problem]]:
@@ -52,10 +51,10 @@ def parse(text: str, name: str, path: str) -> tuple[Model, list[Problem]]:
         places = positions(text)
     except ValueError as error:  # TOMLDecodeError is one; an integer of thousands of digits is another
         message = str(error)
-        found = _TOML_PLACE.search(message)
+        found = re.search(_TOML_PLACE, message)
         last = text.count("\n") + 1
         line = int(found[1]) if found and found[1] else last
-        what = _TOML_PLACE.sub("", message)
+        what = re.sub(_TOML_PLACE, "", message)
         return _empty(text, name, path), [Problem(line, "error", f"not valid TOML: {_lower(what)}")]
     except RecursionError:
         return _empty(text, name, path), [Problem(0, "error", "not a model: nested too deeply")]
@@ -346,7 +345,7 @@ class _Reader:
         return Ios(
             submit=next(iter(keys["submit"]), None),
             wait=next(iter(keys["wait"]), None),
-            count=self.text(here, "count", written),
+            count_field=self.text(here, "count", written),
             ring=bool(self.typed(here, "ring", written, bool, "true or false")),
             submitted=self.text(here, "submitted", written),
             reaped=self.text(here, "reaped", written),
@@ -420,6 +419,8 @@ def _claim(event: str) -> str:
 
 
 def _did_you_mean(word: str, words: tuple[str, ...]) -> str:
+    import difflib
+
     close = difflib.get_close_matches(word, words, n=1)
     return f" (did you mean `{close[0]}`?)" if close else f" (it has {', '.join(words)})"
 

@@ -126,8 +126,8 @@ class Bt2Reader:
         messages = []
         for damages in self._damages.values():
             for damage in damages:
-                counts[damage.loss] += damage.count
-                if damage.count:
+                counts[damage.loss] += damage.lost
+                if damage.lost:
                     messages.append(f"{damage.path}: {damage.why}")
         return dict(counts), messages[:32]
 

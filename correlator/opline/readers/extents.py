@@ -10,9 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from opline.errors import OplineError
 
@@ -21,12 +20,11 @@ SECTOR_BYTES = 512
 # FIEMAP flags (Linux, include/uapi/linux/fiemap.h) with which the physical place is none, or not the data's own.
 PLACELESS = frozenset({"unknown_loc", "delalloc", "encoded", "encrypted", "not_aligned", "inline", "tail_packed"})
 
-_SIZE = re.compile(r"File size of (?P<path>.+) is (?P<size>\d+) \(\d+ blocks? of (?P<unit>\d+) bytes\)")
-_EXTENT = re.compile(r"\s*\d+:\s*(\d+)\.\.\s*(\d+):\s*(\d+)\.\.\s*(\d+):\s*(\d+):\s*(?:\d+:)?\s*([\w,]*)\s*")
+_SIZE = r"File size of (?P<path>.+) is (?P<size>\d+) \(\d+ blocks? of (?P<unit>\d+) bytes\)"
+_EXTENT = r"\s*\d+:\s*(\d+)\.\.\s*(\d+):\s*(\d+)\.\.\s*(\d+):\s*(\d+):\s*(?:\d+:)?\s*([\w,]*)\s*"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Extent:
+class Extent(NamedTuple):
     """Sectors (512 bytes) of a file in one piece on its file system's device."""
 
     logical_sector: int
@@ -34,8 +32,7 @@ class Extent:
     sectors: int
 
 
-@dataclass(frozen=True, slots=True)
-class FileMap:
+class FileMap(NamedTuple):
     """Where one file lies. ``disk`` (kernel-internal number) is the whole disk that block events name, and
     ``start_sector`` where the file system's partition begins on it; without it the core finds the disk by what it sees.
     """
@@ -86,13 +83,13 @@ def _from_filefrag(path: Path, text: str) -> list[FileMap]:
     name, size, unit = "", 0, 0
     extents: list[Extent] = []
     for number, line in enumerate(text.splitlines(), 1):
-        if header := _SIZE.fullmatch(line.strip()):
+        if header := re.fullmatch(_SIZE, line.strip()):
             if name:
                 maps.append(FileMap(name, size, _ordered(path, name, extents)))
             name, size, unit, extents = header["path"], int(header["size"]), int(header["unit"]), []
             if unit % SECTOR_BYTES:
                 raise OplineError(f"{path}:{number}: blocks of {unit} bytes are no whole sectors: use -b512.")
-        elif found := _EXTENT.fullmatch(line):
+        elif found := re.fullmatch(_EXTENT, line):
             if not name:
                 raise OplineError(f"{path}:{number}: an extent before any line `File size of …`: use filefrag -v.")
             first, last, start, end, length = (int(found[i]) for i in range(1, 6))

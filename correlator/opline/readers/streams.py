@@ -12,10 +12,10 @@ import json
 import os
 import re
 import struct
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from io import RawIOBase
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from opline.readers.metadata import metadata_text
 from opline.readers.trace import stream_files
@@ -24,10 +24,10 @@ _MAGIC = 0xC1FC1FC1
 _INDEX_MAGIC = 0xC1F1DCC1
 # LTTng's packet context in CTF 1.8 (lttng-tools 2.13, src/bin/lttng-sessiond/ust-metadata.cpp, lttng-modules 2.13;
 # lttng-tools 2.16 has no aliases and writes each type out)
-_CONTEXT = re.compile(r"(?:struct packet_context|packet\.context := struct) \{(.*?)\n\s*\}", re.DOTALL)
-_FIELD = re.compile(r"(?:integer \{ (size = \d+);[^}]*\}|(\w+(?: \w+)?)) (\w+);")
-_BIG_ENDIAN = re.compile(r"trace \{[^{}]*byte_order = be;")
-_LONG_64 = re.compile(r"integer \{ size = 64; [^}]*\} := unsigned long;")
+_CONTEXT = r"(?:struct packet_context|packet\.context := struct) \{(.*?)\n\s*\}"
+_FIELD = r"(?:integer \{ (size = \d+);[^}]*\}|(\w+(?: \w+)?)) (\w+);"
+_BIG_ENDIAN = r"trace \{[^{}]*byte_order = be;"
+_LONG_64 = r"integer \{ size = 64; [^}]*\} := unsigned long;"
 _NAMES = ["timestamp_begin", "timestamp_end", "content_size", "packet_size", "packet_seq_num", "events_discarded"]
 # The same in CTF 2 (lttng-tools 2.16, src/bin/lttng-sessiond/ctf2-trace-class-visitor.cpp)
 _ROLES = (
@@ -42,8 +42,7 @@ _NO_COUNT = 2**64 - 1  # what babeltrace 2.0 itself means by "none": it aborts o
 _SIZES = struct.Struct("QQ")  # content_size, packet_size: in bits
 
 
-@dataclass(slots=True)
-class StreamDamage:
+class StreamDamage(NamedTuple):
     """What is wrong with one file. Bytes from ``good_bytes`` on make no whole packet; the packet that begins there can
     be read to the file's end if ``partial`` is set. ``order``: where its packets lie, (begin, end) in the order of
     their times, if that is not how they follow each other.
@@ -51,20 +50,19 @@ class StreamDamage:
 
     path: Path
     loss: str  # name in opline.losses
-    count: int
+    lost: int
     why: str
     good_bytes: int
     partial: bool = False
-    order: list[tuple[int, int]] = field(default_factory=list)
+    order: Sequence[tuple[int, int]] = ()
 
 
-@dataclass(slots=True)
-class Layout:
+class Layout(NamedTuple):
     """Where a packet's sizes lie, in bytes from its begin."""
 
     sizes_at: int
     header_bytes: int
-    order: str = field(default="<")
+    order: str = "<"
     counters: bool = False  # the sequence number and the count of discarded events follow the sizes
 
     def times(self, data: bytes) -> tuple[int, int]:
@@ -86,17 +84,17 @@ def layout_of(folder: Path) -> Layout | None:
             return _layout_of_ctf_2(text)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    context = _CONTEXT.search(text)
-    fields = _FIELD.findall(context[1]) if context else []
+    context = re.search(_CONTEXT, text, re.DOTALL)
+    fields = re.findall(_FIELD, context[1]) if context else []
     wide = [
         name
         for size, alias, name in fields
-        if "64" in (size or alias) or (alias == "unsigned long" and _LONG_64.search(text))
+        if "64" in (size or alias) or (alias == "unsigned long" and re.search(_LONG_64, text))
     ]
     if wide[:4] != _NAMES[:4] or [name for _, _, name in fields[:4]] != wide[:4]:
         return None
     header = 32 if "stream_instance_id" in text else 24
-    order = ">" if _BIG_ENDIAN.search(text) else "<"
+    order = ">" if re.search(_BIG_ENDIAN, text) else "<"
     counters = wide[:6] == _NAMES == [name for _, _, name in fields[:6]]
     return Layout(header + 16, header + (48 if counters else 32), order, counters)
 
@@ -228,7 +226,7 @@ def mend(folder: Path, damages: list[StreamDamage], into: Path) -> None:
             _reorder(target, orders[path.name])
 
 
-def _reorder(path: Path, order: list[tuple[int, int]]) -> None:
+def _reorder(path: Path, order: Sequence[tuple[int, int]]) -> None:
     """Lays the packets of a file anew, in the order of their times."""
     sorted_path = path.with_name(f".{path.name}")
     with path.open("rb") as source, sorted_path.open("wb") as out:

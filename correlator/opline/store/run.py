@@ -8,9 +8,8 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from opline.correlate import SCHEMA_VERSION, correlate, digest
 from opline.errors import OplineError, UsageError
@@ -18,8 +17,7 @@ from opline.model import Model, load_model
 from opline.readers.trace import find_traces
 
 
-@dataclass(frozen=True, slots=True)
-class RunOnDisk:
+class RunOnDisk(NamedTuple):
     """A run's directory and its manifest."""
 
     path: Path
@@ -31,8 +29,7 @@ def is_run(path: Path) -> bool:
     return (path / "manifest.json").is_file()
 
 
-@dataclass(frozen=True, slots=True)
-class BareTrace:
+class BareTrace(NamedTuple):
     """A trace that no run is kept of, and the model that it is to be correlated with."""
 
     path: Path

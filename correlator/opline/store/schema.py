@@ -9,11 +9,10 @@ Absent (null) means unknown: never 0, never -1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """One column: its name (unit included), type and one sentence."""
 
     name: str
@@ -21,8 +20,7 @@ class Column:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True)
-class TableSpec:
+class TableSpec(NamedTuple):
     """One table: a row per ``row``."""
 
     name: str

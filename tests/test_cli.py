@@ -89,11 +89,14 @@ def test_overview_imports_no_heavy_library() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_stages_of_a_trace_needs_no_heavy_library(trace: Callable[[str], Path]) -> None:
+@pytest.mark.parametrize("command", ["stages", "csv"])
+def test_what_reads_a_trace_alone_needs_no_heavy_library(command: str, trace: Callable[[str], Path]) -> None:
+    """Nor modules of Python's own that cost a start some per cent: the same list for both."""
     code = (
         "import sys; from opline_analyses.cli import main;"
-        f" main(['stages', {str(trace('demo-qd4'))!r}, '--model', 'demo']);"
-        " print([m for m in ('duckdb', 'numpy', 'pyarrow', 'pandas', 'networkx', 'bt2') if m in sys.modules])"
+        f" main([{command!r}, {str(trace('demo-ctf2'))!r}, '--model', 'demo']);"
+        " heavy = 'duckdb numpy pyarrow pandas networkx bt2 dataclasses inspect logging difflib subprocess'.split();"
+        " print([m for m in heavy if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from opline.errors import OplineError
-from opline.readers.extents import Extent, find_extents, read_extents
+from opline.readers.extents import Extent, read_extents
+from opline.readers.trace import find_extents
 
 FILEFRAG = """\
 Filesystem type is: ef53

@@ -15,7 +15,7 @@ PACKAGES = {"opline": ROOT / "correlator" / "opline", "opline_analyses": ROOT / 
 
 # Lowest first: a module imports modules of its own layer and of those before it.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("opline.units", "opline.errors", "opline._core"),
+    ("opline.units", "opline.errors", "opline.talk", "opline._core"),
     ("opline.losses",),
     ("opline.model",),
     ("opline.readers",),

@@ -19,9 +19,9 @@ from tests.test_properties import PLAN, events, lines_of
 from tests.test_readers import plain
 
 from opline import _core
-from opline.readers.extents import find_extents, read_extents
+from opline.readers.extents import read_extents
 from opline.readers.native import NativeReader
-from opline.readers.trace import find_traces
+from opline.readers.trace import find_extents, find_traces
 from opline.store.schema import TABLES
 from opline.store.writer import RunWriter
 

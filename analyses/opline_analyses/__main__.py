@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import sys
+from opline_analyses.cli import program
 
-from opline_analyses.cli import main
-
-sys.exit(main())
+program()

@@ -8,14 +8,17 @@ failed, 2 usage, 3 losses above --max-loss, 130 interrupted. Only `main` catches
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Protocol, cast
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import NoReturn, Protocol, cast
 
 from opline.errors import OplineError
+from opline.talk import explaining, talk
 
 
 class Command(Protocol):
@@ -118,12 +121,14 @@ def parser_of(name: str) -> argparse.ArgumentParser:
         prog=f"opline {name}",
         description=command.HELP[0].upper() + command.HELP[1:] + ".",
         epilog=getattr(command, "EXAMPLES", None),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        # add_argument() tries each metavar with it: one without a width asks for the terminal's, which takes shutil
+        formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=80),
         allow_abbrev=False,
     )
     command.prepare_parser(parser)
     parser.add_argument("--threads", metavar="N", help="decode in a thread of its own: 1 or 2 (default: by CPUs)")
     parser.add_argument("--verbose", action="store_true", help="say on stderr what reads the trace, and why")
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     return parser
 
 
@@ -155,10 +160,10 @@ def _dispatch(argv: Sequence[str]) -> int:
 
         near = get_close_matches(name, _known(), 1)
         hint = f" Did you mean {near[0]}?" if near else " `opline --help` lists the commands."
-        sys.stderr.write(f"opline: no command {name}.{hint}\n")
+        talk(f"no command {name}.{hint}")
         return 2
     args = parser_of(name).parse_args(list(argv[1:]))
-    with _talking(args.verbose), _threads(args.threads):
+    with explaining(args.verbose), _threads(args.threads):
         return load(name).run(args)
 
 
@@ -177,31 +182,13 @@ def _threads(number: str | None) -> Iterator[None]:
                 os.environ["OPLINE_THREADS"] = before
 
 
-@contextmanager
-def _talking(verbose: bool) -> Iterator[None]:
-    """The packages' log on stderr: warnings always, with --verbose also what was decided."""
-    import logging
-
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("opline: %(message)s"))
-    log = logging.getLogger("opline")
-    level = log.level
-    log.addHandler(handler)
-    log.setLevel(logging.INFO if verbose else logging.WARNING)
-    try:
-        yield
-    finally:
-        log.setLevel(level)
-        log.removeHandler(handler)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; gives the exit status."""
     try:
         status = _dispatch(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
     except OplineError as error:
-        sys.stderr.write(f"opline: {error}\n")
+        talk(str(error))
         return error.exit_code
     except BrokenPipeError:
         # The reader (head, less) has gone. Python would complain again when it flushes at exit.
@@ -212,7 +199,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if what is None:
             what = "Cannot write the output"
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left can't be written either
-        sys.stderr.write(f"opline: {what}: {error.strerror or error}\n")
+        talk(f"{what}: {error.strerror or error}")
         return 1
     except KeyboardInterrupt:
         return 130
@@ -220,12 +207,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         if os.environ.get("OPLINE_DEBUG"):
             raise
         what = " ".join(f"{type(error).__name__}: {error}".split())
-        sys.stderr.write(f"opline: internal error: {what}. Please report it; OPLINE_DEBUG=1 shows where it is.\n")
+        talk(f"internal error: {what}. Please report it; OPLINE_DEBUG=1 shows where it is.")
         return 1
     except SystemExit as stop:  # argparse: 0 after --help, 2 for usage
         return stop.code if isinstance(stop.code, int) else 2
     return status
 
 
+def program() -> NoReturn:
+    """``main`` for a process of its own: ends it without Python's tidying up, which frees piece by piece what the
+    system takes back at once.
+    """
+    gc.set_threshold(100_000)  # the start makes thousands of objects, and none of them is garbage
+    status = main()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, AttributeError):  # main() has said what there is to say; None if it was closed
+            stream.flush()
+    os._exit(status)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

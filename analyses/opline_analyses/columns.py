@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opline.errors import OplineError
-from opline_analyses.run import Run
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from opline_analyses.run import Run
 
 BATCH_ROWS = 1 << 16
 ABSENT = -(1 << 63)  # in a column of int64, where the core knows no other way to say it

@@ -21,10 +21,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from opline.errors import OplineError
-from opline_analyses.run import Run
+
+if TYPE_CHECKING:
+    from opline_analyses.run import Run
 
 WINDOW_NS = 100_000_000
 DIRECTIONS = ("read", "write", "trim")

@@ -7,10 +7,12 @@ Takes a run; gives rows. Severity says what a loss means for the results: `info`
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from opline.losses import BY_NAME
-from opline_analyses.run import Run
+
+if TYPE_CHECKING:
+    from opline_analyses.run import Run
 
 BAD = ("data_loss", "error")
 

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from opline import _core
 from opline.correlate import temporary_file_failed
-from opline_analyses.run import Run
-from opline_analyses.selection import Selection
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from opline_analyses.run import Run
+    from opline_analyses.selection import Selection
 
 # column, meaning; the core writes these cells, in this order
 FIXED: tuple[tuple[str, str], ...] = (

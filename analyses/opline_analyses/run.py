@@ -7,15 +7,13 @@ Every analysis takes a `Run`; this is the only file that knows how a run is foun
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opline.errors import OplineError, UsageError
-
-log = logging.getLogger("opline")
+from opline.talk import explain
 
 if TYPE_CHECKING:
     import duckdb
@@ -156,7 +154,7 @@ def open_run(
         run = open_tables(path_of_tables, given)
         stack.callback(run.con.close)
         if path_of_tables is given:
-            how = (run.manifest.get("reader"), run.manifest.get("reader_reason"))
-            log.info("%s: a run; its trace was read by the reader %s: %s", given, *how)
+            read_by, why = run.manifest.get("reader"), run.manifest.get("reader_reason")
+            explain(f"{given}: a run; its trace was read by the reader {read_by}: {why}")
         stack.enter_context(_interruptible(run.con))
         yield run

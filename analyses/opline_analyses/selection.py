@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import argparse
 from itertools import combinations
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from opline.errors import UsageError
-from opline_analyses.run import Run
+
+if TYPE_CHECKING:
+    from opline_analyses.run import Run
 
 ABSOLUTE_DIGITS = 10
 

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opline import _core
 from opline.errors import OplineError
 from opline_analyses.columns import batches, filled, numbers
-from opline_analyses.run import Run
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from opline_analyses.run import Run
     from opline_analyses.selection import Selection
 
 

@@ -4,23 +4,24 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opline import _core, losses
 from opline.errors import OplineError
 from opline.model import Model
-from opline.readers.extents import FileMap, find_extents, read_extents
 from opline.readers.front import Front, choose, reader_wanted
-from opline.readers.trace import find_traces
+from opline.readers.trace import find_extents, find_traces
+from opline.talk import talk
+
+if TYPE_CHECKING:
+    from opline.readers.extents import FileMap
 
 SCHEMA_VERSION = 1
-log = logging.getLogger("opline")
 
 
 class Progress:
@@ -113,17 +114,23 @@ def correlate(
             raise OplineError(f"Cannot write the run {out}: {reason}.") from error
         raise
     for message in done.messages:
-        log.warning("%s", message)
+        talk(message)
     return manifest
 
 
 def _maps(trace: Path, named: Sequence[Path]) -> dict[Path, list[FileMap]]:
     """Maps of files by the file that has them: those that are named, and those that lie with the trace."""
+    beside = find_extents(trace)
+    if not named and not beside:
+        return {}
+
+    from opline.readers.extents import read_extents
+
     maps = {path.absolute(): read_extents(path) for path in named}
-    for path in find_extents(trace):
+    for path in beside:
         if path.absolute() not in maps:
             maps[path.absolute()] = read_extents(path)
-            sys.stderr.write(f"opline: {path} says where files lie on disk: used.\n")
+            talk(f"{path} says where files lie on disk: used.")
     return maps
 
 
@@ -148,7 +155,7 @@ def stage_statistics(
     core.keep_statistics(tainted)
     done = _push(front, core, progress, lambda: None)
     for message in done.messages:
-        log.warning("%s", message)
+        talk(message)
     return json.loads(core.statistics()), done.losses
 
 
@@ -180,7 +187,7 @@ def feed_csv(
 
     done = _push(front, core, progress, check)
     for message in done.messages:
-        log.warning("%s", message)
+        talk(message)
     return done.summary, done.losses
 
 

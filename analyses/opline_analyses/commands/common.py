@@ -8,13 +8,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from opline.errors import OplineError, UsageError
 from opline.store.run import BareTrace, is_run, locate
+from opline.talk import talk
 from opline_analyses import ledger
-from opline_analyses.run import Run, open_run
 from opline_analyses.text import complete_file
+
+if TYPE_CHECKING:
+    from opline_analyses.run import Run
 
 
 def add_run(parser: argparse.ArgumentParser, optional: bool = False) -> None:
@@ -47,11 +50,6 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to FILE instead of standard output")
 
 
-def talk(line: str) -> None:
-    """One line for the person, not for the pipe."""
-    sys.stderr.write(line + "\n")
-
-
 def bare_trace(args: argparse.Namespace) -> BareTrace | None:
     """The trace that RUN means, where no run is kept of it; a recording gets its run first. Raises OplineError."""
     path = Path(args.run)
@@ -66,7 +64,7 @@ def bare_trace(args: argparse.Namespace) -> BareTrace | None:
 def tell_losses(found: list[ledger.Entry]) -> None:
     """What was lost, on stderr, before anything else."""
     for line in ledger.warnings(found):
-        talk(f"opline: {line}")
+        talk(line)
 
 
 def check_losses(args: argparse.Namespace, found: list[ledger.Entry]) -> None:
@@ -85,6 +83,8 @@ def opened(
 
     Raises OplineError with exit status 3 at the end, when all is written, if that is more than --max-loss.
     """
+    from opline_analyses.run import open_run
+
     with open_run(path or args.run, args.model, args.reader, args.extents, tables) as run:
         if losses:
             tell_losses(ledger.entries(run))

@@ -12,11 +12,12 @@ from typing import Any
 import pyarrow.csv as pacsv
 
 from opline.errors import UsageError
+from opline.talk import talk
 from opline_analyses import checks
 from opline_analyses.client import ClientReport, read_report
 from opline_analyses.client_files import find_log, find_report
 from opline_analyses.client_log import join_client_log
-from opline_analyses.commands.common import add_output, add_run, opened, output, talk
+from opline_analyses.commands.common import add_output, add_run, opened, output
 from opline_analyses.coverage import Coverage, measure, per_op
 from opline_analyses.fio_log import Joined
 from opline_analyses.run import Run
@@ -164,9 +165,7 @@ def run(args: argparse.Namespace) -> int:
         elif whole:
             classes = clients_classes(opened_run, which, {name: n for name, (n, _) in whole.by_class.items()})
             if classes:
-                talk(
-                    f"opline: the client's figures are about {', '.join(classes)}: other ops are left out (--class C)."
-                )
+                talk(f"the client's figures are about {', '.join(classes)}: other ops are left out (--class C).")
                 which = which.also(f"o.class IN ({', '.join('?' * len(classes))})", *classes)
         found = measure(opened_run, which, client, with_log=log is not None)
         results = []
@@ -204,10 +203,10 @@ def run(args: argparse.Namespace) -> int:
                 lines += ["", *_hop_lines(hops), "", *_step_lines(steps)]
                 out.write("".join(line + "\n" for line in lines).encode())
         if client and whole_run is None:
-            talk("opline: the client's mean is of the whole run, the trace's of the part from --since to --until.")
+            talk("the client's mean is of the whole run, the trace's of the part from --since to --until.")
         for c in results:
             if c.passed is False:
-                talk(f"opline: warning: {c.name}: {c.text}")
+                talk(f"warning: {c.name}: {c.text}")
     return 0
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from opline import _core
 from opline.correlate import feed_csv, recording_of
 from opline.store.run import BareTrace
+from opline.talk import talk
 from opline_analyses import ledger
 from opline_analyses.client_files import find_log
 from opline_analyses.commands.common import (
@@ -18,7 +19,6 @@ from opline_analyses.commands.common import (
     check_losses,
     opened,
     output,
-    talk,
     tell_losses,
 )
 from opline_analyses.op_csv import FIXED, collector, feed, write
@@ -75,7 +75,7 @@ def _places(args: argparse.Namespace, trace: BareTrace) -> list[Path]:
 
 def _tell_left_out(incomplete: int) -> None:
     if incomplete:
-        talk(f"opline: left out: {incomplete} incomplete (--all writes them too).")
+        talk(f"left out: {incomplete} incomplete (--all writes them too).")
 
 
 def _of_trace(args: argparse.Namespace, trace: BareTrace, rows: _core.OpCsv) -> int:

@@ -14,6 +14,7 @@ from opline import _core
 from opline.errors import OplineError, UsageError
 from opline.readers.front import choose, reader_wanted
 from opline.readers.trace import find_traces
+from opline.talk import talk
 
 NAME = "events"
 HELP = "a trace's events, decoded, one per line"
@@ -81,5 +82,5 @@ def run(args: argparse.Namespace) -> int:
     if failed:
         raise OplineError(f"Cannot write the events: {os.strerror(failed)}.")
     for message in front.losses()[1]:
-        sys.stderr.write(f"opline: {message}\n")
+        talk(message)
     return 0

@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 
 from opline.model import Problem, check_text, check_trace, format_problem, load_model, read_text, shipped_models
+from opline.talk import talk
 from opline_analyses.run import open_run
 
 NAME = "model"
@@ -77,7 +78,7 @@ def _lint(name_or_path: str, trace: str | None) -> int:
     for problem in sorted(problems):
         print(format_problem(path, problem))
     unseen = " The trace was not looked at: the model can't be used." if trace is not None and errors else ""
-    sys.stderr.write(f"opline: {path}: {_summary(problems)}.{unseen}\n")
+    talk(f"{path}: {_summary(problems)}.{unseen}")
     return 1 if errors else 0
 
 

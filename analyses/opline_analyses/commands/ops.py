@@ -6,7 +6,8 @@ from __future__ import annotations
 import argparse
 import json
 
-from opline_analyses.commands.common import add_output, add_run, opened, output, talk
+from opline.talk import talk
+from opline_analyses.commands.common import add_output, add_run, opened, output
 from opline_analyses.oplist import read_ops
 from opline_analyses.selection import add_filters, add_which, selection
 from opline_analyses.transitions import STYLES, state_list
@@ -72,5 +73,5 @@ def run(args: argparse.Namespace) -> int:
                 text = "\n".join(lines)
                 out.write(f"{text}\n".encode() if mail or n == 0 else f"\n{text}\n".encode())
         if mail and left_out:
-            talk(f"opline: {left_out} incomplete ops are not printed.")
+            talk(f"{left_out} incomplete ops are not printed.")
     return 0

@@ -7,7 +7,8 @@ import argparse
 from pathlib import Path
 
 from opline.errors import UsageError
-from opline_analyses.commands.common import add_run, opened, talk
+from opline.talk import talk
+from opline_analyses.commands.common import add_run, opened
 from opline_analyses.selection import add_filters, selection
 from opline_analyses.text import complete_file
 
@@ -54,5 +55,5 @@ def run(args: argparse.Namespace) -> int:
             fig = figure(opened_run, selection(opened_run, args), args.title or name, args.tainted)
             with complete_file(args.output) as out:
                 fig.savefig(out, format=suffix[1:], dpi=args.dpi, metadata={"Date": None} if suffix == ".svg" else None)
-    talk(f"opline: wrote {args.output}")
+    talk(f"wrote {args.output}")
     return 0

@@ -16,6 +16,7 @@ from opline.capture.record import Recorder
 from opline.capture.space import parse_bytes
 from opline.capture.summary import summary_lines
 from opline.errors import UsageError
+from opline.talk import talk
 
 NAME = "record"
 HELP = "record a command: its events and the block layer's"
@@ -80,7 +81,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def _say(line: str) -> None:
     with contextlib.suppress(OSError):  # nobody reads standard error any more: the recording matters more
-        sys.stderr.write(f"opline: {line}\n")
+        talk(line)
         sys.stderr.flush()
 
 

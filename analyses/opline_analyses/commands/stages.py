@@ -12,6 +12,7 @@ from typing import Any
 
 from opline.correlate import stage_statistics
 from opline.store.run import BareTrace
+from opline.talk import talk
 from opline_analyses import ledger
 from opline_analyses.commands.common import (
     add_output,
@@ -20,12 +21,10 @@ from opline_analyses.commands.common import (
     check_losses,
     opened,
     output,
-    talk,
     tell_losses,
 )
 from opline_analyses.selection import add_filters, filtered, selection
 from opline_analyses.stages import StageRow, StageTable, stage_table, table_of
-from opline_analyses.states import state_lines, state_table
 from opline_analyses.text import count_of, duration, percent, table, table_digits, us
 
 PROGRAMS = 3
@@ -153,6 +152,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _states(args: argparse.Namespace) -> int:
+    from opline_analyses.states import state_lines, state_table
+
     with opened(args, tables=("ops", "stages", "states")) as opened_run:
         t = state_table(opened_run, selection(opened_run, args), args.tainted)
         records = [row._asdict() for row in (*t.stages, t.covered)]
@@ -188,10 +189,10 @@ def _verdict(args: argparse.Namespace, incomplete: int, tainted: int, broken: st
     """What was left out, on stderr; the exit status."""
     if incomplete or (tainted and not args.tainted):
         talk(
-            f"opline: left out: {incomplete} incomplete"
+            f"left out: {incomplete} incomplete"
             + (f", {tainted} tainted by discarded events (--tainted counts them)." if not args.tainted else ".")
         )
     if broken:
-        talk(f"opline: {broken}: the run is damaged.")
+        talk(f"{broken}: the run is damaged.")
         return 1
     return 0

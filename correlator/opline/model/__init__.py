@@ -53,16 +53,18 @@ def load_model(name_or_path: str | Path) -> Model:
     A text that ends in ``.toml`` or has a slash is a path. Raises ``ModelError`` with all errors of the model.
     """
     text, name, path = read_text(str(name_or_path))
-    model, problems = check_text(text, name, path)
+    model, problems = check_text(text, name, path, advice=False)
     if errors := [p for p in problems if p.severity == "error"]:
         raise ModelError(path, errors)
     return model
 
 
-def check_text(text: str, name: str, path: str) -> tuple[Model, list[Problem]]:
-    """Parse and check a model's text. Never raises: errors, warnings and notes come as problems, sorted by line."""
+def check_text(text: str, name: str, path: str, advice: bool = True) -> tuple[Model, list[Problem]]:
+    """Parse and check a model's text. Never raises: errors, warnings and notes come as problems, sorted by line.
+    Without ``advice`` what is no error may be missing.
+    """
     model, problems = parse(text, name, path)
-    return model, sorted({*problems, *check(model)})
+    return model, sorted({*problems, *check(model, advice)})
 
 
 def read_text(name_or_path: str) -> tuple[str, str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from .compile import plan_rules
@@ -24,12 +24,14 @@ BATCH_OWN = {"open", "open_or_work", "work", "close"}  # points that need no op
 _BLOCK_STEPS = ("Q", "G", "I", "D", "C")
 
 
-def check(model: Model) -> list[Problem]:
-    """Everything that can be said about a model without a trace, beyond what ``reader.parse`` found."""
+def check(model: Model, advice: bool = True) -> list[Problem]:
+    """Everything that can be said about a model without a trace, beyond what ``reader.parse`` found. Without ``advice``
+    what never is an error may be missing.
+    """
     problems: list[Problem] = []
     for part in (_keys, _facts, _names, _roles, _batches, _ios, _stages):
         problems.extend(part(model))
-    if not model.broken_points:  # what a point with a mistake would mean is anybody's guess
+    if advice and not model.broken_points:  # what a point with a mistake would mean is anybody's guess
         for part in (_unused_keys, _threads, _unreachable, _claims):
             problems.extend(part(model))
     return sorted(set(problems))
@@ -294,17 +296,17 @@ def _claims(model: Model) -> Iterator[Problem]:
                 yield _about(rule, "warning", f"{event} is not in `claims`: `opline record` would not enable it")
 
 
-def _point_names(model: Model) -> list[str]:
+def _point_names(model: Model) -> dict[str, None]:
     """Names that a stage can be cut at, with their placeholders. A duration has a point at its begin as well."""
     begins = [f"{rule.name} begin" for rule in model.rules if rule.duration_field is not None]
-    return [rule.name for rule in model.rules] + begins + list(model.broken_points)
+    return dict.fromkeys([rule.name for rule in model.rules] + begins + list(model.broken_points))
 
 
-def _no_point(name: str, names: list[str]) -> str | None:
+def _no_point(name: str, names: Collection[str]) -> str | None:
     """Why no point is called so; None if one is, or can be once its placeholder is filled (``flag:{msg}``)."""
     if "{" in name:
         return "has a placeholder: write the name with the field's value in it"
-    if any(name == n or ("{" in n and re.fullmatch(_as_regex(n), name)) for n in names):
+    if name in names or any("{" in n and re.fullmatch(_as_regex(n), name) for n in names):
         return None
     if re.search(r"#\d+$", name):
         return "has a number: write the name alone, it stands for every recurrence"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from functools import cache
 from typing import NamedTuple
 
 Path = tuple[str | int, ...]
@@ -122,8 +123,8 @@ class _Scanner:
             self.at += 1
 
     def string(self) -> str:
-        for quotes, pattern in _STRINGS.items():
-            if self.here(quotes) and (found := re.compile(pattern, re.DOTALL).match(self.text, self.at)):
+        for quotes in _STRINGS:
+            if self.here(quotes) and (found := _string_in(quotes).match(self.text, self.at)):
                 self.at = found.end()
                 inner = found[0][1:-1]
                 return re.sub(_ESCAPE, _unescape, inner) if quotes == '"' and "\\" in inner else inner
@@ -157,6 +158,11 @@ class _Scanner:
             self.at += 1
         else:
             self.skip(_BARE_VALUE)
+
+
+@cache
+def _string_in(quotes: str) -> re.Pattern[str]:
+    return re.compile(_STRINGS[quotes], re.DOTALL)
 
 
 def _unescape(found: re.Match[str]) -> str:

@@ -71,13 +71,6 @@ def read_extents(path: Path) -> list[FileMap]:
     return _from_json(path, text) if text.lstrip().startswith("{") else _from_filefrag(path, text)
 
 
-def find_extents(trace: Path) -> list[Path]:
-    """The maps that lie with a trace: ``TRACE.filefrag`` beside it, ``extents.json`` of its recording."""
-    places = [Path(f"{trace.absolute()}.filefrag")]
-    places += [p / "extents.json" for p in (trace, trace.parent) if (p / "recording.json").is_file()]
-    return [p for p in places if p.is_file()]
-
-
 def _from_filefrag(path: Path, text: str) -> list[FileMap]:
     maps: list[FileMap] = []
     name, size, unit = "", 0, 0

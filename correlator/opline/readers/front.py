@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +12,9 @@ from opline import _core
 from opline.errors import OplineError, UsageError
 from opline.readers.native import NativeReader, Unsupported
 from opline.readers.trace import TraceError
+from opline.talk import explain
 
 READERS = ("auto", "native", "bt2")
-log = logging.getLogger("opline")
 
 
 class Front(Protocol):
@@ -49,7 +48,7 @@ def choose(traces: list[Path], wanted: str) -> tuple[Front, str]:
     front, why = _choose(traces, wanted)
     library = front.version()
     name = "the native reader" if library is None else f"babeltrace2 {library}"
-    log.info("%s: read by %s: %s", " and ".join(map(str, traces)), name, why)
+    explain(f"{' and '.join(map(str, traces))}: read by {name}: {why}")
     _check_clocks(front.environment())
     return front, why
 

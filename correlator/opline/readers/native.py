@@ -11,7 +11,7 @@ from typing import Any
 
 from opline import _core
 from opline.errors import UsageError
-from opline.readers.streams import check
+from opline.readers.streams import cut_between_packets
 from opline.readers.trace import TraceError
 
 Unsupported = _core.Unsupported
@@ -61,8 +61,8 @@ class NativeReader:
         counts = dict(self._reader.losses())
         messages: list[str] = counts.pop("messages")
         # What a file lacks at a packet's end shows in LTTng's index only.
-        for damage in (d for t in self.traces for d in check(t) if d.loss == "packets_missing"):
-            counts["packets_missing"] = counts.get("packets_missing", 0) + damage.count
+        for damage in (d for t in self.traces for d in cut_between_packets(t)):
+            counts[damage.loss] = counts.get(damage.loss, 0) + damage.lost
             messages.append(f"{damage.path}: {damage.why}")
         return counts, messages
 

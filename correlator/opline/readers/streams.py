@@ -141,7 +141,7 @@ def check(folder: Path) -> list[StreamDamage]:
         size = path.stat().st_size
         if size == 0:
             continue
-        indexed = _indexed_bytes(folder / "index" / f"{path.name}.idx")
+        indexed = _indexed_bytes(folder, path)
         with path.open("rb", buffering=0) as file:
             damages = _walk(file, path, size, layout)
         if not any(d.loss != "packets_out_of_order" for d in damages) and indexed is not None and indexed > size:
@@ -150,10 +150,17 @@ def check(folder: Path) -> list[StreamDamage]:
     return found
 
 
-def _indexed_bytes(path: Path) -> int | None:
-    """Where the last packet of LTTng's index ends; None without a whole index."""
+def cut_between_packets(folder: Path) -> list[StreamDamage]:
+    """Of what ``check`` finds that alone which only LTTng's index tells: the loss ``packets_missing``."""
+    if all((_indexed_bytes(folder, path) or 0) <= path.stat().st_size for path in stream_files(folder)):
+        return []
+    return [damage for damage in check(folder) if damage.loss == "packets_missing"]
+
+
+def _indexed_bytes(folder: Path, stream: Path) -> int | None:
+    """Where the last packet of a stream ends by LTTng's index; None without a whole index."""
     try:
-        data = path.read_bytes()
+        data = (folder / "index" / f"{stream.name}.idx").read_bytes()
     except OSError:
         return None
     if len(data) < 16:

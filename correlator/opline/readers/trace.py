@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Finds the CTF traces under a path, and says in one line what is wrong where there are none."""
+"""Finds the CTF traces under a path, and says in one line what is wrong where there are none. Finds the maps of files
+that lie with a trace.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +52,13 @@ def find_traces(path: Path) -> list[Path]:
 def stream_files(folder: Path) -> list[Path]:
     """The data stream files of a trace, as babeltrace2 sees them: everything that is not metadata nor hidden."""
     return sorted(p for p in folder.iterdir() if p.name != "metadata" and not p.name.startswith(".") and p.is_file())
+
+
+def find_extents(trace: Path) -> list[Path]:
+    """The maps that lie with a trace: ``TRACE.filefrag`` beside it, ``extents.json`` of its recording."""
+    places = [Path(f"{trace.absolute()}.filefrag")]
+    places += [p / "extents.json" for p in (trace, trace.parent) if (p / "recording.json").is_file()]
+    return [p for p in places if p.is_file()]
 
 
 def _why_none(path: Path, unreadable: list[str]) -> str:

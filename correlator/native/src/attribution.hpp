@@ -68,6 +68,12 @@ class Attributor {
     // What run() would find, where it is the same for all ops of the op's shape; else nullptr. `scratch` is overwritten. For
     // ops that ended with their last transition and have nothing but transitions: no request, no batch, no joined half.
     ShapeAttribution *by_shape(const Op &op, Attribution &scratch);
+    // The same of what is left of such an op; nullptr also where no op of its shape has been looked at yet.
+    ShapeAttribution *by_shape(const ShapedOp &op) const {
+        const ShapedList &list = op.list;
+        if (list.shape >= shapes_.size() || op.end_order + 1 != list.size || list.times[0] != op.begin_ns || list.times[list.size - 1] != op.end_ns) return nullptr;
+        return shapes_[list.shape].found.get();
+    }
     // The same in full, for one op of the shape.
     void fill(const Op &op, const ShapeAttribution &, Attribution &out);
 

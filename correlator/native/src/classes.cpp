@@ -226,7 +226,8 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
             c.pid_slot = slots.want_context("vpid");
             if (c.pid_slot == kNoSlot) c.pid_slot = slots.want_context("pid");
             const bool named = wanted.thread_names || std::any_of(c.points.begin(), c.points.end(), [&](const BoundPoint &p) {
-                                   return plan.points[p.spec].role != Role::kNone || plan.points[p.spec].ios;
+                                   const PointSpec &spec = plan.points[p.spec];
+                                   return spec.role == Role::kBegin || spec.role == Role::kSoftBegin || spec.ios;
                                });
             if (named) c.comm_slot = slots.want_context("procname");
             if (c.tid_slot == kNoSlot) c.tid_slot = slots.want_context("pthread_id");
@@ -264,6 +265,9 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
     if (c.points.size() == 1) {
         BoundPoint &p = c.points.front();
         if (!p.broken && p.when.empty() && !p.needs_facts && !plan.points[p.spec].optional) c.only = &p;
+        const bool threads_work = std::any_of(plan.points.begin(), plan.points.end(), [](const PointSpec &s) { return s.thread != ThreadRule::kNone; });
+        p.bare = c.only && p.plain && !threads_work && c.comm_slot == kNoSlot && !p.decorates && p.release.empty() && p.find.size() == 1 &&
+                 p.find.front().one_slot != kNoSlot;
     }
     return c;
 }

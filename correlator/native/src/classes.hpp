@@ -54,6 +54,7 @@ struct BoundPoint {
     std::uint32_t spec = 0;  // index into Plan::points
     // One key or the thread says whose it is, and nothing else can come of it but these: Stitcher::plain().
     bool plain = false, ends = false, decorates = false;
+    bool bare = false;  // plain, of one key that is one field, and all it does is to go on or to end: Stitcher::bare()
     ThreadRule thread = ThreadRule::kNone;
     std::uint64_t seen = 0, transitions = 0;
     std::uint64_t global_spaces = 0;  // bit per global key space of find and bind

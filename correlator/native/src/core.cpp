@@ -12,7 +12,7 @@
 #include "emit.hpp"
 #include "linker.hpp"
 #include "stage_stats.hpp"
-#include "stitcher.hpp"
+#include "stitcher_bare.hpp"
 
 namespace opline {
 namespace {
@@ -78,7 +78,7 @@ struct Core::Impl {
         : plan(parse_plan(plan_json)),
           emitter(strings, space_names(plan)),
           stitcher(plan, strings,
-                   {[this](Op &op) { settle(op); }, [this](const Batch &b) { emitter.batch(b); },
+                   {[this](Op &op) { settle(op); }, [this](const ShapedOp &op) { return settle_shaped(op); }, [this](const Batch &b) { emitter.batch(b); },
                     [this](Op &op, std::int64_t at_ns) { linker.wrote(op, at_ns); },
                     [this](Op &op, std::int64_t tid, std::int64_t at_ns) { linker.sync_begun(op, tid, at_ns); },
                     [this](Op &op, std::int64_t at_ns) {
@@ -121,7 +121,10 @@ struct Core::Impl {
             if (emitter.keeps_ops()) facts.no_request = has_block_classes ? strings.intern(linker.no_request(op)) : no_block_events;
             if (has_block_classes) ++unlinked_ops;
         }
-        if (statistics && facts.complete) count(op, shape, facts.tainted);
+        if (statistics && facts.complete) {
+            if (shape) count(op.shaped(), *shape, facts.tainted);
+            else count(op, facts.tainted);
+        }
         if (emitter.takes_ops() && alone) {
             split_states(op);
             emitter.op(op, scratch, facts);
@@ -156,43 +159,61 @@ struct Core::Impl {
         if (sum != op.end_ns - op.begin_ns) ++partition_violations;
     }
 
-    void count(const Op &op, ShapeAttribution *shape, bool tainted) {
-        const bool counts = count_tainted || !tainted;
-        if (tainted) ++tainted_complete;
-        std::int64_t unattributed_ns = 0, unknown_ns = 0;
-        if (shape) {
-            if (shape->statistics == 0) {
-                std::vector<std::pair<std::uint32_t, std::uint32_t>> stages;
-                for (const auto &c : shape->cuts) stages.emplace_back(c.stage, c.kind);
-                shape->statistics = statistics->add_shape(stages);
-            }
-            const std::int64_t *times = op.transitions.times();
-            statistics->op_of_shape(shape->statistics, op.serial, counts, [&](std::size_t i) {
-                const auto &c = shape->cuts[i];
-                const std::int64_t d = times[c.to_at] - times[c.from_at];
-                if (c.is_unknown) unknown_ns += d;
-                return d;
-            });
-        } else {
-            std::uint32_t seq = 0;
-            for (const auto &s : scratch.stages) statistics->stage(s.stage, s.kind, op.serial, seq++, s.duration_ns, counts);
-            unattributed_ns = scratch.unattributed_ns;
-            unknown_ns = scratch.unknown_ns;
-        }
-        if (!counts) return;
-        statistics->op(op.end_ns - op.begin_ns, unattributed_ns, unknown_ns);
-        count_program(op);
+    // The same, where nobody wants the op itself.
+    bool settle_shaped(const ShapedOp &op) {
+        if (!statistics || emitter.takes_ops() || op.end_ns < op.begin_ns) return false;
+        ShapeAttribution *shape = attributor.by_shape(op);
+        if (!shape) return false;
+        const bool tainted = linker.lost_between(op.begin_ns, op.end_ns);
+        ++ops_complete;
+        if (tainted) ++ops_tainted;
+        if (has_block_classes) ++unlinked_ops;
+        count(op, *shape, tainted);
+        return true;
     }
 
-    void count_program(const Op &op) {
-        Program &p = programs[op.pid];
+    void count(const ShapedOp &op, ShapeAttribution &shape, bool tainted) {
+        const bool counts = count_tainted || !tainted;
+        if (tainted) ++tainted_complete;
+        if (shape.statistics == 0) {
+            std::vector<std::pair<std::uint32_t, std::uint32_t>> stages;
+            for (const auto &c : shape.cuts) stages.emplace_back(c.stage, c.kind);
+            shape.statistics = statistics->add_shape(stages);
+        }
+        std::int64_t unknown_ns = 0;
+        const std::int64_t *times = op.list.times;
+        const ShapeAttribution::Cut *cuts = shape.cuts.data();
+        statistics->op_of_shape(shape.statistics, op.serial, counts, [&](std::size_t i) {
+            const auto &c = cuts[i];
+            const std::int64_t d = times[c.to_at] - times[c.from_at];
+            if (c.is_unknown) unknown_ns += d;
+            return d;
+        });
+        if (!counts) return;
+        statistics->op(op.end_ns - op.begin_ns, 0, unknown_ns);
+        count_program(op.serial, op.pid, op.list.tid, op.list.comm);
+    }
+
+    void count(const Op &op, bool tainted) {
+        const bool counts = count_tainted || !tainted;
+        if (tainted) ++tainted_complete;
+        std::uint32_t seq = 0;
+        for (const auto &s : scratch.stages) statistics->stage(s.stage, s.kind, op.serial, seq++, s.duration_ns, counts);
+        if (!counts) return;
+        statistics->op(op.end_ns - op.begin_ns, scratch.unattributed_ns, scratch.unknown_ns);
+        if (op.transitions.empty()) ++programs[op.pid].ops;
+        else count_program(op.serial, op.pid, op.transitions.first_tid(), op.transitions.first_comm());
+    }
+
+    // `tid`, `comm`: of its first point.
+    void count_program(std::uint64_t op, std::int32_t pid, std::int64_t tid, std::uint32_t comm) {
+        Program &p = programs[pid];
         ++p.ops;
-        if (op.transitions.empty()) return;
-        const bool main = op.transitions.first_tid() == op.pid;
-        if (p.comm != 0 && (p.main > main || (p.main == main && p.named_by < op.serial))) return;
-        p.comm = op.transitions.first_comm();
+        const bool main = tid == pid;
+        if (p.comm != 0 && (p.main > main || (p.main == main && p.named_by < op))) return;
+        p.comm = comm;
         p.main = main;
-        p.named_by = op.serial;
+        p.named_by = op;
     }
 
     void request_done(const Request &r) {

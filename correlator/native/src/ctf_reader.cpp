@@ -111,6 +111,7 @@ struct Reader::Impl : StreamNotes {
             cls.slot_count = std::max(cls.slot_count, plan.wanted.size());
             cls.registers = std::max(cls.registers, event.program.registers);
         }
+        for (auto &[id, cls] : trace.classes) cls.gather_usual();
     }
 };
 

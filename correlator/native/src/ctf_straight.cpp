@@ -10,6 +10,21 @@ constexpr std::uint32_t kMaxStretch = 1u << 26;  // bytes
 
 }  // namespace
 
+void Straight::other(const Load &l, const std::uint8_t *p, Slot &slot) {
+    if (l.what == Read::What::kReal32) {
+        float f;
+        std::memcpy(&f, p, 4);
+        slot = Slot::of(static_cast<double>(f));
+    } else if (l.what == Read::What::kReal64) {
+        double d;
+        std::memcpy(&d, p, 8);
+        slot = Slot::of(d);
+    } else {
+        const auto begin = reinterpret_cast<const char *>(p);
+        text(begin, l.what == Read::What::kText ? strnlen(begin, l.size) : l.size, slot);
+    }
+}
+
 // Stays empty where the program has anything else.
 Straight::Straight(const Program &program) {
     std::vector<Stretch> stretches(1);
@@ -30,13 +45,12 @@ Straight::Straight(const Program &program) {
             if (stretches.back().string) next();
             Stretch &stretch = stretches.back();
             for (const Read &r : s.reads) {
-                const bool integer = r.what == Read::What::kUnsigned || r.what == Read::What::kSigned, is_signed = r.what == Read::What::kSigned;
+                const bool is_signed = r.what == Read::What::kSigned, integer = is_signed || r.what == Read::What::kUnsigned;
                 if (r.reg >= 0 || (integer && (r.size == 0 || r.size > 8))) return;
                 if (r.slot < 0) continue;
-                const auto shift = static_cast<std::uint8_t>(integer ? 64 - 8 * r.size : 0);
-                const Slot like = is_signed ? Slot::of(std::int64_t{0}) : Slot::of(std::uint64_t{0});
-                loads.back().push_back({stretch.bytes + r.offset, r.size, r.slot, r.what, is_signed, shift, like});
-                ++(integer ? stretch.integers : stretch.others);
+                const std::uint64_t mask = integer ? ~std::uint64_t{0} >> (64 - 8 * r.size) : 0;
+                const auto kind = is_signed ? Slot::Kind::kSigned : Slot::Kind::kUnsigned;
+                loads.back().push_back({stretch.bytes + r.offset, r.size, r.slot, r.what, kind, mask, is_signed ? mask ^ (mask >> 1) : 0});
             }
             stretch.bytes += s.bytes;
             if (stretch.bytes > kMaxStretch) return;
@@ -50,17 +64,21 @@ Straight::Straight(const Program &program) {
         default: return;
         }
     }
-    std::vector<std::size_t> first;
-    for (auto &of : loads) {
-        std::stable_partition(of.begin(), of.end(), [](const Load &l) { return l.what == Read::What::kUnsigned || l.what == Read::What::kSigned; });
-        first.push_back(loads_.size());
-        loads_.insert(loads_.end(), of.begin(), of.end());
-    }
+    std::vector<Load> all;
+    for (auto &of : loads) all.insert(all.end(), of.begin(), of.end());
+    Load *at = all.data();
     for (std::size_t i = 0; i < stretches.size(); ++i) {
-        stretches[i].loads = loads_.data() + first[i];
-        stretches[i].room = stretches[i].bytes + (stretches[i].integers != 0 ? 8 : 0);
+        Stretch &stretch = stretches[i];
+        Load *const past = at + loads[i].size();
+        stretch.loads = at;
+        stretch.past_integers = std::partition(at, past, [](const Load &l) { return l.what == Read::What::kUnsigned || l.what == Read::What::kSigned; });
+        stretch.room = stretch.bytes + (stretch.past_integers != stretch.loads ? 8 : 0);
+        stretch.past_others = at = past;
     }
-    stretches_ = std::move(stretches);
+    loads_ = std::make_shared<std::vector<Load>>(std::move(all));  // they stay where they are
+    stretches_ = std::make_shared<std::vector<Stretch>>(std::move(stretches));
+    first_ = stretches_->data();
+    past_ = first_ + stretches_->size();
 }
 
 }  // namespace opline::ctf

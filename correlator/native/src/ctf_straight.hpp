@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #ifdef __SSE2__
@@ -19,36 +20,31 @@ class Straight {
   public:
     Straight() = default;
     explicit Straight(const Program &);
-    Straight(Straight &&) = default;
-    Straight &operator=(Straight &&) = default;
-    explicit operator bool() const { return !stretches_.empty(); }
+    explicit operator bool() const { return first_ != past_; }
 
-    // The same as decode(), from a byte on. False: decode() has to say what there is; the cursor stays where it was.
-    bool run(Cursor &c, Slot *slots) const {
-        const std::uint8_t *p = c.packet + c.at / 8;
-        const std::uint8_t *const end = c.packet + c.end / 8;
-        for (const Stretch *s = stretches_.data(), *past = s + stretches_.size(); s != past; ++s) {
-            if (s->align > 1) p = c.packet + ((static_cast<std::size_t>(p - c.packet) + s->align - 1) & ~std::size_t{s->align - 1u});
-            if (end - p < s->room) return false;
+    // The same as decode(), from the byte `p` of a packet on: where the event ends. nullptr: decode() has to say what there is.
+    const std::uint8_t *run(const std::uint8_t *packet, const std::uint8_t *p, const std::uint8_t *end, Slot *slots) const {
+        for (const Stretch *s = first_; s != past_; ++s) {
+            if (s->align > 1) p = packet + ((static_cast<std::size_t>(p - packet) + s->align - 1) & ~std::size_t{s->align - 1u});
+            if (end - p < s->room) return nullptr;
             const Load *l = s->loads;
-            for (const Load *last = l + s->integers; l != last; ++l) {
+            for (const Load *past = s->past_integers; l != past; ++l) {
                 std::uint64_t v;
                 std::memcpy(&v, p + l->offset, 8);
-                v <<= l->shift;
+                v &= l->mask;
                 Slot &slot = slots[l->slot];
-                slot = l->like;
-                slot.u = l->is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(v) >> l->shift) : v >> l->shift;
+                slot.u = (v ^ l->sign) - l->sign;
+                slot.kind = l->kind;
             }
-            for (const Load *last = l + s->others; l != last; ++l) slots[l->slot] = other(*l, p + l->offset);
+            for (const Load *past = s->past_others; l != past; ++l) other(*l, p + l->offset, slots[l->slot]);
             p += s->bytes;
             if (!s->string) continue;
             const std::uint8_t *nul = find_nul(p, end);
-            if (!nul) return false;
-            if (s->string_slot >= 0) slots[s->string_slot] = Slot::of(std::string_view(reinterpret_cast<const char *>(p), static_cast<std::size_t>(nul - p)));
+            if (!nul) return nullptr;
+            if (s->string_slot >= 0) text(reinterpret_cast<const char *>(p), static_cast<std::size_t>(nul - p), slots[s->string_slot]);
             p = nul + 1;
         }
-        c.at = static_cast<std::uint64_t>(p - c.packet) * 8;
-        return true;
+        return p;
     }
 
   private:
@@ -56,32 +52,23 @@ class Straight {
         std::uint32_t offset, size;
         std::int32_t slot;
         Read::What what;
-        bool is_signed;
-        std::uint8_t shift;  // integers: what is left of 64 bits
-        Slot like;           // integers: all but the value
+        Slot::Kind kind;           // of integers, as the next ones
+        std::uint64_t mask, sign;  // the bits of eight bytes that are its own; of these the one that says that it is negative
     };
     struct Stretch {
         std::int64_t room = 0;               // bytes that must be there: integers take eight
         std::uint32_t align = 1, bytes = 0;  // in bytes
-        const Load *loads = nullptr;         // integers first
-        std::uint32_t integers = 0, others = 0;
+        const Load *loads = nullptr, *past_integers = nullptr, *past_others = nullptr;
         std::int32_t string_slot = -1;
         bool string = false;
     };
-    static Slot other(const Load &l, const std::uint8_t *p) {
-        if (l.what == Read::What::kReal32) {
-            float f;
-            std::memcpy(&f, p, 4);
-            return Slot::of(static_cast<double>(f));
-        }
-        if (l.what == Read::What::kReal64) {
-            double d;
-            std::memcpy(&d, p, 8);
-            return Slot::of(d);
-        }
-        const auto text = reinterpret_cast<const char *>(p);
-        return Slot::of(std::string_view(text, l.what == Read::What::kText ? strnlen(text, l.size) : l.size));
+    // In place: a slot that is put together elsewhere and copied waits for its own bytes.
+    static void text(const char *begin, std::size_t size, Slot &slot) {
+        slot.s = begin;
+        slot.size = static_cast<std::uint32_t>(size);
+        slot.kind = Slot::Kind::kString;
     }
+    static void other(const Load &, const std::uint8_t *p, Slot &);
     static const std::uint8_t *find_nul(const std::uint8_t *p, const std::uint8_t *end) {
 #ifdef __SSE2__
         for (; end - p >= 16; p += 16) {
@@ -92,8 +79,9 @@ class Straight {
 #endif
         return end > p ? static_cast<const std::uint8_t *>(std::memchr(p, 0, static_cast<std::size_t>(end - p))) : nullptr;
     }
-    std::vector<Load> loads_;
-    std::vector<Stretch> stretches_;
+    std::shared_ptr<const std::vector<Load>> loads_;
+    std::shared_ptr<const std::vector<Stretch>> stretches_;
+    const Stretch *first_ = nullptr, *past_ = nullptr;
 };
 
 }  // namespace opline::ctf

@@ -14,6 +14,8 @@ namespace opline::ctf {
 namespace {
 
 constexpr std::uint64_t kPacketMagic = 0xc1fc1fc1;
+constexpr std::uint64_t low_bits(std::uint32_t n) { return n < 64 ? (std::uint64_t{1} << n) - 1 : ~std::uint64_t{0}; }
+
 constexpr std::uint64_t kNoCount = ~std::uint64_t{0};  // babeltrace 2.0's own mark of "none": it aborts on it
 
 }  // namespace
@@ -178,36 +180,6 @@ void Stream::past_end(StreamNotes &notes) {
     if (damage_.empty()) lose(notes, Loss::kTruncatedPacket, "an event goes on past the packet's end");
 }
 
-// What event() does, in short, for an event as LTTng writes most. False: nothing was read.
-bool Stream::usual_event() {
-    if (!cls->short_headers || cursor_.at % 8 != 0 || cursor_.at > cursor_.end || cursor_.end - cursor_.at < 64) return false;
-    std::uint64_t word, id;
-    std::memcpy(&word, cursor_.packet + cursor_.at / 8, 8);
-    Cursor c = cursor_;
-    const std::uint64_t before = clock_;
-    if (cls->header == HeaderKind::kCompact) {
-        id = word & 31;
-        if (id == 31) return false;
-        c.at += 32;
-        advance_clock(static_cast<std::uint32_t>(word) >> 5, 27);
-    } else {
-        id = word & 65535;
-        if (id == 65535) return false;
-        c.at += 48;
-        advance_clock(static_cast<std::uint32_t>(word >> 16), 32);
-    }
-    const EventClass *found = id < cls->events.size() ? &cls->events[id] : nullptr;
-    fields_at_ = c;
-    if (!found || !found->usual || own_ns_ != kNoTime || !found->straight.run(c, slots_.data())) {
-        clock_ = before;
-        return false;
-    }
-    cursor_.at = c.at;
-    event_class = found;
-    time_ns = to_ns(clock_);
-    return true;
-}
-
 // The header of the event at the cursor. False: the packet ends in it.
 bool Stream::header(std::uint64_t &id) {
     Cursor &c = cursor_;
@@ -217,7 +189,7 @@ bool Stream::header(std::uint64_t &id) {
         id = header_slots_[0].u;
         for (std::size_t i = 0; i < cls->timestamp_bits.size(); ++i) {
             const Slot &s = header_slots_[i + 1];
-            if (s.present()) advance_clock(s.u, cls->timestamp_bits[i] ? cls->timestamp_bits[i] : 7 * s.size);
+            if (s.present()) advance_clock(s.u, low_bits(cls->timestamp_bits[i] ? cls->timestamp_bits[i] : 7 * s.size));
         }
         return true;
     }
@@ -238,11 +210,11 @@ bool Stream::header(std::uint64_t &id) {
     };
     if (cls->header == HeaderKind::kCompact) {
         id = take(5, 1);
-        if (id != 31) advance_clock(take(27, 1), 27);
+        if (id != 31) advance_clock(take(27, 1), low_bits(27));
         if (id == 31) extended();
     } else {
         id = take(16, 8);
-        if (id != 65535) advance_clock(take(32, 8), 32);
+        if (id != 65535) advance_clock(take(32, 8), low_bits(32));
         else extended();
     }
     return whole;
@@ -264,7 +236,7 @@ bool Stream::event(StreamNotes &notes) {
         return false;
     }
     event_class = &cls->events[id];
-    fields_at_ = c;
+    fields_at_ = c.at;
     for (auto slot : event_class->absent) slots_[static_cast<std::size_t>(slot)] = Slot();
     if (!decode(event_class->program, c, slots_.data(), registers_) || c.at == begin) {
         past_end(notes);

@@ -49,6 +49,10 @@ class FlatMap {
         return cells_[i].used ? &cells_[i].value : nullptr;
     }
     const V *find(const K &key) const { return const_cast<FlatMap *>(this)->find(key); }
+    // The key will be asked for soon.
+    void expect(const K &key) const {
+        if (size_ != 0) __builtin_prefetch(&cells_[home(key)], 1);
+    }
     bool contains(const K &key) const { return find(key) != nullptr; }
 
     // The value of key, made with V{} if it was not there; second: it was made.

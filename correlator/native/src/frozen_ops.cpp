@@ -35,6 +35,13 @@ struct FrozenOps::Op {
 
 std::uint64_t FrozenOps::serial(const Op &op) { return op.serial; }
 
+std::pair<const Key *, std::size_t> FrozenOps::keys(const Op &op) { return {reinterpret_cast<const Key *>(&op + 1), op.keys}; }
+
+ShapedOp FrozenOps::look(const Op &op) {
+    const auto *transitions = reinterpret_cast<const unsigned char *>(&op + 1) + op.keys * sizeof(Key);
+    return {TransitionList::shaped(transitions), op.serial, op.begin_ns, op.end_ns, op.end_order, op.pid};
+}
+
 FrozenOps::Op *FrozenOps::put(const opline::Op &op) {
     const std::size_t transitions = op.transitions.frozen_size();
     if (transitions == 0 || op.transitions.size() > kMostTransitions || has_more(op)) return nullptr;
@@ -83,6 +90,10 @@ void FrozenOps::take(Op *frozen, opline::Op &op) {
     op.keys.resize(frozen->keys);
     std::memcpy(static_cast<void *>(op.keys.data()), at, frozen->keys * sizeof(Key));
     op.transitions.thaw(at + frozen->keys * sizeof(Key));
+    drop(frozen);
+}
+
+void FrozenOps::drop(Op *frozen) {
     Chunk &chunk = chunks_[frozen->chunk];
     if (--chunk.ops == 0 && frozen->chunk != filling_) empty_.push_back(frozen->chunk);
 }

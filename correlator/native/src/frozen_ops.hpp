@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "op.hpp"
@@ -20,6 +21,11 @@ class FrozenOps {
     // The same op again, in one that was reset.
     void take(Op *, opline::Op &op);
     static std::uint64_t serial(const Op &);
+    // What it is as long as it stays frozen.
+    static ShapedOp look(const Op &);
+    static std::pair<const Key *, std::size_t> keys(const Op &);
+    // It is not needed any more.
+    void drop(Op *);
 
   private:
     struct Chunk {

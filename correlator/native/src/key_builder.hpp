@@ -49,19 +49,30 @@ struct KeyBuilder {
 
 constexpr std::uint64_t kOneNumber = 0;  // Key::hi of a fact that is one integer: it stands for itself
 
+// What a key begins with: its space, and its scope.
+inline void seed_key(const BoundKey &use, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
+    if (use.seeded(host, pid, tid)) return;
+    KeyBuilder seed(use.space);
+    seed.add_scope(use.scope, host, pid, tid);
+    use.seed = {true, host, pid, tid, seed.lo, seed.hi};
+}
+
+// Of one field that is a number.
+inline Key one_key(const BoundKey &use, const Slot &field, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
+    seed_key(use, host, pid, tid);
+    KeyBuilder b(use.seed.lo, use.seed.hi);
+    b.add(field.bits());
+    return {b.lo, b.hi};
+}
+
 inline Stitcher::KeyState Stitcher::key_of(const BoundKey &use, const Event &ev, std::uint32_t host, std::int32_t pid,
                                     std::int64_t tid, Key &key) const {
-    if (!use.seeded(host, pid, tid)) {
-        KeyBuilder seed(use.space);
-        seed.add_scope(use.scope, host, pid, tid);
-        use.seed = {true, host, pid, tid, seed.lo, seed.hi};
-    }
-    KeyBuilder b(use.seed.lo, use.seed.hi);
     if (use.one_slot != kNoSlot && ev.slots[use.one_slot].is_number()) {  // what most keys are
-        b.add(ev.slots[use.one_slot].bits());
-        key = {b.lo, b.hi};
+        key = one_key(use, ev.slots[use.one_slot], host, pid, tid);
         return KeyState::kKnown;
     }
+    seed_key(use, host, pid, tid);
+    KeyBuilder b(use.seed.lo, use.seed.hi);
     for (std::size_t i = 0; i < use.slots.size(); ++i) {
         const Slot &s = ev.slots[use.slots[i]];
         if (!s.present()) return KeyState::kAbsent;

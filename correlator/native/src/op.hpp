@@ -74,11 +74,23 @@ struct IoLife {
 // kAlias: a name for something else: an op that it was found to be a part of, an op's child, a batch.
 enum class OpState : std::uint8_t { kFree, kOpen, kEnded, kAlias };
 
+// Of an op that ended and whose transitions have a shape: all that can be in a statistic of it.
+struct ShapedOp {
+    ShapedList list;
+    std::uint64_t serial = 0;
+    std::int64_t begin_ns = 0, end_ns = 0;
+    std::uint32_t end_order = 0;
+    std::int32_t pid = -1;
+};
+
 struct alignas(64) Op {
     // What every event looks at comes first, in one cache line.
     std::uint64_t serial = 0;  // op_id
     std::uint32_t slot = 0;
     OpState state = OpState::kFree;
+    bool hard = false;                      // a begin made it, not a soft one
+    std::uint64_t partner = 0;              // probably the other half of it, by order
+    std::uint64_t global_spaces = 0;        // bit per global key space in which it has a key
     TransitionList transitions;
     std::uint32_t host = 0;
     std::uint32_t op_class = 0;  // pool id; 0: not named
@@ -105,15 +117,12 @@ struct alignas(64) Op {
     std::uint32_t deferred = 0;           // pieces of its data that were written back outside its latency
     IoLife io;
 
-    bool hard = false;                      // a begin made it, not a soft one
     bool has_soft_end = false;
     std::int64_t soft_end_ns = kNoTime;     // the last soft end
     std::uint32_t soft_end_order = 0;
-    std::uint64_t global_spaces = 0;        // bit per global key space in which it has a key
     std::vector<std::uint32_t> parents;     // per child, from 1: whose child it is
     std::vector<std::uint64_t> aliases;     // refs that lead here
     std::vector<Key> waits;                 // under which it waits to be met
-    std::uint64_t partner = 0;              // probably the other half of it, by order
     bool partner_sure = false;
     bool order_unsure = false;              // another thread's op waited when order chose among them
     std::vector<std::uint64_t> halves;      // key spaces of one half, per joint that a key proved
@@ -124,6 +133,7 @@ struct alignas(64) Op {
 
     // It ended, and not before it began: where times go back it can.
     bool complete() const { return state == OpState::kEnded && end_ns >= begin_ns; }
+    ShapedOp shaped() const { return {transitions.shaped(), serial, begin_ns, end_ns, end_order, pid}; }
     // What the other half of it read, wrote and synced.
     void take_io(const Op &gone) {
         if (direction == Direction::kUnknown) direction = gone.direction;

@@ -57,6 +57,21 @@ class OpTable {
         spare_.push_back(slot.op);
         slot.op = nullptr;
     }
+    // The op as it was put away; nullptr: it is not, or was settled.
+    FrozenOps::Op *frozen(std::uint64_t ref) const {
+        FrozenOps::Op *op = slots_[slot_of(ref)].frozen;
+        return op && FrozenOps::serial(*op) == serial_of(ref) ? op : nullptr;
+    }
+    void release_frozen(std::uint64_t ref) {
+        const std::uint32_t number = slot_of(ref);
+        frozen_.drop(slots_[number].frozen);
+        slots_[number] = {};
+        free_.push_back(number);
+        --live_;
+    }
+    // They will be asked for soon: an op's slot, and what is frozen there.
+    void expect(std::uint64_t ref) const { __builtin_prefetch(&slots_[slot_of(ref)]); }
+    void expect_frozen(std::uint64_t ref) const { __builtin_prefetch(slots_[slot_of(ref)].frozen); }
     // What a ref leads to through its aliases: an op and which child of it, or a batch, or nothing (it was settled).
     struct Target {
         Op *op = nullptr;

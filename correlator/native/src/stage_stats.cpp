@@ -57,25 +57,49 @@ std::vector<std::uint32_t> select(const std::vector<std::uint32_t> &values, cons
 
 }  // namespace
 
-void Distribution::count_value(std::int64_t value) {
-    if (count_ == kExact + 1) {
-        auto count = [this](std::int64_t v) {
-            const std::size_t b = bucket_of(static_cast<std::uint64_t>(std::max<std::int64_t>(v, 0)));
-            if (b >= buckets_.size()) buckets_.resize(b + 1);
-            ++buckets_[b];
-        };
-        for (auto v : values_) count(v);
-        for (auto v : others_) count(v);
-        values_ = {};
-        others_ = {};
+void Distribution::take_waiting() {
+    const std::int64_t *const values = waiting_.data();
+    const std::size_t n = waiting_count_;
+    waiting_count_ = 0;
+    if (n == 0) return;
+    std::int64_t sum = 0, most = values[0];
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        sum += values[i];
+        most = std::max(most, values[i]);
+        bits |= static_cast<std::uint64_t>(values[i]);
     }
-    const std::size_t b = bucket_of(static_cast<std::uint64_t>(std::max<std::int64_t>(value, 0)));
-    if (b >= buckets_.size()) buckets_.resize(b + 1);
-    ++buckets_[b];
+    max_ = count_ == 0 ? most : std::max(max_, most);
+    total_ += sum;
+    count_ += n;
+    if (count_ > kExact) return count_in_buckets(values, n);
+    if (bits > UINT32_MAX) {
+        for (std::size_t i = 0; i < n; ++i) {
+            if (static_cast<std::uint64_t>(values[i]) <= UINT32_MAX) values_.push_back(static_cast<std::uint32_t>(values[i]));
+            else others_.push_back(values[i]);
+        }
+        return;
+    }
+    values_.resize(values_.size() + n);
+    std::transform(values, values + n, values_.end() - static_cast<std::ptrdiff_t>(n), [](std::int64_t v) { return static_cast<std::uint32_t>(v); });
+}
+
+void Distribution::count_in_buckets(const std::int64_t *values, std::size_t n) {
+    auto count = [this](std::int64_t v) {
+        const std::size_t b = bucket_of(static_cast<std::uint64_t>(std::max<std::int64_t>(v, 0)));
+        if (b >= buckets_.size()) buckets_.resize(b + 1);
+        ++buckets_[b];
+    };
+    for (auto v : values_) count(v);
+    for (auto v : others_) count(v);
+    values_ = {};
+    others_ = {};
+    std::for_each(values, values + n, count);
 }
 
 std::vector<std::int64_t> Distribution::at(const std::vector<std::uint32_t> &per_mille) {
     std::vector<std::int64_t> out(per_mille.size());
+    take_waiting();
     if (count_ == 0) return out;
     auto rank_of = [this](std::uint32_t q) { return std::max<std::uint64_t>(1, (count_ * q + 999) / 1000); };
     if (!exact()) {

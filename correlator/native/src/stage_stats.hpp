@@ -2,6 +2,7 @@
 // Statistics per stage, kept while ops settle: how many, sum, largest, percentiles by nearest rank.
 // The only way to compute them: a run's tables are fed to the same class.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -19,24 +20,27 @@ class Distribution {
     static constexpr std::size_t kExact = std::size_t{1} << 18;
 
     void add(std::int64_t value) {
-        ++count_;
-        total_ += value;
-        if (value > max_ || count_ == 1) max_ = value;
-        if (count_ > kExact) count_value(value);
-        else if (static_cast<std::uint64_t>(value) <= UINT32_MAX) values_.push_back(static_cast<std::uint32_t>(value));
-        else others_.push_back(value);
+        waiting_[waiting_count_] = value;
+        if (++waiting_count_ == waiting_.size()) take_waiting();
     }
-    std::uint64_t count() const { return count_; }
-    std::int64_t total() const { return total_; }
-    std::int64_t max() const { return max_; }
-    bool exact() const { return count_ <= kExact; }
+    std::uint64_t count() { return taken().count_; }
+    std::int64_t total() { return taken().total_; }
+    std::int64_t max() { return taken().max_; }
+    bool exact() { return count() <= kExact; }
     // The values of rank ceil(per_mille / 1000 · count), for ascending per_mille; 0 where there are no values. In
     // buckets it is the middle of the value's: at most 1/512 off.
     std::vector<std::int64_t> at(const std::vector<std::uint32_t> &per_mille);
 
   private:
-    void count_value(std::int64_t value);
+    void take_waiting();
+    void count_in_buckets(const std::int64_t *values, std::size_t n);
+    Distribution &taken() {
+        take_waiting();
+        return *this;
+    }
 
+    std::array<std::int64_t, 64> waiting_;  // added, not yet looked at
+    std::size_t waiting_count_ = 0;
     std::uint64_t count_ = 0;
     std::int64_t total_ = 0, max_ = 0;
     std::vector<std::uint32_t> values_;  // what fits

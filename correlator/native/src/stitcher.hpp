@@ -61,6 +61,7 @@ class Stitcher {
   public:
     struct Hooks {
         std::function<void(Op &)> settle;                 // the op is final: write it; it is released afterwards
+        std::function<bool(const ShapedOp &)> settle_shaped;  // the same of an op that has no more to it; false: it is asked for in full
         std::function<void(const Batch &)> batch_closed;
         std::function<void(Op &, std::int64_t)> wrote;       // the op's bytes are no longer in flight
         std::function<void(Op &, std::int64_t tid, std::int64_t)> sync_begun;
@@ -69,17 +70,11 @@ class Stitcher {
 
     Stitcher(const Plan &plan, StringPool &strings, Hooks hooks);
 
-    Fate event(BoundClass &cls, const Event &ev, std::uint32_t host) {
-        if (cls.only && cls.only->plain && plain(cls, *cls.only, ev, host)) {
-            ++cls.only->seen;
-            return Fate::kTransition;
-        }
-        return any_event(cls, ev, host);
-    }
+    Fate event(BoundClass &cls, const Event &ev, std::uint32_t host);  // stitcher_bare.hpp
     // Settles what ended more than linger_ns before now.
     void advance(std::int64_t now_ns) {
         last_ns_ = now_ns;
-        while (now_ns > settles_ns_) settle_ended();
+        if (now_ns > settles_ns_) settle_until(now_ns);
         if (unfrozen_ > kUnfrozen) freeze_ended();
     }
     // No texts that only the table of ops shows.
@@ -125,12 +120,11 @@ class Stitcher {
     std::uint32_t name_of(const BoundClass &, const Event &, ThreadState &);
     Fate any_event(BoundClass &, const Event &, std::uint32_t host);
     bool plain(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
+    bool bare(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
     // Stragglers come soon: the last few are left as they are.
     static constexpr std::size_t kUnfrozen = 4;
-    void freeze_ended() {
-        unfrozen_ = std::min(unfrozen_, ended_.size());
-        for (; unfrozen_ > kUnfrozen; --unfrozen_) ops_.freeze(ended_[ended_.size() - unfrozen_].second);
-    }
+    void freeze_ended();
+    void settle_until(std::int64_t now_ns);
     void next_settles() { settles_ns_ = ended_.empty() ? std::numeric_limits<std::int64_t>::max() : ended_.front().first + plan_.linger_ns; }
     Fate note(BoundPoint &, const PointSpec &, const Event &, ThreadState &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
     Fate work_of(Batch &, Transition, BoundPoint &);
@@ -185,6 +179,8 @@ class Stitcher {
     void end_op(Op &op, std::int64_t ts_ns, std::uint32_t order);
     void settle(Op &op);
     void settle_ended();
+    void forget_key(const Key &, std::uint64_t ref);
+    bool settle_frozen(std::uint64_t ref, std::int64_t end_ns);
     void apply_thread_rule(ThreadState &, ThreadRule, const Found &);
     void open_batch(ThreadState &, const BoundPoint &, std::int64_t ts_ns, std::int64_t tid);
     void close_batch(ThreadState &, std::int64_t ts_ns);

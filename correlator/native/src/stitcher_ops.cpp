@@ -171,6 +171,13 @@ void Stitcher::settle_ended() {
     const auto [end_ns, ref] = ended_.front();
     ended_.pop_front();
     next_settles();
+    // They ended long ago, and what is kept of them has left the caches.
+    if (ended_.size() > 6) {
+        ops_.expect(ended_[6].second);
+        ops_.expect_frozen(ended_[4].second);
+        if (const auto *next = ops_.frozen(ended_[2].second)) keys_.expect(*FrozenOps::keys(*next).first);
+    }
+    if (settle_frozen(ref, end_ns)) return;
     Op *op = ops_.find(ref);
     if (!op || op->state != OpState::kEnded || op->end_ns != end_ns) return;
     if (Op *partner = op->partner != 0 ? ops_.find(op->partner) : nullptr; partner && partner->state == OpState::kOpen) {
@@ -179,6 +186,35 @@ void Stitcher::settle_ended() {
         if (!op || op->state != OpState::kEnded) return;
     }
     settle(*op);
+}
+
+void Stitcher::settle_until(std::int64_t now_ns) {
+    while (now_ns > settles_ns_) settle_ended();
+}
+
+void Stitcher::freeze_ended() {
+    unfrozen_ = std::min(unfrozen_, ended_.size());
+    for (; unfrozen_ > kUnfrozen; --unfrozen_) ops_.freeze(ended_[ended_.size() - unfrozen_].second);
+}
+
+// An op that was put away had nothing but keys and transitions.
+bool Stitcher::settle_frozen(std::uint64_t ref, std::int64_t end_ns) {
+    const FrozenOps::Op *frozen = ops_.frozen(ref);
+    if (!frozen) return false;
+    const ShapedOp op = FrozenOps::look(*frozen);
+    if (op.end_ns != end_ns || !hooks_.settle_shaped(op)) return false;
+    const auto [keys, count] = FrozenOps::keys(*frozen);
+    std::for_each(keys, keys + count, [&](const Key &key) { forget_key(key, ref); });
+    ops_.release_frozen(ref);
+    return true;
+}
+
+// Of an op that is settled, if it still names it.
+void Stitcher::forget_key(const Key &key, std::uint64_t ref) {
+    const std::uint64_t *named = keys_.find(key);
+    if (!named || *named != ref) return;
+    keys_.erase(key);
+    settled_keys_.add(key);
 }
 
 void Stitcher::settle(Op &op) {

@@ -98,6 +98,15 @@ class Shapes {
     FlatMap<std::uint64_t, std::uint32_t> children_;  // by hash of (parent, kind, thread); of equal hashes the first is kept
 };
 
+// Of a list that has a shape: what is different from list to list of it.
+struct ShapedList {
+    std::uint32_t shape = 0;  // 0: it has none
+    std::uint32_t comm = 0;   // of the first
+    std::int64_t tid = -1;    // of the first
+    std::size_t size = 0;
+    const std::int64_t *times = nullptr;
+};
+
 class TransitionList {
   public:
     // Empty again, with the capacity kept; as a shape if there are `shapes`.
@@ -116,7 +125,7 @@ class TransitionList {
         in_full().push_back(t);
     }
     // The same as push_back(), the list's order being the transition's, if the list stays a shape; else nothing happens.
-    bool push_known(KnownKind &known, std::int64_t ts_ns, std::int64_t tid, std::int32_t pid, std::uint32_t cpu, std::uint32_t comm) {
+    [[gnu::always_inline]] bool push_known(KnownKind &known, std::int64_t ts_ns, std::int64_t tid, std::int32_t pid, std::uint32_t cpu, std::uint32_t comm) {
         if (!shaped_ || times_.empty() || ts_ns < times_.back()) return false;
         const std::uint32_t thread = ordinal_of(tid, pid);
         if (thread == Shapes::kMaxThreads) return false;
@@ -168,6 +177,13 @@ class TransitionList {
         return !shaped_ || times_.empty() || !details_.empty() ? 0 : sizeof(Frozen) + threads_ * sizeof(FrozenThread) + times_.size() * sizeof times_[0];
     }
     void freeze(unsigned char *to) const;
+    // Valid as long as the list or those bytes are.
+    ShapedList shaped() const { return shaped_ && !times_.empty() ? ShapedList{node_, first_comm_, tids_[0], times_.size(), times_.data()} : ShapedList{}; }
+    static ShapedList shaped(const unsigned char *frozen) {
+        const auto *head = reinterpret_cast<const Frozen *>(frozen);
+        const auto *threads = reinterpret_cast<const FrozenThread *>(head + 1);
+        return {head->node, head->comm, threads->tid, head->times, reinterpret_cast<const std::int64_t *>(threads + head->threads)};
+    }
     // The list was empty.
     void thaw(const unsigned char *from);
     // As it would be in full, for a list that has a shape.

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// The shortest way through the stitcher: a point of one key that is one field, of an op that passes what others passed before.
+#pragma once
+#include "key_builder.hpp"
+#include "stitcher.hpp"
+
+namespace opline {
+
+// What plain() does, without what BoundPoint::bare rules out. False: nothing was done.
+inline bool Stitcher::bare(const BoundClass &cls, BoundPoint &bp, const Event &ev, std::uint32_t host) {
+    BoundKey &use = bp.find.front();
+    const Slot &field = ev.slots[use.one_slot];
+    if (!field.is_number()) return false;
+    const std::int64_t tid = number_in(ev, cls.tid_slot, -1);
+    const auto pid = static_cast<std::int32_t>(number_in(ev, cls.pid_slot, -1));
+    const std::uint64_t *named = keys_.find(one_key(use, field, host, pid, tid));
+    if (!named) return false;
+    Op *op = ops_.itself(*named);
+    if (!op || op->partner != 0 || !op->transitions.push_known(bp.kinds[0], ev.ts_ns, tid, pid, ev.cpu, 0)) return false;
+    ++use.found;
+    ++bp.transitions;
+    op->global_spaces |= bp.global_spaces;
+    if (bp.ends && (op->state == OpState::kOpen || !op->hard)) {
+        end_op(*op, ev.ts_ns, op->transitions.last_order());
+        stop_waiting(*op);
+    }
+    return true;
+}
+
+inline Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
+    if (BoundPoint *bp = cls.only; bp && bp->plain && (bp->bare ? bare(cls, *bp, ev, host) : plain(cls, *bp, ev, host))) {
+        ++bp->seen;
+        return Fate::kTransition;
+    }
+    return any_event(cls, ev, host);
+}
+
+}  // namespace opline

@@ -117,17 +117,18 @@ BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, 
     return p;
 }
 
-bool is_plain(const BoundPoint &p, const PointSpec &spec) {
-    const bool found = p.find.size() == 1 ? p.find.front().facts.empty() : p.find.empty();
-    return found && !p.broken && p.bind.empty() && p.wait.empty() && p.meet.empty() && p.sole.empty() && p.mark == 0 && p.at == 0 &&
-           spec.learn == kNoFact && p.name_slot == kNoSlot && p.duration_slot == kNoSlot && spec.batch_do == BatchDo::kNone && !spec.ios &&
-           !spec.child && spec.end_of.empty() && spec.io == IoWindow::kNone &&
-           spec.sync_wait == IoWindow::kNone && (spec.role == Role::kNone || spec.role == Role::kEnd);
+// Nothing comes of it but a transition of an op, found or made by its first key.
+bool is_simple(const BoundPoint &p, const PointSpec &spec) {
+    return !p.broken && p.wait.empty() && p.meet.empty() && p.sole.empty() && p.mark == 0 && p.at == 0 && spec.learn == kNoFact &&
+           p.name_slot == kNoSlot && p.duration_slot == kNoSlot && spec.batch_do == BatchDo::kNone && !spec.ios && !spec.child &&
+           spec.end_of.empty() && spec.io == IoWindow::kNone && spec.sync_wait == IoWindow::kNone;
 }
 
 // What a point that is plain has to do, once the slots of its class are known.
 void bind_plain(BoundPoint &p, const PointSpec &spec, std::uint32_t event) {
-    p.plain = is_plain(p, spec);
+    const bool simple = is_simple(p, spec), found = p.find.size() == 1 ? p.find.front().facts.empty() : p.find.empty();
+    p.plain = simple && found && p.bind.empty() && (spec.role == Role::kNone || spec.role == Role::kEnd);
+    p.begins = simple && p.find.empty() && p.bind.size() == 1 && p.release.empty() && spec.role == Role::kBegin;
     p.ends = spec.role == Role::kEnd;
     p.thread = spec.thread;
     p.decorates = p.class_id != 0 || p.class_slot != kNoSlot || p.object_slot != kNoSlot || p.offset_slot != kNoSlot ||
@@ -140,6 +141,10 @@ void bind_plain(BoundPoint &p, const PointSpec &spec, std::uint32_t event) {
     if (!p.find.empty()) {
         kind.spaces = p.find.front().spaces;
         kind.key_space = p.find.front().space;
+    }
+    if (p.begins) {
+        kind.evidence = Evidence::kBegin;
+        kind.spaces = p.bind.front().spaces;
     }
     p.kinds[0].kind = p.kinds[1].kind = kind;
     p.kinds[1].kind.in_thread = true;

@@ -56,9 +56,10 @@ struct BoundPoint {
     bool plain = false, ends = false, decorates = false;
     bool bare = false;  // plain, of one key that is one field, and all it does is to go on or to end: Stitcher::bare()
     ThreadRule thread = ThreadRule::kNone;
+    bool begins = false;  // it makes an op, names it by one key, and nothing else can come of it: Stitcher::begin()
     std::uint64_t seen = 0, transitions = 0;
     std::uint64_t global_spaces = 0;  // bit per global key space of find and bind
-    std::array<KnownKind, 2> kinds;   // of a plain point; 1: in the op's thread
+    std::array<KnownKind, 2> kinds;   // of a plain point, or one that begins; 1: in the op's thread
     std::vector<BoundPredicate> when;
     std::vector<BoundKey> find, bind, release, wait, meet, sole;
     BoundKey fact_of, fact_value;  // of a point that learns

@@ -132,8 +132,7 @@ Fate Stitcher::any_event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     ++bp->seen;
     if (bp->plain && !cls.only && plain(cls, *bp, ev, host)) return Fate::kTransition;
     const PointSpec &spec = plan_.points[bp->spec];
-    Key key;
-    if (!bp->bind.empty() && key_of(bp->bind.front(), ev, host, pid, tid, key) == KeyState::kKnown) keys_.expect(key);
+    if (bp->begins && begin(cls, *bp, ev, host, pid, tid)) return Fate::kTransition;
     ThreadState &ts = thread(host, tid);
     if (bp->mark != 0 || spec.learn != kNoFact) return note(*bp, spec, ev, ts, host, pid, tid);
 
@@ -171,6 +170,7 @@ Fate Stitcher::any_event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     // The op: a begin makes one; else the first find key that is bound; else, without keys, the thread's own.
     Found found;
     const Found working = current(ts);
+    Key key;
     std::pair<std::uint32_t, Key> unbound[8];  // with their spaces
     std::size_t unbound_count = 0;
     std::uint64_t others[4];  // refs of what further keys name

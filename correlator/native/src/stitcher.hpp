@@ -120,6 +120,7 @@ class Stitcher {
     std::uint32_t name_of(const BoundClass &, const Event &, ThreadState &);
     Fate any_event(BoundClass &, const Event &, std::uint32_t host);
     bool plain(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
+    bool begin(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
     bool bare(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
     // Stragglers come soon: the last few are left as they are.
     static constexpr std::size_t kUnfrozen = 4;

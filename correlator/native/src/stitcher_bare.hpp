@@ -7,7 +7,7 @@
 namespace opline {
 
 // What plain() does, without what BoundPoint::bare rules out. False: nothing was done.
-inline bool Stitcher::bare(const BoundClass &cls, BoundPoint &bp, const Event &ev, std::uint32_t host) {
+[[gnu::always_inline]] inline bool Stitcher::bare(const BoundClass &cls, BoundPoint &bp, const Event &ev, std::uint32_t host) {
     BoundKey &use = bp.find.front();
     const Slot &field = ev.slots[use.one_slot];
     if (!field.is_number()) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The short way through the stitcher, for what most events are: a point with one key, or with its thread alone, of an op that
-// passes what others passed before.
+// The short ways through the stitcher, for what most events are: a point with one key, or with its thread alone, of an op that
+// passes what others passed before; and a begin with one key.
 #include "key_builder.hpp"
 #include "stitcher.hpp"
 
@@ -41,6 +41,34 @@ bool Stitcher::plain(const BoundClass &cls, BoundPoint &bp, const Event &ev, std
     }
     if (bp.thread != ThreadRule::kNone) apply_thread_rule(*ts, bp.thread, {op, 0, ref, use ? use->spaces : 0});
     if (!bp.release.empty()) release_keys(bp, ev, host, pid, tid);
+    return true;
+}
+
+// What any_event() does for a point that begins. False: nothing was done.
+bool Stitcher::begin(const BoundClass &cls, BoundPoint &bp, const Event &ev, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
+    const BoundKey &use = bp.bind.front();
+    Key key;
+    if (key_of(use, ev, host, pid, tid, key) != KeyState::kKnown) return false;
+    keys_.expect(key);
+    ThreadState &ts = thread(host, tid);
+    if (ts.call) return false;
+    if (threads_work_) current(ts);
+    Op &op = new_op(host, pid, ev.ts_ns);
+    const std::uint64_t ref = op_ref(op);
+    key_text(use, ev, op.key_text);
+    bind_key(op, ref, use.space, key);
+    op.global_spaces |= bp.global_spaces;
+    decorate(op, bp, plan_.points[bp.spec], ev, tid, pid);
+    Transition t;
+    static_cast<TransitionKind &>(t) = bp.kinds[0].kind;
+    t.ts_ns = ev.ts_ns;
+    t.tid = tid;
+    t.pid = pid;
+    t.cpu = ev.cpu;
+    t.comm = name_of(cls, ev, ts);
+    op.transitions.push_back(t);
+    ++bp.transitions;
+    apply_thread_rule(ts, bp.thread, {&op, 0, ref, t.spaces});
     return true;
 }
 

@@ -127,9 +127,13 @@ class TransitionList {
     // The same as push_back(), the list's order being the transition's, if the list stays a shape; else nothing happens.
     [[gnu::always_inline]] bool push_known(KnownKind &known, std::int64_t ts_ns, std::int64_t tid, std::int32_t pid, std::uint32_t cpu, std::uint32_t comm) {
         if (!shaped_ || times_.empty() || ts_ns < times_.back()) return false;
+        KnownKind::Step &step = known.steps[node_ % known.steps.size()];
+        if (step.from == node_ && step.thread < threads_ && tids_[step.thread] == tid && pids_[step.thread] == pid) {
+            keep(step.to, ts_ns, cpu, comm);
+            return true;
+        }
         const std::uint32_t thread = ordinal_of(tid, pid);
         if (thread == Shapes::kMaxThreads) return false;
-        KnownKind::Step &step = known.steps[node_ % known.steps.size()];
         if (step.from != node_ || step.thread != thread) {
             const std::uint32_t next = shapes_->step(node_, known.kind, thread);
             if (next == 0) return false;
@@ -221,6 +225,9 @@ class TransitionList {
             pids_[thread] = pid;
             ++threads_;
         }
+        keep(node, ts_ns, cpu, comm);
+    }
+    void keep(std::uint32_t node, std::int64_t ts_ns, std::uint32_t cpu, std::uint32_t comm) {
         node_ = node;
         times_.push_back(ts_ns);
         if (shapes_->details()) details_.push_back({cpu, comm});

@@ -54,7 +54,8 @@ class Run(NamedTuple):
         return list(dict.fromkeys((self.given, self.path, recorded)))
 
 
-def _connect(path: Path) -> duckdb.DuckDBPyConnection:
+def _connect(path: Path, ours: bool) -> duckdb.DuckDBPyConnection:
+    """``ours``: this opline has written the tables, so they have all columns."""
     import duckdb  # what needs no table does not wait for it
 
     from opline.store.schema import TABLES
@@ -66,9 +67,10 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
             raise OplineError(f"The run {path} has no {file.name}: it is damaged. Correlate its trace again.")
         quoted = str(file).replace("'", "''")
         try:
-            there = {row[0] for row in con.execute(f"DESCRIBE SELECT * FROM read_parquet('{quoted}')").fetchall()}
-            # what a run of an older opline does not know yet is absent
-            new = "".join(f', NULL AS "{c.name}"' for c in spec.columns if c.name not in there)
+            new = ""
+            if not ours:  # what a run of an older opline does not know yet is absent
+                there = {row[0] for row in con.execute(f"DESCRIBE SELECT * FROM read_parquet('{quoted}')").fetchall()}
+                new = "".join(f', NULL AS "{c.name}"' for c in spec.columns if c.name not in there)
             con.execute(f"CREATE VIEW {spec.name} AS SELECT *{new} FROM read_parquet('{quoted}')")
         except duckdb.Error as error:
             first = str(error).splitlines()[0]
@@ -77,7 +79,8 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
 
 
 def open_tables(path: Path, given: Path | None = None) -> Run:
-    """Opens a directory that has manifest.json and the tables; ``given``: what the user named.
+    """Opens a directory that has manifest.json and the tables; ``given``: what the user named, if it was made of that
+    just now.
 
     Raises OplineError with one clear line.
     """
@@ -85,7 +88,7 @@ def open_tables(path: Path, given: Path | None = None) -> Run:
         manifest = json.loads((path / "manifest.json").read_text())
     except (OSError, ValueError) as error:
         raise OplineError(f"Cannot read {path / 'manifest.json'}: {error}") from error
-    return Run(path, manifest, _connect(path), given or path)
+    return Run(path, manifest, _connect(path, ours=given is not None), given or path)
 
 
 @contextmanager
@@ -151,7 +154,7 @@ def open_run(
             path_of_tables = stack.enter_context(
                 open_or_correlate(given, model=model, reader=reader, extents=extents, tables=tables)
             ).path
-        run = open_tables(path_of_tables, given)
+        run = open_tables(path_of_tables, None if path_of_tables is given else given)
         stack.callback(run.con.close)
         if path_of_tables is given:
             read_by, why = run.manifest.get("reader"), run.manifest.get("reader_reason")

@@ -44,18 +44,18 @@ def _wrapped(text: str) -> Iterator[str]:
 def text_lines(run: Run) -> Iterator[str]:
     """The ledger for people: fates, losses with advice, discarded intervals."""
     per_class: defaultdict[str, list[ledger.Fate]] = defaultdict(list)
-    for f in ledger.fates(run):
+    fates = ledger.fates(run)
+    for f in fates:
         per_class[f.event].append(f)
-    total = sum(f.count for fates in per_class.values() for f in fates)
+    total = sum(f.count for f in fates)
     yield f"fates of {count_of(total, 'event')} of {count_of(len(per_class), 'class', 'classes')}"
     rows = []
-    for event, fates in per_class.items():
-        whole = sum(f.count for f in fates)
-        for n, f in enumerate(sorted(fates, key=lambda f: -f.count)):
+    for event, of_class in per_class.items():
+        whole = sum(f.count for f in of_class)
+        for n, f in enumerate(sorted(of_class, key=lambda f: -f.count)):
             rows.append([event if n == 0 else "", f.fate, str(f.count), str(whole) if n == 0 else ""])
     yield from table(["event", "fate", "count", "input"], rows, left=2)
-    (no_op,) = run.row("SELECT coalesce(sum(count), 0) FROM fates WHERE fate LIKE 'orphan:%'")
-    yield f"orphans: {no_op}"
+    yield f"orphans: {sum(f.count for f in fates if f.fate.startswith('orphan:'))}"
     yield ""
     entries = ledger.entries(run)
     yield "losses" if entries else "losses: none"
@@ -81,7 +81,7 @@ def text_lines(run: Run) -> Iterator[str]:
                 for s, b, e, n, p, k in discarded
             ],
         )
-    (tainted,) = run.row("SELECT count(*) FROM ops WHERE tainted")
+    tainted = sum(e.count for e in entries if e.loss == "tainted_ops")
     if tainted:
         yield f"tainted: {count_of(tainted, 'op overlaps', 'ops overlap')} discarded events; statistics leave them out"
 

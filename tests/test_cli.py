@@ -80,10 +80,11 @@ def test_version_names_the_readers(capfd: pytest.CaptureFixture[str]) -> None:
         assert re.search(rf"^{word} ", text, re.MULTILINE)
 
 
-def test_overview_imports_no_heavy_library() -> None:
+@pytest.mark.parametrize("args", [["--help"], *([name, "--help"] for name in COMMANDS)], ids=" ".join)
+def test_help_imports_no_heavy_library(args: list[str]) -> None:
     code = (
-        "import sys; from opline_analyses.cli import main; main(['--help']);"
-        " print([m for m in ('duckdb', 'matplotlib', 'pyarrow', 'bt2') if m in sys.modules])"
+        f"import sys; from opline_analyses.cli import main; main({args});"
+        " print([m for m in ('duckdb', 'matplotlib', 'numpy', 'pyarrow', 'networkx', 'bt2') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"

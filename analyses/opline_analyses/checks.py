@@ -8,8 +8,7 @@ table `counted` of `stages.select_counted`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from opline_analyses.client import ClientReport
 from opline_analyses.coverage import PER_OP, per_op
@@ -26,8 +25,7 @@ LOG_NEAR_NS, LOG_SHARE, LOG_MEAN, LOG_INTERRUPTED = 20_000, 0.999, 0.005, 0.05
 AGREEMENT = ("agree", "differ", "pointer_only", "thread_only", "sector_only", "neither", "ambiguous")
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """One check: what, whether it holds (None: nothing to compare with), and the numbers behind it."""
 
     name: str

@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import duckdb
-
 from opline.errors import OplineError
 from opline_analyses.fio_log import Joined, is_fio_log, join_fio_logs, logs_of
 from opline_analyses.run import Run
@@ -29,6 +27,8 @@ INTERRUPTED_NS = 20_000
 
 def join_client_log(run: Run, path: Path) -> Joined:
     """Makes `client_ops`. Raises OplineError with one line."""
+    import duckdb
+
     if is_fio_log(path):
         logs = logs_of(path)
         if not logs:

@@ -8,8 +8,7 @@ between has next to none, not all. Means are over complete ops that no discarded
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from opline.errors import OplineError
 from opline_analyses.client import ClientReport
@@ -28,8 +27,7 @@ def ratio(attributed_ns: float, client_ns: float) -> float:
     return attributed_ns / client_ns
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A part of the client's mean latency, ns per op."""
 
     name: str
@@ -37,8 +35,7 @@ class Part:
     level: int  # 0: parts that sum to the client's mean; 1: what the part above consists of
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(NamedTuple):
     """Where the client's mean latency goes."""
 
     ops: int

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow.csv as pacsv
-
 from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses import checks
@@ -190,6 +188,8 @@ def run(args: argparse.Namespace) -> int:
         hops, steps = checks.hop_agreement(opened_run), checks.block_steps(opened_run)
         if args.per_op:
             with complete_file(args.per_op) as file:
+                import pyarrow.csv as pacsv
+
                 pacsv.write_csv(per_op(opened_run).to_arrow_table(), file)
         with output(args.output) as out:
             if args.json:

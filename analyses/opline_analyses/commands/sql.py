@@ -6,12 +6,9 @@ from __future__ import annotations
 import argparse
 import json
 
-import duckdb
-
 from opline.errors import OplineError
 from opline.store.schema import TABLES
 from opline_analyses.commands.common import add_model, add_output, opened, output
-from opline_analyses.query_csv import write_csv
 from opline_analyses.text import table
 
 NAME = "sql"
@@ -48,6 +45,8 @@ def _cell(value: object) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the query and prints its rows."""
+    import duckdb
+
     with opened(args) as opened_run:
         try:
             result = opened_run.con.sql(args.query)
@@ -56,6 +55,8 @@ def run(args: argparse.Namespace) -> int:
             columns, types = result.columns, [str(t) for t in result.types]
             with output(args.output) as out:
                 if args.csv:
+                    from opline_analyses.query_csv import write_csv
+
                     write_csv(columns, result, out)
                     return 0
                 rows = result.fetchall()

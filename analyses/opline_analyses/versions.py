@@ -7,6 +7,8 @@ import importlib.metadata
 import shutil
 import subprocess
 
+from opline import __version__
+
 
 def _first_line(*command: str) -> str | None:
     if shutil.which(command[0]) is None:
@@ -34,7 +36,7 @@ def version_lines() -> list[str]:
     except ImportError:
         library = "no bt2: install python3-bt2"
     return [
-        f"opline {_installed('opline')}",
+        f"opline {__version__}",
         f"readers      native, {library}",
         f"babeltrace2  {_first_line('babeltrace2', '--version') or 'not installed'}",
         f"lttng        {_first_line('lttng', '--version') or 'not installed'}",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opline import _core, losses
+from opline import __version__, _core, losses
 from opline.errors import OplineError
 from opline.model import Model
 from opline.readers.front import Front, choose, reader_wanted
@@ -62,9 +62,7 @@ def correlate(
 
     Raises OplineError (one line); then nothing of the run is left behind.
     """
-    # as much to import as a small trace takes to read: not for statistics alone
-    import datetime
-    import importlib.metadata
+    import datetime  # neither for statistics alone
 
     from opline.store.writer import RunWriter
 
@@ -86,7 +84,7 @@ def correlate(
         manifest = {
             "schema": "opline-run",
             "schema_version": SCHEMA_VERSION,
-            "opline": importlib.metadata.version("opline"),
+            "opline": __version__,
             "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "trace": str(trace.absolute()),
             "traces": [str(t) for t in traces],

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 import os
 import platform
 import re
@@ -15,6 +14,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from opline import __version__
 from opline.capture.leftovers import boot_id
 
 
@@ -99,19 +99,11 @@ def lttng_ust_version() -> str | None:
     return _first_number(version)
 
 
-def opline_version() -> str | None:
-    """Version of the installed package, or None in a bare checkout."""
-    try:
-        return importlib.metadata.version("opline")
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
 @functools.cache
 def versions() -> dict[str, str | None]:
     """Versions of everything that takes part in a recording; None where it is not installed."""
     return {
-        "opline": opline_version(),
+        "opline": __version__,
         "python": platform.python_version(),
         "lttng-tools": _first_number(_output("lttng", "--version")),
         "lttng-ust": lttng_ust_version(),

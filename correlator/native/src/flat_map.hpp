@@ -21,6 +21,11 @@ inline std::uint64_t mix64(std::uint64_t x) {
     return x ^ (x >> 31);
 }
 
+// Into the caches: it will be looked at soon. Inline, as a call of it has no effect that the compiler would see.
+[[gnu::always_inline]] inline void fetch(const void *begin, std::size_t bytes) {
+    for (auto p = static_cast<const char *>(begin), end = p + bytes; p < end; p += 64) __builtin_prefetch(p);
+}
+
 template <class K, class = void>
 struct FlatHash {  // anything that std::hash knows
     std::uint64_t operator()(const K &k) const { return mix64(std::hash<K>{}(k)); }
@@ -50,8 +55,8 @@ class FlatMap {
     }
     const V *find(const K &key) const { return const_cast<FlatMap *>(this)->find(key); }
     // The key will be asked for soon.
-    [[gnu::always_inline]] void expect(const K &key) const {  // a call of it has no effect that the compiler would see
-        if (size_ != 0) __builtin_prefetch(&cells_[home(key)], 1);
+    [[gnu::always_inline]] void expect(const K &key) const {
+        if (size_ != 0) fetch(&cells_[home(key)], 1);
     }
     bool contains(const K &key) const { return find(key) != nullptr; }
 

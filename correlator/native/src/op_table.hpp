@@ -69,9 +69,26 @@ class OpTable {
         free_.push_back(number);
         --live_;
     }
-    // They will be asked for soon: an op's slot, and what is frozen there.
-    void expect(std::uint64_t ref) const { __builtin_prefetch(&slots_[slot_of(ref)]); }
-    void expect_frozen(std::uint64_t ref) const { __builtin_prefetch(slots_[slot_of(ref)].frozen); }
+    // nullptr: it has none.
+    const Key *first_key(std::uint64_t ref) const {
+        const Slot &slot = slots_[slot_of(ref)];
+        if (slot.frozen) return FrozenOps::keys(*slot.frozen).first;
+        return slot.op && !slot.op->keys.empty() ? slot.op->keys.data() : nullptr;
+    }
+    // An op will be asked for soon, and has left the caches: its slot, then the op, then what the op refers to.
+    [[gnu::always_inline]] void expect_slot(std::uint64_t ref) const { fetch(&slots_[slot_of(ref)], 1); }
+    [[gnu::always_inline]] void expect_op(std::uint64_t ref) const {
+        const Slot &slot = slots_[slot_of(ref)];
+        if (slot.op) fetch(slot.op, sizeof(Op));
+        else fetch(slot.frozen, 1);
+    }
+    [[gnu::always_inline]] void expect_contents(std::uint64_t ref) const {
+        const Slot &slot = slots_[slot_of(ref)];
+        if (!slot.op) return;
+        slot.op->transitions.expect();
+        fetch(slot.op->object.data(), 1);
+        fetch(slot.op->keys.data(), 1);
+    }
     // What a ref leads to through its aliases: an op and which child of it, or a batch, or nothing (it was settled).
     struct Target {
         Op *op = nullptr;

@@ -180,6 +180,7 @@ class Stitcher {
     void end_op(Op &op, std::int64_t ts_ns, std::uint32_t order);
     void settle(Op &op);
     void settle_ended();
+    void expect_settling();
     void forget_key(const Key &, std::uint64_t ref);
     bool settle_frozen(std::uint64_t ref, std::int64_t end_ns);
     void apply_thread_rule(ThreadState &, ThreadRule, const Found &);

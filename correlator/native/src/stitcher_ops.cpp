@@ -165,18 +165,22 @@ void Stitcher::soften_end(Op &op, std::int64_t ts_ns, std::uint32_t order) {
     if (!op.hard) end_op(op, ts_ns, order);
 }
 
+// The next ones ended long ago: what is kept of them has left the caches.
+void Stitcher::expect_settling() {
+    if (ended_.size() <= 8) return;
+    ops_.expect_slot(ended_[8].second);
+    ops_.expect_op(ended_[5].second);
+    ops_.expect_contents(ended_[3].second);
+    if (const Key *key = ops_.first_key(ended_[1].second)) keys_.expect(*key);
+}
+
 // The first of the ended ops, if that is where it ended: a soft end can have moved on, and what ended may have been found
 // to be a part of something that goes on.
 void Stitcher::settle_ended() {
     const auto [end_ns, ref] = ended_.front();
     ended_.pop_front();
     next_settles();
-    // They ended long ago, and what is kept of them has left the caches.
-    if (ended_.size() > 6) {
-        ops_.expect(ended_[6].second);
-        ops_.expect_frozen(ended_[4].second);
-        if (const auto *next = ops_.frozen(ended_[2].second)) keys_.expect(*FrozenOps::keys(*next).first);
-    }
+    expect_settling();
     if (settle_frozen(ref, end_ns)) return;
     Op *op = ops_.find(ref);
     if (!op || op->state != OpState::kEnded || op->end_ns != end_ns) return;

@@ -176,6 +176,11 @@ class TransitionList {
     std::uint32_t cpu(std::size_t i) const { return details_.empty() ? kNoCpu : details_[i].cpu; }
     std::uint32_t comm(std::size_t i) const { return details_.empty() ? (i == 0 ? first_comm_ : 0) : details_[i].comm; }
     std::int64_t last_tid() const { return tids_[shapes_->node(node_).thread]; }
+    // It will be looked at soon.
+    [[gnu::always_inline]] void expect() const {
+        fetch(times_.data(), times_.size() * sizeof times_[0]);
+        fetch(details_.data(), details_.size() * sizeof details_[0]);
+    }
     // Put away as so many bytes; 0: it can't be, it has no shape or has details.
     std::size_t frozen_size() const {
         return !shaped_ || times_.empty() || !details_.empty() ? 0 : sizeof(Frozen) + threads_ * sizeof(FrozenThread) + times_.size() * sizeof times_[0];

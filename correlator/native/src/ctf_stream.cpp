@@ -126,6 +126,7 @@ bool Stream::next_packet(StreamNotes &notes) {
         if (in_packet_) {
             notes.packet_ends(packet_);
             in_packet_ = false;
+            go_on_with_all();
             ++turn_;
             if (order.empty()) {
                 position_ = packet_.offset + static_cast<std::size_t>(packet_.packet_bits / 8);
@@ -170,6 +171,7 @@ bool Stream::next_packet(StreamNotes &notes) {
         if (info.packet_bits > available) damage_ = "the file ends before the packet does";
         if (info.content_bits > available) lose(notes, Loss::kTruncatedPacket, damage_ + "; its events up to there are read");
         cursor_ = {file.data() + info.offset, info.header_bits, std::min(info.content_bits, available)};
+        go_on_usually();
         notes.packet_begins(packet_);
         return true;
     }
@@ -222,6 +224,7 @@ bool Stream::header(std::uint64_t &id) {
 
 // One event at the cursor, whatever it is. False: the packet is at its end (or unreadable from here on).
 bool Stream::event(StreamNotes &notes) {
+    go_on_with_all();
     Cursor &c = cursor_;
     c.at = (c.at + cls->header_align_bits - 1) & ~std::uint64_t{cls->header_align_bits - 1};
     if (c.at >= c.end) return false;
@@ -244,6 +247,7 @@ bool Stream::event(StreamNotes &notes) {
     }
     if (event_class->time_slot >= 0) time_ns = own_ns_ = slots_[static_cast<std::size_t>(event_class->time_slot)].i;
     else time_ns = own_ns_ != kNoTime ? own_ns_ : to_ns(clock_);  // sent on later than it happened, as its neighbours
+    go_on_usually();
     return true;
 }
 

@@ -124,7 +124,7 @@ class Stream {
 
     // The next event: time and slots are valid until the next call. False: the stream has ended.
     bool next(StreamNotes &notes) {
-        if (in_packet_ && (usual_event() || event(notes))) {
+        if (usual_event() || (in_packet_ && event(notes))) {
             ++ordinal;
             return true;
         }
@@ -139,7 +139,7 @@ class Stream {
     const Slot *slots() const { return slots_.data(); }
     std::uint64_t bytes_read() const { return bytes_before_ + position_; }
     std::uint64_t clock() const { return clock_; }           // raw value at the event
-    Cursor fields() const { return {cursor_.packet, fields_at_, cursor_.end}; }  // where the event's own fields begin
+    Cursor fields() const { return {cursor_.packet, fields_at_, cursor_.end}; }  // where the event's own fields begin; not of a usual one
     const PacketInfo &packet() const { return packet_; }
     const std::uint8_t *packet_bytes() const { return cursor_.packet; }
     std::int64_t to_ns(std::uint64_t cycles) const {
@@ -154,25 +154,33 @@ class Stream {
     bool event(StreamNotes &);
     // What event() does, in short, for an event as LTTng writes most. False: nothing was read.
     bool usual_event() {
-        const UsualHeader &h = cls->usual_header;
-        if (h.bytes == 0 || cursor_.at % 8 != 0 || cursor_.at + 64 > cursor_.end || own_ns_ != kNoTime) return false;
-        const std::uint8_t *p = cursor_.packet + cursor_.at / 8, *const end = cursor_.packet + cursor_.end / 8;
+        const std::uint8_t *const p = usual_at_;
+        if (p >= usual_past_) return false;
         __builtin_prefetch(p + kAhead);
         __builtin_prefetch(p + kAhead + 64);
         std::uint64_t word;
         std::memcpy(&word, p, 8);
+        const UsualHeader &h = cls->usual_header;
         const std::uint64_t id = word & h.id_mask;
         const EventClass *found = id < cls->usual.size() ? cls->usual[id] : nullptr;
         if (!found) return false;
-        p += h.bytes;
-        const auto after = found->straight.run(cursor_.packet, p, end, slots_.data());
+        const auto after = found->straight.run(cursor_.packet, p + h.bytes, usual_past_ + 7, slots_.data());
         if (!after) return false;
         advance_clock((word >> h.id_bits) & h.time_mask, h.time_mask);
-        fields_at_ = static_cast<std::uint64_t>(p - cursor_.packet) * 8;
-        cursor_.at = static_cast<std::uint64_t>(after - cursor_.packet) * 8;
+        usual_at_ = after;
         event_class = found;
         time_ns = to_ns(clock_);
         return true;
+    }
+    // The cursor and the place of the next usual event follow each other.
+    void go_on_usually() {
+        const bool can = !cls->usual.empty() && own_ns_ == kNoTime && cursor_.at % 8 == 0 && cursor_.at + 64 <= cursor_.end;
+        usual_at_ = can ? cursor_.packet + cursor_.at / 8 : nullptr;
+        usual_past_ = can ? cursor_.packet + cursor_.end / 8 - 7 : nullptr;
+    }
+    void go_on_with_all() {
+        if (usual_at_) cursor_.at = static_cast<std::uint64_t>(usual_at_ - cursor_.packet) * 8;
+        usual_at_ = usual_past_ = nullptr;
     }
     bool header(std::uint64_t &id);
     // `value`: the bits of the clock that `mask` has; they may have wrapped once.
@@ -196,6 +204,7 @@ class Stream {
     std::uint64_t last_end_ = 0, last_sequence_ = 0, last_discarded_ = 0, clock_ = 0;
     Cursor cursor_{nullptr, 0, 0};
     std::uint64_t fields_at_ = 0;  // bits
+    const std::uint8_t *usual_at_ = nullptr, *usual_past_ = nullptr;  // where the next event may be a usual one: from here to there
     std::vector<Slot> slots_, header_slots_;
     std::vector<std::uint64_t> registers_;
 };

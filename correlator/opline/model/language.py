@@ -4,8 +4,7 @@
 ``reader.py`` makes them of a TOML text, ``lint.py`` looks whether they fit, ``compile.py`` makes the core's plan.
 """
 
-from __future__ import annotations
-
+# Without `annotations` of __future__: NamedTuple would compile each one's text at the start of every command.
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Events that go into the ring buffer in one piece. The probes that LTTng-UST's headers make (2.13: stage 5 of lttng/ust-tracepoint-event.h) write
 // each field by a call of its own, 10 to 15 ns apiece: half of what an event with twelve fields costs. Here the same probes collect the fields, and
-// write them when the event is committed. Included before the provider's header where the probes are made. The trace is the same to the byte.
+// write them when the event is committed. Included before the provider's header where the probes are made. The layout of the trace is the same.
 #pragma once
 #include <lttng/tracepoint.h>
 #include <lttng/ust-events.h>
 #include <lttng/ust-ringbuffer-context.h>
 #include <string.h>
 
-// Where fields are aligned there are gaps between them, which the ring buffer knows about and we do not.
-#ifndef LTTNG_UST_RING_BUFFER_NATURAL_ALIGN
+// Where fields are aligned there are gaps between them, which the ring buffer knows about and we do not. Probes of another ABI may call other things.
+#if !defined(LTTNG_UST_RING_BUFFER_NATURAL_ALIGN) && LTTNG_UST_PROVIDER_MAJOR == 3
 
 enum { ONE_WRITE_BYTES = 256 };
 

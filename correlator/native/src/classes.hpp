@@ -54,7 +54,8 @@ struct BoundPoint {
     std::uint32_t spec = 0;  // index into Plan::points
     // One key or the thread says whose it is, and nothing else can come of it but these: Stitcher::plain().
     bool plain = false, ends = false, decorates = false;
-    bool bare = false;  // plain, of one key that is one field, and all it does is to go on or to end: Stitcher::bare()
+    // Plain, of one key that is one field, and all it does is to go on or to end; and threads do nothing for ops: Stitcher::bare().
+    bool bare = false;
     ThreadRule thread = ThreadRule::kNone;
     bool begins = false;  // it makes an op, names it by one key, and nothing else can come of it: Stitcher::begin()
     std::uint64_t seen = 0, transitions = 0;

@@ -16,7 +16,9 @@ namespace opline {
     const std::uint64_t *named = keys_.find(one_key(use, field, host, pid, tid));
     if (!named) return false;
     Op *op = ops_.itself(*named);
-    if (!op || op->partner != 0 || !op->transitions.push_known(bp.kinds[0], ev.ts_ns, tid, pid, ev.cpu, 0)) return false;
+    if (!op || op->partner != 0) return false;
+    const std::uint32_t comm = cls.comm_slot == kNoSlot ? 0 : name_of(cls, ev, thread(host, tid));
+    if (!op->transitions.push_known(bp.kinds[0], ev.ts_ns, tid, pid, ev.cpu, comm)) return false;
     ++use.found;
     ++bp.transitions;
     op->global_spaces |= bp.global_spaces;

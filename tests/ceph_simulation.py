@@ -41,6 +41,7 @@ class Truth:
     sent: list[int] = field(default_factory=list)  # when; again after a reset
     transactions: list[Transaction[Truth]] = field(default_factory=list)  # of the primary first
     missing: int = 0  # commits
+    asked: int = 0  # the primary's own number, in its messages to replicas
     committed: bool = False
     links: list[Link] = field(default_factory=list)  # that it came by
 
@@ -97,7 +98,7 @@ class Ceph(Machine):
             [deque() for _ in range(3)] for _ in self.stores
         ]
         self.to_reply: deque[tuple[Link, Truth]] = deque()
-        self.link_count = 0
+        self.link_count = self.asked = 0
 
     def run(self) -> list[str]:
         for client in self.clients:
@@ -168,8 +169,8 @@ class Ceph(Machine):
 
         def tell(whole: int) -> None:
             for op in ops:
-                number = op.tid if kind in (42, 43) else 7000 + op.transactions[0].number
-                self.event("cephshim:msgr_tx_msg", pid, tid, MESSENGER, self.message(op, kind, fd, number, whole))
+                text = self.message(op, kind, fd, op.tid if kind in (42, 43) else op.asked, whole)
+                self.event("cephshim:msgr_tx_msg", pid, tid, MESSENGER, text)
 
         if self.names:
             tell(0)
@@ -203,8 +204,7 @@ class Ceph(Machine):
         return op
 
     def client(self, client: Client) -> Steps:
-        me = client.pid, client.pid + 5, "rados"
-        flying: list[Truth] = []
+        me, flying = (client.pid, client.pid + 5, "rados"), list[Truth]()
         while flying or len(client.ops) < self.total:
             while len(flying) < self.depth and len(client.ops) < self.total:
                 op = self.submit(client)
@@ -324,9 +324,8 @@ class Ceph(Machine):
         yield
 
     def operate(self, op: Truth, link: Link, tid: int, comm: str) -> Steps:
-        again = bool(op.links)
         op.links.append(link)
-        if again:
+        if len(op.links) > 1:
             if op.committed:
                 self.to_reply.append((link, op))
                 self.wake("reply")
@@ -351,6 +350,8 @@ class Ceph(Machine):
         steps = self.stores[osd].queue(t, tid % 1000, comm)
         first = next(steps)  # it has its number
         if osd == 0:
+            self.asked += 1
+            op.asked = self.asked
             for number, link in enumerate(self.peers, 1):
                 self.start(self.ask(op, number, link), self.some(10_000))
         yield first
@@ -358,15 +359,14 @@ class Ceph(Machine):
 
     def ask(self, op: Truth, osd: int, link: Link) -> Steps:
         yield from self.frames(link, [op], 112, OSD, OSD * 1000 + 700 + osd)
-        tid, number = (OSD + osd) * 1000 + 90, 7000 + op.transactions[0].number
-        there = self.message(op, 112, link.there, number, 1)
+        tid, there = (OSD + osd) * 1000 + 90, self.message(op, 112, link.there, op.asked, 1)
         self.event("cephshim:msgr_rx_msg", OSD + osd, tid, MESSENGER, there)
         self.dispatch(osd, tid, "replica", op)
 
     def answer(self, op: Truth, osd: int, link: Link) -> Steps:
         yield from self.frames(link, [op], 113, OSD + osd, (OSD + osd) * 1000 + 91)
-        tid, number = OSD * 1000 + 700 + osd, 7000 + op.transactions[0].number
-        self.event("cephshim:msgr_rx_msg", OSD, tid, MESSENGER, self.message(op, 113, link.here, number, 1))
+        tid = OSD * 1000 + 700 + osd
+        self.event("cephshim:msgr_rx_msg", OSD, tid, MESSENGER, self.message(op, 113, link.here, op.asked, 1))
         self.dispatch(0, tid, "replied", op)
 
     def committed(self, t: Transaction[Truth]) -> None:

@@ -29,7 +29,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from benchmarks import generated  # noqa: E402
+from benchmarks import generated, replicated  # noqa: E402
+
+from opline.correlate import correlate  # noqa: E402
+from opline.model import load_model  # noqa: E402
 
 RESULTS = HERE / "results.csv"
 OPLINE = [sys.executable, "-m", "opline_analyses"]
@@ -47,6 +50,7 @@ COLUMNS = [
         "x_dummy",
         "x_dummy_wall",
         "peak_rss_mib",
+        "trace",
     ),
 ]
 
@@ -65,11 +69,11 @@ def shell(*parts: str | Path) -> str:
     return " ".join(shlex.quote(str(p)) for p in parts)
 
 
-def methods(trace: Path) -> dict[str, str]:
+def methods(trace: Path, model_of: str | Path = generated.MODEL) -> dict[str, str]:
     """Name and command line of everything that is timed; all write to standard output. `losses` of a trace makes a
-    whole run first: all tables as Parquet.
+    whole run first: all tables as Parquet. The last two read the generated traces alone.
     """
-    model = ("--model", generated.MODEL)
+    model = ("--model", model_of)
     return {
         "stages native": shell(*OPLINE, "stages", trace, *model, "--reader", "native", "--csv"),
         "csv native": shell(*OPLINE, "csv", trace, *model, "--reader", "native"),
@@ -113,13 +117,35 @@ def digest_of(command: str) -> str:
     return digest.hexdigest()
 
 
-def prove_equal(trace: Path, events: int, slow: bool) -> None:
-    """Ends the program unless all methods found the same ops and the same intervals."""
-    commands = methods(trace)
-    stages = text_of(commands["stages native"])
+def prove_readers_equal(trace: Path, commands: dict[str, str]) -> None:
+    """Ends the program unless both readers' outputs are the same."""
     for one, other in (("stages native", "stages bt2"), ("csv native", "csv bt2")):
         if digest_of(commands[one]) != digest_of(commands[other]):
             raise SystemExit(f"{trace}: '{one}' and '{other}' differ: nothing is timed")
+
+
+def prove_copies(trace: Path, copies: int) -> int:
+    """The number of events of copies of a recorded trace. Ends the program unless they are whole: times never go back,
+    and every copy has as many ops.
+    """
+    counted = []
+    for path in (replicated.trace_of(trace.parent.parent, 1), trace):
+        with tempfile.TemporaryDirectory(dir=trace.parent) as run:
+            core = correlate(path, load_model(replicated.MODEL), Path(run, "run"), progress=False)["core"]
+        if core["losses"]["events_out_of_order"]:
+            raise SystemExit(f"{path}: its times go back: nothing is timed")
+        counted.append((core["events"], core["ops"]["complete"]))
+    (events, ops), (all_events, all_ops) = counted
+    if all_events != copies * events or abs(all_ops - copies * ops) > copies:
+        raise SystemExit(f"{trace}: {counted} events and ops: it is not {copies} copies; nothing is timed")
+    return int(all_events)
+
+
+def prove_equal(trace: Path, events: int, slow: bool) -> None:
+    """Ends the program unless all methods found the same ops and the same intervals."""
+    commands = methods(trace)
+    prove_readers_equal(trace, commands)
+    stages = text_of(commands["stages native"])
     ours = {r["stage"]: (int(r["count"]), float(r["mean_ns"] or 0)) for r in csv.DictReader(stages.splitlines())}
     ops = events // generated.EVENTS_PER_OP
     if ours["latency"][0] != ops:
@@ -163,10 +189,10 @@ def machine() -> dict[str, str]:
 
 
 def measure(
-    trace: Path, events: int, streams: int, rounds: int, slow_rounds: int, fast_only: bool
+    trace: Path, commands: dict[str, str], events: int, streams: int, rounds: int, slow_rounds: int
 ) -> list[dict[str, object]]:
-    """Times every method, interleaved; a row for each. ``fast_only``: native reader and dummy."""
-    timed = {n: c for n, c in methods(trace).items() if not fast_only or "native" in n or "dummy" in n}
+    """Times every command, interleaved; a row for each."""
+    timed = commands
     samples: dict[str, list[Sample]] = {name: [] for name in timed}
     for number in range(rounds):
         for name, command in timed.items():
@@ -200,11 +226,32 @@ def show(rows: list[dict[str, object]]) -> None:
         print(f"{r['method']:22}" + "".join(f"{c!s:>{w}}" for c, w in zip(cells, (9, 9, 10, 9, 8, 9), strict=True)))
 
 
+def is_fast(method: str) -> bool:
+    """Timed with --fast-only, and of kernel traces."""
+    return "native" in method or "dummy" in method
+
+
+def report(measured: list[dict[str, object]], trace: str, save: bool) -> None:
+    """Prints the rows, and appends them to the results."""
+    rows = [{**machine(), **r, "trace": trace} for r in measured]
+    print(f"{trace}: {rows[0]['events']} events, {rows[0]['streams']} streams; outputs are equal")
+    show(rows)
+    if not save:
+        return
+    new = not RESULTS.exists()
+    with RESULTS.open("a", newline="") as out:
+        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+        if new:
+            writer.writeheader()
+        writer.writerows(rows)
+
+
 def main() -> None:
     """Generates, proves, times, prints, appends."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--events", type=int, nargs="+", default=[450_000], help="450000, 4500000, 45000000")
+    parser.add_argument("--events", type=int, nargs="*", default=[450_000], help="450000, 4500000, 45000000")
     parser.add_argument("--streams", type=int, nargs="+", default=[2, 16, 128])
+    parser.add_argument("--kernel", type=int, metavar="COPIES", help="also so many copies of a recorded kernel trace")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--slow-rounds", type=int, default=5, help="of text | awk and bt2 Python")
     parser.add_argument(
@@ -220,17 +267,17 @@ def main() -> None:
             for streams in arguments.streams:
                 trace = generated.trace_of(folder, events, streams)
                 prove_equal(trace, events, arguments.slow_rounds > 0)
-                measured = measure(trace, events, streams, arguments.rounds, arguments.slow_rounds, arguments.fast_only)
-                rows = [{**machine(), **r} for r in measured]
-                print(f"{events} events, {streams} streams; outputs are equal")
-                show(rows)
-                if not arguments.no_save:
-                    new = not RESULTS.exists()
-                    with RESULTS.open("a", newline="") as out:
-                        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-                        if new:
-                            writer.writeheader()
-                        writer.writerows(rows)
+                timed = {n: c for n, c in methods(trace).items() if not arguments.fast_only or is_fast(n)}
+                rows = measure(trace, timed, events, streams, arguments.rounds, arguments.slow_rounds)
+                report(rows, "ust", not arguments.no_save)
+        if arguments.kernel:
+            trace = replicated.trace_of(folder, arguments.kernel)
+            events = prove_copies(trace, arguments.kernel)
+            commands = methods(trace, replicated.MODEL)
+            prove_readers_equal(trace, commands)
+            timed = {n: c for n, c in commands.items() if is_fast(n)}
+            rows = measure(trace, timed, events, len(list((trace / "kernel").glob("*_[0-9]*"))), arguments.rounds, 0)
+            report(rows, "kernel", not arguments.no_save)
 
 
 if __name__ == "__main__":

@@ -111,18 +111,19 @@ def performance() -> None:
     """The newest figures of each size and number of streams in benchmarks/results.csv."""
     with (ROOT / "benchmarks" / "results.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    newest = {(int(r["events"]), int(r["streams"])): (r["date"], r["commit"]) for r in rows}
-    for (events, streams), (date, commit) in sorted(newest.items()):
-        shown = [
-            r
-            for r in rows
-            if (int(r["events"]), int(r["streams"]), r["date"], r["commit"]) == (events, streams, date, commit)
-        ]
+    newest: dict[tuple[bool, int, int], list[dict[str, str]]] = {}
+    for r in rows:
+        kept = newest.setdefault((r["trace"] == "kernel", int(r["events"]), int(r["streams"])), [])
+        if kept and (kept[0]["date"], kept[0]["commit"]) != (r["date"], r["commit"]):
+            kept.clear()
+        kept.append(r)
+    for (kernel, events, streams), shown in sorted(newest.items()):
         r = shown[0]
         size = int(r["bytes"]) / events
-        print(f"**{events:,} events, {streams} streams**, {size:.0f} bytes per event on disk.")
+        what = "kernel events (copies of a recorded trace of fio)" if kernel else "events"
+        print(f"**{events:,} {what}, {streams} streams**, {size:.0f} bytes per event on disk.")
         print(f"{r['cpu']}, {r['cpus']} CPUs, kernel {r['kernel']}, babeltrace2 {r['babeltrace2']},")
-        print(f"LTTng-UST {r['lttng_ust']}; commit {commit}, {date[:10]};")
+        print(f"LTTng-UST {r['lttng_ust']}; commit {r['commit']}, {r['date'][:10]};")
         print(f"medians of {r['rounds']} interleaved rounds.\n")
         print("| | CPU s | ns per event | × dummy, CPU | × dummy, wall | peak RSS, MiB |\n|---|---|---|---|---|---|")
         for r in shown:

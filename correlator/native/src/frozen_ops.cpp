@@ -20,7 +20,7 @@ bool has_more(const Op &op) {
 
 }  // namespace
 
-static_assert(sizeof(Op) == 704, "a new field of an op is frozen with it, or has_more() looks at it");
+static_assert(sizeof(Op) == 768, "a new field of an op is frozen with it, or has_more() looks at it");
 
 struct FrozenOps::Op {
     std::uint64_t serial;

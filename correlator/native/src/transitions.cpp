@@ -29,8 +29,8 @@ void TransitionList::copy_to(std::vector<Transition> &out) const {
         Transition &t = out[i];
         static_cast<TransitionKind &>(t) = n.kind;
         t.ts_ns = times_[i];
-        t.tid = tids_[n.thread];
-        t.pid = pids_[n.thread];
+        t.tid = ids_[n.thread].tid;
+        t.pid = ids_[n.thread].pid;
         t.cpu = cpu(i);
         t.comm = comm(i);
         t.order = static_cast<std::uint32_t>(i);
@@ -42,10 +42,8 @@ void TransitionList::freeze(unsigned char *to) const {
     const Frozen head{node_, threads_, first_comm_, static_cast<std::uint32_t>(times_.size())};
     std::memcpy(to, &head, sizeof head);
     to += sizeof head;
-    for (std::uint32_t i = 0; i < threads_; ++i, to += sizeof(FrozenThread)) {
-        const FrozenThread thread{tids_[i], pids_[i]};
-        std::memcpy(to, &thread, sizeof thread);
-    }
+    std::memcpy(to, ids_.data(), threads_ * sizeof ids_[0]);
+    to += threads_ * sizeof ids_[0];
     std::memcpy(to, times_.data(), times_.size() * sizeof times_[0]);
 }
 
@@ -56,12 +54,8 @@ void TransitionList::thaw(const unsigned char *from) {
     node_ = head.node;
     threads_ = head.threads;
     first_comm_ = head.comm;
-    for (std::uint32_t i = 0; i < threads_; ++i, from += sizeof(FrozenThread)) {
-        FrozenThread thread;
-        std::memcpy(&thread, from, sizeof thread);
-        tids_[i] = thread.tid;
-        pids_[i] = static_cast<std::int32_t>(thread.pid);
-    }
+    std::memcpy(ids_.data(), from, threads_ * sizeof ids_[0]);
+    from += threads_ * sizeof ids_[0];
     times_.resize(head.times);
     std::memcpy(times_.data(), from, head.times * sizeof times_[0]);
 }

@@ -128,7 +128,7 @@ class TransitionList {
     [[gnu::always_inline]] bool push_known(KnownKind &known, std::int64_t ts_ns, std::int64_t tid, std::int32_t pid, std::uint32_t cpu, std::uint32_t comm) {
         if (!shaped_ || times_.empty() || ts_ns < times_.back()) return false;
         KnownKind::Step &step = known.steps[node_ % known.steps.size()];
-        if (step.from == node_ && step.thread < threads_ && tids_[step.thread] == tid && pids_[step.thread] == pid) {
+        if (step.from == node_ && step.thread < threads_ && ids_[step.thread].tid == tid && ids_[step.thread].pid == pid) {
             keep(step.to, ts_ns, cpu, comm);
             return true;
         }
@@ -145,7 +145,7 @@ class TransitionList {
     std::uint32_t last_order() const { return shaped_ ? static_cast<std::uint32_t>(times_.size() - 1) : wide_.back().order; }
 
     // Of the first; with or without details.
-    std::int64_t first_tid() const { return shaped_ ? tids_[0] : wide_.front().tid; }
+    std::int64_t first_tid() const { return shaped_ ? ids_[0].tid : wide_.front().tid; }
     std::uint32_t first_comm() const { return shaped_ ? first_comm_ : wide_.front().comm; }
 
     // In full, whatever it was; it stays so.
@@ -169,13 +169,13 @@ class TransitionList {
     std::uint32_t shape() const { return shaped_ ? node_ : 0; }
     const Shapes &shapes() const { return *shapes_; }
     const std::int64_t *times() const { return times_.data(); }
-    std::int64_t tid(std::uint32_t thread) const { return tids_[thread]; }
-    std::int32_t pid(std::uint32_t thread) const { return pids_[thread]; }
+    std::int64_t tid(std::uint32_t thread) const { return ids_[thread].tid; }
+    std::int32_t pid(std::uint32_t thread) const { return ids_[thread].pid; }
     std::uint32_t threads() const { return threads_; }
     // kNoCpu and 0 without details.
     std::uint32_t cpu(std::size_t i) const { return details_.empty() ? kNoCpu : details_[i].cpu; }
     std::uint32_t comm(std::size_t i) const { return details_.empty() ? (i == 0 ? first_comm_ : 0) : details_[i].comm; }
-    std::int64_t last_tid() const { return tids_[shapes_->node(node_).thread]; }
+    std::int64_t last_tid() const { return ids_[shapes_->node(node_).thread].tid; }
     // It will be looked at soon.
     [[gnu::always_inline]] void expect() const {
         fetch(times_.data(), times_.size() * sizeof times_[0]);
@@ -183,14 +183,14 @@ class TransitionList {
     }
     // Put away as so many bytes; 0: it can't be, it has no shape or has details.
     std::size_t frozen_size() const {
-        return !shaped_ || times_.empty() || !details_.empty() ? 0 : sizeof(Frozen) + threads_ * sizeof(FrozenThread) + times_.size() * sizeof times_[0];
+        return !shaped_ || times_.empty() || !details_.empty() ? 0 : sizeof(Frozen) + threads_ * sizeof(Thread) + times_.size() * sizeof times_[0];
     }
     void freeze(unsigned char *to) const;
     // Valid as long as the list or those bytes are.
-    ShapedList shaped() const { return shaped_ && !times_.empty() ? ShapedList{node_, first_comm_, tids_[0], times_.size(), times_.data()} : ShapedList{}; }
+    ShapedList shaped() const { return shaped_ && !times_.empty() ? ShapedList{node_, first_comm_, ids_[0].tid, times_.size(), times_.data()} : ShapedList{}; }
     static ShapedList shaped(const unsigned char *frozen) {
         const auto *head = reinterpret_cast<const Frozen *>(frozen);
-        const auto *threads = reinterpret_cast<const FrozenThread *>(head + 1);
+        const auto *threads = reinterpret_cast<const Thread *>(head + 1);
         return {head->node, head->comm, threads->tid, head->times, reinterpret_cast<const std::int64_t *>(threads + head->threads)};
     }
     // The list was empty.
@@ -205,8 +205,9 @@ class TransitionList {
     struct Frozen {  // then the threads, then the times
         std::uint32_t node, threads, comm, times;
     };
-    struct FrozenThread {
-        std::int64_t tid, pid;
+    struct Thread {
+        std::int64_t tid = 0;
+        std::int32_t pid = 0;
     };
     bool fits(const Transition &t) {
         const std::size_t n = times_.size();
@@ -221,13 +222,12 @@ class TransitionList {
     // The thread's, or the next one for a new thread; kMaxThreads: it can have none.
     std::uint32_t ordinal_of(std::int64_t tid, std::int32_t pid) const {
         std::uint32_t thread = 0;
-        while (thread < threads_ && tids_[thread] != tid) ++thread;
-        return thread == threads_ || pids_[thread] == pid ? thread : Shapes::kMaxThreads;
+        while (thread < threads_ && ids_[thread].tid != tid) ++thread;
+        return thread == threads_ || ids_[thread].pid == pid ? thread : Shapes::kMaxThreads;
     }
     void go_on(std::uint32_t node, std::uint32_t thread, std::int64_t ts_ns, std::int64_t tid, std::int32_t pid, std::uint32_t cpu, std::uint32_t comm) {
         if (thread == threads_) {
-            tids_[thread] = tid;
-            pids_[thread] = pid;
+            ids_[thread] = {tid, pid};
             ++threads_;
         }
         keep(node, ts_ns, cpu, comm);
@@ -249,8 +249,7 @@ class TransitionList {
     std::uint32_t node_ = 0, threads_ = 0, first_comm_ = 0;
     Shapes *shapes_ = nullptr;
     std::vector<std::int64_t> times_;
-    std::array<std::int64_t, Shapes::kMaxThreads> tids_{};
-    std::array<std::int32_t, Shapes::kMaxThreads> pids_{};
+    std::array<Thread, Shapes::kMaxThreads> ids_{};
     std::vector<Detail> details_;
     mutable std::vector<Transition> wide_;
 };

@@ -267,6 +267,34 @@ def test_clients_that_name_their_objects_alike(seed: int, objects: int, tracepoi
     check_truth(ceph, correlated(ceph))
 
 
+@pytest.mark.parametrize("clients", [2, 3])
+def test_an_objects_name_does_not_say_whose_it_is(clients: int) -> None:
+    """The first shim's messages are joined to calls by order and name: never to another client's call."""
+    ceph = Ceph(200, 8, 4, clients=clients, objects=5)
+    check_truth(ceph, correlated(ceph))
+
+
+def test_what_several_clients_name_alike_is_left_alone() -> None:
+    """Messages that can't be read (secure mode): the name is all that the client and the OSD share."""
+
+    class Secure(Ceph):
+        def event(self, name: str, pid: int, tid: int, comm: str, fields: str) -> None:
+            if not name.startswith("cephshim:msgr"):
+                super().event(name, pid, tid, comm, fields)
+
+    ceph = Secure(200, 8, 4, clients=2)
+    driver = correlated(ceph)
+    by_begin = {op["begin_ns"]: op for op in driver.tables()["ops"]}
+    joined = 0
+    for truth in ceph.ops:
+        op = by_begin.pop(truth.submit_ns)
+        assert (op["end_ns"], op["object"], op["pid"]) == (truth.reap_ns, truth.oid, truth.client.pid)
+        if "reqid=" in op["key"]:
+            assert f" reqid={truth.client.number},{truth.tid}" in op["key"]
+            joined += 1
+    assert 0 < len(by_begin) == driver.summary()["losses"]["ambiguous_halves"] == len(ceph.ops) - joined
+
+
 @pytest.mark.parametrize(("seed", "clients", "tracepoints"), [(1, 1, True), (2, 1, False), (3, 2, True), (4, 2, False)])
 def test_messages_sent_again(seed: int, clients: int, tracepoints: bool) -> None:
     """A connection is reset, the message or its reply is lost, or the OSD is at it: one op still, and one reply."""

@@ -58,6 +58,7 @@ LOSSES: tuple[Loss, ...] = (
     Loss("key_conflicts", _NOTICE, _C, "Events whose keys named different ops; the first key decided. Look at the model's keys."),
     Loss("ends_without_op", _NOTICE, _C, "End points of no op: it began before the trace, or its begin was lost."),
     Loss("evicted_ops", _LOST, _C, "Ops given up because too many were open at once (16 million)."),
+    Loss("ambiguous_halves", _NOTICE, _C, "Halves of ops that were left alone: ops of several processes waited under the same name, and nothing said whose it is."),
     Loss("order_mismatches", _NOTICE, _C, "Halves of ops that were put together by order and parted again, by time or by a key: calls that are not traced, most likely."),
     Loss("batch_counts_differ", _NOTICE, _C, "Batches of which other ops were found than the application says: members that were not traced, or began before the trace."),
     Loss("evicted_facts", _LOST, _C, "Facts (what a descriptor stands for) given up because there were too many: ops that need them are found by another key or not at all."),

@@ -453,7 +453,7 @@ std::string Core::summary_json() const {
                      {"tainted_ops", m.ops_tainted}, {"late_transitions", m.late_transitions},
                      {"key_conflicts", s.key_conflicts}, {"ends_without_op", s.ends_without_op},
                      {"evicted_ops", s.evicted_ops}, {"evicted_page_owners", m.linker.evicted_pages()}, {"evicted_unsynced_writes", m.linker.evicted_writes()}, {"batches_left_open", s.batches_left_open}, {"reaps_unseen", s.reaps_unseen},
-                     {"order_mismatches", s.order_mismatches}, {"evicted_facts", s.evicted_facts}, {"batch_counts_differ", s.batch_counts_differ},
+                     {"order_mismatches", s.order_mismatches}, {"ambiguous_halves", s.ambiguous_halves}, {"evicted_facts", s.evicted_facts}, {"batch_counts_differ", s.batch_counts_differ},
                      {"unmatched_getrq", b.unmatched_getrq}, {"unmatched_merge", b.unmatched_merge},
                      {"unmatched_issue", b.unmatched_issue}, {"unmatched_complete", b.unmatched_complete},
                      {"unmatched_requeue", b.unmatched_requeue}, {"second_completions", b.second_completions},

@@ -125,6 +125,7 @@ struct alignas(64) Op {
     std::vector<Key> waits;                 // under which it waits to be met
     bool partner_sure = false;
     bool order_unsure = false;              // another thread's op waited when order chose among them
+    bool of_several = false;                // it waited, or came to meet one that waits, when ops of several processes did
     std::vector<std::uint64_t> halves;      // key spaces of one half, per joint that a key proved
 
     std::uint64_t alias_of = 0;             // with kAlias: of an op
@@ -172,7 +173,7 @@ struct alignas(64) Op {
         had_window = synced = covered = false;
         sync_ns = kNoTime;
         io = {};
-        hard = has_soft_end = order_unsure = false;
+        hard = has_soft_end = order_unsure = of_several = false;
         soft_end_ns = kNoTime;
         global_spaces = 0;
         parents.clear();

@@ -52,6 +52,7 @@ struct StitchCounts {
     std::uint64_t reaps_unseen = 0;        // I/Os that a call should have taken: they end at their completion
     std::uint64_t halves_joined = 0;       // by a key that both carried
     std::uint64_t halves_joined_by_order = 0;
+    std::uint64_t ambiguous_halves = 0;    // met by nobody: ops of several processes waited for them
     std::uint64_t order_mismatches = 0;    // halves that order put together and time or a key parts
     std::uint64_t evicted_facts = 0;
     std::uint64_t batch_counts_differ = 0;  // members found and declared

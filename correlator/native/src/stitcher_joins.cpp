@@ -150,8 +150,10 @@ Op *Stitcher::waits_alone(const Key &key) const {
 Op &Stitcher::meet(Op &op, std::uint32_t child, const Key &key, bool by_order, std::int64_t tid, bool &sure) {
     auto *refs = waiting_.find(key);
     if (!refs) return op;
-    Op *first = nullptr, *second = nullptr;
-    bool one_thread = true;
+    Op *first = nullptr, *second = nullptr, *ordered = nullptr;
+    const Op *partner = ops_.find(op.partner);
+    const auto one_process_of = [](const Op &a, const Op &b) { return a.pid == b.pid && a.host == b.host; };
+    bool one_thread = true, one_process = true;
     for (auto ref : *refs) {
         Op *waits = ops_.find(ref);
         if (waits == &op) {  // joined already, by another key
@@ -163,8 +165,21 @@ Op &Stitcher::meet(Op &op, std::uint32_t child, const Key &key, bool by_order, s
         if (first && !second) second = waits;
         if (!first) first = waits;
         one_thread = one_thread && !waits->order_unsure && waits->transitions.first_tid() == first->transitions.first_tid();
+        one_process = one_process && !waits->of_several && one_process_of(*waits, *first);
+        if (waits == partner) ordered = waits;
     }
     if (!first) return op;
+    // A name that several processes use does not say whose it is. Order does, if it says the same.
+    if (!by_order && child == 0 && (!one_process || (partner && !one_process_of(*first, *partner)))) {
+        if (!ordered) {
+            for (auto ref : *refs)
+                if (Op *waits = ops_.find(ref)) waits->of_several = true;
+            if (!op.of_several) ++counts_.ambiguous_halves;
+            op.of_several = true;
+            return op;
+        }
+        first = ordered;
+    }
     if (by_order) {
         if (takers_.size() >= kTakersKept) takers_.clear();
         auto [taker, added] = takers_.insert(key);

@@ -7,6 +7,7 @@ import re
 import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -218,6 +219,11 @@ def check_truth(ceph: Ceph, driver: Driver) -> dict[int, tuple[int, int]]:
             assert charged == end_ns - begin_ns or len(truth.sent) > 1
     assert len(set(batches.values())) == len(batches)
     assert not {row["stage"] for row in tables["stages"] if "kv:" in row["stage"]}
+    # the path goes through a replica from its message to its reply, or not at all
+    path = (t for t in tables["transitions"] if not t["aside"])
+    for (_, pid), rows in groupby(path, key=lambda t: (t["op_id"], t["pid"])):
+        points = [t["point"].partition("#")[0] for t in rows]
+        assert pid <= 900 or (points[0], points[-1]) == ("replica.received", "replica.reply")
     declared = {store.pid: store.batches for store in ceph.stores}
     for batch in tables["batches"]:
         assert batch["member_count"] == members[batch["batch_id"]]
@@ -311,13 +317,13 @@ def test_messages_sent_again(seed: int, clients: int, tracepoints: bool) -> None
 @pytest.mark.parametrize(("names", "tracepoints"), [(True, True), (False, True), (True, False)])
 def test_replicas(names: bool, tracepoints: bool) -> None:
     """By Ceph's own tracepoints, which know the client's number at each OSD; by the shim's alone."""
-    ceph = Ceph(200, 8, 7, replicas=2, names=names, tracepoints=tracepoints)
+    ceph = Ceph(400, 16, 7, replicas=2, names=names, tracepoints=tracepoints)
     driver = correlated(ceph)
     check_truth(ceph, driver)
     tables = driver.tables()
     on_path = Counter(t["point"].partition("#")[0] for t in tables["transitions"] if not t["aside"])
     # at most one replica is waited for, the slowest; and often one is
-    assert 20 < on_path["replica.replied"] <= 200
+    assert 40 < on_path["replica.replied"] <= 400
     stored = {t["pid"] for t in tables["transitions"] if t["point"].startswith("bluestore:commit")}
     assert stored == ({900, 901, 902} if tracepoints else set())
 

@@ -151,18 +151,30 @@ std::ptrdiff_t Attributor::predecessor(const Attribution &a, std::ptrdiff_t curr
         return i == 0 || (!p.late && p.child == child && !aside(p));
     };
     if (!declared.empty() && !to.t().interval_begin) {
-        // A child's own, its children's included, before anybody else's; work that another child waits for is nobody's else.
+        // A child's own, its children's included, before anybody else's; work that another child waits for is nobody's else. Of one
+        // name those of the nearest generation: what a child does under the same name as its parent is the child's business.
+        constexpr std::uint32_t kNobody = ~0u;
         std::ptrdiff_t found = -1;
-        auto own = [&](std::uint32_t of) {
-            while (of != 0 && of != to.child) of = a.op->parents[of - 1];
-            return of == to.child;
+        auto generations = [&](std::uint32_t of) {
+            std::uint32_t n = 0;
+            for (; of != 0 && of != to.child; ++n) of = a.op->parents[of - 1];
+            return of == to.child ? n : kNobody;
+        };
+        auto candidate = [&](const PlacedTransition &p) { return p.child == to.child || p.t().batch < 0; };
+        auto nearer_before = [&](std::ptrdiff_t i, std::uint32_t n) {
+            for (std::ptrdiff_t k = i - 1; n > 0 && k >= 0; --k) {
+                const auto &p = a.transitions[static_cast<std::size_t>(k)];
+                if (p.t().point == a.transitions[static_cast<std::size_t>(i)].t().point && candidate(p) && generations(p.child) < n) return true;
+            }
+            return false;
         };
         for (std::ptrdiff_t i = current - 1; i >= 0; --i) {
             const auto &p = a.transitions[static_cast<std::size_t>(i)];
-            if (p.child != to.child && p.t().batch >= 0) continue;
+            if (!candidate(p)) continue;
             if (std::find(declared.begin(), declared.end(), p.t().point) == declared.end()) continue;
-            if (own(p.child)) return i;
-            if (found < 0) found = i;
+            const std::uint32_t n = generations(p.child);
+            if (n != kNobody && !nearer_before(i, n)) return i;
+            if (n == kNobody && found < 0) found = i;
         }
         if (found >= 0) return found;
     }

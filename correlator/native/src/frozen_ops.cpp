@@ -14,7 +14,7 @@ bool has_more(const Op &op) {
     return op.state != OpState::kEnded || !op.hard || op.has_soft_end || !op.object.empty() || !op.key_text.empty() || !op.file_name.empty() ||
            !op.requests.empty() || !op.batches.empty() || !op.parents.empty() || !op.aliases.empty() || !op.waits.empty() ||
            !op.halves.empty() || op.bios != 0 || op.deferred != 0 || op.io_open || op.had_window || op.data_bytes != 0 || op.write_number != 0 ||
-           op.sync_ns != kNoTime || op.synced || op.covered || op.inode != 0 || op.file_dev != 0 || op.partner != 0 || op.order_unsure ||
+           op.sync_ns != kNoTime || op.synced || op.covered || op.inode != 0 || op.file_dev != 0 || op.partner != 0 || op.order_unsure || op.of_several ||
            op.io.is_io || op.io.space != 0 || op.io.own || op.io.done || op.io.lost || op.io.open_bios != 0;
 }
 

@@ -90,9 +90,9 @@ def test_help_imports_no_heavy_library(args: list[str]) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("command", ["stages", "csv"])
+@pytest.mark.parametrize("command", ["stages", "csv", "losses"])
 def test_what_reads_a_trace_alone_needs_no_heavy_library(command: str, trace: Callable[[str], Path]) -> None:
-    """Nor modules of Python's own that cost a start some per cent: the same list for both."""
+    """Nor modules of Python's own that cost a start some per cent: the same list for all."""
     code = (
         "import sys; from opline_analyses.cli import main;"
         f" main([{command!r}, {str(trace('demo-ctf2'))!r}, '--model', 'demo']);"
@@ -307,10 +307,12 @@ def test_what_a_query_says_of_ctrl_c_is_an_interrupt(run_dir: Path) -> None:
     """DuckDB raises one error or another, as it notices the signal first; without one an error stays what it is."""
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
-        with pytest.raises(KeyboardInterrupt), open_run(run_dir):
+        with pytest.raises(KeyboardInterrupt), open_run(run_dir) as run:
+            assert run.row("SELECT 1") == (1,)
             signal.raise_signal(signal.SIGINT)
             raise RuntimeError("Query interrupted")
-        with pytest.raises(RuntimeError), open_run(run_dir):
+        with pytest.raises(RuntimeError), open_run(run_dir) as run:
+            assert run.row("SELECT 1") == (1,)
             raise RuntimeError("something else")
     finally:
         signal.signal(signal.SIGINT, before)

@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 from tests.recorded import LAB, NAMES, RunOf, check_golden, fates_text
 
+from opline_analyses import ledger
+from opline_analyses.run import open_tables
+
 DIRECT = {"app-sync-qd4-nvme": 3000, "app-libaio-qd16-nvme": 4000, "app-uring-qd16-nvme": 4000}
 
 
@@ -74,3 +77,16 @@ def test_every_event_has_one_fate(name: str, run_of: RunOf) -> None:
     run = run_of(name)
     assert sum(row["count"] for row in run.rows("fates")) == run.core["events"]
     check_golden(f"fates-{name}.txt", fates_text(run))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_manifest_has_the_ledger_of_the_tables(name: str, run_of: RunOf) -> None:
+    """Of a run made just now it is read from the manifest, of one on disk from the tables."""
+    path = run_of(name).path
+    fresh, found = open_tables(path, Path("the trace")), open_tables(path)
+    assert (fresh.fresh, found.fresh) == (True, False)
+    assert ledger.fates(fresh) == ledger.fates(found)
+    assert ledger.entries(fresh) == ledger.entries(found)
+    assert ledger.discarded(fresh) == ledger.discarded(found)
+    tainted = sum(e.count for e in ledger.entries(fresh) if e.loss == "tainted_ops")
+    assert found.row("SELECT count(*) FROM ops WHERE tainted") == (tainted,)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The ledger of a run: the fate of every event, what is missing, and which ops that touches.
 
-Takes a run; gives rows. Severity says what a loss means for the results: `info` and `notice` change none.
+Takes a run; gives rows. Severity says what a loss means for the results: `info` and `notice` change none. Of a run that
+this process has made the manifest says it all, without a question to the tables; one found on disk may be older.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from opline_analyses.run import Run
 
 BAD = ("data_loss", "error")
+_DISCARDS = ("discarded_events", "discarded_packets", "discarded_unknown_count")
 
 
 class Entry(NamedTuple):
@@ -50,6 +52,8 @@ def _sorted(found: Iterable[Entry]) -> list[Entry]:
 
 def entries(run: Run) -> list[Entry]:
     """The entries that are not zero, worst first."""
+    if run.fresh:
+        return entries_of(run.manifest["losses"])
     rows = run.rows("SELECT loss, severity, origin, count FROM losses WHERE count > 0")
     return _sorted(Entry(loss, severity, origin, count, _advice(loss)) for loss, severity, origin, count in rows)
 
@@ -76,13 +80,16 @@ def warnings(found: list[Entry]) -> list[str]:
 
 def fates(run: Run) -> list[Fate]:
     """Per event class and fate the number of events; per class they sum to the input."""
+    if run.fresh:
+        found = run.core("fates")
+        return [Fate(event, fate, count) for event in sorted(found) for fate, count in sorted(found[event].items())]
     return [Fate(*row) for row in run.rows("SELECT event, fate, count FROM fates WHERE count > 0 ORDER BY event, fate")]
 
 
 def discarded(run: Run) -> list[tuple[str, int | None, int | None, int | None, bool, int]]:
     """Intervals in which the tracer discarded: stream, begin, end, count, packets, and the ops that overlap."""
-    if run.row("SELECT count(*) FROM discarded") == (0,):
-        return []  # without a look at all ops
+    if run.fresh and not any(run.core("losses")[name] for name in _DISCARDS):
+        return []
     rows = run.rows(
         """SELECT d.stream, d.begin_ns, d.end_ns, d.count, d.packets,
                   (SELECT count(*) FROM ops o WHERE o.begin_ns <= coalesce(d.end_ns, 9223372036854775807)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from opline.errors import OplineError, UsageError
 from opline.talk import explain
@@ -19,13 +20,28 @@ if TYPE_CHECKING:
     import duckdb
 
 
-class Run(NamedTuple):
-    """An open run: its directory, its manifest, and a DuckDB connection with a view per table."""
+class Run:
+    """An open run: its directory, its manifest, and a DuckDB connection with a view per table.
 
-    path: Path
-    manifest: dict[str, Any]
-    con: duckdb.DuckDBPyConnection
-    given: Path  # what the user named: the run, the recording or the trace
+    ``given``: what the user named: the run, the recording or the trace. ``fresh``: this process has made it of that.
+    """
+
+    def __init__(self, path: Path, manifest: dict[str, Any], given: Path, stack: ExitStack | None = None) -> None:
+        """``stack``: closes the connection in the end, and until then Ctrl-C ends a query."""
+        self.path = path
+        self.manifest = manifest
+        self.given = given
+        self.fresh = path is not given
+        self._stack = stack
+
+    @cached_property
+    def con(self) -> duckdb.DuckDBPyConnection:
+        """Connected at the first question: importing DuckDB and connecting take 0.2 s. Raises OplineError."""
+        con = _connect(self.path, self.fresh)
+        if self._stack is not None:
+            self._stack.callback(con.close)
+            self._stack.enter_context(_interruptible(con))
+        return con
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query."""
@@ -78,9 +94,9 @@ def _connect(path: Path, ours: bool) -> duckdb.DuckDBPyConnection:
     return con
 
 
-def open_tables(path: Path, given: Path | None = None) -> Run:
+def open_tables(path: Path, given: Path | None = None, stack: ExitStack | None = None) -> Run:
     """Opens a directory that has manifest.json and the tables; ``given``: what the user named, if it was made of that
-    just now.
+    just now; ``stack``: see Run.
 
     Raises OplineError with one clear line.
     """
@@ -88,7 +104,7 @@ def open_tables(path: Path, given: Path | None = None) -> Run:
         manifest = json.loads((path / "manifest.json").read_text())
     except (OSError, ValueError) as error:
         raise OplineError(f"Cannot read {path / 'manifest.json'}: {error}") from error
-    return Run(path, manifest, _connect(path, ours=given is not None), given or path)
+    return Run(path, manifest, given or path, stack)
 
 
 @contextmanager
@@ -154,10 +170,8 @@ def open_run(
             path_of_tables = stack.enter_context(
                 open_or_correlate(given, model=model, reader=reader, extents=extents, tables=tables)
             ).path
-        run = open_tables(path_of_tables, None if path_of_tables is given else given)
-        stack.callback(run.con.close)
+        run = open_tables(path_of_tables, None if path_of_tables is given else given, stack)
         if path_of_tables is given:
             read_by, why = run.manifest.get("reader"), run.manifest.get("reader_reason")
             explain(f"{given}: a run; its trace was read by the reader {read_by}: {why}")
-        stack.enter_context(_interruptible(run.con))
         yield run

@@ -62,7 +62,8 @@ def correlate(
 
     Raises OplineError (one line); then nothing of the run is left behind.
     """
-    import datetime  # neither for statistics alone
+    # what statistics alone do not need
+    import datetime
 
     from opline.store.writer import RunWriter
 
@@ -100,6 +101,7 @@ def correlate(
             },
             "environment": front.environment(),
             "core": done.summary,
+            "losses": done.losses,
             "read_messages": done.messages,
             "recording": recording_of(trace),
             "took_ns": time.monotonic_ns() - began_ns,

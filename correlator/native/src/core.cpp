@@ -468,6 +468,11 @@ std::string Core::summary_json() const {
         for (std::size_t f = static_cast<std::size_t>(Fate::kOrphanNoOp); f < c->fates.size(); ++f)
             if (c->fates[f]) orphans[std::string(kFateNames[f])] += c->fates[f];
     out["orphans"] = orphans;
+    std::map<std::string, std::map<std::string, std::uint64_t>> fates;
+    for (const auto &c : m.classes)
+        for (std::size_t f = 0; f < c->fates.size(); ++f)
+            if (c->fates[f]) fates[c->name][std::string(kFateNames[f])] += c->fates[f];
+    out["fates"] = fates;
     for (const auto &[dev, name] : m.device_names) out["devices"][std::to_string(dev)] = name;
     std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> points;
     std::map<std::tuple<std::uint32_t, std::uint32_t>, std::pair<std::uint64_t, std::uint64_t>> keys;
@@ -491,7 +496,7 @@ std::string Core::summary_json() const {
         out["keys"].push_back({{"space", m.plan.key_spaces[std::get<1>(where)].name},
                                {"point", m.plan.points[std::get<0>(where)].name}, {"found", counts.first},
                                {"missed", counts.second}});
-    return out.dump();
+    return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 }  // namespace opline

@@ -11,7 +11,7 @@
 #include "classes.hpp"
 #include "emit.hpp"
 #include "linker.hpp"
-#include "stage_stats.hpp"
+#include "op_statistics.hpp"
 #include "stitcher_bare.hpp"
 
 namespace opline {
@@ -45,19 +45,11 @@ struct Core::Impl {
     Attributor attributor;
     std::uint32_t no_block_events;  // pool id
     Attribution scratch;
-    std::optional<StageStatistics> statistics;
-    bool count_tainted = false;  // in the statistics
-    struct Program {
-        std::uint32_t comm = 0;
-        bool main = false;  // the name is the first thread's
-        std::uint64_t ops = 0, named_by = 0;
-    };
+    std::optional<OpStatistics> statistics;
     struct {
         std::uint64_t rows = 0, bytes = 0, done = 0;
         std::int64_t wait_ns = 0;  // from the write to the disk, of those that are done
     } deferred;
-    FlatMap<std::int32_t, Program> programs;  // by process: ops in the statistics
-    std::uint64_t tainted_complete = 0;
     SchedTimelines sched;
     std::uint64_t sched_events = 0;
     std::array<std::pair<std::string, std::uint32_t>, 64> recent_comms{};  // by thread: the last name, and its pool id (0 is that of "")
@@ -122,8 +114,8 @@ struct Core::Impl {
             if (has_block_classes) ++unlinked_ops;
         }
         if (statistics && facts.complete) {
-            if (shape) count(op.shaped(), *shape, facts.tainted);
-            else count(op, facts.tainted);
+            if (shape) statistics->count(op.shaped(), *shape, facts.tainted);
+            else statistics->count(op, scratch, facts.tainted);
         }
         if (emitter.takes_ops() && alone) {
             split_states(op);
@@ -168,52 +160,8 @@ struct Core::Impl {
         ++ops_complete;
         if (tainted) ++ops_tainted;
         if (has_block_classes) ++unlinked_ops;
-        count(op, *shape, tainted);
+        statistics->count(op, *shape, tainted);
         return true;
-    }
-
-    void count(const ShapedOp &op, ShapeAttribution &shape, bool tainted) {
-        const bool counts = count_tainted || !tainted;
-        if (tainted) ++tainted_complete;
-        if (shape.statistics == 0) {
-            std::vector<std::pair<std::uint32_t, std::uint32_t>> stages;
-            for (const auto &c : shape.cuts) stages.emplace_back(c.stage, c.kind);
-            shape.statistics = statistics->add_shape(stages);
-        }
-        std::int64_t unknown_ns = 0;
-        const std::int64_t *times = op.list.times;
-        const ShapeAttribution::Cut *cuts = shape.cuts.data();
-        statistics->op_of_shape(shape.statistics, op.serial, counts, [&](std::size_t i) {
-            const auto &c = cuts[i];
-            const std::int64_t d = times[c.to_at] - times[c.from_at];
-            if (c.is_unknown) unknown_ns += d;
-            return d;
-        });
-        if (!counts) return;
-        statistics->op(op.end_ns - op.begin_ns, 0, unknown_ns);
-        count_program(op.serial, op.pid, op.list.tid, op.list.comm);
-    }
-
-    void count(const Op &op, bool tainted) {
-        const bool counts = count_tainted || !tainted;
-        if (tainted) ++tainted_complete;
-        std::uint32_t seq = 0;
-        for (const auto &s : scratch.stages) statistics->stage(s.stage, s.kind, op.serial, seq++, s.duration_ns, counts);
-        if (!counts) return;
-        statistics->op(op.end_ns - op.begin_ns, scratch.unattributed_ns, scratch.unknown_ns);
-        if (op.transitions.empty()) ++programs[op.pid].ops;
-        else count_program(op.serial, op.pid, op.transitions.first_tid(), op.transitions.first_comm());
-    }
-
-    // `tid`, `comm`: of its first point.
-    void count_program(std::uint64_t op, std::int32_t pid, std::int64_t tid, std::uint32_t comm) {
-        Program &p = programs[pid];
-        ++p.ops;
-        const bool main = tid == pid;
-        if (p.comm != 0 && (p.main > main || (p.main == main && p.named_by < op))) return;
-        p.comm = comm;
-        p.main = main;
-        p.named_by = op;
     }
 
     void request_done(const Request &r) {
@@ -396,23 +344,17 @@ void Core::write_csv(OpCsv &csv, bool all) {
     impl_->emitter.feed(csv, all);
     if (csv.form() == OpCsv::Form::kOps) impl_->stitcher.keep_objects();
 }
-void Core::attribute_each() { impl_->stitcher.ops().shapes().none(); }
+void Core::attribute_each() { impl_->stitcher.take_no_short_way(); }
 std::size_t Core::shapes() const { return impl_->stitcher.ops().shapes().size(); }
 void Core::keep_statistics(bool tainted) {
-    impl_->statistics.emplace();
-    impl_->count_tainted = tainted;
+    impl_->statistics.emplace(tainted);
 }
 std::string Core::statistics_json() {
     if (!impl_->statistics) throw std::runtime_error("No statistics were kept");
-    auto out = impl_->statistics->json([this](std::uint32_t id) { return impl_->strings.at(id); });
+    auto out = impl_->statistics->json(impl_->strings);
     out["incomplete"] = impl_->ops_incomplete;
-    out["tainted"] = impl_->tainted_complete;
     const auto &d = impl_->deferred;
     out["deferred"] = {{"rows", d.rows}, {"bytes", d.bytes}, {"done", d.done}, {"wait_ns", d.wait_ns}};
-    out["programs"] = nlohmann::json::array();
-    impl_->programs.for_each([&](std::int32_t pid, const Impl::Program &p) {
-        out["programs"].push_back({{"pid", pid}, {"name", impl_->strings.at(p.comm)}, {"ops", p.ops}});
-    });
     return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 bool Core::take_ready() const { return impl_->finished || impl_->emitter.pending_rows() >= kChunkRows; }

@@ -78,6 +78,11 @@ class Stitcher {
         if (now_ns > settles_ns_) settle_until(now_ns);
         if (unfrozen_ > kUnfrozen) freeze_ended();
     }
+    // Every op the general way, from now on: to compare with.
+    void take_no_short_way() {
+        short_begins_ = false;
+        ops_.shapes().none();
+    }
     // No texts that only the table of ops shows.
     void skip_texts() { with_key_texts_ = with_objects_ = false; }
     void keep_objects() { with_objects_ = true; }
@@ -212,7 +217,7 @@ class Stitcher {
     std::vector<std::uint64_t> io_windows_;
     SettledKeys<Key, KeyHash> settled_keys_;
     std::uint64_t batch_serial_ = 0;
-    bool with_key_texts_ = true, with_objects_ = true;
+    bool with_key_texts_ = true, with_objects_ = true, short_begins_ = true;
     FlatMap<Key, IoQueue, KeyHash> io_queues_;
     FlatMap<std::uint64_t, std::uint32_t> io_classes_;  // (class, kind) → class with the kind
     FlatMap<std::uint32_t, std::uint8_t> own_threads_;  // comm → 1: its bios are ops, 2: they are not

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#include "op_statistics.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace opline {
+
+void OpStatistics::count(const ShapedOp &op, ShapeAttribution &shape, bool tainted) {
+    const bool counted = counts(tainted);
+    if (shape.statistics == 0) {
+        std::vector<std::pair<std::uint32_t, std::uint32_t>> stages;
+        for (const auto &c : shape.cuts) stages.emplace_back(c.stage, c.kind);
+        shape.statistics = stages_.add_shape(stages);
+    }
+    std::int64_t unknown_ns = 0;
+    const std::int64_t *times = op.list.times;
+    const ShapeAttribution::Cut *cuts = shape.cuts.data();
+    stages_.op_of_shape(shape.statistics, op.serial, counted, [&](std::size_t i) {
+        const auto &c = cuts[i];
+        const std::int64_t d = times[c.to_at] - times[c.from_at];
+        if (c.is_unknown) unknown_ns += d;
+        return d;
+    });
+    if (!counted) return;
+    stages_.op(op.end_ns - op.begin_ns, 0, unknown_ns);
+    count_program(op.serial, op.pid, op.list.tid, op.list.comm);
+}
+
+void OpStatistics::count(const Op &op, const Attribution &found, bool tainted) {
+    const bool counted = counts(tainted);
+    std::uint32_t seq = 0;
+    for (const auto &s : found.stages) stages_.stage(s.stage, s.kind, op.serial, seq++, s.duration_ns, counted);
+    if (!counted) return;
+    stages_.op(op.end_ns - op.begin_ns, found.unattributed_ns, found.unknown_ns);
+    if (op.transitions.empty()) ++programs_[op.pid].ops;
+    else count_program(op.serial, op.pid, op.transitions.first_tid(), op.transitions.first_comm());
+}
+
+void OpStatistics::count_program(std::uint64_t op, std::int32_t pid, std::int64_t tid, std::uint32_t comm) {
+    Program &p = programs_[pid];
+    ++p.ops;
+    const bool main = tid == pid;
+    if (p.comm != 0 && (p.main > main || (p.main == main && p.named_by < op))) return;
+    p.comm = comm;
+    p.main = main;
+    p.named_by = op;
+}
+
+nlohmann::json OpStatistics::json(const StringPool &strings) {
+    auto out = stages_.json([&strings](std::uint32_t id) { return strings.at(id); });
+    out["tainted"] = tainted_;
+    out["programs"] = nlohmann::json::array();
+    programs_.for_each([&](std::int32_t pid, const Program &p) { out["programs"].push_back({{"pid", pid}, {"name", strings.at(p.comm)}, {"ops", p.ops}}); });
+    return out;
+}
+
+}  // namespace opline

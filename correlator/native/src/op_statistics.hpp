@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Statistics of the ops that are complete: their stages, their latency, whose programs they are.
+#pragma once
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+#include "attribution.hpp"
+#include "flat_map.hpp"
+#include "op.hpp"
+#include "stage_stats.hpp"
+#include "strings.hpp"
+
+namespace opline {
+
+class OpStatistics {
+  public:
+    // `with_tainted`: ops that overlap discarded events count, too.
+    explicit OpStatistics(bool with_tainted) : with_tainted_(with_tainted) {}
+
+    // An op of a shape: the attribution is the shape's.
+    void count(const ShapedOp &, ShapeAttribution &, bool tainted);
+    void count(const Op &, const Attribution &, bool tainted);
+    // What StageStatistics::json() has, "tainted" (complete ops that are) and "programs": pid, name, ops that count.
+    nlohmann::json json(const StringPool &);
+
+  private:
+    struct Program {
+        std::uint32_t comm = 0;
+        bool main = false;  // the name is the first thread's
+        std::uint64_t ops = 0, named_by = 0;
+    };
+    bool counts(bool tainted) {
+        if (tainted) ++tainted_;
+        return with_tainted_ || !tainted;
+    }
+    // `tid`, `comm`: of its first point.
+    void count_program(std::uint64_t op, std::int32_t pid, std::int64_t tid, std::uint32_t comm);
+
+    bool with_tainted_;
+    std::uint64_t tainted_ = 0;
+    StageStatistics stages_;
+    FlatMap<std::int32_t, Program> programs_;  // by process
+};
+
+}  // namespace opline

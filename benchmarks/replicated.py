@@ -12,6 +12,7 @@ from __future__ import annotations
 import shutil
 import struct
 import subprocess
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,6 +44,16 @@ def trace_of(folder: Path, copies: int) -> Path:
         shutil.rmtree(trace / RECORDING)
         (trace / "complete").touch()
     return trace / "trace"
+
+
+def count(trace: Path) -> tuple[int, int, int]:
+    """The trace's events, its complete ops, and how often time goes back in it."""
+    from opline.correlate import correlate
+    from opline.model import load_model
+
+    with tempfile.TemporaryDirectory(dir=trace.parent) as run:
+        core = correlate(trace, load_model(MODEL), Path(run, "run"), progress=False)["core"]
+    return core["events"], core["ops"]["complete"], core["losses"]["events_out_of_order"]
 
 
 def _packets(data: bytes) -> list[tuple[int, tuple[int, ...]]]:

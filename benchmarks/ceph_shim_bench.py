@@ -17,7 +17,6 @@ per call; a row per figure goes to ceph_shim.csv:
 from __future__ import annotations
 
 import argparse
-import csv
 import datetime
 import json
 import os
@@ -31,6 +30,10 @@ from pathlib import Path
 from opline.capture import preload
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from benchmarks import results  # noqa: E402
+
 RESULTS = HERE / "ceph_shim.csv"
 LIMIT_NS = 300
 COLUMNS = ("date", "commit", "cpu", "call", "plain_ns", "off_ns", "on_ns", "events", "rounds", "bare_ns")
@@ -149,12 +152,7 @@ def save(rows: list[tuple[object, ...]]) -> None:
         if "model name" in line
     ]
     head = (datetime.datetime.now(datetime.UTC).date().isoformat(), commit.strip(), model[0] if model else "")
-    new = not RESULTS.exists()
-    with RESULTS.open("a", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        if new:
-            writer.writerow(COLUMNS)
-        writer.writerows((*head, *row) for row in rows)
+    results.append(RESULTS, COLUMNS, [dict(zip(COLUMNS, (*head, *row), strict=True)) for row in rows])
 
 
 if __name__ == "__main__":

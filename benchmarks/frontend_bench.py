@@ -13,7 +13,6 @@ processes less that of one that only starts. Prints a table, and appends a row p
 from __future__ import annotations
 
 import argparse
-import csv
 import datetime
 import os
 import shutil
@@ -30,6 +29,10 @@ from opline.model import load_model
 from opline.store.schema import TABLES
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import results  # noqa: E402
+
 RESULTS = Path(__file__).with_name("frontend.csv")
 LIMIT = 1.3
 TRACES = {"ctf-mem-qd1": "ceph", "app-sync-qd4-nvme": str(ROOT / "tests" / "models" / "lab.toml")}
@@ -120,16 +123,6 @@ def commit() -> str:
     return said.stdout.strip() or "unknown"
 
 
-def append(rows: list[dict[str, object]]) -> None:
-    """To frontend.csv."""
-    new = not RESULTS.exists()
-    with RESULTS.open("a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        if new:
-            writer.writeheader()
-        writer.writerows(rows)
-
-
 def main() -> int:
     """Measures; the exit status says whether the limit holds."""
     parser = argparse.ArgumentParser(description=main.__doc__)
@@ -157,7 +150,7 @@ def main() -> int:
                 rows.append(dict(zip(COLUMNS, row, strict=True)))
             fine = fine and figures["frontend"] <= LIMIT * figures["dummy"]
     if not args.no_results:
-        append(rows)
+        results.append(RESULTS, COLUMNS, rows)
     print(f"frontend at most {LIMIT} x dummy: {'yes' if fine else 'NO'}")
     return 0 if fine else 1
 

@@ -31,7 +31,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from benchmarks import generated, replicated  # noqa: E402
+from benchmarks import generated, replicated, results  # noqa: E402
 
 RESULTS = HERE / "results.csv"
 OPLINE = [sys.executable, "-m", "opline_analyses"]
@@ -233,14 +233,8 @@ def report(measured: list[dict[str, object]], trace: str, save: bool) -> None:
     rows = [{**machine(), **r, "trace": trace} for r in measured]
     print(f"{trace}: {rows[0]['events']} events, {rows[0]['streams']} streams; outputs are equal")
     show(rows)
-    if not save:
-        return
-    new = not RESULTS.exists()
-    with RESULTS.open("a", newline="") as out:
-        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-        if new:
-            writer.writeheader()
-        writer.writerows(rows)
+    if save:
+        results.append(RESULTS, COLUMNS, rows)
 
 
 def main() -> None:

@@ -5,10 +5,19 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Generator
+from typing import TypeVar
 
+T = TypeVar("T")
 Steps = Generator["int | str", None, None]
+
+
+def next_of(queue: deque[T], name: str) -> Generator[int | str, None, T]:
+    """Sleeps on the name while the queue is empty; gives its first."""
+    while not queue:
+        yield name
+    return queue.popleft()
 
 
 class Machine:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from tests.ceph_machine import Machine, Steps
+from tests.ceph_machine import Machine, Steps, next_of
 from tests.ceph_store import Kind, Store, Transaction
 
 OSD = 900  # the primary's process; its replicas' are the next
@@ -247,10 +247,7 @@ class Ceph(Machine):
 
     def callback(self, client: Client, thread: int) -> Steps:
         while True:
-            if not client.callbacks:
-                yield f"callback{client.pid}"
-                continue
-            op = client.callbacks.popleft()
+            op = yield from next_of(client.callbacks, f"callback{client.pid}")
             yield self.some(5_000)
             fields = "arg=1234" + (f" completion={op.completion}" if self.names else "")
             self.event("cephshim:radoscxx_completion_cb", client.pid, client.pid + thread, "io_context_pool", fields)
@@ -295,10 +292,7 @@ class Ceph(Machine):
         pid, tid, comm = OSD + osd, (OSD + osd) * 1000 + shard, "tp_osd_tp"
         queue = self.shards[osd][shard]
         while True:
-            if not queue:
-                yield f"shard{osd}.{shard}"
-                continue
-            what, op, link = queue.popleft()
+            what, op, link = yield from next_of(queue, f"shard{osd}.{shard}")
             if what == "op":
                 yield from self.before(tid, comm)
             if what == "commit":

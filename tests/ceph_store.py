@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from tests.ceph_machine import Machine, Steps
+from tests.ceph_machine import Machine, Steps, next_of
 
 Op = TypeVar("Op")
 
@@ -198,10 +198,7 @@ class Store(Generic[Op]):
         """After a commit the writes that it has deferred are submitted."""
         tid, comm = 130, "bstore_kv_final"
         while True:
-            if not self.finalize:
-                yield f"final{self.pid}"
-                continue
-            t = self.finalize.popleft()
+            t = yield from next_of(self.finalize, f"final{self.pid}")
             yield self.some(2_000)
             self.told(t, "commit_latency", tid, comm, "elapsed=0.001")
             self.committed(t)

@@ -391,12 +391,8 @@ std::unique_ptr<ShapeAttribution> Attributor::generalize(const Op &op, Attributi
 }
 
 ShapeAttribution *Attributor::by_shape(const Op &op, Attribution &scratch) {
+    if (op.state != OpState::kEnded || !op.requests.empty() || !op.batches.empty() || !op.halves.empty() || !op.shaped().whole()) return nullptr;
     const std::uint32_t shape = op.transitions.shape();
-    const std::size_t n = op.transitions.size();
-    if (shape == 0 || op.state != OpState::kEnded || op.end_order + 1 != n || !op.requests.empty() || !op.batches.empty() ||
-        !op.halves.empty())
-        return nullptr;
-    if (op.transitions.times()[0] != op.begin_ns || op.transitions.times()[n - 1] != op.end_ns) return nullptr;
     if (shape >= shapes_.size()) shapes_.resize(shape + 1);
     ShapeEntry &entry = shapes_[shape];
     if (!entry.tried) {

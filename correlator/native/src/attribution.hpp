@@ -70,9 +70,7 @@ class Attributor {
     ShapeAttribution *by_shape(const Op &op, Attribution &scratch);
     // The same of what is left of such an op; nullptr also where no op of its shape has been looked at yet.
     ShapeAttribution *by_shape(const ShapedOp &op) const {
-        const ShapedList &list = op.list;
-        if (list.shape >= shapes_.size() || op.end_order + 1 != list.size || list.times[0] != op.begin_ns || list.times[list.size - 1] != op.end_ns) return nullptr;
-        return shapes_[list.shape].found.get();
+        return op.whole() && op.list.shape < shapes_.size() ? shapes_[op.list.shape].found.get() : nullptr;
     }
     // The same in full, for one op of the shape.
     void fill(const Op &op, const ShapeAttribution &, Attribution &out);

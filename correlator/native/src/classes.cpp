@@ -270,8 +270,7 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
     if (c.points.size() == 1) {
         BoundPoint &p = c.points.front();
         if (!p.broken && p.when.empty() && !p.needs_facts && !plan.points[p.spec].optional) c.only = &p;
-        const bool threads_work = std::any_of(plan.points.begin(), plan.points.end(), [](const PointSpec &s) { return s.thread != ThreadRule::kNone || s.ios; });
-        p.bare = c.only && p.plain && !threads_work && !p.decorates && p.release.empty() && p.find.size() == 1 &&
+        p.bare = c.only && p.plain && !plan.threads_work && !p.decorates && p.release.empty() && p.find.size() == 1 &&
                  p.find.front().one_slot != kNoSlot;
     }
     return c;

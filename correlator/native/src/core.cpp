@@ -164,6 +164,14 @@ struct Core::Impl {
         return true;
     }
 
+    // By class name: a trace can have several classes of one.
+    std::map<std::string, FateCounts> fates() const {
+        std::map<std::string, FateCounts> out;
+        for (const auto &c : classes)
+            for (std::size_t f = 0; f < c->fates.size(); ++f) out[c->name][f] += c->fates[f];
+        return out;
+    }
+
     void request_done(const Request &r) {
         const Served served = linker.request_done(r);
         stitcher.request_done(r);
@@ -325,10 +333,7 @@ void Core::finish() {
     // First the requests, so that what completed is known to the ops that are still to be settled.
     m.block.finish();
     m.stitcher.finish();
-    std::map<std::string, FateCounts> fates;
-    for (const auto &c : m.classes)
-        for (std::size_t f = 0; f < c->fates.size(); ++f) fates[c->name][f] += c->fates[f];
-    for (const auto &[name, counts] : fates)
+    for (const auto &[name, counts] : m.fates())
         for (std::size_t f = 0; f < counts.size(); ++f)
             if (counts[f] != 0) m.emitter.fate(m.strings.intern(name), kFateNames[f], counts[f]);
     m.finished = true;
@@ -406,14 +411,15 @@ std::string Core::summary_json() const {
                      {"requests_given_up", b.presumed_lost}, {"request_size_differs", b.size_differs}};
     out["damaged"] = m.damages;
     std::map<std::string, std::uint64_t> orphans;
-    for (const auto &c : m.classes)
-        for (std::size_t f = static_cast<std::size_t>(Fate::kOrphanNoOp); f < c->fates.size(); ++f)
-            if (c->fates[f]) orphans[std::string(kFateNames[f])] += c->fates[f];
-    out["orphans"] = orphans;
     std::map<std::string, std::map<std::string, std::uint64_t>> fates;
-    for (const auto &c : m.classes)
-        for (std::size_t f = 0; f < c->fates.size(); ++f)
-            if (c->fates[f]) fates[c->name][std::string(kFateNames[f])] += c->fates[f];
+    for (const auto &[name, counts] : m.fates())
+        for (std::size_t f = 0; f < counts.size(); ++f) {
+            if (counts[f] == 0) continue;
+            const std::string fate(kFateNames[f]);
+            fates[name][fate] = counts[f];
+            if (f >= static_cast<std::size_t>(Fate::kOrphanNoOp)) orphans[fate] += counts[f];
+        }
+    out["orphans"] = orphans;
     out["fates"] = fates;
     for (const auto &[dev, name] : m.device_names) out["devices"][std::to_string(dev)] = name;
     std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> points;

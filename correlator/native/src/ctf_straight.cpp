@@ -64,9 +64,8 @@ Straight::Straight(const Program &program) {
         default: return;
         }
     }
-    std::vector<Load> all;
-    for (auto &of : loads) all.insert(all.end(), of.begin(), of.end());
-    Load *at = all.data();
+    for (const auto &of : loads) loads_.insert(loads_.end(), of.begin(), of.end());
+    Load *at = loads_.data();
     for (std::size_t i = 0; i < stretches.size(); ++i) {
         Stretch &stretch = stretches[i];
         Load *const past = at + loads[i].size();
@@ -75,10 +74,7 @@ Straight::Straight(const Program &program) {
         stretch.room = stretch.bytes + (stretch.past_integers != stretch.loads ? 8 : 0);
         stretch.past_others = at = past;
     }
-    loads_ = std::make_shared<std::vector<Load>>(std::move(all));  // they stay where they are
-    stretches_ = std::make_shared<std::vector<Stretch>>(std::move(stretches));
-    first_ = stretches_->data();
-    past_ = first_ + stretches_->size();
+    stretches_ = std::move(stretches);
 }
 
 }  // namespace opline::ctf

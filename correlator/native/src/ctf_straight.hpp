@@ -4,7 +4,6 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <vector>
 
 #ifdef __SSE2__
@@ -20,15 +19,18 @@ class Straight {
   public:
     Straight() = default;
     explicit Straight(const Program &);
-    explicit operator bool() const { return first_ != past_; }
+    // Stretches refer to loads, which stay where they are when they are moved.
+    Straight(Straight &&) = default;
+    Straight &operator=(Straight &&) = default;
+    explicit operator bool() const { return !stretches_.empty(); }
 
     // The same as decode(), from the byte `p` of a packet on: where the event ends. nullptr: decode() has to say what there is.
     const std::uint8_t *run(const std::uint8_t *packet, const std::uint8_t *p, const std::uint8_t *end, Slot *slots) const {
-        for (const Stretch *s = first_; s != past_; ++s) {
-            if (s->align > 1) p = packet + ((static_cast<std::size_t>(p - packet) + s->align - 1) & ~std::size_t{s->align - 1u});
-            if (end - p < s->room) return nullptr;
-            const Load *l = s->loads;
-            for (const Load *past = s->past_integers; l != past; ++l) {
+        for (const Stretch &s : stretches_) {
+            if (s.align > 1) p = packet + ((static_cast<std::size_t>(p - packet) + s.align - 1) & ~std::size_t{s.align - 1u});
+            if (end - p < s.room) return nullptr;
+            const Load *l = s.loads;
+            for (const Load *past = s.past_integers; l != past; ++l) {
                 std::uint64_t v;
                 std::memcpy(&v, p + l->offset, 8);
                 v &= l->mask;
@@ -36,12 +38,12 @@ class Straight {
                 slot.u = (v ^ l->sign) - l->sign;
                 slot.kind = l->kind;
             }
-            for (const Load *past = s->past_others; l != past; ++l) other(*l, p + l->offset, slots[l->slot]);
-            p += s->bytes;
-            if (!s->string) continue;
+            for (const Load *past = s.past_others; l != past; ++l) other(*l, p + l->offset, slots[l->slot]);
+            p += s.bytes;
+            if (!s.string) continue;
             const std::uint8_t *nul = find_nul(p, end);
             if (!nul) return nullptr;
-            if (s->string_slot >= 0) text(reinterpret_cast<const char *>(p), static_cast<std::size_t>(nul - p), slots[s->string_slot]);
+            if (s.string_slot >= 0) text(reinterpret_cast<const char *>(p), static_cast<std::size_t>(nul - p), slots[s.string_slot]);
             p = nul + 1;
         }
         return p;
@@ -79,9 +81,8 @@ class Straight {
 #endif
         return end > p ? static_cast<const std::uint8_t *>(std::memchr(p, 0, static_cast<std::size_t>(end - p))) : nullptr;
     }
-    std::shared_ptr<const std::vector<Load>> loads_;
-    std::shared_ptr<const std::vector<Stretch>> stretches_;
-    const Stretch *first_ = nullptr, *past_ = nullptr;
+    std::vector<Load> loads_;
+    std::vector<Stretch> stretches_;
 };
 
 }  // namespace opline::ctf

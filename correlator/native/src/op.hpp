@@ -81,6 +81,11 @@ struct ShapedOp {
     std::int64_t begin_ns = 0, end_ns = 0;
     std::uint32_t end_order = 0;
     std::int32_t pid = -1;
+
+    // It begins with its first transition and ends with its last.
+    bool whole() const {
+        return list.shape != 0 && end_order + 1 == list.size && list.times[0] == begin_ns && list.times[list.size - 1] == end_ns;
+    }
 };
 
 struct alignas(64) Op {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "plan.hpp"
 
+#include <algorithm>
 #include <fnmatch.h>
 
 #include <nlohmann/json.hpp>
@@ -209,6 +210,7 @@ Plan parse_plan(const std::string &json_text) {
         std::size_t i = 0;
         for (const auto &p : doc.at("points"))
             plan.points.push_back(point_spec(p, "points[" + std::to_string(i++) + "]", names));
+        plan.threads_work = std::any_of(plan.points.begin(), plan.points.end(), [](const PointSpec &p) { return p.thread != ThreadRule::kNone; });
         if (auto it = doc.find("stages"); it != doc.end())
             for (const auto &s : *it)
                 plan.stages.push_back({s.at("name").get<std::string>(), s.at("from").get<std::string>(),

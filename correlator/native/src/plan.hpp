@@ -124,6 +124,7 @@ struct Plan {
     std::vector<StageSpec> stages;
     BiosSpec bios;
     std::vector<FileSpec> files;
+    bool threads_work = false;  // a point says whom its thread works for
 };
 
 // Throws std::runtime_error with the JSON path of the first thing that is wrong.

@@ -16,7 +16,6 @@ Stitcher::Stitcher(const Plan &plan, StringPool &strings, Hooks hooks)
       completed_(strings.intern("completed")), reaped_(strings.intern("reaped")), queued_(strings.intern("queued")) {
     for (const auto &p : plan_.points) {
         has_soft_ends_ = has_soft_ends_ || p.role == Role::kSoftEnd;
-        threads_work_ = threads_work_ || p.thread != ThreadRule::kNone;
         if (p.role != Role::kEnd) continue;
         for (const auto &use : p.find) end_spaces_ |= std::uint64_t{1} << use.space;
     }

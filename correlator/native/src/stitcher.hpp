@@ -126,6 +126,7 @@ class Stitcher {
     std::uint32_t name_of(const BoundClass &, const Event &, ThreadState &);
     Fate any_event(BoundClass &, const Event &, std::uint32_t host);
     bool plain(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
+    void passed(Op &, BoundPoint &, std::int64_t ts_ns);
     bool begin(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
     bool bare(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
     // Stragglers come soon: the last few are left as they are.
@@ -187,7 +188,8 @@ class Stitcher {
     void settle(Op &op);
     void settle_ended();
     void expect_settling();
-    void forget_key(const Key &, std::uint64_t ref);
+    template <class Mine>  // bool(std::uint64_t ref)
+    void forget_keys(const Key *, std::size_t, Mine);
     bool settle_frozen(std::uint64_t ref, std::int64_t end_ns);
     void apply_thread_rule(ThreadState &, ThreadRule, const Found &);
     void open_batch(ThreadState &, const BoundPoint &, std::int64_t ts_ns, std::int64_t tid);
@@ -223,7 +225,7 @@ class Stitcher {
     FlatMap<std::uint32_t, std::uint8_t> own_threads_;  // comm → 1: its bios are ops, 2: they are not
     std::uint32_t completed_, reaped_, queued_;
     std::int64_t last_ns_ = kNoTime;
-    bool has_soft_ends_ = false, threads_work_ = false;
+    bool has_soft_ends_ = false;
     std::uint64_t end_spaces_ = 0;  // key spaces by which an end finds its op
     StitchCounts counts_;
 };

@@ -6,6 +6,16 @@
 
 namespace opline {
 
+// A plain point, whose transition the op has already.
+inline void Stitcher::passed(Op &op, BoundPoint &bp, std::int64_t ts_ns) {
+    ++bp.transitions;
+    op.global_spaces |= bp.global_spaces;
+    if (bp.ends && (op.state == OpState::kOpen || !op.hard)) {
+        end_op(op, ts_ns, op.transitions.last_order());
+        stop_waiting(op);
+    }
+}
+
 // What plain() does, without what BoundPoint::bare rules out. False: nothing was done.
 [[gnu::always_inline]] inline bool Stitcher::bare(const BoundClass &cls, BoundPoint &bp, const Event &ev, std::uint32_t host) {
     BoundKey &use = bp.find.front();
@@ -20,12 +30,7 @@ namespace opline {
     const std::uint32_t comm = cls.comm_slot == kNoSlot ? 0 : name_of(cls, ev, thread(host, tid));
     if (!op->transitions.push_known(bp.kinds[0], ev.ts_ns, tid, pid, ev.cpu, comm)) return false;
     ++use.found;
-    ++bp.transitions;
-    op->global_spaces |= bp.global_spaces;
-    if (bp.ends && (op->state == OpState::kOpen || !op->hard)) {
-        end_op(*op, ev.ts_ns, op->transitions.last_order());
-        stop_waiting(*op);
-    }
+    passed(*op, bp, ev.ts_ns);
     return true;
 }
 

@@ -201,6 +201,17 @@ void Stitcher::freeze_ended() {
     for (; unfrozen_ > kUnfrozen; --unfrozen_) ops_.freeze(ended_[ended_.size() - unfrozen_].second);
 }
 
+// Those of an op that is settled that still name it.
+template <class Mine>
+void Stitcher::forget_keys(const Key *keys, std::size_t count, Mine mine) {
+    for (const Key *key = keys; key != keys + count; ++key) {
+        const std::uint64_t *named = keys_.find(*key);
+        if (!named || !mine(*named)) continue;
+        keys_.erase(*key);
+        settled_keys_.add(*key);
+    }
+}
+
 // An op that was put away had nothing but keys and transitions.
 bool Stitcher::settle_frozen(std::uint64_t ref, std::int64_t end_ns) {
     const FrozenOps::Op *frozen = ops_.frozen(ref);
@@ -208,17 +219,9 @@ bool Stitcher::settle_frozen(std::uint64_t ref, std::int64_t end_ns) {
     const ShapedOp op = FrozenOps::look(*frozen);
     if (op.end_ns != end_ns || !hooks_.settle_shaped(op)) return false;
     const auto [keys, count] = FrozenOps::keys(*frozen);
-    std::for_each(keys, keys + count, [&](const Key &key) { forget_key(key, ref); });
+    forget_keys(keys, count, [ref](std::uint64_t named) { return named == ref; });
     ops_.release_frozen(ref);
     return true;
-}
-
-// Of an op that is settled, if it still names it.
-void Stitcher::forget_key(const Key &key, std::uint64_t ref) {
-    const std::uint64_t *named = keys_.find(key);
-    if (!named || *named != ref) return;
-    keys_.erase(key);
-    settled_keys_.add(key);
 }
 
 void Stitcher::settle(Op &op) {
@@ -226,12 +229,7 @@ void Stitcher::settle(Op &op) {
     end_sync(op, kNoTime);
     part(op);
     hooks_.settle(op);
-    for (const auto &key : op.keys) {
-        const std::uint64_t *named = keys_.find(key);
-        if (!named || ops_.find(*named) != &op) continue;
-        keys_.erase(key);
-        settled_keys_.add(key);
-    }
+    forget_keys(op.keys.data(), op.keys.size(), [&](std::uint64_t named) { return ops_.find(named) == &op; });
     stop_waiting(op);
     for (auto alias : op.aliases) ops_.release(alias);
     ops_.release(op);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The short ways through the stitcher, for what most events are: a point with one key, or with its thread alone, of an op that
 // passes what others passed before; and a begin with one key.
-#include "key_builder.hpp"
-#include "stitcher.hpp"
+#include "stitcher_bare.hpp"
 
 namespace opline {
 
@@ -12,10 +11,10 @@ bool Stitcher::plain(const BoundClass &cls, BoundPoint &bp, const Event &ev, std
     const auto pid = static_cast<std::int32_t>(number_in(ev, cls.pid_slot, -1));
     ThreadState *ts = nullptr;
     Found working;
-    if (threads_work_ || cls.comm_slot != kNoSlot) {
+    if (plan_.threads_work || cls.comm_slot != kNoSlot) {
         ts = &thread(host, tid);
         if (ts->call) return false;
-        if (threads_work_) working = current(*ts);
+        if (plan_.threads_work) working = current(*ts);
     }
     std::uint64_t ref = working.ref;
     Op *op = working.child == 0 ? working.op : nullptr;
@@ -32,13 +31,8 @@ bool Stitcher::plain(const BoundClass &cls, BoundPoint &bp, const Event &ev, std
     if (!op || op->partner != 0) return false;
     if (!op->transitions.push_known(bp.kinds[working.op == op], ev.ts_ns, tid, pid, ev.cpu, ts ? name_of(cls, ev, *ts) : 0)) return false;
     if (use) ++use->found;
-    ++bp.transitions;
-    op->global_spaces |= bp.global_spaces;
     if (bp.decorates) decorate(*op, bp, plan_.points[bp.spec], ev, tid, pid);
-    if (bp.ends && (op->state == OpState::kOpen || !op->hard)) {
-        end_op(*op, ev.ts_ns, op->transitions.last_order());
-        stop_waiting(*op);
-    }
+    passed(*op, bp, ev.ts_ns);
     if (bp.thread != ThreadRule::kNone) apply_thread_rule(*ts, bp.thread, {op, 0, ref, use ? use->spaces : 0});
     if (!bp.release.empty()) release_keys(bp, ev, host, pid, tid);
     return true;
@@ -52,7 +46,7 @@ bool Stitcher::begin(const BoundClass &cls, BoundPoint &bp, const Event &ev, std
     keys_.expect(key);
     ThreadState &ts = thread(host, tid);
     if (ts.call) return false;
-    if (threads_work_) current(ts);
+    if (plan_.threads_work) current(ts);
     Op &op = new_op(host, pid, ev.ts_ns);
     const std::uint64_t ref = op_ref(op);
     key_text(use, ev, op.key_text);

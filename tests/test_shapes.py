@@ -112,6 +112,44 @@ def test_ops_alike(lines: list[Line]) -> None:
     assert shaped == each
 
 
+@st.composite
+def with_requests(draw: st.DrawFn) -> list[Line]:
+    """Ops of two templates. A thread of each queues a bio, mostly while it works for the op; the request goes its way
+    between the op's points, or behind them."""
+    lines = []
+    blocks = ("block_bio_queue", "block_getrq", "block_rq_insert", "block_rq_issue", "block_rq_complete")
+    gap = st.sampled_from([0, 1, 7, 40])
+    usual = draw(st.lists(gap, min_size=12, max_size=12))
+    for op in range(draw(st.integers(4, 16))):
+        gaps = iter(usual if draw(st.booleans()) else draw(st.lists(gap, min_size=12, max_size=12)))
+        at = queued_ns = 1000 + draw(st.integers(0, 300))
+        tids = draw(st.sampled_from([(op, op), (op, 50 + op)]))
+        template = draw(st.sampled_from([TEMPLATES[1], ("submit", "queued", "taken", "step", "reply")]))
+        for i, name in enumerate(template):
+            at += next(gaps)
+            payload = {"submit": {"id": op, "oid": op}, "queued": {"id": op, "ref": op}, "taken": {"ref": op},
+                       "reply": {"id": op}}.get(name, {})  # fmt: skip
+            lines.append(Line(at, f"app:{name}", {"tid": tids[i > 1], "pid": 1, "comm": "t"}, payload))
+            if name == "taken":
+                queued_ns = at
+                at += 20  # time for the request
+        at = queued_ns
+        for name in blocks:
+            at += next(gaps)
+            if draw(st.sampled_from([True] * 19 + [False])):
+                issuer = draw(st.sampled_from([tids[1], 99])) if name == "block_rq_issue" else tids[1]
+                block = {"dev": 8 << 20, "sector": 8 * op, "nr_sector": 8, "rwbs": 1, "tid": issuer, "comm": "t"}
+                lines.append(Line(at, name, {"cpu": op}, block))
+    return sorted(lines, key=lambda line: line.ts_ns)
+
+
+@settings(max_examples=120, deadline=None)
+@given(with_requests())
+def test_ops_with_a_request(lines: list[Line]) -> None:
+    shaped, each = both(lines)
+    assert shaped == each
+
+
 @settings(max_examples=100, deadline=None)
 @given(events)
 def test_any_events(generated: list[Any]) -> None:

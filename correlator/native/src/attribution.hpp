@@ -43,13 +43,16 @@ struct Attribution {
     const Op *op = nullptr;
 };
 
-// What attribution finds for every op of a shape: nothing of it depends on times.
+// What attribution finds for every op of a shape: nothing of it depends on times. Of ops with a request, for those where each step of
+// it comes between the same two points.
 struct ShapeAttribution {
+    // Threads of the request, behind the ordinals of the op's own.
+    static constexpr std::uint32_t kQueuing = Shapes::kMaxThreads, kIssuing = kQueuing + 1, kNobody = kQueuing + 2;
     struct Cut {
         std::uint32_t stage, kind, from, to;  // pool ids
-        std::uint32_t from_at, to_at;         // places in the shape; each begins where the one before ends
+        std::uint32_t from_at, to_at;         // in times_of(); each begins where the one before ends
         std::uint32_t thread;                 // ordinal of the thread at its end
-        bool is_unknown;
+        bool is_unknown, of_request;
     };
     struct Placed {
         std::uint32_t label;
@@ -66,8 +69,11 @@ class Attributor {
     // Ended ops only get stages; an op without end gets its transitions alone. `out` is overwritten.
     void run(const Op &op, Attribution &out);
     // What run() would find, where it is the same for all ops of the op's shape; else nullptr. `scratch` is overwritten. For
-    // ops that ended with their last transition and have nothing but transitions: no request, no batch, no joined half.
+    // ops that ended with their last transition and have nothing but transitions and at most one request: no batch, no joined half.
     ShapeAttribution *by_shape(const Op &op, Attribution &scratch);
+    // The times of such an op, by place in its shape, then those of its request's steps: Q, G, I, D, C. Valid until the next call.
+    const std::int64_t *times_of(const Op &op);
+    static std::int64_t tid_of(const Op &op, const ShapeAttribution::Cut &);
     // The same of what is left of such an op; nullptr also where no op of its shape has been looked at yet.
     ShapeAttribution *by_shape(const ShapedOp &op) const {
         return op.whole() && op.list.shape < shapes_.size() ? shapes_[op.list.shape].found.get() : nullptr;
@@ -109,11 +115,17 @@ class Attributor {
     FlatMap<std::uint64_t, std::uint32_t> labels_;                         // (point, recurrence number) → label
     struct ShapeEntry {
         bool tried = false;
+        std::uint32_t places = 0;  // of the last op of the shape that had a request
+        ShapeAttribution *with_request = nullptr;
         std::unique_ptr<ShapeAttribution> found;
     };
+    static std::uint32_t places_of(const ShapedList &, const RequestCut &);
+    void find(const Op &op, ShapeEntry &, Attribution &scratch);
     std::unique_ptr<ShapeAttribution> generalize(const Op &op, Attribution &scratch);
     std::vector<ShapeEntry> shapes_;    // by shape
+    FlatMap<std::uint64_t, ShapeEntry> with_request_;  // by shape and places of the request's steps
     std::vector<Transition> in_full_;   // of fill()
+    std::vector<std::int64_t> times_;   // of times_of()
     std::uint32_t work_, unknown_, block_, q_, g_, i_, d_, c_;
 };
 

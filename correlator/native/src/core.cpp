@@ -93,8 +93,8 @@ struct Core::Impl {
         ShapeAttribution *shape = attributor.by_shape(op, scratch);
         if (!shape) attributor.run(op, scratch);
         // What threads did is found for each op by itself.
-        const bool alone = !shape || (sched_events != 0 && emitter.keeps_ops());
-        if (shape && alone) attributor.fill(op, *shape, scratch);
+        const bool alone = !shape || !op.requests.empty() || (sched_events != 0 && emitter.keeps_ops());
+        if (shape && alone && emitter.takes_ops()) attributor.fill(op, *shape, scratch);
         Emitter::OpFacts facts;
         facts.complete = op.complete();
         const std::int64_t end_ns = facts.complete ? op.end_ns : last_ns;
@@ -109,13 +109,18 @@ struct Core::Impl {
         if (facts.tainted) ++ops_tainted;
         if (!shape)
             for (const auto &p : scratch.transitions) late_transitions += p.late;
-        if (shape || scratch.requests.empty()) {
+        if (shape ? op.requests.empty() : scratch.requests.empty()) {
             if (emitter.keeps_ops()) facts.no_request = has_block_classes ? strings.intern(linker.no_request(op)) : no_block_events;
             if (has_block_classes) ++unlinked_ops;
         }
         if (statistics && facts.complete) {
-            if (shape) statistics->count(op.shaped(), *shape, facts.tainted);
-            else statistics->count(op, scratch, facts.tainted);
+            if (shape) {
+                ShapedOp shaped = op.shaped();
+                shaped.list.times = attributor.times_of(op);
+                statistics->count(shaped, *shape, facts.tainted);
+            } else {
+                statistics->count(op, scratch, facts.tainted);
+            }
         }
         if (emitter.takes_ops() && alone) {
             split_states(op);

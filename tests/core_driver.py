@@ -90,14 +90,15 @@ class Driver:
         self._classes: dict[
             tuple[str, tuple[str, ...], tuple[str, ...]], tuple[int, list[int], list[tuple[str, bool]]]
         ] = {}
-        self._streams: dict[tuple[str, bool], int] = {}
+        self._streams: dict[tuple[str, bool, int], int] = {}
         self._strings: list[str] = []
         self._rows: dict[str, list[dict[str, Any]]] = {}
 
-    def stream(self, host: str, kernel: bool) -> int:
-        if (host, kernel) not in self._streams:
-            self._streams[host, kernel] = self.core.add_stream(host, kernel, "ch", len(self._streams))
-        return self._streams[host, kernel]
+    def stream(self, host: str, kernel: bool, number: int = 0) -> int:
+        """The core's number of a stream; ``number`` tells several of one host and domain apart."""
+        if (host, kernel, number) not in self._streams:
+            self._streams[host, kernel, number] = self.core.add_stream(host, kernel, "ch", len(self._streams))
+        return self._streams[host, kernel, number]
 
     def push(self, line: Line) -> None:
         kernel = ":" not in line.name
@@ -110,7 +111,7 @@ class Driver:
         number, wanted, fields = self._classes[key]
         values = {(name, False): v for name, v in line.payload.items()}
         values |= {(CONTEXT[name][kernel], True): v for name, v in line.context.items() if name in CONTEXT}
-        stream = self.stream(str(line.context.get("host", "host")), kernel)
+        stream = self.stream(str(line.context.get("host", "host")), kernel, line.context.get("stream", 0))
         self.core.event(line.ts_ns, number, stream, line.context.get("cpu"), tuple(values[fields[i]] for i in wanted))
 
     def finish(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core_driver import Driver, Line
+from tests.core_driver import Driver, Line, plan_of
 from tests.recorded import NAMES, RunOf, model_of
 from tests.test_properties import PLAN, events, lines_of
 from tests.test_readers import plain
@@ -90,10 +90,10 @@ def alike(draw: st.DrawFn) -> list[Line]:
     return lines
 
 
-def both(lines: list[Line]) -> tuple[list[Any], list[Any]]:
+def both(lines: list[Line], plan: str = PLAN) -> tuple[list[Any], list[Any]]:
     found = []
     for each in (False, True):
-        driver = Driver(PLAN)
+        driver = Driver(plan)
         driver.core.keep_statistics(True)
         if each:
             driver.core.attribute_each()
@@ -155,6 +155,71 @@ def test_ops_with_a_request(lines: list[Line]) -> None:
 def test_any_events(generated: list[Any]) -> None:
     shaped, each = both(lines_of(generated))
     assert shaped == each
+
+
+KEYS_ALONE = plan_of("""
+linger_ns = 100
+[keys]
+op = "id"
+ref = { fields = "ref", scope = "process" }
+[points]
+submit = { event = "app:submit", role = "begin", key = "op" }
+queued = { event = "app:queued", key = "op" }
+named = { event = "app:named", key = "op", bind = "ref" }
+worked = { event = "app:worked", key = "ref" }
+dropped = { event = "app:dropped", key = "ref", release = "ref" }
+reply = { event = "app:reply", key = "op", role = "end" }
+""")
+KEYS_OF = {
+    "submit": ("id",), "queued": ("id",), "named": ("id", "ref"), "worked": ("ref",), "dropped": ("ref",),
+    "reply": ("id",),
+}  # fmt: skip
+RUNS = (("submit", "queued", "queued"), ("queued", "queued"), ("queued", "named", "worked", "worked"),
+        ("worked", "worked", "dropped"), ("dropped",), ("queued", "reply"))  # fmt: skip
+two = st.integers(1, 2)
+
+
+@st.composite
+def runs_of_one_op(draw: st.DrawFn) -> list[Line]:
+    """Threads that go on with what they are at, for some events, then with something else; keys that come again."""
+    now, lines = 1000, []
+    for _ in range(draw(st.integers(1, 40))):
+        payload = {"id": draw(two), "ref": draw(two)}
+        thread = draw(two)
+        context: dict[str, Any] = {"tid": thread, "pid": 1, "comm": "t", "stream": thread}
+        odd = draw(st.integers(0, 29))
+        if odd == 0:
+            context["host"] = "other"
+        elif odd == 1:
+            context["pid"] = 2
+        for name in draw(st.sampled_from(RUNS)):
+            now += draw(st.sampled_from([0, 1, 20, 120]))
+            fields: dict[str, Any] = {f: payload[f] for f in KEYS_OF[name]}
+            if odd == 2:
+                fields[KEYS_OF[name][0]] = "a text"
+            lines.append(Line(now, f"app:{name}", context, fields))
+    return lines
+
+
+@settings(max_examples=400, deadline=None)
+@given(runs_of_one_op())
+def test_threads_that_go_on_with_an_op(lines: list[Line]) -> None:
+    short, general = both(lines, KEYS_ALONE)
+    assert short == general
+
+
+def test_a_released_key_is_not_gone_on_with() -> None:
+    """Where a point could follow by another key of the op, but this one names nothing any more."""
+    lines: list[Line] = []
+    for op, last in ((1, 2), (2, 2), (3, 1)):
+        points = [("submit", {"id": op}), ("named", {"id": op, "ref": 1}), ("named", {"id": op, "ref": 2}),
+                  ("worked", {"ref": 1}), ("worked", {"ref": 1}), ("dropped", {"ref": 1}), ("worked", {"ref": last}),
+                  ("reply", {"id": op})]  # fmt: skip
+        for name, payload in points:
+            lines.append(Line(1000 + len(lines), f"app:{name}", {"tid": 1, "pid": 1, "comm": "t"}, payload))
+    short, general = both(lines, KEYS_ALONE)
+    assert short == general
+    assert short[1]["orphans"] == {"orphan:no_op_for_key": 1}
 
 
 def of_template(op: int, template: tuple[str, ...], at: int, tid: int = 1) -> list[Line]:

@@ -52,15 +52,23 @@ struct ShapeAttribution {
         std::uint32_t stage, kind, from, to;  // pool ids
         std::uint32_t from_at, to_at;         // in times_of(); each begins where the one before ends
         std::uint32_t thread;                 // ordinal of the thread at its end
-        bool is_unknown, of_request;
+        bool of_request;
     };
     struct Placed {
         std::uint32_t label;
         bool aside;
     };
     std::vector<Cut> cuts;  // from the first transition to the last
+    std::vector<std::uint32_t> unknown;  // of these those of which nothing is known
     std::vector<Placed> transitions;
     std::uint32_t statistics = 0, csv = 0, rows = 0;  // handles of those who keep or write them; 0: not yet
+
+    // `times`: Attributor::times_of().
+    std::int64_t unknown_ns(const std::int64_t *times) const {
+        std::int64_t sum = 0;
+        for (auto i : unknown) sum += times[cuts[i].to_at] - times[cuts[i].from_at];
+        return sum;
+    }
 };
 
 class Attributor {

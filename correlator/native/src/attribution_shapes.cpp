@@ -68,8 +68,9 @@ std::unique_ptr<ShapeAttribution> Attributor::generalize(const Op &op, Attributi
         if (s.to_at >= 0) thread = static_cast<std::uint32_t>(std::find(tids.begin(), tids.end(), s.tid) - tids.begin());
         else if (s.request != 0 && s.to == c_) thread = ShapeAttribution::kNobody;
         else if (s.request != 0 && s.to == d_) thread = ShapeAttribution::kIssuing;
+        if (s.kind == unknown_) out->unknown.push_back(static_cast<std::uint32_t>(out->cuts.size()));
         out->cuts.push_back({s.stage, s.kind, s.from, s.to, static_cast<std::uint32_t>(from_at), static_cast<std::uint32_t>(to_at), thread,
-                             s.kind == unknown_, s.request != 0});
+                             s.request != 0});
         at = to_at;
     }
     if (at + 1 != transitions || scratch.unattributed_ns != 0) return nullptr;
@@ -114,8 +115,9 @@ void Attributor::fill(const Op &op, const ShapeAttribution &shape, Attribution &
     out.stages.clear();
     out.requests = op.requests;
     out.shared_bios.clear();
-    out.unattributed_ns = out.unknown_ns = 0;
+    out.unattributed_ns = 0;
     const std::int64_t *times = times_of(op);
+    out.unknown_ns = shape.unknown_ns(times);
     const auto transitions = static_cast<std::uint32_t>(in_full_.size());
     auto transition = [&](std::uint32_t at) { return at < transitions ? static_cast<std::int32_t>(at) : -1; };
     for (const auto &c : shape.cuts) {
@@ -130,7 +132,6 @@ void Attributor::fill(const Op &op, const ShapeAttribution &shape, Attribution &
         s.request = c.of_request ? op.requests.front().request : 0;
         s.from_at = transition(c.from_at);
         s.to_at = transition(c.to_at);
-        if (c.is_unknown) out.unknown_ns += s.duration_ns;
         out.stages.push_back(s);
     }
 }

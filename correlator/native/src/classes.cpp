@@ -272,6 +272,11 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
         if (!p.broken && p.when.empty() && !p.needs_facts && !plan.points[p.spec].optional) c.only = &p;
         p.bare = c.only && p.plain && !plan.threads_work && !p.decorates && p.release.empty() && p.find.size() == 1 &&
                  p.find.front().one_slot != kNoSlot;
+        if (p.bare && c.cpu_slot == kNoSlot) {
+            c.bare = &p;
+            c.bare_slot = p.find.front().one_slot;
+            c.bare_space = p.find.front().space;
+        }
     }
     return c;
 }

@@ -59,6 +59,7 @@ struct BoundPoint {
     ThreadRule thread = ThreadRule::kNone;
     bool begins = false;  // it makes an op, names it by one key, and nothing else can come of it: Stitcher::begin()
     std::uint64_t seen = 0, transitions = 0;
+    std::uint64_t followed = 0;  // events that Stitcher::follow() took; counted nowhere else until BoundClass::count_followed()
     std::uint64_t global_spaces = 0;  // bit per global key space of find and bind
     std::array<KnownKind, 2> kinds;   // of a plain point, or one that begins; 1: in the op's thread
     std::vector<BoundPredicate> when;
@@ -100,6 +101,9 @@ struct BoundClass {
     ClassKind kind = ClassKind::kIgnored;
     std::vector<BoundPoint> points;
     BoundPoint *only = nullptr;  // the point, where there is but one and no event of the class is passed over
+    BoundPoint *bare = nullptr;  // the same, if it is bare and the event's CPU is its stream's
+    std::int32_t bare_slot = kNoSlot;  // of its key
+    std::uint32_t bare_space = 0;
     BlockSlots block;
     std::int32_t tid_slot = kNoSlot, pid_slot = kNoSlot, comm_slot = kNoSlot;
     std::int32_t cpu_slot = kNoSlot;  // kPoints from BPF: the event's own; its stream's is the collector's
@@ -108,6 +112,13 @@ struct BoundClass {
     SchedSlots sched;
     FateCounts fates{};
     ClassPlan plan;
+
+    // What the shortest way through the stitcher leaves out, as it is the same for each event.
+    void count_followed() {
+        if (!bare) return;
+        for (auto *count : {&bare->seen, &bare->transitions, &bare->find.front().found, &fates[static_cast<std::size_t>(Fate::kTransition)]}) *count += bare->followed;
+        bare->followed = 0;
+    }
 };
 
 // What somebody is going to look at, besides what every result needs.

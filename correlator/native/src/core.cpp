@@ -169,10 +169,15 @@ struct Core::Impl {
         return true;
     }
 
+    const std::vector<std::unique_ptr<BoundClass>> &counted_classes() const {
+        for (const auto &c : classes) c->count_followed();
+        return classes;
+    }
+
     // By class name: a trace can have several classes of one.
     std::map<std::string, FateCounts> fates() const {
         std::map<std::string, FateCounts> out;
-        for (const auto &c : classes)
+        for (const auto &c : counted_classes())
             for (std::size_t f = 0; f < c->fates.size(); ++f) out[c->name][f] += c->fates[f];
         return out;
     }
@@ -307,6 +312,7 @@ void Core::event(const Event &ev) {
     m.current_host = m.stream_hosts[ev.stream];
     m.stitcher.advance(m.last_ns);
     BoundClass &cls = *m.classes[ev.cls];
+    if (cls.bare && m.stitcher.follow(cls, ev, m.current_host)) return;
     const bool points = cls.kind == ClassKind::kPoints && cls.cpu_slot == kNoSlot;
     const Fate fate = points ? m.stitcher.event(cls, ev, m.current_host) : m.dispatch(cls, ev);
     ++cls.fates[static_cast<std::size_t>(fate)];
@@ -429,7 +435,7 @@ std::string Core::summary_json() const {
     for (const auto &[dev, name] : m.device_names) out["devices"][std::to_string(dev)] = name;
     std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> points;
     std::map<std::tuple<std::uint32_t, std::uint32_t>, std::pair<std::uint64_t, std::uint64_t>> keys;
-    for (const auto &c : m.classes)
+    for (const auto &c : m.counted_classes())
         for (const auto &p : c->points) {
             points[p.spec].first += p.seen;
             points[p.spec].second += p.transitions;

@@ -181,8 +181,7 @@ void Emitter::op_of_shape(const Op &op, ShapeAttribution &shape, const OpFacts &
         const ShapeRows &rows = rows_of(list, shape);
         if (kept(kTransitions)) transitions_of_shape(op, rows);
         if (kept(kStages) && !shape.cuts.empty()) stages_of_shape(op, shape, rows);
-        for (const auto &c : shape.cuts)
-            if (c.is_unknown) r.unknown_ns += times[c.to_at] - times[c.from_at];
+        r.unknown_ns = shape.unknown_ns(times);
         op_row(op, r, facts);
     }
     if (!csv_) return;

@@ -50,7 +50,7 @@ FrozenOps::Op *FrozenOps::put(const opline::Op &op) {
     if (chunks_.empty() || chunks_[filling_].used + size > kChunk) {
         if (!chunks_.empty() && chunks_[filling_].ops == 0) empty_.push_back(filling_);
         if (empty_.empty()) {
-            chunks_.push_back({std::make_unique<unsigned char[]>(kChunk)});
+            chunks_.push_back({std::unique_ptr<unsigned char[]>(new unsigned char[kChunk])});
             empty_.push_back(static_cast<std::uint32_t>(chunks_.size() - 1));
         }
         filling_ = empty_.back();

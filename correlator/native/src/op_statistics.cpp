@@ -13,17 +13,11 @@ void OpStatistics::count(const ShapedOp &op, ShapeAttribution &shape, bool taint
         for (const auto &c : shape.cuts) stages.emplace_back(c.stage, c.kind);
         shape.statistics = stages_.add_shape(stages);
     }
-    std::int64_t unknown_ns = 0;
     const std::int64_t *times = op.list.times;
     const ShapeAttribution::Cut *cuts = shape.cuts.data();
-    stages_.op_of_shape(shape.statistics, op.serial, counted, [&](std::size_t i) {
-        const auto &c = cuts[i];
-        const std::int64_t d = times[c.to_at] - times[c.from_at];
-        if (c.is_unknown) unknown_ns += d;
-        return d;
-    });
+    stages_.op_of_shape(shape.statistics, op.serial, counted, [=](std::size_t i) { return times[cuts[i].to_at] - times[cuts[i].from_at]; });
     if (!counted) return;
-    stages_.op(op.end_ns - op.begin_ns, 0, unknown_ns);
+    stages_.op(op.end_ns - op.begin_ns, 0, shape.unknown_ns(times));
     count_program(op.serial, op.pid, op.list.tid, op.list.comm);
 }
 
@@ -33,12 +27,12 @@ void OpStatistics::count(const Op &op, const Attribution &found, bool tainted) {
     for (const auto &s : found.stages) stages_.stage(s.stage, s.kind, op.serial, seq++, s.duration_ns, counted);
     if (!counted) return;
     stages_.op(op.end_ns - op.begin_ns, found.unattributed_ns, found.unknown_ns);
-    if (op.transitions.empty()) ++programs_[op.pid].ops;
+    if (op.transitions.empty()) ++program(op.pid).ops;
     else count_program(op.serial, op.pid, op.transitions.first_tid(), op.transitions.first_comm());
 }
 
 void OpStatistics::count_program(std::uint64_t op, std::int32_t pid, std::int64_t tid, std::uint32_t comm) {
-    Program &p = programs_[pid];
+    Program &p = program(pid);
     ++p.ops;
     const bool main = tid == pid;
     if (p.comm != 0 && (p.main > main || (p.main == main && p.named_by < op))) return;

@@ -33,6 +33,13 @@ class OpStatistics {
         if (tainted) ++tainted_;
         return with_tainted_ || !tainted;
     }
+    Program &program(std::int32_t pid) {
+        if (!recent_ || recent_pid_ != pid) {
+            recent_ = programs_.insert(pid).first;
+            recent_pid_ = pid;
+        }
+        return *recent_;
+    }
     // `tid`, `comm`: of its first point.
     void count_program(std::uint64_t op, std::int32_t pid, std::int64_t tid, std::uint32_t comm);
 
@@ -40,6 +47,8 @@ class OpStatistics {
     std::uint64_t tainted_ = 0;
     StageStatistics stages_;
     FlatMap<std::int32_t, Program> programs_;  // by process
+    Program *recent_ = nullptr;                // of the last op
+    std::int32_t recent_pid_ = -1;
 };
 
 }  // namespace opline

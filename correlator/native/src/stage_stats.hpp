@@ -2,51 +2,18 @@
 // Statistics per stage, kept while ops settle: how many, sum, largest, percentiles by nearest rank.
 // The only way to compute them: a run's tables are fed to the same class.
 #pragma once
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "distribution.hpp"
+
 namespace opline {
-
-// Integers of which the least and the largest are far apart. Up to kExact of them are kept as they are; with more they
-// are counted in buckets with fixed edges (each power of two split in 256), so the result does not depend on their order.
-class Distribution {
-  public:
-    static constexpr std::size_t kExact = std::size_t{1} << 18;
-
-    void add(std::int64_t value) {
-        waiting_[waiting_count_] = value;
-        if (++waiting_count_ == waiting_.size()) take_waiting();
-    }
-    std::uint64_t count() { return taken().count_; }
-    std::int64_t total() { return taken().total_; }
-    std::int64_t max() { return taken().max_; }
-    bool exact() { return count() <= kExact; }
-    // The values of rank ceil(per_mille / 1000 · count), for ascending per_mille; 0 where there are no values. In
-    // buckets it is the middle of the value's: at most 1/512 off.
-    std::vector<std::int64_t> at(const std::vector<std::uint32_t> &per_mille);
-
-  private:
-    void take_waiting();
-    void count_in_buckets(const std::int64_t *values, std::size_t n);
-    Distribution &taken() {
-        take_waiting();
-        return *this;
-    }
-
-    std::array<std::int64_t, 64> waiting_;  // added, not yet looked at
-    std::size_t waiting_count_ = 0;
-    std::uint64_t count_ = 0;
-    std::int64_t total_ = 0, max_ = 0;
-    std::vector<std::uint32_t> values_;  // what fits
-    std::vector<std::int64_t> others_;
-    std::vector<std::uint64_t> buckets_;
-};
 
 class StageStatistics {
   public:
@@ -84,10 +51,8 @@ class StageStatistics {
         }
         ++shape.ops;
         if (op < kOrderOps) ++shape.first_ops;
-        for (std::size_t i = 0; i < n; ++i) {
-            const std::int64_t d = duration_ns(i);
-            if (counts) stages_[shape.stages[i]].values.add(d);
-        }
+        if (!counts) return;
+        for (std::size_t i = 0; i < n; ++i) shape.values[i]->add(duration_ns(i));
     }
     // An op that counts.
     void op(std::int64_t latency_ns, std::int64_t unattributed_ns, std::int64_t unknown_ns) {
@@ -114,6 +79,7 @@ class StageStatistics {
     };
     struct Shape {
         std::vector<std::uint32_t> stages;
+        std::vector<Distribution *> values;  // of these
         bool recurs = false;  // a stage does
         std::uint64_t ops = 0, first_ops = 0;
     };
@@ -128,7 +94,7 @@ class StageStatistics {
     }
     std::uint32_t add_stage(std::uint32_t name, std::uint32_t kind);
 
-    std::vector<Stage> stages_;
+    std::deque<Stage> stages_;  // they stay where they are
     std::vector<std::uint32_t> places_;  // by name, plus 1
     std::vector<Shape> shapes_;
     Distribution unattributed_, unknown_, latency_;

@@ -71,7 +71,10 @@ class Stitcher {
 
     Stitcher(const Plan &plan, StringPool &strings, Hooks hooks);
 
-    Fate event(BoundClass &cls, const Event &ev, std::uint32_t host);  // stitcher_bare.hpp
+    // stitcher_bare.hpp
+    Fate event(BoundClass &cls, const Event &ev, std::uint32_t host);
+    // An event of a class with a bare point that is about the same op as its stream's last one. False: nothing was done.
+    bool follow(const BoundClass &cls, const Event &ev, std::uint32_t host);
     // Settles what ended more than linger_ns before now.
     void advance(std::int64_t now_ns) {
         last_ns_ = now_ns;
@@ -129,6 +132,16 @@ class Stitcher {
     void passed(Op &, BoundPoint &, std::int64_t ts_ns);
     bool begin(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
     bool bare(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
+    // Whom a stream's last event was about, and by which key, if that was a number: threads go on with what they are at.
+    struct alignas(64) Followed {
+        std::uint64_t number = 0, rebindings = 0;  // rebindings: as they were then
+        Op *op = nullptr;
+        std::uint64_t serial = 0;
+        std::int64_t tid = 0;
+        std::int32_t pid = 0;
+        std::uint32_t host = 0, space = 0, thread = 0;  // thread: its ordinal in the op
+    };
+    Followed &followed(const Event &ev) { return followed_[ev.stream % followed_.size()]; }
     // Stragglers come soon: the last few are left as they are.
     static constexpr std::size_t kUnfrozen = 4;
     void freeze_ended();
@@ -213,6 +226,8 @@ class Stitcher {
         ThreadState *state = nullptr;
     };
     std::array<RecentThread, 64> recent_threads_{};
+    std::array<Followed, 128> followed_{};
+    std::uint64_t rebindings_ = 1;  // how often a key was taken from whom it named
     std::deque<std::pair<std::int64_t, std::uint64_t>> ended_;  // (end, op ref), in order of the end events
     std::int64_t settles_ns_ = std::numeric_limits<std::int64_t>::max();  // past it the first of them does
     std::size_t unfrozen_ = 0;  // so many at the end of it have not been thought of

@@ -8,7 +8,6 @@ namespace opline {
 
 // A plain point, whose transition the op has already.
 inline void Stitcher::passed(Op &op, BoundPoint &bp, std::int64_t ts_ns) {
-    ++bp.transitions;
     op.global_spaces |= bp.global_spaces;
     if (bp.ends && (op.state == OpState::kOpen || !op.hard)) {
         end_op(op, ts_ns, op.transitions.last_order());
@@ -30,7 +29,26 @@ inline void Stitcher::passed(Op &op, BoundPoint &bp, std::int64_t ts_ns) {
     const std::uint32_t comm = cls.comm_slot == kNoSlot ? 0 : name_of(cls, ev, thread(host, tid));
     if (!op->transitions.push_known(bp.kinds[0], ev.ts_ns, tid, pid, ev.cpu, comm)) return false;
     ++use.found;
+    ++bp.transitions;
+    followed(ev) = {field.u, rebindings_, op, op->serial, tid, pid, host, use.space, op->transitions.last_thread()};
     passed(*op, bp, ev.ts_ns);
+    return true;
+}
+
+[[gnu::always_inline]] inline bool Stitcher::follow(const BoundClass &cls, const Event &ev, std::uint32_t host) {
+    const Slot &field = ev.slots[cls.bare_slot];
+    const Followed &f = followed(ev);
+    // Each of these can differ, and mostly none does: one branch.
+    const auto other_thread = static_cast<std::uint64_t>((f.tid ^ number_in(ev, cls.tid_slot, -1)) | (f.pid ^ static_cast<std::int32_t>(number_in(ev, cls.pid_slot, -1))));
+    if (((f.number ^ field.u) | (f.rebindings ^ rebindings_) | (f.space ^ cls.bare_space) | (f.host ^ host) | other_thread) != 0 || !field.is_number()) return false;
+    Op &op = *f.op;
+    const bool live = op.state == OpState::kOpen || op.state == OpState::kEnded;
+    if (((op.serial ^ f.serial) | op.partner) != 0 || !live) return false;
+    const std::uint32_t comm = cls.comm_slot == kNoSlot ? 0 : name_of(cls, ev, thread(host, f.tid));
+    BoundPoint &bp = *cls.bare;
+    if (!op.transitions.push_by(bp.kinds[0], f.thread, ev.ts_ns, ev.cpu, comm)) return false;
+    ++bp.followed;
+    passed(op, bp, ev.ts_ns);
     return true;
 }
 

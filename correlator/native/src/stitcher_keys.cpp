@@ -57,6 +57,7 @@ void Stitcher::bind_key(Op &op, std::uint64_t ref, std::uint32_t space, const Ke
     std::uint64_t &named = *keys_.insert(key).first;
     if (named == ref) return;
     // A new generation, if it named another op. Where its end would find that one by it, its last soft end must do.
+    if (named != 0) ++rebindings_;
     Op *before = named != 0 ? ops_.find(named) : nullptr;
     named = ref;
     op.keys.push_back(key);
@@ -71,6 +72,7 @@ void Stitcher::bind_batch(Batch &batch, const Key &key) {
         alias.alias_batch = &batch;
         batch.alias = op_ref(alias);
     }
+    ++rebindings_;
     keys_.put(key, batch.alias);
     batch.keys.push_back(key);
 }
@@ -142,7 +144,7 @@ Fate Stitcher::note(BoundPoint &bp, const PointSpec &spec, const Event &ev, Thre
 void Stitcher::release_keys(const BoundPoint &bp, const Event &ev, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
     Key key;
     for (const auto &use : bp.release)
-        if (key_of(use, ev, host, pid, tid, key) == KeyState::kKnown) keys_.erase(key);
+        if (key_of(use, ev, host, pid, tid, key) == KeyState::kKnown) rebindings_ += keys_.erase(key);
 }
 
 }  // namespace opline

@@ -32,6 +32,7 @@ bool Stitcher::plain(const BoundClass &cls, BoundPoint &bp, const Event &ev, std
     if (!op->transitions.push_known(bp.kinds[working.op == op], ev.ts_ns, tid, pid, ev.cpu, ts ? name_of(cls, ev, *ts) : 0)) return false;
     if (use) ++use->found;
     if (bp.decorates) decorate(*op, bp, plan_.points[bp.spec], ev, tid, pid);
+    ++bp.transitions;
     passed(*op, bp, ev.ts_ns);
     if (bp.thread != ThreadRule::kNone) apply_thread_rule(*ts, bp.thread, {op, 0, ref, use ? use->spaces : 0});
     if (!bp.release.empty()) release_keys(bp, ev, host, pid, tid);
@@ -62,6 +63,8 @@ bool Stitcher::begin(const BoundClass &cls, BoundPoint &bp, const Event &ev, std
     t.comm = name_of(cls, ev, ts);
     op.transitions.push_back(t);
     ++bp.transitions;
+    if (use.one_slot != kNoSlot && ev.slots[use.one_slot].is_number())
+        followed(ev) = {ev.slots[use.one_slot].u, rebindings_, &op, op.serial, tid, pid, host, use.space, 0};
     apply_thread_rule(ts, bp.thread, {&op, 0, ref, t.spaces});
     return true;
 }

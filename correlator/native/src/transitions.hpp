@@ -113,6 +113,7 @@ class TransitionList {
     void clear(Shapes *shapes) {
         shapes_ = shapes;
         shaped_ = shapes != nullptr;
+        detailed_ = shaped_ && shapes->details();
         node_ = threads_ = 0;
         times_.clear();
         details_.clear();
@@ -142,6 +143,15 @@ class TransitionList {
         go_on(step.to, thread, ts_ns, tid, pid, cpu, comm);
         return true;
     }
+    // The same for the thread of that ordinal, where kinds have followed each other like that before.
+    [[gnu::always_inline]] bool push_by(const KnownKind &known, std::uint32_t thread, std::int64_t ts_ns, std::uint32_t cpu, std::uint32_t comm) {
+        const KnownKind::Step &step = known.steps[node_ % known.steps.size()];
+        if (step.from != node_ || step.thread != thread || !shaped_ || times_.empty() || ts_ns < times_.back()) return false;
+        keep(step.to, ts_ns, cpu, comm);
+        return true;
+    }
+    // Of a list that has a shape: the ordinal of the last one's thread.
+    std::uint32_t last_thread() const { return shapes_->node(node_).thread; }
     std::uint32_t last_order() const { return shaped_ ? static_cast<std::uint32_t>(times_.size() - 1) : wide_.back().order; }
 
     // Of the first; with or without details.
@@ -232,10 +242,10 @@ class TransitionList {
         }
         keep(node, ts_ns, cpu, comm);
     }
-    void keep(std::uint32_t node, std::int64_t ts_ns, std::uint32_t cpu, std::uint32_t comm) {
+    [[gnu::always_inline]] void keep(std::uint32_t node, std::int64_t ts_ns, std::uint32_t cpu, std::uint32_t comm) {
         node_ = node;
         times_.push_back(ts_ns);
-        if (shapes_->details()) details_.push_back({cpu, comm});
+        if (detailed_) details_.push_back({cpu, comm});
     }
     std::vector<Transition> &in_full() const {
         if (shaped_) {
@@ -246,6 +256,7 @@ class TransitionList {
     }
 
     mutable bool shaped_ = false;
+    bool detailed_ = false;
     std::uint32_t node_ = 0, threads_ = 0, first_comm_ = 0;
     Shapes *shapes_ = nullptr;
     std::vector<std::int64_t> times_;

@@ -190,9 +190,9 @@ bt_component_class_sink_consume_method_status ops_consume(bt_self_component_sink
                 top.time_ns = port.time_ns;
             } while (status == Port::Status::kEvent && left > 0 && (!second || top < *second));
             if (status == Port::Status::kEvent) {
-                sink.merge.settle_top();
+                sink.merge.settle(&top);
             } else {
-                sink.merge.remove_top();
+                sink.merge.remove(&top);
                 if (status == Port::Status::kAgain) {
                     sink.waiting.push_back(&port);
                     break;

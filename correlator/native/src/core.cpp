@@ -318,6 +318,10 @@ void Core::event(const Event &ev) {
     ++cls.fates[static_cast<std::size_t>(fate)];
 }
 
+void Core::events(const Event *const *first, std::size_t count) {
+    for (const auto past = first + count; first != past; ++first) event(**first);
+}
+
 void Core::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
                      bool packets) {
     Impl &m = *impl_;

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "ctf_relay.hpp"
 #include "ctf_trace.hpp"
@@ -17,19 +19,19 @@ namespace {
 
 // What was read stays mapped up to this in all; a system call gives back no less of a stream than the second.
 constexpr std::size_t kMapped = 32u << 20, kLeastStep = 512u << 10;
+constexpr std::ptrdiff_t kLongRun = 8;  // events of one stream in a row: then it is worth while to ask whose turn it is
+constexpr std::size_t kBlock = 48, kBlockSlots = 4096;  // events of a stream that are decoded at once; so many where they have few slots
 
 }  // namespace
 
 struct Reader::Impl : StreamNotes {
-    // Notes come from the stream that is being read.
+    // Notes come from the stream that is being read, and go into the batch at the place that it has come to.
     void discarded(std::uint64_t begin, std::uint64_t end, std::uint64_t count, bool packets) override {
         const Stream &s = *speaker;
-        if (out) out->discarded(s.number, s.to_ns(begin), s.to_ns(end), count, packets);
-        else consumer->discarded(s.number, s.to_ns(begin), s.to_ns(end), count, packets);
+        filling->notes.push_back({filling->count, false, packets, s.number, s.to_ns(begin), s.to_ns(end), count, {}});
     }
     void damaged(std::int64_t from_ns, const std::string &why) override {
-        if (out) out->damaged(speaker->number, from_ns, why);
-        else consumer->damaged(speaker->number, from_ns, why);
+        filling->notes.push_back({filling->count, true, false, speaker->number, from_ns, 0, 0, why});
     }
     void lost(Loss loss, const std::string &message) override { losses.add(loss, message); }
 
@@ -38,32 +40,98 @@ struct Reader::Impl : StreamNotes {
     std::vector<std::size_t> trace_of;
     ReadLosses losses;
     Consumer *consumer = nullptr;
-    Merge<Stream> merge;
-    bool finished = false;
+    // A stream with what has been decoded of it and not merged yet.
+    struct Feed {
+        Stream *stream = nullptr;
+        EventBlock *block = nullptr;
+        const Event *at = nullptr, *end = nullptr;
+        bool ended = false;
+    };
+    std::vector<Feed> feeds;
+    Merge<Feed> merge;
+    std::optional<BlockPool> pool;
+    Batch batch;  // of the thread that consumes, as long as it decodes, too
+    Batch *filling = nullptr;
     const Stream *speaker = nullptr;
-    Relay *out = nullptr;                  // in the thread that decodes, if there is one
-    std::vector<std::uint32_t> slots_of;   // by the consumer's class
-    std::unique_ptr<Relay> relay;          // last: it ends its thread before all else goes
+    bool finished = false;
+    std::unique_ptr<Relay> relay;  // last: it ends its thread before all else goes
     std::uint64_t event_ids = 0;  // in all stream classes of all traces
 
-    // Gives events in merge order to `take`, until it wants no more; false: there are none left.
-    template <class Take>
-    bool merge_into(Take take) {
-        bool wanted = true;
-        while (wanted && !merge.empty()) {
-            auto &top = merge.top();
-            Stream &s = *top.source;
-            const auto *second = merge.second();
-            speaker = &s;
-            bool more = true;
-            do {
-                wanted = take(Event{s.time_ns, s.event_class->cls, s.number, s.cpu(), s.slots()});
-                more = s.next(*this);
-                top.time_ns = s.time_ns;
-            } while (more && wanted && (!second || top < *second));
-            if (more) merge.settle_top();
-            else merge.remove_top();
+    // The feed's block has been merged: on to the next.
+    void refill(Feed &feed) {
+        if (feed.block) filling->spent.push_back(feed.block);
+        feed.block = pool->take();
+        speaker = feed.stream;
+        feed.ended = !feed.stream->fill(*feed.block, *this);
+        feed.at = feed.block->begin();
+        feed.end = feed.block->end();
+    }
+
+    // Times in their order, but what stands behind a block's end (kNoTime) is the last.
+    static std::uint64_t order_of(std::int64_t time_ns) { return static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(kNoTime) - 1; }
+
+    // Events of the first stream, one at least: until it has none left or the second is next.
+    static const Event **merge_one(Feed &feed, const Merge<Feed>::Head *second, const Event **out, const Event *const *past) {
+        const auto bound = second ? order_of(second->time_ns) : ~std::uint64_t{0};
+        const Event *x = feed.at;
+        do {
+            *out++ = x++;
+        } while (order_of(x->ts_ns) < bound && out != past);
+        feed.at = x;
+        return out;
+    }
+
+    // Events of the first two, one at least: until one of them has none left or the third may be next. At equal times `fx` is first.
+    // Which of the two is next is not asked but computed: of streams that take turns it can't be guessed.
+    static const Event **merge_two(Feed &fx, Feed &fy, const Merge<Feed>::Head *third, const Event **out, const Event *const *past) {
+        const auto bound = third ? order_of(third->time_ns) : ~std::uint64_t{0};
+        const Event *x = fx.at, *y = fy.at;
+        std::int64_t x_ns = x->ts_ns, y_ns = y->ts_ns;
+        do {
+            const bool take = y_ns < x_ns;
+            *out++ = take ? y : x;
+            y += take;
+            x += 1 - static_cast<std::ptrdiff_t>(take);
+            x_ns = x->ts_ns;
+            y_ns = y->ts_ns;
+        } while (order_of(std::min(x_ns, y_ns)) < bound && out != past);
+        fx.at = x;
+        fy.at = y;
+        return out;
+    }
+
+    // Adds events in merge order to the batch, until there are so many in it; false: there are none left.
+    bool merge_into(Batch &batch, std::size_t most) {
+        filling = &batch;
+        const Event **out = batch.events.data() + batch.count;
+        const Event **const past = batch.events.data() + most;
+        // Whose block is at its end goes on with the next; its place in the order is made up for afterwards.
+        auto go_on = [&](Feed &feed, std::int64_t &time_ns) {
+            if (feed.at == feed.end) {
+                batch.count = static_cast<std::size_t>(out - batch.events.data());
+                refill(feed);
+            }
+            if (!feed.ended) time_ns = feed.at->ts_ns;
+        };
+        while (out != past && !merge.empty()) {
+            auto *a = &merge.top(), *b = merge.second();
+            Feed &first = *a->source;
+            if (!b || (first.end - first.at > kLongRun && first.at[kLongRun].ts_ns < b->time_ns)) {
+                out = merge_one(first, b, out, past);
+            } else {
+                Feed &second = *b->source;
+                const bool swap = b->rank < a->rank;
+                out = merge_two(swap ? second : first, swap ? first : second, merge.third(), out, past);
+                go_on(second, b->time_ns);
+                if (second.ended) merge.remove(b);
+                else merge.settle(b);
+            }
+            go_on(first, a->time_ns);
+            if (first.ended) merge.remove(a);
+            else merge.settle(a);
         }
+        batch.count = static_cast<std::size_t>(out - batch.events.data());
+        batch.bytes_read = read_so_far();
         return !merge.empty();
     }
     std::uint64_t read_so_far() const {
@@ -95,8 +163,7 @@ struct Reader::Impl : StreamNotes {
             compiler.add(e.payload, Location::Root::kPayload, part(0, payload.size()));
             EventClass &event = trace.place(e, event_ids);
             event.cls = plan.id;
-            if (slots_of.size() <= plan.id) slots_of.resize(plan.id + 1);
-            slots_of[plan.id] = static_cast<std::uint32_t>(plan.wanted.size());
+            event.slots = static_cast<std::uint32_t>(plan.wanted.size());
             event.time_slot = plan.time_slot;
             std::size_t field = 0;
             for (const auto *leaves : {&payload, &common, &specific})
@@ -105,8 +172,7 @@ struct Reader::Impl : StreamNotes {
                     ++field;
                 }
             event.program = compiler.take();
-            event.straight = Straight(event.program);
-            event.usual = event.straight && event.absent.empty() && event.time_slot < 0;
+            event.usual = Straight(event.program) && event.absent.empty() && event.time_slot < 0;
             StreamClass &cls = trace.classes[e.stream_id];
             cls.slot_count = std::max(cls.slot_count, plan.wanted.size());
             cls.registers = std::max(cls.registers, event.program.registers);
@@ -133,32 +199,44 @@ void Reader::open(Consumer &consumer, unsigned threads) {
     std::vector<const StreamDecl *> decls;
     for (const auto &s : m.streams) decls.push_back(&s->decl);
     const auto ranks = stream_ranks(decls);
+    std::size_t most_slots = 0;
     for (std::size_t i = 0; i < m.streams.size(); ++i) {
         Stream &s = *m.streams[i];
         s.cls = &m.traces[m.trace_of[i]]->classes.at(s.stream_id);
         s.number = consumer.add_stream(s.decl);
-        m.speaker = &s;
         s.prepare(std::max(kLeastStep, kMapped / m.streams.size()));
-        if (s.next(m)) m.merge.add({s.time_ns, ranks[i], &s});
+        most_slots = std::max(most_slots, s.cls->slot_count);
     }
+    m.pool.emplace(std::clamp<std::size_t>(kBlockSlots / (most_slots + 1), 1, kBlock), most_slots);
+    m.filling = &m.batch;
+    m.feeds.reserve(m.streams.size());
+    for (std::size_t i = 0; i < m.streams.size(); ++i) {
+        Impl::Feed &feed = m.feeds.emplace_back();
+        feed.stream = m.streams[i].get();
+        m.refill(feed);
+        if (!feed.ended) m.merge.add({feed.at->ts_ns, ranks[i], &feed});
+    }
+    m.batch.replay(consumer);  // what they said before their first events
+    m.pool->reclaim(m.batch);
     if (threads < 2) return;
-    auto produce = [&m](Relay &out) {
-        m.out = &out;
-        m.merge_into([&](const Event &e) { return out.event(e); });
-    };
-    m.relay = std::make_unique<Relay>(produce, [&m] { return m.read_so_far(); }, m.slots_of);
+    m.relay = std::make_unique<Relay>([&m](Batch &batch) {
+        m.pool->reclaim(batch);
+        return m.merge_into(batch, Batch::kMost);
+    });
 }
 
 bool Reader::run(std::uint64_t max_events) {
     Impl &m = *impl_;
-    bool more;
+    bool more = true;
     if (m.relay) {
         more = m.relay->deliver(*m.consumer, max_events);
     } else {
-        more = m.merge_into([&](const Event &e) {
-            m.consumer->event(e);
-            return --max_events > 0;
-        });
+        while (more && max_events > 0) {
+            more = m.merge_into(m.batch, static_cast<std::size_t>(std::min<std::uint64_t>(max_events, Batch::kMost)));
+            m.batch.replay(*m.consumer);
+            max_events -= m.batch.count;
+            m.pool->reclaim(m.batch);
+        }
     }
     if (more) return true;
     if (!m.finished) {

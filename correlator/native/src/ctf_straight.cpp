@@ -1,80 +1,139 @@
 // SPDX-License-Identifier: MIT
 #include "ctf_straight.hpp"
 
-#include <algorithm>
-
 namespace opline::ctf {
 namespace {
 
 constexpr std::uint32_t kMaxStretch = 1u << 26;  // bytes
+constexpr std::uint32_t kMaxAlign = 1u << 15;    // bytes
+
+// The half of a slot behind an integer.
+std::uint64_t rest_of(const Slot &slot) {
+    std::uint64_t rest = 0;
+    std::memcpy(&rest, &slot.size, sizeof slot.size);
+    std::memcpy(reinterpret_cast<char *>(&rest) + offsetof(Slot, kind) - offsetof(Slot, size), &slot.kind, sizeof slot.kind);
+    return rest;
+}
 
 }  // namespace
 
-void Straight::other(const Load &l, const std::uint8_t *p, Slot &slot) {
-    if (l.what == Read::What::kReal32) {
-        float f;
-        std::memcpy(&f, p, 4);
-        slot = Slot::of(static_cast<double>(f));
-    } else if (l.what == Read::What::kReal64) {
-        double d;
-        std::memcpy(&d, p, 8);
-        slot = Slot::of(d);
-    } else {
-        const auto begin = reinterpret_cast<const char *>(p);
-        text(begin, l.what == Read::What::kText ? strnlen(begin, l.size) : l.size, slot);
+const std::uint8_t *Straight::find_far_nul(const std::uint8_t *p, const std::uint8_t *end) {
+    return end > p ? static_cast<const std::uint8_t *>(std::memchr(p, 0, static_cast<std::size_t>(end - p))) : nullptr;
+}
+
+void Straight::Stretch::read_others(const std::uint8_t *p, Slot *slots) const {
+    for (const Other *l = others; l != past_others; ++l) {
+        const std::uint8_t *at = p + l->offset;
+        Slot &slot = slots[l->slot];
+        if (l->what == Read::What::kReal32) {
+            float f;
+            std::memcpy(&f, at, 4);
+            slot = Slot::of(static_cast<double>(f));
+        } else if (l->what == Read::What::kReal64) {
+            double d;
+            std::memcpy(&d, at, 8);
+            slot = Slot::of(d);
+        } else if (l->what == Read::What::kBytes) {
+            text(at, l->size, slot);
+#ifdef __SSE2__
+        } else if (l->size < kProbe) {  // the name of a thread
+            text(at, static_cast<std::size_t>(__builtin_ctz(zeros(at) | zeros(at + 16) << 16 | 1u << l->size)), slot);
+#endif
+        } else {
+            text(at, strnlen(reinterpret_cast<const char *>(at), l->size), slot);
+        }
     }
+}
+
+const std::uint8_t *Straight::run_all(const std::uint8_t *packet, const std::uint8_t *p, const std::uint8_t *end, Slot *slots) {
+    for (Stretch &s : stretches_) {
+        const std::size_t beyond = static_cast<std::size_t>(p - packet) & (s.align - 1u);
+        if (beyond != 0) p += s.align - beyond;
+        p = s.run(p, end, slots);
+        if (!p) return nullptr;
+    }
+    return p;
 }
 
 // Stays empty where the program has anything else.
 Straight::Straight(const Program &program) {
-    std::vector<Stretch> stretches(1);
-    std::vector<std::vector<Load>> loads(1);
-    auto next = [&] {
-        stretches.emplace_back();
-        loads.emplace_back();
+    struct Part {
+        Stretch stretch;
+        std::vector<Pair> integers;
+        std::vector<Other> others;
     };
+    std::vector<Part> parts(1);
     for (const Step &s : program.steps) {
         switch (s.op) {
         case Step::Op::kAlign:
-            if (s.align_bits % 8 != 0) return;
+            if (s.align_bits % 8 != 0 || s.align_bits / 8 > kMaxAlign) return;
             if (s.align_bits == 8) break;
-            next();
-            stretches.back().align = s.align_bits / 8;
+            parts.emplace_back();
+            parts.back().stretch.align = static_cast<std::uint16_t>(s.align_bits / 8);
             break;
         case Step::Op::kRun: {
-            if (stretches.back().string) next();
-            Stretch &stretch = stretches.back();
+            if (parts.back().stretch.string) parts.emplace_back();
+            Part &part = parts.back();
             for (const Read &r : s.reads) {
                 const bool is_signed = r.what == Read::What::kSigned, integer = is_signed || r.what == Read::What::kUnsigned;
                 if (r.reg >= 0 || (integer && (r.size == 0 || r.size > 8))) return;
                 if (r.slot < 0) continue;
-                const std::uint64_t mask = integer ? ~std::uint64_t{0} >> (64 - 8 * r.size) : 0;
-                const auto kind = is_signed ? Slot::Kind::kSigned : Slot::Kind::kUnsigned;
-                loads.back().push_back({stretch.bytes + r.offset, r.size, r.slot, r.what, kind, mask, is_signed ? mask ^ (mask >> 1) : 0});
+                const std::uint32_t offset = part.stretch.bytes + r.offset;
+                if (!integer) {
+                    part.others.push_back({offset, r.size, r.slot, r.what});
+                    continue;
+                }
+                const std::uint64_t mask = ~std::uint64_t{0} >> (64 - 8 * r.size), sign = is_signed ? mask ^ (mask >> 1) : 0;
+                const auto slot_at = static_cast<std::uint32_t>(static_cast<std::size_t>(r.slot) * sizeof(Slot));
+                const std::uint64_t rest = rest_of(is_signed ? Slot::of(std::int64_t{0}) : Slot::of(std::uint64_t{0}));
+                const bool second = !part.integers.empty() && part.integers.back().slot_at[0] == part.integers.back().slot_at[1];
+                if (!second) part.integers.emplace_back();
+                for (int i = second ? 1 : 0; i < 2; ++i) {
+                    Pair &pair = part.integers.back();
+                    pair.offset[i] = offset;
+                    pair.slot_at[i] = slot_at;
+                    pair.mask[i] = mask;
+                    pair.sign[i] = sign;
+                    pair.rest[i] = rest;
+                }
             }
-            stretch.bytes += s.bytes;
-            if (stretch.bytes > kMaxStretch) return;
+            part.stretch.bytes += s.bytes;
+            if (part.stretch.bytes > kMaxStretch) return;
             break;
         }
         case Step::Op::kString:
-            if (stretches.back().string) next();
-            stretches.back().string = true;
-            stretches.back().string_slot = s.slot;
+            if (parts.back().stretch.string) parts.emplace_back();
+            parts.back().stretch.string = true;
+            parts.back().stretch.string_slot = s.slot;
             break;
         default: return;
         }
     }
-    for (const auto &of : loads) loads_.insert(loads_.end(), of.begin(), of.end());
-    Load *at = loads_.data();
-    for (std::size_t i = 0; i < stretches.size(); ++i) {
-        Stretch &stretch = stretches[i];
-        Load *const past = at + loads[i].size();
-        stretch.loads = at;
-        stretch.past_integers = std::partition(at, past, [](const Load &l) { return l.what == Read::What::kUnsigned || l.what == Read::What::kSigned; });
-        stretch.room = stretch.bytes + (stretch.past_integers != stretch.loads ? 8 : 0);
-        stretch.past_others = at = past;
+    // Bytes that nobody wants behind a string are stepped over with it.
+    for (std::size_t i = parts.size(); i-- > 1;) {
+        const Part &last = parts[i];
+        if (last.stretch.string || last.stretch.align > 1 || !last.integers.empty() || !last.others.empty() || !parts[i - 1].stretch.string) continue;
+        parts[i - 1].stretch.past_nul += last.stretch.bytes;
+        parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(i));
     }
-    stretches_ = std::move(stretches);
+    for (const Part &part : parts) {
+        integers_.insert(integers_.end(), part.integers.begin(), part.integers.end());
+        others_.insert(others_.end(), part.others.begin(), part.others.end());
+    }
+    const Pair *integers = integers_.data();
+    const Other *others = others_.data();
+    for (Part &part : parts) {
+        Stretch &stretch = part.stretch;
+        stretch.integers = integers;
+        stretch.past_integers = integers += part.integers.size();
+        stretch.others = others;
+        stretch.past_others = others += part.others.size();
+        const std::size_t beyond = stretch.string || !part.others.empty() ? kProbe : part.integers.empty() ? 0 : 8;
+        stretch.room = stretch.bytes + static_cast<std::int64_t>(beyond);
+        stretches_.push_back(stretch);
+    }
+    first_ = stretches_.front();
+    simple_ = stretches_.size() == 1 && first_.align == 1;
 }
 
 }  // namespace opline::ctf

@@ -2,8 +2,10 @@
 // The short way through a program: most events of LTTng are fields of fixed size at bytes, little-endian, with strings between them.
 // Such a program is a list of stretches, each of so many bytes with perhaps a string behind; it is run without looking at steps.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #ifdef __SSE2__
@@ -19,70 +21,115 @@ class Straight {
   public:
     Straight() = default;
     explicit Straight(const Program &);
-    // Stretches refer to loads, which stay where they are when they are moved.
+    // Stretches refer to what is read, which stays where it is when it is moved.
     Straight(Straight &&) = default;
     Straight &operator=(Straight &&) = default;
     explicit operator bool() const { return !stretches_.empty(); }
 
-    // The same as decode(), from the byte `p` of a packet on: where the event ends. nullptr: decode() has to say what there is.
-    const std::uint8_t *run(const std::uint8_t *packet, const std::uint8_t *p, const std::uint8_t *end, Slot *slots) const {
-        for (const Stretch &s : stretches_) {
-            if (s.align > 1) p = packet + ((static_cast<std::size_t>(p - packet) + s.align - 1) & ~std::size_t{s.align - 1u});
-            if (end - p < s.room) return nullptr;
-            const Load *l = s.loads;
-            for (const Load *past = s.past_integers; l != past; ++l) {
-                std::uint64_t v;
-                std::memcpy(&v, p + l->offset, 8);
-                v &= l->mask;
-                Slot &slot = slots[l->slot];
-                slot.u = (v ^ l->sign) - l->sign;
-                slot.kind = l->kind;
-            }
-            for (const Load *past = s.past_others; l != past; ++l) other(*l, p + l->offset, slots[l->slot]);
-            p += s.bytes;
-            if (!s.string) continue;
-            const std::uint8_t *nul = find_nul(p, end);
-            if (!nul) return nullptr;
-            if (s.string_slot >= 0) text(reinterpret_cast<const char *>(p), static_cast<std::size_t>(nul - p), slots[s.string_slot]);
-            p = nul + 1;
-        }
-        return p;
+    // The same as decode(), from the byte `p` of a packet on: where the event ends. It may lie behind the packet's content, which the
+    // caller knows; bytes before `end` may be looked at. nullptr: decode() has to say what there is.
+    [[gnu::always_inline]] const std::uint8_t *run(const std::uint8_t *packet, const std::uint8_t *p, const std::uint8_t *end, Slot *slots) {
+        return __builtin_expect(simple_, 1) ? first_.run(p, end, slots) : run_all(packet, p, end, slots);
     }
 
   private:
-    struct Load {
+    static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+    static constexpr std::size_t kProbe = 32;  // bytes of a string that are looked at at once
+    // Two integers: with only one, it is read twice.
+    struct Pair {
+        std::uint32_t offset[2], slot_at[2];  // in bytes
+        alignas(16) std::uint64_t mask[2];    // the bits of eight bytes that are its own
+        std::uint64_t sign[2];                // of these the one that says that it is negative
+        std::uint64_t rest[2];                // the slot's other half
+    };
+    struct Other {
         std::uint32_t offset, size;
         std::int32_t slot;
         Read::What what;
-        Slot::Kind kind;           // of integers, as the next ones
-        std::uint64_t mask, sign;  // the bits of eight bytes that are its own; of these the one that says that it is negative
     };
     struct Stretch {
-        std::int64_t room = 0;               // bytes that must be there: integers take eight
-        std::uint32_t align = 1, bytes = 0;  // in bytes
-        const Load *loads = nullptr, *past_integers = nullptr, *past_others = nullptr;
+        std::int64_t room = kNever;  // bytes that must be there, those that are only looked at with them
+        std::uint32_t bytes = 0;
+        std::uint32_t past_nul = 1;  // from the string's NUL to what the next stretch begins with
+        std::uint32_t guess = 0;     // the last string's length
         std::int32_t string_slot = -1;
+        const Pair *integers = nullptr, *past_integers = nullptr;
+        const Other *others = nullptr, *past_others = nullptr;
+        std::uint16_t align = 1;  // in bytes
         bool string = false;
+
+        [[gnu::always_inline]] const std::uint8_t *run(const std::uint8_t *p, const std::uint8_t *end, Slot *slots) {
+            if (end - p < room) return nullptr;
+            for (const Pair *l = integers, *past = past_integers; l != past; ++l) read(*l, p, slots);
+            if (__builtin_expect(others != past_others, 0)) read_others(p, slots);
+            p += bytes;
+            if (!string) return p;
+            const std::uint8_t *nul = find_nul(p, end);
+            if (!nul) return nullptr;
+            const auto size = static_cast<std::size_t>(nul - p);
+            if (string_slot >= 0) text(p, size, slots[string_slot]);
+            // Where the next event begins must not wait for the search, as long as it finds what it did the last time: then only
+            // the guess leads there. The compiler is not to know that both are the same.
+            std::size_t guessed = guess;
+            const std::size_t expected = guessed;
+            __asm__("" : "+r"(guessed));
+            if (__builtin_expect(size == expected, 1)) return p + guessed + past_nul;
+            guess = static_cast<std::uint32_t>(size);
+            return nul + past_nul;
+        }
+        void read_others(const std::uint8_t *p, Slot *slots) const;
     };
+
+    [[gnu::always_inline]] static void read(const Pair &l, const std::uint8_t *p, Slot *slots) {
+        static_assert(sizeof(Slot) == 16 && offsetof(Slot, u) == 0 && offsetof(Slot, size) == 8);
+        auto at = reinterpret_cast<char *>(slots);
+#ifdef __SSE2__
+        auto pair = [](const std::uint64_t *of) { return _mm_load_si128(reinterpret_cast<const __m128i *>(of)); };
+        auto eight = [p](std::uint32_t offset) { return _mm_loadl_epi64(reinterpret_cast<const __m128i *>(p + offset)); };
+        const __m128i sign = pair(l.sign), rest = pair(l.rest);
+        __m128i v = _mm_and_si128(_mm_unpacklo_epi64(eight(l.offset[0]), eight(l.offset[1])), pair(l.mask));
+        v = _mm_sub_epi64(_mm_xor_si128(v, sign), sign);
+        _mm_storeu_si128(reinterpret_cast<__m128i *>(at + l.slot_at[0]), _mm_unpacklo_epi64(v, rest));
+        _mm_storeu_si128(reinterpret_cast<__m128i *>(at + l.slot_at[1]), _mm_unpackhi_epi64(v, rest));
+#else
+        for (int i = 0; i < 2; ++i) {
+            std::uint64_t v;
+            std::memcpy(&v, p + l.offset[i], 8);
+            v = ((v & l.mask[i]) ^ l.sign[i]) - l.sign[i];
+            std::memcpy(at + l.slot_at[i], &v, 8);
+            std::memcpy(at + l.slot_at[i] + 8, &l.rest[i], 8);
+        }
+#endif
+    }
     // In place: a slot that is put together elsewhere and copied waits for its own bytes.
-    static void text(const char *begin, std::size_t size, Slot &slot) {
-        slot.s = begin;
+    static void text(const std::uint8_t *begin, std::size_t size, Slot &slot) {
+        slot.s = reinterpret_cast<const char *>(begin);
         slot.size = static_cast<std::uint32_t>(size);
         slot.kind = Slot::Kind::kString;
     }
-    static void other(const Load &, const std::uint8_t *p, Slot &);
-    static const std::uint8_t *find_nul(const std::uint8_t *p, const std::uint8_t *end) {
 #ifdef __SSE2__
-        for (; end - p >= 16; p += 16) {
-            const auto bytes = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p));
-            const auto zeros = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_setzero_si128())));
-            if (zeros != 0) return p + __builtin_ctz(zeros);
-        }
-#endif
-        return end > p ? static_cast<const std::uint8_t *>(std::memchr(p, 0, static_cast<std::size_t>(end - p))) : nullptr;
+    static std::uint32_t zeros(const std::uint8_t *at) {
+        const auto bytes = _mm_loadu_si128(reinterpret_cast<const __m128i *>(at));
+        return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_setzero_si128())));
     }
-    std::vector<Load> loads_;
+#endif
+    // From `p` on kProbe bytes may be looked at.
+    [[gnu::always_inline]] static const std::uint8_t *find_nul(const std::uint8_t *p, const std::uint8_t *end) {
+#ifdef __SSE2__
+        static_assert(kProbe == 32);
+        if (const std::uint32_t found = zeros(p) | zeros(p + 16) << 16) return p + __builtin_ctz(found);
+        p += kProbe;
+#endif
+        return find_far_nul(p, end);
+    }
+    static const std::uint8_t *find_far_nul(const std::uint8_t *p, const std::uint8_t *end);
+    const std::uint8_t *run_all(const std::uint8_t *packet, const std::uint8_t *p, const std::uint8_t *end, Slot *slots);
+
+    Stretch first_;
+    bool simple_ = true;  // there is no other, and it is not aligned
     std::vector<Stretch> stretches_;
+    std::vector<Pair> integers_;
+    std::vector<Other> others_;
 };
 
 }  // namespace opline::ctf

@@ -167,6 +167,7 @@ bool Stream::next_packet(StreamNotes &notes) {
         last_discarded_ = info.discarded;
         clock_ = info.begin;
         in_packet_ = true;
+        over_ = false;
         const std::uint64_t available = (file.size() - info.offset) * 8;
         if (info.packet_bits > available) damage_ = "the file ends before the packet does";
         if (info.content_bits > available) lose(notes, Loss::kTruncatedPacket, damage_ + "; its events up to there are read");
@@ -223,7 +224,7 @@ bool Stream::header(std::uint64_t &id) {
 }
 
 // One event at the cursor, whatever it is. False: the packet is at its end (or unreadable from here on).
-bool Stream::event(StreamNotes &notes) {
+bool Stream::event(StreamNotes &notes, Slot *slots) {
     go_on_with_all();
     Cursor &c = cursor_;
     c.at = (c.at + cls->header_align_bits - 1) & ~std::uint64_t{cls->header_align_bits - 1};
@@ -240,15 +241,70 @@ bool Stream::event(StreamNotes &notes) {
     }
     event_class = &cls->events[id];
     fields_at_ = c.at;
-    for (auto slot : event_class->absent) slots_[static_cast<std::size_t>(slot)] = Slot();
-    if (!decode(event_class->program, c, slots_.data(), registers_) || c.at == begin) {
+    for (auto slot : event_class->absent) slots[slot] = Slot();
+    if (!decode(event_class->program, c, slots, registers_) || c.at == begin) {
         past_end(notes);
         return false;
     }
-    if (event_class->time_slot >= 0) time_ns = own_ns_ = slots_[static_cast<std::size_t>(event_class->time_slot)].i;
+    if (event_class->time_slot >= 0) time_ns = own_ns_ = slots[event_class->time_slot].i;
     else time_ns = own_ns_ != kNoTime ? own_ns_ : to_ns(clock_);  // sent on later than it happened, as its neighbours
+    ++ordinal;
     go_on_usually();
     return true;
+}
+
+// What event() does, in short, for events as LTTng writes most, as long as there are such.
+void Stream::usual_events(EventBlock &out) {
+    const std::uint8_t *p = usual_at_;
+    if (!p) return;
+    const MappedFile &file = *files_[file_].bytes;
+    const std::uint8_t *const packet = cursor_.packet, *const content_end = packet + cursor_.end / 8, *const file_end = file.data() + file.size();
+    const UsualHeader h = cls->usual_header;
+    UsualClass *const classes = cls->usual.data(), *found = nullptr;
+    const std::size_t ids = cls->usual.size();
+    const std::uint32_t cpu = packet_.cpu, stream = number;
+    std::uint64_t clock = clock_;
+    Event *const begin = out.next(), *const past = out.last();
+    Event *at = begin;
+    Slot *slots = out.next_slots();
+    while (at != past && file_end - p >= 8) {
+        __builtin_prefetch(p + kAhead);
+        std::uint64_t word;
+        std::memcpy(&word, p, 8);
+        const std::uint64_t id = word & h.id_mask;
+        if (id >= ids) break;
+        UsualClass &c = classes[id];
+        const std::uint8_t *after = c.straight.run(packet, p + h.bytes, file_end, slots);
+        if (!after || after > content_end) break;
+        p = after;
+        found = &c;
+        clock += ((word >> h.id_bits) - clock) & h.time_mask;
+        *at++ = Event{static_cast<std::int64_t>(clock), c.cls, stream, cpu, slots};
+        slots += c.slots;
+    }
+    if (!found) return;
+    if (frequency_ != 1'000'000'000)
+        for (Event *e = begin; e != at; ++e) e->ts_ns = to_ns(static_cast<std::uint64_t>(e->ts_ns));
+    ordinal += static_cast<std::uint64_t>(at - begin);
+    usual_at_ = p;
+    event_class = found->all;
+    clock_ = clock;
+    time_ns = at[-1].ts_ns;
+    out.grown(at, slots);
+}
+
+// Events of this packet until it is over or the block is full.
+void Stream::events(EventBlock &out, StreamNotes &notes) {
+    for (usual_events(out); !out.full(); usual_events(out)) {
+        Slot *slots = out.next_slots();
+        if (!event(notes, slots)) {
+            over_ = true;
+            return;
+        }
+        Event *at = out.next();
+        *at = Event{time_ns, event_class->cls, number, packet_.cpu, slots};
+        out.grown(at + 1, slots + event_class->slots);
+    }
 }
 
 void Stream::report_damage(StreamNotes &notes) {
@@ -264,18 +320,29 @@ void Stream::prepare(std::size_t give_back) {
     if (registers_.size() < cls->registers) registers_.resize(cls->registers);
 }
 
-bool Stream::next_in_packets(StreamNotes &notes) {
+bool Stream::next(StreamNotes &notes) {
     for (;;) {
+        if (in_packet_ && event(notes, slots_.data())) return true;
         report_damage(notes);
         if (!next_packet(notes)) {
             report_damage(notes);
             return false;
         }
-        if (event(notes)) {
-            ++ordinal;
-            return true;
+    }
+}
+
+bool Stream::fill(EventBlock &out, StreamNotes &notes) {
+    for (out.clear();;) {
+        if (in_packet_ && !over_) events(out, notes);
+        if (!out.empty()) break;
+        report_damage(notes);
+        if (!next_packet(notes)) {
+            report_damage(notes);
+            return false;
         }
     }
+    out.close();
+    return true;
 }
 
 }  // namespace opline::ctf

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ctf_batch.hpp"
 #include "ctf_plan.hpp"
 #include "ctf_losses.hpp"
 #include "ctf_straight.hpp"
@@ -44,12 +45,19 @@ enum class HeaderKind : std::uint8_t { kCompact, kLarge, kOther };
 
 struct EventClass {
     std::uint32_t cls = 0;      // the consumer's
+    std::uint32_t slots = 0;    // that it wants
     std::int32_t time_slot = -1;
     bool known = false;
     std::vector<std::int32_t> absent;  // wanted slots that no step fills
     Program program;
-    Straight straight;  // the same, where it can be
-    bool usual = false;  // straight is enough: every wanted field is there, and the time is the header's
+    bool usual = false;  // straight() is enough: every wanted field is there, and the time is the header's
+};
+
+// What of a usual class every event needs, side by side. Of another class: its straight way never goes.
+struct alignas(128) UsualClass {
+    Straight straight;
+    std::uint32_t cls = 0, slots = 0;
+    const EventClass *all = nullptr;
 };
 
 // A header as LTTng writes most: the event's id, then the low bits of its time, in less than eight bytes.
@@ -68,14 +76,14 @@ struct StreamClass {
     Program header_program;                     // kOther: slot 0 the event's id, then
     std::vector<std::uint32_t> timestamp_bits;  // a slot for each timestamp field; 0: it is of variable length
     std::vector<EventClass> events;  // by event id
-    std::vector<const EventClass *> usual;  // the same, of those that are; nullptr: it is not
+    std::vector<UsualClass> usual;   // the same, as far as a usual header goes
     std::size_t slot_count = 0;
     std::uint32_t registers = 0;
 
     // Once all events are there. The largest id of a header is no event's: it says that the header is extended.
     void gather_usual() {
         for (const auto &e : events)
-            if (usual.size() < usual_header.id_mask) usual.push_back(e.usual ? &e : nullptr);
+            if (usual.size() < usual_header.id_mask) usual.push_back(e.usual ? UsualClass{Straight(e.program), e.cls, e.slots, &e} : UsualClass());
     }
 };
 
@@ -119,24 +127,18 @@ class Stream {
 
     StreamDecl decl;
     std::uint64_t stream_id;
-    const StreamClass *cls = nullptr;  // set by the reader once the plans exist
+    StreamClass *cls = nullptr;  // set by the reader once the plans exist
     std::uint32_t number = 0;          // the consumer's
 
     // The next event: time and slots are valid until the next call. False: the stream has ended.
-    bool next(StreamNotes &notes) {
-        if (usual_event() || (in_packet_ && event(notes))) {
-            ++ordinal;
-            return true;
-        }
-        return next_in_packets(notes);
-    }
-    // Before the first next(): the plans are made. `give_back`: so many bytes that were read may stay mapped.
+    bool next(StreamNotes &notes);
+    // The next events instead, one at least, as many as go into the block and are in one packet. False: the stream has ended.
+    bool fill(EventBlock &, StreamNotes &notes);
+    // Before the first event: the plans are made. `give_back`: so many bytes that were read may stay mapped.
     void prepare(std::size_t give_back = 16u << 20);
     std::int64_t time_ns = 0;
     std::uint64_t ordinal = 0;
     const EventClass *event_class = nullptr;
-    std::uint32_t cpu() const { return packet_.cpu; }
-    const Slot *slots() const { return slots_.data(); }
     std::uint64_t bytes_read() const { return bytes_before_ + position_; }
     std::uint64_t clock() const { return clock_; }           // raw value at the event
     Cursor fields() const { return {cursor_.packet, fields_at_, cursor_.end}; }  // where the event's own fields begin; not of a usual one
@@ -149,38 +151,18 @@ class Stream {
 
   private:
     static constexpr std::size_t kAhead = 1024;  // bytes that are fetched into the caches before they are needed: a dozen events
-    bool next_in_packets(StreamNotes &);
     bool next_packet(StreamNotes &);
-    bool event(StreamNotes &);
-    // What event() does, in short, for an event as LTTng writes most. False: nothing was read.
-    bool usual_event() {
-        const std::uint8_t *const p = usual_at_;
-        if (p >= usual_past_) return false;
-        __builtin_prefetch(p + kAhead);
-        __builtin_prefetch(p + kAhead + 64);
-        std::uint64_t word;
-        std::memcpy(&word, p, 8);
-        const UsualHeader &h = cls->usual_header;
-        const std::uint64_t id = word & h.id_mask;
-        const EventClass *found = id < cls->usual.size() ? cls->usual[id] : nullptr;
-        if (!found) return false;
-        const auto after = found->straight.run(cursor_.packet, p + h.bytes, usual_past_ + 7, slots_.data());
-        if (!after) return false;
-        advance_clock((word >> h.id_bits) & h.time_mask, h.time_mask);
-        usual_at_ = after;
-        event_class = found;
-        time_ns = to_ns(clock_);
-        return true;
-    }
+    bool event(StreamNotes &, Slot *);
+    void usual_events(EventBlock &);
+    void events(EventBlock &, StreamNotes &);
     // The cursor and the place of the next usual event follow each other.
     void go_on_usually() {
-        const bool can = !cls->usual.empty() && own_ns_ == kNoTime && cursor_.at % 8 == 0 && cursor_.at + 64 <= cursor_.end;
+        const bool can = !cls->usual.empty() && own_ns_ == kNoTime && cursor_.at % 8 == 0;
         usual_at_ = can ? cursor_.packet + cursor_.at / 8 : nullptr;
-        usual_past_ = can ? cursor_.packet + cursor_.end / 8 - 7 : nullptr;
     }
     void go_on_with_all() {
         if (usual_at_) cursor_.at = static_cast<std::uint64_t>(usual_at_ - cursor_.packet) * 8;
-        usual_at_ = usual_past_ = nullptr;
+        usual_at_ = nullptr;
     }
     bool header(std::uint64_t &id);
     // `value`: the bits of the clock that `mask` has; they may have wrapped once.
@@ -197,14 +179,14 @@ class Stream {
     std::uint64_t frequency_;
     std::size_t file_ = 0, turn_ = 0, position_ = 0, bytes_before_ = 0;  // turn_: in the file's order
     std::size_t give_back_ = 0;
-    bool in_packet_ = false, any_packet_ = false;
+    bool in_packet_ = false, over_ = false, any_packet_ = false;  // over_: the packet has no more events
     std::string damage_;  // why what follows can't be read; empty: it can
     PacketInfo packet_;
     std::int64_t own_ns_ = kNoTime;  // of the last event that carried its own time
     std::uint64_t last_end_ = 0, last_sequence_ = 0, last_discarded_ = 0, clock_ = 0;
     Cursor cursor_{nullptr, 0, 0};
     std::uint64_t fields_at_ = 0;  // bits
-    const std::uint8_t *usual_at_ = nullptr, *usual_past_ = nullptr;  // where the next event may be a usual one: from here to there
+    const std::uint8_t *usual_at_ = nullptr;  // where the next event may be a usual one
     std::vector<Slot> slots_, header_slots_;
     std::vector<std::uint64_t> registers_;
 };

@@ -2,6 +2,7 @@
 // What a front end (babeltrace2 or native) hands to the core: event classes once, then events.
 // A front end knows bytes and nothing of models; the core knows models and nothing of bytes.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -48,7 +49,7 @@ struct ClassPlan {
     std::int32_t time_slot = -1;         // slot that holds the event's own time (BPF's ktime), else -1
 };
 
-// One decoded field. A string is valid until Core::event() returns.
+// One decoded field. A string is valid until Consumer::event() returns.
 struct Slot {
     enum class Kind : std::uint8_t { kAbsent, kUnsigned, kSigned, kReal, kString };
     union {
@@ -90,6 +91,10 @@ class Consumer {
     virtual ClassPlan add_class(const ClassDecl &) = 0;
     virtual std::uint32_t add_stream(const StreamDecl &) = 0;
     virtual void event(const Event &) = 0;
+    // So many of them, one after the other: who wants may look ahead. All stay where they are until the call returns.
+    virtual void events(const Event *const *first, std::size_t count) {
+        for (const auto past = first + count; first != past; ++first) event(**first);
+    }
     // Discarded by the tracer in [begin_ns, end_ns] of that stream; kNoTime where unknown. count 0: unknown number.
     virtual void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
                            bool packets) = 0;

@@ -24,23 +24,20 @@ class Merge {
     bool empty() const { return heap_.empty(); }
     Head &top() { return heap_.front(); }
     // The first of the others: as long as the top's next event is before it, the top stays the top.
-    const Head *second() const {
-        if (heap_.size() < 2) return nullptr;
-        return heap_.size() > 2 && heap_[2] < heap_[1] ? &heap_[2] : &heap_[1];
+    Head *second() { return first_of(1, 2); }
+    // The first of all but these two.
+    Head *third() {
+        const std::size_t second = heap_.size() > 2 && heap_[2] < heap_[1] ? 2 : 1;
+        Head *below = first_of(2 * second + 1, 2 * second + 2), *beside = first_of(3 - second, 3 - second);
+        return !below || (beside && *beside < *below) ? beside : below;
     }
     void add(Head head) {
         heap_.push_back(head);
         std::push_heap(heap_.begin(), heap_.end(), [](const Head &a, const Head &b) { return b < a; });
     }
-    // The top's source has no more events.
-    void remove_top() {
-        heap_.front() = heap_.back();
-        heap_.pop_back();
-        settle_top();
-    }
-    // The top's time has changed.
-    void settle_top() {
-        for (std::size_t i = 0;;) {
+    // Of those whose time has grown since they were asked for, or that are at their end: the second first, then the top.
+    void settle(Head *head) {
+        for (auto i = static_cast<std::size_t>(head - heap_.data());;) {
             std::size_t least = i;
             const std::size_t left = 2 * i + 1;
             if (left < heap_.size() && heap_[left] < heap_[least]) least = left;
@@ -50,8 +47,18 @@ class Merge {
             i = least;
         }
     }
+    // It has no more events.
+    void remove(Head *head) {
+        *head = heap_.back();
+        heap_.pop_back();
+        settle(head);
+    }
 
   private:
+    Head *first_of(std::size_t i, std::size_t k) {
+        if (i >= heap_.size()) return nullptr;
+        return &heap_[k < heap_.size() && heap_[k] < heap_[i] ? k : i];
+    }
     std::vector<Head> heap_;
 };
 

@@ -70,6 +70,12 @@ Fate BlockModel::event(const BlockEvent &e) {
     return fate;
 }
 
+void BlockModel::passed(std::int64_t ts_ns) {
+    Impl &m = *impl_;
+    m.main.pass(ts_ns, ++m.ordinal);
+    if (m.other) m.other->pass(ts_ns, m.ordinal);
+}
+
 void BlockModel::finish() {
     impl_->main.finish();
     if (impl_->other) impl_->other->finish();

@@ -60,10 +60,8 @@ struct BlockEvent {
     std::uint32_t dev;       // kernel-internal: major << 20 | minor
     std::uint64_t sector;    // 512-byte units
     std::uint32_t nr_sectors;
-    std::uint32_t bytes;     // 0 where the event has none
     std::uint32_t rwbs;
     std::int32_t error;      // 0 fine
-    bool has_error;
     std::uint32_t old_dev;   // remap: from
     std::uint64_t old_sector;
     std::uint64_t new_sector;  // split: where the remainder begins
@@ -98,7 +96,7 @@ struct Bio {
     Owner owner;
 };
 
-struct Request {
+struct RequestState {
     std::uint64_t id = 0;  // ordinal, from 1, in order of first sight
     std::uint32_t dev = 0;
     std::uint64_t sector = 0;  // as issued; kNoSector for a flush
@@ -124,6 +122,9 @@ struct Request {
                                     // wait for it, but each bio's own request is the one that it was made into
     bool ambiguous = false;         // a step could have belonged to another request as well
     bool reused = false;            // closed because its pointer came back: its completion is missing
+};
+
+struct Request : RequestState {
     std::vector<std::uint64_t> bios;       // Bio::id, first to last
     std::vector<Owner> owners;             // distinct, in order
 };
@@ -179,6 +180,8 @@ class BlockModel {
     // kOrphanRequest if no request or bio is known for it, kIgnored for kOther. A partition's remap is kContext: it
     // comes before its bio is queued.
     Fate event(const BlockEvent &);
+    // The same for an event about no bio and no request (kPlug, kUnplug): time goes on.
+    void passed(std::int64_t ts_ns);
     // End of the trace: everything open is reported through the hooks.
     void finish();
     const BlockCounts &counts() const;

@@ -128,8 +128,8 @@ Found Engine::parent_of(const BlockEvent &e) {
     }
     if (found) return found;
     // Part of a bio that was divided without an event: the last one that was remapped from there.
-    if (Device *d = devices_.find(e.old_dev)) {
-        const Index i = d->last_based;
+    if (auto *d = devices_.find(e.old_dev)) {
+        const Index i = (*d)->last_based;
         if (i != kNil && !bios_[i].finished && bios_[i].bio.dev == e.old_dev && contains(bios_[i].bio, e.old_sector))
             return {i, false, false};
     }
@@ -281,7 +281,8 @@ void Engine::close_bio(Index i) {
     if (pointers_ && rec.bio.pointer)
         if (Index *known = by_bio_.find(rec.bio.pointer); known && *known == i) by_bio_.erase(rec.bio.pointer);
     if (hooks_ && hooks_->bio_done) hooks_->bio_done(rec.bio);
-    if (Device *d = devices_.find(rec.bio.dev); d && d->last_based == i) d->last_based = kNil;
+    if (rec.mapped)
+        if (Device &d = device(rec.bio.dev); d.last_based == i) d.last_based = kNil;
     if (rec.children == 0) release_parent(i);
 }
 
@@ -301,9 +302,8 @@ void Engine::unhold(Index i) {
 }
 
 // Bios of bio-based devices are done when what they were remapped to is, if no completion of their own comes.
-void Engine::expire(std::int64_t now_ns) {
-    last_ns_ = now_ns;
-    while (!served_.empty() && now_ns - served_.front().since_ns > kServedLinger_ns) {
+void Engine::expire() {
+    while (!served_.empty() && last_ns_ - served_.front().since_ns > kServedLinger_ns) {
         const Waiting w = served_.front();
         served_.pop_front();
         const BioRec &rec = bios_[w.bio];

@@ -3,6 +3,7 @@
 // BlockModel runs one that reports, and beside it, where events carry pointers, one of the other kind that only
 // concludes. Private to the block model.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <deque>
 
@@ -33,9 +34,11 @@ class Engine {
   public:
     // hooks: nullptr for a matcher that only concludes.
     Engine(bool pointers, const BlockModel::Hooks *hooks) : pointers_(pointers), hooks_(hooks) {}
+    Engine(const Engine &) = delete;
 
     // ordinal: of the event, from 1, rising.
     Fate apply(const BlockEvent &, std::uint64_t ordinal);
+    void pass(std::int64_t ts_ns, std::uint64_t ordinal);  // the same for one that is about no bio and no request
     void finish();
     // Whether the request that begins at place and was last issued by that event has the bio that began with this one.
     enum class Has : std::uint8_t { kNo, kYes, kAmbiguous, kNoRequest };
@@ -65,7 +68,7 @@ class Engine {
     void unhold(Index bio);
     void set_bio_pointer(Index bio, std::uint64_t pointer);
     void leave_place(Index bio);
-    void expire(std::int64_t now_ns);
+    void expire();
 
     // block_find.cpp
     Found open_bio(const BlockEvent &, std::uint32_t nr_sectors, bool exact);
@@ -126,7 +129,12 @@ class Engine {
 
     std::uint64_t rq_of(const BlockEvent &e) const { return pointers_ ? e.rq : 0; }
     std::uint64_t bio_of(const BlockEvent &e) const { return pointers_ ? e.bio : 0; }
-    Device &device(std::uint32_t dev) { return devices_[dev]; }
+    [[gnu::always_inline]] Device &device(std::uint32_t dev) {
+        KnownDevice &known = known_devices_[(dev ^ dev >> 20) % known_devices_.size()];
+        if (!known.device || known.dev != dev) known = {dev, &look_up(dev)};
+        return *known.device;
+    }
+    Device &look_up(std::uint32_t dev);
     void says(Conclusion::Hop hop, std::uint64_t answer, bool by_pointer, bool ambiguous) {
         said_ = {hop, by_pointer, ambiguous, answer, 0, 0, {}};
     }
@@ -142,13 +150,19 @@ class Engine {
     Pool<BioRec> bios_;
     Pool<ReqRec> requests_;
     Pool<RemapRec> remaps_;
-    Chain<BioRec, &BioRec::place> bio_places_;         // bios without a request
-    Chain<ReqRec, &ReqRec::by_start> request_starts_;  // open requests with sectors
-    Chain<ReqRec, &ReqRec::by_end> request_ends_;      // those that can still grow
-    Chain<RemapRec, &RemapRec::place> remap_places_;
+    Places places_, remapped_to_;
+    Chain<BioRec, &BioRec::place, &PlaceEnds::bios> bio_places_{places_};
+    Chain<ReqRec, &ReqRec::by_start, &PlaceEnds::starts> request_starts_{places_};
+    Chain<ReqRec, &ReqRec::by_end, &PlaceEnds::ends> request_ends_{places_};
+    Chain<RemapRec, &RemapRec::place, &PlaceEnds::bios> remap_places_{remapped_to_};
     Ends bio_age_, request_age_, remap_age_;
     FlatMap<std::uint64_t, Index> by_bio_, by_rq_;
-    FlatMap<std::uint32_t, Device> devices_;
+    struct KnownDevice {
+        std::uint32_t dev = 0;
+        Device *device = nullptr;
+    };
+    std::array<KnownDevice, 16> known_devices_{};  // of devices_
+    FlatMap<std::uint32_t, std::unique_ptr<Device>> devices_;
     std::vector<Index> scratch_;
     std::deque<Waiting> served_;  // bios of bio-based devices whose children are done, without their own completion yet
 };

@@ -14,7 +14,7 @@ bool same_direction(std::uint32_t a, std::uint32_t b) { return ((a ^ b) & kDirec
 // Where another request fits as well: this one was overtaken by more than a device reorders, so its completion is lost.
 bool Engine::presumed_lost(const ReqRec &rec) {
     if (!rec.in_device) return false;
-    const Device &d = device(rec.r.dev);
+    const Device &d = *rec.device;
     return d.completions - rec.dev_completions > 64 + 8 * std::uint64_t{d.most_in_flight};
 }
 
@@ -29,8 +29,13 @@ Found Engine::choose(const Place &place, Rank rank, bool tie_decides, bool mark)
     Index stale = kNil;
     bool tainted = false;
     const int shift = tie_decides ? 0 : 1;
-    for (Index i = request_starts_.first(place); i != kNil && seen < kChainLimit;
-         i = requests_[i].by_start.next, ++seen) {
+    const Index first = request_starts_.first(place);
+    if (first == kNil) return found;
+    if (requests_[first].by_start.next == kNil) {  // no other fits as well
+        if (rank(requests_[first]) > 0) found.index = first;
+        return found;
+    }
+    for (Index i = first; i != kNil && seen < kChainLimit; i = requests_[i].by_start.next, ++seen) {
         const int r = rank(requests_[i]);
         tainted = tainted || (r < 0 && requests_[i].r.ambiguous);
         if (r <= 0) continue;

@@ -28,7 +28,7 @@ void Engine::note_flush_entry(Index i, std::uint32_t flags) {
     if (!(flags & rwbs::kPreflush)) return;
     rec.empty_flush = rec.remaining == 0;
     rec.waits_flush = rec.listed = true;
-    enlist(device(rec.r.dev).flush_waiters, i);
+    enlist(rec.device->flush_waiters, i);
 }
 
 // Every waiting request of the device is served by the flush that is issued now, unless one in flight serves it
@@ -157,7 +157,7 @@ void Engine::unserve(Index i, Index w) {
     for (std::uint64_t id : requests_[w].r.bios)
         flush.r.bios.erase(std::remove(flush.r.bios.begin(), flush.r.bios.end(), id), flush.r.bios.end());
     flush.r.owners.clear();
-    const Device &d = device(flush.r.dev);
+    const Device &d = *flush.device;
     for (const auto *list : {&d.flush_waiters, &d.second_waiters})
         for (Index other : *list)
             if (other != w && flush_of(d, requests_[other]) == i)
@@ -181,7 +181,7 @@ void Engine::completed(const BlockEvent &e, Index i) {
     rec.r.complete_ns = e.ts_ns;
     rec.r.complete_cpu = e.cpu;
     if (e.error != 0) rec.r.error = e.error;
-    ++device(rec.r.dev).completions;
+    ++rec.device->completions;
     leave_device(rec);
 }
 

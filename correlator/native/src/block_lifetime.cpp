@@ -6,11 +6,18 @@
 
 namespace opline::block_model {
 
+Device &Engine::look_up(std::uint32_t dev) {
+    auto &device = devices_[dev];
+    if (!device) device = std::make_unique<Device>();
+    return *device;
+}
+
 Index Engine::new_request(const BlockEvent &e, std::uint64_t sector, std::uint32_t nr_sectors) {
     const Index i = requests_.take();
     ReqRec &rec = requests_[i];
     rec.ordinal = now_;
-    rec.dev_completions = device(e.dev).completions;
+    rec.device = &device(e.dev);
+    rec.dev_completions = rec.device->completions;
     rec.start = sector;
     rec.remaining = nr_sectors;
     rec.op = e.rwbs & kDirection;
@@ -130,7 +137,7 @@ void Engine::reuse(Index i) {
 void Engine::leave_device(ReqRec &rec) {
     if (!rec.in_device) return;
     rec.in_device = false;
-    --device(rec.r.dev).in_flight;
+    --rec.device->in_flight;
 }
 
 void Engine::close_request(Index i) {
@@ -139,7 +146,7 @@ void Engine::close_request(Index i) {
     leave_device(rec);
     unlink<ReqRec, &ReqRec::age>(requests_, request_age_, i);
     if (rec.listed) {
-        Device &d = device(rec.r.dev);
+        Device &d = *rec.device;
         forget(d.flush_waiters, i);
         forget(d.second_waiters, i);
         forget(d.flushes, i);
@@ -192,17 +199,22 @@ Engine::Has Engine::has_bio(const Place &place, std::uint64_t issue_ordinal, std
 void Engine::give_up_overtaken() {
     while (request_age_.head != kNil) {
         const ReqRec &rec = requests_[request_age_.head];
-        if (device(rec.r.dev).completions - rec.dev_completions <= kOvertaken) return;
+        if (rec.device->completions - rec.dev_completions <= kOvertaken) return;
         ++counts.presumed_lost;
         close_request(request_age_.head);
     }
 }
 
-Fate Engine::apply(const BlockEvent &e, std::uint64_t ordinal) {
+void Engine::pass(std::int64_t ts_ns, std::uint64_t ordinal) {
     now_ = ordinal;
-    said_ = {};
-    expire(e.ts_ns);
+    last_ns_ = ts_ns;
+    if (!served_.empty()) expire();
     if (ordinal % 256 == 0) give_up_overtaken();
+}
+
+Fate Engine::apply(const BlockEvent &e, std::uint64_t ordinal) {
+    said_ = {};
+    pass(e.ts_ns, ordinal);
     switch (e.kind) {
     case BlockKind::kBioQueue: return queue(e);
     case BlockKind::kBioRemap: return remap(e);

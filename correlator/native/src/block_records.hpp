@@ -3,7 +3,7 @@
 // (device, sector) through chains in order of arrival. Private to the block model.
 #pragma once
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <vector>
 
 #include "block.hpp"
@@ -37,24 +37,27 @@ class Pool {
     Index take() {
         ++live_;
         if (free_.empty()) {
-            items_.emplace_back();
-            return static_cast<Index>(items_.size() - 1);
+            if (made_ % kChunk == 0) chunks_.push_back(std::make_unique<T[]>(kChunk));
+            return made_++;
         }
         Index i = free_.back();
         free_.pop_back();
-        items_[i].reset();
+        (*this)[i].reset(blank_);
         return i;
     }
     void give_back(Index i) {
         free_.push_back(i);
         --live_;
     }
-    T &operator[](Index i) { return items_[i]; }
-    const T &operator[](Index i) const { return items_[i]; }
+    T &operator[](Index i) { return chunks_[i / kChunk][i % kChunk]; }
+    const T &operator[](Index i) const { return chunks_[i / kChunk][i % kChunk]; }
     std::size_t live() const { return live_; }
 
   private:
-    std::deque<T> items_;
+    static constexpr Index kChunk = 64;
+    std::vector<std::unique_ptr<T[]>> chunks_;
+    Index made_ = 0;
+    T blank_;  // copied: where the compiler knows what is in it, it clears as many bytes in a slower way
     std::vector<Index> free_;
     std::size_t live_ = 0;
 };
@@ -82,24 +85,34 @@ void unlink(Pool<T> &pool, Ends &ends, Index i) {
     pool[i].*L = Link{};
 }
 
-// Records of one place, in order of arrival.
-template <class T, Link T::*L>
+// What begins or ends at one place.
+struct PlaceEnds {
+    Ends bios;    // without a request
+    Ends starts;  // open requests with sectors
+    Ends ends;    // those that can still grow
+    bool empty() const { return bios.head == kNil && starts.head == kNil && ends.head == kNil; }
+};
+using Places = FlatMap<Place, PlaceEnds, PlaceHash>;
+
+// Records of one kind, by place, in order of arrival.
+template <class T, Link T::*L, Ends PlaceEnds::*E>
 class Chain {
   public:
-    void add(Pool<T> &pool, const Place &place, Index i) { append<T, L>(pool, ends_[place], i); }
+    explicit Chain(Places &places) : places_(places) {}
+    void add(Pool<T> &pool, const Place &place, Index i) { append<T, L>(pool, places_[place].*E, i); }
     void remove(Pool<T> &pool, const Place &place, Index i) {
-        Ends *ends = ends_.find(place);
-        if (!ends) return;
-        unlink<T, L>(pool, *ends, i);
-        if (ends->head == kNil) ends_.erase(place);
+        PlaceEnds *at = places_.find(place);
+        if (!at) return;
+        unlink<T, L>(pool, at->*E, i);
+        if (at->empty()) places_.erase_found(at);
     }
     Index first(const Place &place) const {
-        const Ends *ends = ends_.find(place);
-        return ends ? ends->head : kNil;
+        const PlaceEnds *at = places_.find(place);
+        return at ? (at->*E).head : kNil;
     }
 
   private:
-    FlatMap<Place, Ends, PlaceHash> ends_;
+    Places &places_;
 };
 
 // A bio between its Q and the end of its request (or, of a bio-based device, its own completion).
@@ -118,7 +131,7 @@ struct BioRec {
     bool doubtful = false;         // merged where two requests fit; its pointer may still say to which
     bool confirmed = false;        // a pointer says that it is its request's
     Link place, age;
-    void reset() { *this = BioRec{}; }
+    void reset(const BioRec &blank) { *this = blank; }
 };
 
 enum class Step : std::uint8_t {
@@ -127,55 +140,6 @@ enum class Step : std::uint8_t {
     kIssued,
     kRequeued,
     kDataDone  // a FUA or PREFLUSH write between its two completions
-};
-
-struct ReqRec {
-    Request r;
-    std::vector<Index> bios;
-    std::uint64_t ordinal = 0;        // of the event that made it
-    std::uint64_t issue_ordinal = 0;  // of its last issue; 0: none
-    Step step = Step::kAllocated;
-    std::uint64_t start = 0;          // where its next completion begins
-    std::uint32_t remaining = 0;      // sectors that have not completed
-    std::uint32_t bio_sectors = 0;    // sum of its bios, to tell a lost merge
-    std::uint32_t op = 0;             // direction bits of rwbs
-    std::uint32_t entry_flags = 0;    // rwbs of its bio; 0: not seen
-    std::uint64_t dev_completions = 0;  // of its device at its beginning, then at its issue
-    bool at_start = false, at_end = false;  // in the chains
-    bool listed = false;                    // in one of its device's lists
-    bool in_device = false;                 // counted in flight
-    bool is_flush = false;            // the flush machinery's own request
-    bool empty_flush = false;         // made of a flush bio: completes without ever being issued
-    bool waits_flush = false;         // in its device's flush_waiters
-    bool twice = false;               // completes a second time with 0 sectors
-    std::uint64_t waits_for = 0;      // Request::id of the flush that serves it now
-    bool flush_done = false;          // the flush that it waited for is complete
-    bool first_served = false;        // it started that flush
-    std::uint32_t flush_missed = 0;    // flushes after which it did not go on
-    Link by_start, by_end, age;
-
-    void reset() {
-        auto ids = std::move(r.bios);
-        auto owners = std::move(r.owners);
-        auto indexes = std::move(bios);
-        *this = ReqRec{};
-        ids.clear();
-        owners.clear();
-        indexes.clear();
-        r.bios = std::move(ids);
-        r.owners = std::move(owners);
-        bios = std::move(indexes);
-    }
-};
-
-// A remap whose bio was not seen at its new place yet.
-struct RemapRec {
-    Place to;
-    Index parent = kNil;
-    std::int32_t tid = -1;
-    bool ambiguous = false;
-    Link place, age;
-    void reset() { *this = RemapRec{}; }
 };
 
 struct Waiting {  // a bio that may be gone by the time it is looked at
@@ -198,6 +162,55 @@ struct Device {
     std::vector<Index> second_waiters;   // data done, second completion to come
     std::vector<Index> flushes;          // flush requests that are open
     std::vector<Index> passthrough;      // requests without sectors that are open
+};
+
+struct ReqState {
+    std::uint64_t ordinal = 0;        // of the event that made it
+    std::uint64_t issue_ordinal = 0;  // of its last issue; 0: none
+    Device *device = nullptr;
+    Step step = Step::kAllocated;
+    std::uint64_t start = 0;          // where its next completion begins
+    std::uint32_t remaining = 0;      // sectors that have not completed
+    std::uint32_t bio_sectors = 0;    // sum of its bios, to tell a lost merge
+    std::uint32_t op = 0;             // direction bits of rwbs
+    std::uint32_t entry_flags = 0;    // rwbs of its bio; 0: not seen
+    std::uint64_t dev_completions = 0;  // of its device at its beginning, then at its issue
+    bool at_start = false, at_end = false;  // in the chains
+    bool listed = false;                    // in one of its device's lists
+    bool in_device = false;                 // counted in flight
+    bool is_flush = false;            // the flush machinery's own request
+    bool empty_flush = false;         // made of a flush bio: completes without ever being issued
+    bool waits_flush = false;         // in its device's flush_waiters
+    bool twice = false;               // completes a second time with 0 sectors
+    bool flush_done = false;          // the flush that it waited for is complete
+    bool first_served = false;        // it started that flush
+    std::uint32_t flush_missed = 0;    // flushes after which it did not go on
+    std::uint64_t waits_for = 0;      // Request::id of the flush that serves it now
+};
+
+struct ReqRec : ReqState {
+    Request r;
+    std::vector<Index> bios;
+    Link by_start, by_end, age;
+
+    void reset(const ReqRec &blank) {
+        static_cast<ReqState &>(*this) = blank;
+        static_cast<RequestState &>(r) = blank.r;
+        r.bios.clear();
+        r.owners.clear();
+        bios.clear();
+        by_start = by_end = age = {};
+    }
+};
+
+// A remap whose bio was not seen at its new place yet.
+struct RemapRec {
+    Place to;
+    Index parent = kNil;
+    std::int32_t tid = -1;
+    bool ambiguous = false;
+    Link place, age;
+    void reset(const RemapRec &blank) { *this = blank; }
 };
 
 inline constexpr std::uint32_t kDirection = rwbs::kWrite | rwbs::kDiscard | rwbs::kRead | rwbs::kFlush;

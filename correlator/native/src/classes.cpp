@@ -154,24 +154,33 @@ constexpr std::string_view kBpfCalls = "syscall:";
 // Hits of uprobes are points like any other, but their time and thread are payload: the event is the collector's.
 constexpr std::string_view kProbes = "cephprobe:";
 
-BlockSlots bind_block(BlockKind kind, Slots &slots) {
+BlockSlots bind_block(BlockKind kind, Slots &slots, bool with_process) {
     BlockSlots b;
-    b.kind = kind;
-    b.tid = slots.want_first({"tid", "perf_tid"});
-    b.comm = slots.want_first({"comm", "procname"});
-    b.dev = slots.want("dev");
-    b.sector = slots.want("sector");
-    b.nr_sectors = slots.want("nr_sector");
-    b.bytes = slots.want("bytes");
-    b.rwbs = slots.want("rwbs");
-    b.error = slots.want("error");
-    b.old_dev = slots.want("old_dev");
-    b.old_sector = slots.want("old_sector");
-    b.new_sector = slots.want("new_sector");
-    b.rq = slots.want_first({"rq", "rq_ptr", "request"});
-    b.bio = slots.want_first({"bio", "bio_ptr"});
-    b.parent = slots.want("parent");
-    b.cpu = slots.want("cpu");
+    b.blank.kind = kind;
+    b.blank.tid = b.blank.pid = -1;
+    auto narrow = [&](std::initializer_list<const char *> fields, std::size_t offset) {
+        b.narrow.add(slots.want_first(fields), offset);
+    };
+    auto wide = [&](std::initializer_list<const char *> fields, std::size_t offset) { b.wide.add(slots.want_first(fields), offset); };
+    // Whoever is interrupted by a completion has nothing to do with it.
+    if (kind != BlockKind::kRqComplete && kind != BlockKind::kBioComplete && kind != BlockKind::kRqRequeue) {
+        narrow({"tid", "perf_tid"}, offsetof(BlockEvent, tid));
+        b.comm = slots.want_first({"comm", "procname"});
+    }
+    narrow({"dev"}, offsetof(BlockEvent, dev));
+    wide({"sector"}, offsetof(BlockEvent, sector));
+    narrow({"nr_sector"}, offsetof(BlockEvent, nr_sectors));
+    b.flags = slots.want("rwbs");
+    b.narrow.add(b.flags, offsetof(BlockEvent, rwbs));
+    narrow({"error"}, offsetof(BlockEvent, error));
+    narrow({"old_dev"}, offsetof(BlockEvent, old_dev));
+    wide({"old_sector"}, offsetof(BlockEvent, old_sector));
+    wide({"new_sector"}, offsetof(BlockEvent, new_sector));
+    wide({"rq", "rq_ptr", "request"}, offsetof(BlockEvent, rq));
+    wide({"bio", "bio_ptr"}, offsetof(BlockEvent, bio));
+    wide({"parent"}, offsetof(BlockEvent, parent));
+    narrow({"cpu"}, offsetof(BlockEvent, cpu));
+    if (with_process) narrow({"vpid", "pid"}, offsetof(BlockEvent, pid));
     return b;
 }
 
@@ -217,10 +226,9 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
     const bool kernel_block = starts_with(name, "block_");
     if (bpf_block || kernel_block) {
         auto kind = BlockModel::kind_by_name(name);
-        c.kind = kind == BlockKind::kOther ? (bpf_block ? ClassKind::kBlockContext : ClassKind::kIgnored)
-                                           : ClassKind::kBlock;
-        if (c.kind == ClassKind::kBlock) c.block = bind_block(kind, slots);
-        if (kind == BlockKind::kBioQueue && !plan.bios.op_class.empty()) c.block.pid = slots.want_first({"vpid", "pid"});
+        c.kind = kind == BlockKind::kOther ? (bpf_block ? ClassKind::kContext : ClassKind::kIgnored)
+                 : kind == BlockKind::kPlug || kind == BlockKind::kUnplug ? ClassKind::kPlug : ClassKind::kBlock;
+        if (c.kind == ClassKind::kBlock) c.block = bind_block(kind, slots, kind == BlockKind::kBioQueue && !plan.bios.op_class.empty());
     } else {
         for (std::uint32_t i = 0; i < plan.points.size(); ++i)
             if (glob_match(plan.points[i].event, name)) c.points.push_back(bind_point(i, plan, slots, strings));

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "block.hpp"
+#include "block_slots.hpp"
 #include "event.hpp"
 #include "ledger.hpp"
 #include "plan.hpp"
@@ -17,13 +17,6 @@
 #include "transitions.hpp"
 
 namespace opline {
-
-constexpr std::int32_t kNoSlot = -1;
-
-// The integer in a slot of an event.
-inline std::int64_t number_in(const Event &ev, std::int32_t slot, std::int64_t otherwise) {
-    return slot == kNoSlot || !ev.slots[slot].is_number() ? otherwise : ev.slots[slot].i;
-}
 
 struct BoundKey {
     std::uint32_t space = 0;
@@ -79,14 +72,10 @@ struct BoundPoint {
     bool broken = false;  // the class lacks a field that the point needs
 };
 
-enum class ClassKind : std::uint8_t { kPoints, kBlock, kBlockContext, kContext, kIgnored, kDeviceName, kCollectorLost,
-                                      kSchedSwitch, kSchedWake };
-
-struct BlockSlots {
-    BlockKind kind = BlockKind::kOther;
-    std::int32_t tid = kNoSlot, comm = kNoSlot, dev = kNoSlot, sector = kNoSlot, nr_sectors = kNoSlot, bytes = kNoSlot,
-                 rwbs = kNoSlot, error = kNoSlot, old_dev = kNoSlot, old_sector = kNoSlot, new_sector = kNoSlot,
-                 rq = kNoSlot, bio = kNoSlot, parent = kNoSlot, cpu = kNoSlot, pid = kNoSlot;
+enum class ClassKind : std::uint8_t {
+    kPoints, kBlock, kDeviceName, kCollectorLost, kSchedSwitch, kSchedWake,
+    kPlug,  // of the block layer, about no bio and no request
+    kContext, kIgnored  // nobody looks at these
 };
 
 struct SchedSlots {

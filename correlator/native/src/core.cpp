@@ -83,7 +83,7 @@ struct Core::Impl {
                      stitcher.bio_opened(owner.op);
                      return owner;
                  },
-                 [](const BlockEvent &, const Request &) {},
+                 nullptr,
                  [this](const Request &r) { request_done(r); },
                  [this](const Bio &b) { bio_done(b); }}),
           attributor(plan, strings),
@@ -210,7 +210,7 @@ struct Core::Impl {
     std::uint32_t comm_of(const Event &ev, std::int32_t slot, std::int64_t tid) {
         if (slot == kNoSlot || ev.slots[slot].kind != Slot::Kind::kString) return 0;
         auto &[last, id] = recent_comms[static_cast<std::uint64_t>(tid) % recent_comms.size()];
-        if (const auto comm = ev.slots[slot].str(); comm != last) {
+        if (const auto comm = ev.slots[slot].str(); !same_text(comm, last)) {
             last.assign(comm);
             id = strings.intern(comm);
         }
@@ -218,31 +218,8 @@ struct Core::Impl {
     }
 
     Fate block_event(const BoundClass &cls, const Event &ev) {
-        const BlockSlots &s = cls.block;
-        auto number = [&](std::int32_t slot) { return static_cast<std::uint64_t>(number_in(ev, slot, 0)); };
-        BlockEvent b{};
-        b.kind = s.kind;
-        b.ts_ns = ev.ts_ns;
-        b.cpu = s.cpu != kNoSlot ? static_cast<std::uint32_t>(number(s.cpu)) : ev.cpu;
-        b.tid = s.tid == kNoSlot ? -1 : static_cast<std::int32_t>(number(s.tid));
-        b.pid = s.pid == kNoSlot ? -1 : static_cast<std::int32_t>(number(s.pid));
-        b.comm = comm_of(ev, s.comm, b.tid);
-        b.dev = static_cast<std::uint32_t>(number(s.dev));
-        b.sector = number(s.sector);
-        b.nr_sectors = static_cast<std::uint32_t>(number(s.nr_sectors));
-        b.bytes = static_cast<std::uint32_t>(number(s.bytes));
-        // LTTng writes the flags as a bit mask, perf's conversion to CTF as blkparse's letters.
-        b.rwbs = s.rwbs != kNoSlot && ev.slots[s.rwbs].kind == Slot::Kind::kString
-                     ? BlockModel::rwbs_by_letters(ev.slots[s.rwbs].str())
-                     : static_cast<std::uint32_t>(number(s.rwbs));
-        b.error = static_cast<std::int32_t>(number(s.error));
-        b.has_error = s.error != kNoSlot;
-        b.old_dev = static_cast<std::uint32_t>(number(s.old_dev));
-        b.old_sector = number(s.old_sector);
-        b.new_sector = number(s.new_sector);
-        b.rq = number(s.rq);
-        b.bio = number(s.bio);
-        b.parent = number(s.parent);
+        BlockEvent b = block_event_of(cls.block, ev);
+        b.comm = comm_of(ev, cls.block.comm, b.tid);
         ++block_events;
         if (b.kind == BlockKind::kBioRemap) linker.remapped(b);
         return block.event(b);
@@ -262,6 +239,12 @@ struct Core::Impl {
         sched.forget_before(oldest);
     }
 
+    [[gnu::noinline]] void look_at(BoundClass &cls, const Event &ev) {
+        const bool points = cls.kind == ClassKind::kPoints && cls.cpu_slot == kNoSlot;
+        const Fate fate = points ? stitcher.event(cls, ev, current_host) : cls.kind == ClassKind::kBlock ? block_event(cls, ev) : dispatch(cls, ev);
+        ++cls.fates[static_cast<std::size_t>(fate)];
+    }
+
     Fate dispatch(BoundClass &cls, const Event &ev) {
         switch (cls.kind) {
         case ClassKind::kPoints: {
@@ -269,7 +252,10 @@ struct Core::Impl {
             if (cls.cpu_slot != kNoSlot) own.cpu = static_cast<std::uint32_t>(ev.slots[cls.cpu_slot].bits());
             return stitcher.event(cls, own, current_host);
         }
-        case ClassKind::kBlock: return block_event(cls, ev);
+        case ClassKind::kPlug:
+            ++block_events;
+            block.passed(ev.ts_ns);
+            return Fate::kContext;
         case ClassKind::kDeviceName:
             if (cls.dev_slot != kNoSlot && cls.diskname_slot != kNoSlot && ev.slots[cls.diskname_slot].kind == Slot::Kind::kString)
                 device_names[static_cast<std::uint32_t>(ev.slots[cls.dev_slot].u)] = std::string(ev.slots[cls.diskname_slot].str());
@@ -279,8 +265,8 @@ struct Core::Impl {
             return Fate::kContext;
         case ClassKind::kSchedSwitch:
         case ClassKind::kSchedWake: sched_event(cls, ev); return Fate::kContext;
-        case ClassKind::kBlockContext:
         case ClassKind::kContext: return Fate::kContext;
+        case ClassKind::kBlock:
         case ClassKind::kIgnored: break;
         }
         return Fate::kIgnored;
@@ -293,7 +279,7 @@ Core::~Core() = default;
 ClassPlan Core::add_class(const ClassDecl &decl) {
     BoundClass bound = bind_class(decl, impl_->plan, impl_->strings, {impl_->emitter.keeps_states(), impl_->emitter.keeps_transitions()});
     bound.plan.id = static_cast<std::uint32_t>(impl_->classes.size());
-    if (bound.kind == ClassKind::kBlock) impl_->has_block_classes = true;
+    if (bound.kind == ClassKind::kBlock || bound.kind == ClassKind::kPlug) impl_->has_block_classes = true;
     impl_->classes.push_back(std::make_unique<BoundClass>(std::move(bound)));
     return impl_->classes.back()->plan;
 }
@@ -309,13 +295,15 @@ void Core::event(const Event &ev) {
     if (m.events++ == 0) m.first_ns = ev.ts_ns;
     if (ev.ts_ns < m.last_ns) ++m.out_of_order;
     else m.last_ns = ev.ts_ns;
-    m.current_host = m.stream_hosts[ev.stream];
     m.stitcher.advance(m.last_ns);
     BoundClass &cls = *m.classes[ev.cls];
+    if (cls.kind >= ClassKind::kContext) {
+        ++cls.fates[static_cast<std::size_t>(cls.kind == ClassKind::kIgnored ? Fate::kIgnored : Fate::kContext)];
+        return;
+    }
+    m.current_host = m.stream_hosts[ev.stream];
     if (cls.bare && m.stitcher.follow(cls, ev, m.current_host)) return;
-    const bool points = cls.kind == ClassKind::kPoints && cls.cpu_slot == kNoSlot;
-    const Fate fate = points ? m.stitcher.event(cls, ev, m.current_host) : m.dispatch(cls, ev);
-    ++cls.fates[static_cast<std::size_t>(fate)];
+    m.look_at(cls, ev);
 }
 
 void Core::events(const Event *const *first, std::size_t count) {

@@ -83,6 +83,13 @@ struct Event {
     const Slot *slots;     // one per ClassPlan::wanted
 };
 
+constexpr std::int32_t kNoSlot = -1;
+
+// The integer in a slot of an event.
+inline std::int64_t number_in(const Event &ev, std::int32_t slot, std::int64_t otherwise) {
+    return slot == kNoSlot || !ev.slots[slot].is_number() ? otherwise : ev.slots[slot].i;
+}
+
 // Who takes the events: the core, or a printer of raw events. Calls come from one thread, events in merge order.
 class Consumer {
   public:

@@ -84,6 +84,11 @@ class FlatMap {
         erase_cell(i);
         return true;
     }
+    // The key of a value that find() or insert() gave, while it is valid.
+    void erase_found(V *value) {
+        auto *cell = reinterpret_cast<Cell *>(reinterpret_cast<char *>(value) - offsetof(Cell, value));
+        erase_cell(static_cast<std::size_t>(cell - cells_.data()));
+    }
     template <class Predicate>  // bool(const K &, V &)
     std::size_t erase_if(Predicate predicate) {
         std::vector<K> doomed;

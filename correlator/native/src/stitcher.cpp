@@ -115,7 +115,7 @@ Fate Stitcher::work_of(Batch &batch, Transition t, BoundPoint &bp) {
 std::uint32_t Stitcher::name_of(const BoundClass &cls, const Event &ev, ThreadState &ts) {
     if (cls.comm_slot == kNoSlot || ev.slots[cls.comm_slot].kind != Slot::Kind::kString) return 0;
     const auto comm = ev.slots[cls.comm_slot].str();
-    if (comm != ts.comm) {
+    if (!same_text(comm, ts.comm)) {
         ts.comm.assign(comm);
         ts.comm_id = strings_.intern(comm);
     }

@@ -2,6 +2,7 @@
 // The string pool: every string that a dictionary column can hold, with a dense id. Id 0 is the empty string.
 #pragma once
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <string>
 #include <string_view>
@@ -9,6 +10,25 @@
 #include <vector>
 
 namespace opline {
+
+// Texts as short as threads' names, without a call.
+inline bool same_text(std::string_view a, std::string_view b) {
+    const std::size_t n = a.size();
+    if (n != b.size()) return false;
+    auto differ = [&](auto word) {  // both ends; they overlap
+        decltype(word) x, y, u, v;
+        std::memcpy(&x, a.data(), sizeof word);
+        std::memcpy(&y, b.data(), sizeof word);
+        std::memcpy(&u, a.data() + n - sizeof word, sizeof word);
+        std::memcpy(&v, b.data() + n - sizeof word, sizeof word);
+        return ((x ^ y) | (u ^ v)) != 0;
+    };
+    if (n > 16) return a == b;
+    if (n >= 8) return !differ(std::uint64_t{});
+    if (n >= 4) return !differ(std::uint32_t{});
+    if (n >= 2) return !differ(std::uint16_t{});
+    return n == 0 || a[0] == b[0];
+}
 
 class StringPool {
   public:

@@ -39,8 +39,10 @@ class SyncWork {
             evicted_ += kept_;
             kept_ = 0;
             uncovered_.clear();
+            last_ = nullptr;
         }
-        Uncovered &writes = uncovered_[op.target];
+        if (!last_ || last_target_ != op.target) last_ = &uncovered_[last_target_ = op.target];
+        Uncovered &writes = *last_;
         writes.ops.push_back(op_ref(op));
         op.write_number = writes.first + writes.ops.size() - 1;
         ++kept_;
@@ -99,6 +101,8 @@ class SyncWork {
     OpTable &ops_;
     std::vector<std::shared_ptr<Sync>> open_;
     std::unordered_map<std::uint64_t, Uncovered> uncovered_;  // by target
+    std::uint64_t last_target_ = 0;
+    Uncovered *last_ = nullptr;  // its
     std::size_t kept_ = 0;
     std::uint64_t evicted_ = 0;
 };

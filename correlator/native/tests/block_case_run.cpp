@@ -172,9 +172,9 @@ CaseEvent parse_event(std::string_view line) {
         else if (key == "dev") e.dev = device(value);
         else if (key == "sector") e.sector = n();
         else if (key == "nr") e.nr_sectors = n32();
-        else if (key == "bytes") e.bytes = n32();
+        else if (key == "bytes") continue;  // nr says it
         else if (key == "rwbs") e.rwbs = is_digit(value) ? n32() : BlockModel::rwbs_by_letters(value);
-        else if (key == "error") e.error = static_cast<std::int32_t>(n()), e.has_error = true;
+        else if (key == "error") e.error = static_cast<std::int32_t>(n());
         else if (key == "old_dev") e.old_dev = device(value);
         else if (key == "old_sector") e.old_sector = n();
         else if (key == "new_sector") e.new_sector = n();

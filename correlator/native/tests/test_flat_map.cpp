@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "flat_map.hpp"
+#include "strings.hpp"
 
 using opline::FlatMap;
 
@@ -20,9 +21,13 @@ TEST_CASE("random insertions and erasures agree with the standard map") {
         for (int i = 0; i < 100'000; ++i) {
             // Keys with equal low bits, as pointers have them.
             const std::uint64_t key = (random() % keys) << 12, value = random();
-            switch (random() % 3) {
+            switch (random() % 4) {
             case 0: ours[key] = value; theirs[key] = value; break;
             case 1: CHECK(ours.erase(key) == (theirs.erase(key) == 1)); break;
+            case 2:
+                if (auto *found = ours.find(key)) ours.erase_found(found);
+                theirs.erase(key);
+                break;
             default: {
                 auto it = theirs.find(key);
                 const auto *found = ours.find(key);
@@ -60,5 +65,18 @@ TEST_CASE("to insert what is there moves nothing") {
         const int *first = map.find(0);
         for (int i = 0; i < n; ++i) CHECK_FALSE(map.insert(static_cast<std::uint64_t>(i)).second);
         CHECK(map.find(0) == first);
+    }
+}
+
+TEST_CASE("texts that differ in one place, or in length, are not the same") {
+    for (std::size_t n = 0; n < 40; ++n) {
+        const std::string one(n, 'x'), same = one;
+        CHECK(opline::same_text(one, same));
+        CHECK_FALSE(opline::same_text(one, one + 'x'));
+        for (std::size_t i = 0; i < n; ++i) {
+            std::string other = one;
+            other[i] = 'y';
+            CHECK_FALSE(opline::same_text(one, other));
+        }
     }
 }

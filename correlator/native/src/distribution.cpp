@@ -2,6 +2,7 @@
 #include "distribution.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace opline {
@@ -77,14 +78,22 @@ std::vector<std::uint32_t> Distribution::select(const std::vector<std::size_t> &
         std::size_t bucket, before;  // values in lower buckets
         std::vector<std::uint32_t> values;
     };
-    std::vector<std::uint32_t> counts(bucket_of(UINT32_MAX) + 1);
+    // In turns, as a count waits for itself where neighbours are in one bucket.
+    std::vector<std::uint32_t> counts(bucket_of(UINT32_MAX) + 1), odd_counts(counts.size());
     std::uint64_t total = 0;
     std::uint32_t most = 0;
-    for (const std::uint32_t *v = values_.get(); v != next_; ++v) {
-        ++counts[bucket_of(*v)];
-        total += *v;
-        most = std::max(most, *v);
+    auto look = [&](std::uint32_t v, std::vector<std::uint32_t> &in) {
+        ++in[bucket_of(v)];
+        total += v;
+        most = std::max(most, v);
+    };
+    const std::uint32_t *v = values_.get();
+    for (; next_ - v >= 2; v += 2) {
+        look(v[0], counts);
+        look(v[1], odd_counts);
     }
+    if (v != next_) look(*v, counts);
+    std::transform(counts.begin(), counts.end(), odd_counts.begin(), counts.begin(), std::plus<>());
     sum.add(kept(), static_cast<std::int64_t>(total), most);
     std::vector<Member> members;
     std::vector<std::size_t> member_of;  // per rank

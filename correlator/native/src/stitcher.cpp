@@ -131,7 +131,7 @@ Fate Stitcher::any_event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     ++bp->seen;
     if (bp->plain && !cls.only && plain(cls, *bp, ev, host)) return Fate::kTransition;
     const PointSpec &spec = plan_.points[bp->spec];
-    if (bp->begins && short_begins_ && begin(cls, *bp, ev, host, pid, tid)) return Fate::kTransition;
+    if (bp->begins && !cls.only && short_begins_ && begin(cls, *bp, ev, host)) return Fate::kTransition;
     ThreadState &ts = thread(host, tid);
     if (bp->mark != 0 || spec.learn != kNoFact) return note(*bp, spec, ev, ts, host, pid, tid);
 

@@ -130,7 +130,7 @@ class Stitcher {
     Fate any_event(BoundClass &, const Event &, std::uint32_t host);
     bool plain(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
     void passed(Op &, BoundPoint &, std::int64_t ts_ns);
-    bool begin(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
+    bool begin(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
     bool bare(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
     // Whom a stream's last event was about, and by which key, if that was a number: threads go on with what they are at.
     struct alignas(64) Followed {

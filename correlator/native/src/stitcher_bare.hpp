@@ -56,6 +56,9 @@ inline Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host
     if (BoundPoint *bp = cls.only; bp && bp->plain && (bp->bare ? bare(cls, *bp, ev, host) : plain(cls, *bp, ev, host))) {
         ++bp->seen;
         return Fate::kTransition;
+    } else if (bp && bp->begins && short_begins_ && begin(cls, *bp, ev, host)) {
+        ++bp->seen;
+        return Fate::kTransition;
     }
     return any_event(cls, ev, host);
 }

@@ -40,10 +40,14 @@ bool Stitcher::plain(const BoundClass &cls, BoundPoint &bp, const Event &ev, std
 }
 
 // What any_event() does for a point that begins. False: nothing was done.
-bool Stitcher::begin(const BoundClass &cls, BoundPoint &bp, const Event &ev, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
+bool Stitcher::begin(const BoundClass &cls, BoundPoint &bp, const Event &ev, std::uint32_t host) {
     const BoundKey &use = bp.bind.front();
+    const std::int64_t tid = number_in(ev, cls.tid_slot, -1);
+    const auto pid = static_cast<std::int32_t>(number_in(ev, cls.pid_slot, -1));
     Key key;
-    if (key_of(use, ev, host, pid, tid, key) != KeyState::kKnown) return false;
+    const bool one_number = use.one_slot != kNoSlot && ev.slots[use.one_slot].is_number();
+    if (one_number) key = one_key(use, ev.slots[use.one_slot], host, pid, tid);
+    else if (key_of(use, ev, host, pid, tid, key) != KeyState::kKnown) return false;
     keys_.expect(key);
     ThreadState &ts = thread(host, tid);
     if (ts.call) return false;
@@ -51,21 +55,13 @@ bool Stitcher::begin(const BoundClass &cls, BoundPoint &bp, const Event &ev, std
     Op &op = new_op(host, pid, ev.ts_ns);
     const std::uint64_t ref = op_ref(op);
     key_text(use, ev, op.key_text);
+    if (bp.decorates) decorate(op, bp, plan_.points[bp.spec], ev, tid, pid);
+    op.transitions.push_first(bp.kinds[0], ev.ts_ns, tid, pid, ev.cpu, name_of(cls, ev, ts));
+    ++bp.transitions;
     bind_key(op, ref, use.space, key);
     op.global_spaces |= bp.global_spaces;
-    decorate(op, bp, plan_.points[bp.spec], ev, tid, pid);
-    Transition t;
-    static_cast<TransitionKind &>(t) = bp.kinds[0].kind;
-    t.ts_ns = ev.ts_ns;
-    t.tid = tid;
-    t.pid = pid;
-    t.cpu = ev.cpu;
-    t.comm = name_of(cls, ev, ts);
-    op.transitions.push_back(t);
-    ++bp.transitions;
-    if (use.one_slot != kNoSlot && ev.slots[use.one_slot].is_number())
-        followed(ev) = {ev.slots[use.one_slot].u, rebindings_, &op, op.serial, tid, pid, host, use.space, 0};
-    apply_thread_rule(ts, bp.thread, {&op, 0, ref, t.spaces});
+    if (one_number) followed(ev) = {ev.slots[use.one_slot].u, rebindings_, &op, op.serial, tid, pid, host, use.space, 0};
+    if (bp.thread != ThreadRule::kNone) apply_thread_rule(ts, bp.thread, {&op, 0, ref, bp.kinds[0].kind.spaces});
     return true;
 }
 

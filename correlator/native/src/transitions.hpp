@@ -59,6 +59,7 @@ struct KnownKind {
     };
     TransitionKind kind;
     std::array<Step, 4> steps;
+    std::uint32_t first = 0;  // the node of a list that begins with it; 0: not looked for yet
 };
 
 // The tree of shapes. A node is a sequence of kinds, each with the ordinal of its thread in the op; node 0 is empty.
@@ -142,6 +143,25 @@ class TransitionList {
         }
         go_on(step.to, thread, ts_ns, tid, pid, cpu, comm);
         return true;
+    }
+    // The same as push_back() for an empty list.
+    void push_first(KnownKind &known, std::int64_t ts_ns, std::int64_t tid, std::int32_t pid, std::uint32_t cpu, std::uint32_t comm) {
+        if (shaped_ && known.first == 0) known.first = shapes_->step(0, known.kind, 0);
+        if (shaped_ && known.first != 0) {
+            first_comm_ = comm;
+            ids_[0] = {tid, pid};
+            threads_ = 1;
+            keep(known.first, ts_ns, cpu, comm);
+            return;
+        }
+        Transition t;
+        static_cast<TransitionKind &>(t) = known.kind;
+        t.ts_ns = ts_ns;
+        t.tid = tid;
+        t.pid = pid;
+        t.cpu = cpu;
+        t.comm = comm;
+        in_full().push_back(t);
     }
     // The same for the thread of that ordinal, where kinds have followed each other like that before.
     [[gnu::always_inline]] bool push_by(const KnownKind &known, std::uint32_t thread, std::int64_t ts_ns, std::uint32_t cpu, std::uint32_t comm) {
@@ -255,11 +275,13 @@ class TransitionList {
         return wide_;
     }
 
+    // What every event looks at comes first.
     mutable bool shaped_ = false;
     bool detailed_ = false;
-    std::uint32_t node_ = 0, threads_ = 0, first_comm_ = 0;
-    Shapes *shapes_ = nullptr;
+    std::uint32_t node_ = 0;
     std::vector<std::int64_t> times_;
+    std::uint32_t threads_ = 0, first_comm_ = 0;
+    Shapes *shapes_ = nullptr;
     std::array<Thread, Shapes::kMaxThreads> ids_{};
     std::vector<Detail> details_;
     mutable std::vector<Transition> wide_;

@@ -17,8 +17,9 @@ std::uint64_t rest_of(const Slot &slot) {
 
 }  // namespace
 
-const std::uint8_t *Straight::find_far_nul(const std::uint8_t *p, const std::uint8_t *end) {
-    return end > p ? static_cast<const std::uint8_t *>(std::memchr(p, 0, static_cast<std::size_t>(end - p))) : nullptr;
+std::size_t Straight::find_far_nul(const std::uint8_t *p, const std::uint8_t *end) {
+    const void *nul = end > p ? std::memchr(p, 0, static_cast<std::size_t>(end - p)) : nullptr;
+    return nul ? static_cast<std::size_t>(static_cast<const std::uint8_t *>(nul) - p) : kNowhere;
 }
 
 void Straight::Stretch::read_others(const std::uint8_t *p, Slot *slots) const {
@@ -56,13 +57,14 @@ const std::uint8_t *Straight::run_all(const std::uint8_t *packet, const std::uin
 }
 
 // Stays empty where the program has anything else.
-Straight::Straight(const Program &program) {
+Straight::Straight(const Program &program, std::uint32_t header) {
     struct Part {
         Stretch stretch;
         std::vector<Pair> integers;
         std::vector<Other> others;
     };
     std::vector<Part> parts(1);
+    parts[0].stretch.bytes = header;
     for (const Step &s : program.steps) {
         switch (s.op) {
         case Step::Op::kAlign:
@@ -128,12 +130,13 @@ Straight::Straight(const Program &program) {
         stretch.past_integers = integers += part.integers.size();
         stretch.others = others;
         stretch.past_others = others += part.others.size();
+        stretch.has_others = !part.others.empty();
+        stretch.alone = parts.size() == 1 && stretch.align == 1;
         const std::size_t beyond = stretch.string || !part.others.empty() ? kProbe : part.integers.empty() ? 0 : 8;
         stretch.room = stretch.bytes + static_cast<std::int64_t>(beyond);
         stretches_.push_back(stretch);
     }
     first_ = stretches_.front();
-    simple_ = stretches_.size() == 1 && first_.align == 1;
 }
 
 }  // namespace opline::ctf

@@ -20,20 +20,22 @@ namespace opline::ctf {
 class Straight {
   public:
     Straight() = default;
-    explicit Straight(const Program &);
+    // Of a program that follows a header of so many bytes.
+    Straight(const Program &, std::uint32_t header);
     // Stretches refer to what is read, which stays where it is when it is moved.
     Straight(Straight &&) = default;
     Straight &operator=(Straight &&) = default;
     explicit operator bool() const { return !stretches_.empty(); }
 
-    // The same as decode(), from the byte `p` of a packet on: where the event ends. It may lie behind the packet's content, which the
+    // The same as decode(), of the event whose header is at the byte `p` of a packet: where it ends. It may lie behind the packet's content, which the
     // caller knows; bytes before `end` may be looked at. nullptr: decode() has to say what there is.
     [[gnu::always_inline]] const std::uint8_t *run(const std::uint8_t *packet, const std::uint8_t *p, const std::uint8_t *end, Slot *slots) {
-        return __builtin_expect(simple_, 1) ? first_.run(p, end, slots) : run_all(packet, p, end, slots);
+        return __builtin_expect(first_.alone, 1) ? first_.run(p, end, slots) : run_all(packet, p, end, slots);
     }
 
   private:
     static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+    static constexpr std::size_t kNowhere = ~std::size_t{0};
     static constexpr std::size_t kProbe = 32;  // bytes of a string that are looked at at once
     // Two integers: with only one, it is read twice.
     struct Pair {
@@ -56,17 +58,15 @@ class Straight {
         const Pair *integers = nullptr, *past_integers = nullptr;
         const Other *others = nullptr, *past_others = nullptr;
         std::uint16_t align = 1;  // in bytes
-        bool string = false;
+        bool alone = true, string = false, has_others = false;  // alone: there is no other, nor is it aligned
 
         [[gnu::always_inline]] const std::uint8_t *run(const std::uint8_t *p, const std::uint8_t *end, Slot *slots) {
             if (end - p < room) return nullptr;
             for (const Pair *l = integers, *past = past_integers; l != past; ++l) read(*l, p, slots);
-            if (__builtin_expect(others != past_others, 0)) read_others(p, slots);
+            if (__builtin_expect(has_others, 0)) read_others(p, slots);
             p += bytes;
             if (!string) return p;
-            const std::uint8_t *nul = find_nul(p, end);
-            if (!nul) return nullptr;
-            const auto size = static_cast<std::size_t>(nul - p);
+            const std::size_t size = find_nul(p, end);
             if (string_slot >= 0) text(p, size, slots[string_slot]);
             // Where the next event begins must not wait for the search, as long as it finds what it did the last time: then only
             // the guess leads there. The compiler is not to know that both are the same.
@@ -74,8 +74,9 @@ class Straight {
             const std::size_t expected = guessed;
             __asm__("" : "+r"(guessed));
             if (__builtin_expect(size == expected, 1)) return p + guessed + past_nul;
+            if (size == kNowhere) return nullptr;
             guess = static_cast<std::uint32_t>(size);
-            return nul + past_nul;
+            return p + size + past_nul;
         }
         void read_others(const std::uint8_t *p, Slot *slots) const;
     };
@@ -113,20 +114,18 @@ class Straight {
         return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_setzero_si128())));
     }
 #endif
-    // From `p` on kProbe bytes may be looked at.
-    [[gnu::always_inline]] static const std::uint8_t *find_nul(const std::uint8_t *p, const std::uint8_t *end) {
+    // How far it is to the next NUL; from `p` on kProbe bytes may be looked at.
+    [[gnu::always_inline]] static std::size_t find_nul(const std::uint8_t *p, const std::uint8_t *end) {
 #ifdef __SSE2__
         static_assert(kProbe == 32);
-        if (const std::uint32_t found = zeros(p) | zeros(p + 16) << 16) return p + __builtin_ctz(found);
-        p += kProbe;
+        if (const std::uint32_t found = zeros(p) | zeros(p + 16) << 16) return static_cast<std::uint32_t>(__builtin_ctz(found));
 #endif
         return find_far_nul(p, end);
     }
-    static const std::uint8_t *find_far_nul(const std::uint8_t *p, const std::uint8_t *end);
+    static std::size_t find_far_nul(const std::uint8_t *p, const std::uint8_t *end);
     const std::uint8_t *run_all(const std::uint8_t *packet, const std::uint8_t *p, const std::uint8_t *end, Slot *slots);
 
     Stretch first_;
-    bool simple_ = true;  // there is no other, and it is not aligned
     std::vector<Stretch> stretches_;
     std::vector<Pair> integers_;
     std::vector<Other> others_;

@@ -259,6 +259,7 @@ void Stream::usual_events(EventBlock &out) {
     if (!p) return;
     const MappedFile &file = *files_[file_].bytes;
     const std::uint8_t *const packet = cursor_.packet, *const content_end = packet + cursor_.end / 8, *const file_end = file.data() + file.size();
+    const std::uint8_t *const last_word = file_end - 8;
     const UsualHeader h = cls->usual_header;
     UsualClass *const classes = cls->usual.data(), *found = nullptr;
     const std::size_t ids = cls->usual.size();
@@ -267,14 +268,14 @@ void Stream::usual_events(EventBlock &out) {
     Event *const begin = out.next(), *const past = out.last();
     Event *at = begin;
     Slot *slots = out.next_slots();
-    while (at != past && file_end - p >= 8) {
+    while (at != past && p <= last_word) {
         __builtin_prefetch(p + kAhead);
         std::uint64_t word;
         std::memcpy(&word, p, 8);
         const std::uint64_t id = word & h.id_mask;
         if (id >= ids) break;
         UsualClass &c = classes[id];
-        const std::uint8_t *after = c.straight.run(packet, p + h.bytes, file_end, slots);
+        const std::uint8_t *after = c.straight.run(packet, p, file_end, slots);
         if (!after || after > content_end) break;
         p = after;
         found = &c;

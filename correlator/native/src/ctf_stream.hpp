@@ -83,7 +83,7 @@ struct StreamClass {
     // Once all events are there. The largest id of a header is no event's: it says that the header is extended.
     void gather_usual() {
         for (const auto &e : events)
-            if (usual.size() < usual_header.id_mask) usual.push_back(e.usual ? UsualClass{Straight(e.program), e.cls, e.slots, &e} : UsualClass());
+            if (usual.size() < usual_header.id_mask) usual.push_back(e.usual ? UsualClass{Straight(e.program, usual_header.bytes), e.cls, e.slots, &e} : UsualClass());
     }
 };
 

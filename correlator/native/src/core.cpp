@@ -18,6 +18,7 @@ namespace opline {
 namespace {
 
 constexpr std::size_t kChunkRows = 1u << 16;
+constexpr std::size_t kAhead = 4;  // events; what one needs is out of the caches for about as long as those take
 constexpr std::uint64_t kSchedChanges = 1u << 16;  // so many changes of threads' states until the oldest are looked for
 
 std::vector<std::string> space_names(const Plan &plan) {
@@ -239,6 +240,27 @@ struct Core::Impl {
         sched.forget_before(oldest);
     }
 
+    [[gnu::always_inline]] void take(const Event &ev) {
+        if (events++ == 0) first_ns = ev.ts_ns;
+        if (ev.ts_ns < last_ns) ++out_of_order;
+        else last_ns = ev.ts_ns;
+        stitcher.advance(last_ns);
+        BoundClass &cls = *classes[ev.cls];
+        if (cls.kind >= ClassKind::kContext) {
+            ++cls.fates[static_cast<std::size_t>(cls.kind == ClassKind::kIgnored ? Fate::kIgnored : Fate::kContext)];
+            return;
+        }
+        current_host = stream_hosts[ev.stream];
+        if (cls.bare && stitcher.follow(cls, ev, current_host)) return;
+        look_at(cls, ev);
+    }
+
+    // It comes soon.
+    [[gnu::always_inline]] void expect(const Event &ev) {
+        const BoundClass &cls = *classes[ev.cls];
+        if (cls.kind == ClassKind::kPoints) stitcher.expect(cls, ev, stream_hosts[ev.stream]);
+    }
+
     [[gnu::noinline]] void look_at(BoundClass &cls, const Event &ev) {
         const bool points = cls.kind == ClassKind::kPoints && cls.cpu_slot == kNoSlot;
         const Fate fate = points ? stitcher.event(cls, ev, current_host) : cls.kind == ClassKind::kBlock ? block_event(cls, ev) : dispatch(cls, ev);
@@ -290,24 +312,14 @@ std::uint32_t Core::add_stream(const StreamDecl &decl) {
     return static_cast<std::uint32_t>(impl_->streams.size() - 1);
 }
 
-void Core::event(const Event &ev) {
-    Impl &m = *impl_;
-    if (m.events++ == 0) m.first_ns = ev.ts_ns;
-    if (ev.ts_ns < m.last_ns) ++m.out_of_order;
-    else m.last_ns = ev.ts_ns;
-    m.stitcher.advance(m.last_ns);
-    BoundClass &cls = *m.classes[ev.cls];
-    if (cls.kind >= ClassKind::kContext) {
-        ++cls.fates[static_cast<std::size_t>(cls.kind == ClassKind::kIgnored ? Fate::kIgnored : Fate::kContext)];
-        return;
-    }
-    m.current_host = m.stream_hosts[ev.stream];
-    if (cls.bare && m.stitcher.follow(cls, ev, m.current_host)) return;
-    m.look_at(cls, ev);
-}
+void Core::event(const Event &ev) { impl_->take(ev); }
 
 void Core::events(const Event *const *first, std::size_t count) {
-    for (const auto past = first + count; first != past; ++first) event(**first);
+    Impl &m = *impl_;
+    for (std::size_t i = 0; i < count; ++i) {
+        if (i + kAhead < count) m.expect(*first[i + kAhead]);
+        m.take(*first[i]);
+    }
 }
 
 void Core::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,

@@ -75,6 +75,8 @@ class Stitcher {
     Fate event(BoundClass &cls, const Event &ev, std::uint32_t host);
     // An event of a class with a bare point that is about the same op as its stream's last one. False: nothing was done.
     bool follow(const BoundClass &cls, const Event &ev, std::uint32_t host);
+    // The event comes soon: what it is probably about is fetched.
+    void expect(const BoundClass &cls, const Event &ev, std::uint32_t host) const;
     // Settles what ended more than linger_ns before now.
     void advance(std::int64_t now_ns) {
         last_ns_ = now_ns;
@@ -142,6 +144,7 @@ class Stitcher {
         std::uint32_t host = 0, space = 0, thread = 0;  // thread: its ordinal in the op
     };
     Followed &followed(const Event &ev) { return followed_[ev.stream % followed_.size()]; }
+    const Followed &followed(const Event &ev) const { return followed_[ev.stream % followed_.size()]; }
     // Stragglers come soon: the last few are left as they are.
     static constexpr std::size_t kUnfrozen = 4;
     void freeze_ended();

@@ -52,6 +52,17 @@ inline void Stitcher::passed(Op &op, BoundPoint &bp, std::int64_t ts_ns) {
     return true;
 }
 
+[[gnu::always_inline]] inline void Stitcher::expect(const BoundClass &cls, const Event &ev, std::uint32_t host) const {
+    if (cls.bare) {
+        fetch(followed(ev).op, 2 * 64);
+        return;
+    }
+    if (!cls.only || !cls.only->begins) return;
+    const BoundKey &use = cls.only->bind.front();
+    if (use.one_slot == kNoSlot) return;
+    keys_.expect(one_key(use, ev.slots[use.one_slot], host, static_cast<std::int32_t>(number_in(ev, cls.pid_slot, -1)), number_in(ev, cls.tid_slot, -1)));
+}
+
 inline Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     if (BoundPoint *bp = cls.only; bp && bp->plain && (bp->bare ? bare(cls, *bp, ev, host) : plain(cls, *bp, ev, host))) {
         ++bp->seen;

@@ -33,8 +33,9 @@ const std::int64_t *Attributor::times_of(const Op &op) {
     const ShapedList list = op.transitions.shaped();
     if (op.requests.empty()) return list.times;
     const RequestCut &r = op.requests.front();
-    times_.assign(list.times, list.times + list.size);
-    times_.insert(times_.end(), {r.q, r.g, r.i, r.d, r.c});
+    const std::int64_t steps[] = {r.q, r.g, r.i, r.d, r.c};
+    if (times_.size() < list.size + std::size(steps)) times_.resize(list.size + std::size(steps));
+    std::copy(std::begin(steps), std::end(steps), std::copy(list.times, list.times + list.size, times_.begin()));
     return times_.data();
 }
 

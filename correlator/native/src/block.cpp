@@ -58,15 +58,17 @@ BlockModel::~BlockModel() = default;
 
 Fate BlockModel::event(const BlockEvent &e) {
     Impl &m = *impl_;
-    if (!m.other && (e.rq | e.bio | e.parent) != 0)
-        m.other = std::make_unique<Engine>(m.match != BlockMatch::kPointer, nullptr);
     ++m.ordinal;
-    const Fate fate = m.main.apply(e, m.ordinal);
-    if (m.other) {
-        m.other->apply(e, m.ordinal);
-        if (m.match == BlockMatch::kPointer) m.agree(m.main, *m.other);
-        else m.agree(*m.other, m.main);
+    if (!m.other) {
+        if ((e.rq | e.bio | e.parent) == 0) return m.main.apply(e, m.ordinal);  // nobody compares
+        m.other = std::make_unique<Engine>(m.match != BlockMatch::kPointer, nullptr);
+        m.main.conclude();
+        m.other->conclude();
     }
+    const Fate fate = m.main.apply(e, m.ordinal);
+    m.other->apply(e, m.ordinal);
+    if (m.match == BlockMatch::kPointer) m.agree(m.main, *m.other);
+    else m.agree(*m.other, m.main);
     return fate;
 }
 

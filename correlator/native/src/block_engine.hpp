@@ -45,6 +45,7 @@ class Engine {
     Has has_bio(const Place &, std::uint64_t issue_ordinal, std::uint64_t bio_ordinal) const;
 
     const Conclusion &said() const { return said_; }
+    void conclude() { concludes_ = true; }  // from now on somebody asks what it said
     std::size_t open_requests() const { return requests_.live(); }
     std::size_t open_bios() const { return bios_.live(); }
 
@@ -106,9 +107,15 @@ class Engine {
     void give_up_overtaken();
     void leave_chains(Index);
     void enter_chains(Index);
+    void leave_end(Index);
+    void keep_ends();
     void rekey(Index, std::uint64_t start, std::uint32_t remaining);
     void leave_device(ReqRec &);
-    Fate stepped(const BlockEvent &, Index request);
+    Fate stepped(const BlockEvent &e, Index request) {
+        const ReqRec &rec = requests_[request];
+        if (hooks_ && hooks_->request_step && !rec.r.owners.empty()) hooks_->request_step(e, rec.r);
+        return fate_of(rec);
+    }
     Fate fate_of(const ReqRec &r) const { return r.r.owners.empty() ? Fate::kBackground : Fate::kRequestStep; }
 
     // block_flush.cpp
@@ -136,7 +143,7 @@ class Engine {
     }
     Device &look_up(std::uint32_t dev);
     void says(Conclusion::Hop hop, std::uint64_t answer, bool by_pointer, bool ambiguous) {
-        said_ = {hop, by_pointer, ambiguous, answer, 0, 0, {}};
+        if (concludes_) said_ = {hop, by_pointer, ambiguous, answer, 0, 0, {}};
     }
 
     const bool pointers_;
@@ -146,6 +153,7 @@ class Engine {
     std::int64_t last_ns_ = kNoTime;
     std::uint64_t next_bio_ = 1, next_request_ = 1;
     Conclusion said_;
+    bool concludes_ = false;
 
     Pool<BioRec> bios_;
     Pool<ReqRec> requests_;
@@ -153,7 +161,9 @@ class Engine {
     Places places_, remapped_to_;
     Chain<BioRec, &BioRec::place, &PlaceEnds::bios> bio_places_{places_};
     Chain<ReqRec, &ReqRec::by_start, &PlaceEnds::starts> request_starts_{places_};
-    Chain<ReqRec, &ReqRec::by_end, &PlaceEnds::ends> request_ends_{places_};
+    Chain<ReqRec, &ReqRec::by_end, &PlaceEnds::ends> request_ends_{places_};  // empty before the first merge
+    bool has_merges_ = false;
+    std::uint64_t end_orders_ = 0;
     Chain<RemapRec, &RemapRec::place, &PlaceEnds::bios> remap_places_{remapped_to_};
     Ends bio_age_, request_age_, remap_age_;
     FlatMap<std::uint64_t, Index> by_bio_, by_rq_;

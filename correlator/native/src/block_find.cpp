@@ -147,6 +147,7 @@ Found Engine::merge_target(const BlockEvent &e, bool front) {
     };
     const bool mark = !has_rq_bio_ || e.kind == BlockKind::kRqMerge;  // else the bio's pointer says it at the issue
     if (front) return choose({e.dev, e.sector + e.nr_sectors}, rank, true, mark);
+    keep_ends();
     Found found;
     int best = 0;
     unsigned seen = 0;

@@ -44,10 +44,7 @@ void Engine::rekey(Index i, std::uint64_t start, std::uint32_t remaining) {
         request_starts_.remove(requests_, {rec.r.dev, rec.start}, i);
         rec.at_start = false;
     }
-    if (rec.at_end && (!grows || start + remaining != rec.start + rec.remaining)) {
-        request_ends_.remove(requests_, {rec.r.dev, rec.start + rec.remaining}, i);
-        rec.at_end = false;
-    }
+    if (!grows || start + remaining != rec.start + rec.remaining) leave_end(i);
     rec.start = start;
     rec.remaining = remaining;
     enter_chains(i);
@@ -59,15 +56,35 @@ void Engine::enter_chains(Index i) {
     if (!rec.at_start) request_starts_.add(requests_, {rec.r.dev, rec.start}, i);
     rec.at_start = true;
     if (rec.step != Step::kAllocated && rec.step != Step::kInserted) return;
-    if (!rec.at_end) request_ends_.add(requests_, {rec.r.dev, rec.start + rec.remaining}, i);
+    if (rec.at_end) return;
     rec.at_end = true;
+    rec.end_order = ++end_orders_;
+    if (has_merges_) request_ends_.add(requests_, {rec.r.dev, rec.start + rec.remaining}, i);
+}
+
+void Engine::leave_end(Index i) {
+    ReqRec &rec = requests_[i];
+    if (!rec.at_end) return;
+    rec.at_end = false;
+    if (has_merges_) request_ends_.remove(requests_, {rec.r.dev, rec.start + rec.remaining}, i);
+}
+
+// Who ends where is looked up by merges alone: it is not kept before the first one.
+void Engine::keep_ends() {
+    if (has_merges_) return;
+    has_merges_ = true;
+    std::vector<Index> growing;
+    for (Index i = request_age_.head; i != kNil; i = requests_[i].age.next)
+        if (requests_[i].at_end) growing.push_back(i);
+    std::sort(growing.begin(), growing.end(), [this](Index a, Index b) { return requests_[a].end_order < requests_[b].end_order; });
+    for (Index i : growing) request_ends_.add(requests_, {requests_[i].r.dev, requests_[i].start + requests_[i].remaining}, i);
 }
 
 void Engine::leave_chains(Index i) {
     ReqRec &rec = requests_[i];
     if (rec.at_start) request_starts_.remove(requests_, {rec.r.dev, rec.start}, i);
-    if (rec.at_end) request_ends_.remove(requests_, {rec.r.dev, rec.start + rec.remaining}, i);
-    rec.at_start = rec.at_end = false;
+    rec.at_start = false;
+    leave_end(i);
 }
 
 void Engine::add_owner(ReqRec &rec, const Owner &owner) {
@@ -93,8 +110,13 @@ void Engine::attach(Index b, Index i, bool front, bool by_pointer) {
         rec.r.queue_cpu = bio.cpu;
     }
     if (bio.bio.queue_ns != kNoTime && rec.r.queue_ns == kNoTime) rec.r.queue_ns = bio.bio.queue_ns;
-    rec.bios.insert(front ? rec.bios.begin() : rec.bios.end(), b);
-    rec.r.bios.insert(front ? rec.r.bios.begin() : rec.r.bios.end(), bio.bio.id);
+    if (front) {
+        rec.bios.insert(rec.bios.begin(), b);
+        rec.r.bios.insert(rec.r.bios.begin(), bio.bio.id);
+    } else {
+        rec.bios.push_back(b);
+        rec.r.bios.push_back(bio.bio.id);
+    }
     if (hooks_) add_owner(rec, bio.bio.owner);
 }
 
@@ -166,12 +188,6 @@ void Engine::close_request(Index i) {
     requests_.give_back(i);
 }
 
-Fate Engine::stepped(const BlockEvent &e, Index i) {
-    const ReqRec &rec = requests_[i];
-    if (hooks_ && hooks_->request_step && !rec.r.owners.empty()) hooks_->request_step(e, rec.r);
-    return fate_of(rec);
-}
-
 void Engine::finish() {
     while (request_age_.head != kNil) {
         const ReqRec &rec = requests_[request_age_.head];
@@ -213,7 +229,7 @@ void Engine::pass(std::int64_t ts_ns, std::uint64_t ordinal) {
 }
 
 Fate Engine::apply(const BlockEvent &e, std::uint64_t ordinal) {
-    said_ = {};
+    if (concludes_) said_ = {};
     pass(e.ts_ns, ordinal);
     switch (e.kind) {
     case BlockKind::kBioQueue: return queue(e);

@@ -175,6 +175,7 @@ struct ReqState {
     std::uint32_t op = 0;             // direction bits of rwbs
     std::uint32_t entry_flags = 0;    // rwbs of its bio; 0: not seen
     std::uint64_t dev_completions = 0;  // of its device at its beginning, then at its issue
+    std::uint64_t end_order = 0;            // among those that end at one place
     bool at_start = false, at_end = false;  // in the chains
     bool listed = false;                    // in one of its device's lists
     bool in_device = false;                 // counted in flight

@@ -64,6 +64,11 @@ struct Core::Impl {
     std::uint64_t collector_lost = 0;
     std::int64_t last_ns = kNoTime, first_ns = kNoTime;
     std::uint32_t current_host = 0;
+    bool names_requests = true;  // tables show the threads of block events
+    struct {
+        const Event *event = nullptr;
+        std::int32_t comm_slot = kNoSlot;
+    } block_at;  // the block event at hand
     bool finished = false;
     bool has_block_classes = false;  // the trace has block events, or could have
 
@@ -80,6 +85,7 @@ struct Core::Impl {
           linker(stitcher, plan, strings),
           block(plan.match_by_sector ? BlockMatch::kSector : BlockMatch::kPointer,
                 {[this](const BlockEvent &ev, Bio &bio) {
+                     if (bio.comm == 0 && bio.split_from == 0) bio.comm = comm_of(*block_at.event, block_at.comm_slot, bio.tid);
                      Owner owner = linker.bio_queued(ev, bio, current_host);
                      stitcher.bio_opened(owner.op);
                      return owner;
@@ -193,7 +199,8 @@ struct Core::Impl {
         const BioLink *link = linker.link_of(b.id);
         const bool by_pointer = b.pointer != 0 && !plan.match_by_sector;
         emitter.bio(b, link);
-        for (const auto &row : linker.links(b)) emitter.link(row, b.id, b.kind, b.request, by_pointer);
+        if (emitter.takes_links())
+            for (const auto &row : linker.links(b)) emitter.link(row, b.id, b.kind, b.request, by_pointer);
         for (const auto &row : linker.deferred(b)) {
             ++deferred.rows;
             deferred.bytes += row.bytes;
@@ -220,7 +227,9 @@ struct Core::Impl {
 
     Fate block_event(const BoundClass &cls, const Event &ev) {
         BlockEvent b = block_event_of(cls.block, ev);
-        b.comm = comm_of(ev, cls.block.comm, b.tid);
+        // Whose name no table shows is asked for where a bio begins.
+        if (names_requests || b.kind == BlockKind::kBioQueue) b.comm = comm_of(ev, cls.block.comm, b.tid);
+        block_at = {&ev, cls.block.comm};
         ++block_events;
         if (b.kind == BlockKind::kBioRemap) linker.remapped(b);
         return block.event(b);
@@ -358,6 +367,7 @@ void Core::keep_tables(const std::vector<std::string> &names) {
     impl_->emitter.keep(names);
     if (!impl_->emitter.keeps_transitions()) impl_->stitcher.ops().shapes().forget_details();
     if (!impl_->emitter.keeps_ops()) impl_->stitcher.skip_texts();
+    impl_->names_requests = impl_->emitter.keeps_requests();
 }
 void Core::write_csv(OpCsv &csv, bool all) {
     keep_tables({});

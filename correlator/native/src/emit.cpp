@@ -116,6 +116,8 @@ std::size_t Emitter::pending_rows() const {
 }
 
 bool Emitter::keeps_transitions() const { return kept(kTransitions); }
+bool Emitter::keeps_requests() const { return kept(kRequests) || kept(kBios); }
+bool Emitter::takes_links() const { return kept(kLinks) || (csv_ && csv_->form() == OpCsv::Form::kOps); }
 
 std::uint32_t Emitter::rwbs_name(std::uint32_t r) {
     if (r >= 4096) return strings_.intern(rwbs_letters(r));

@@ -44,6 +44,9 @@ class Emitter {
     // Somebody wants ops: tables, or `csv`.
     bool takes_ops() const { return keeps_ops() || csv_; }
     bool keeps_transitions() const;
+    bool keeps_requests() const;  // or bios
+    // Somebody wants what link() is given.
+    bool takes_links() const;
     // What threads did in the stages is wanted: keep() names "states" besides "stages", or was not called.
     bool keeps_states() const;
     // Rows of the fullest table.

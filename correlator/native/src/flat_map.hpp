@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <new>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -135,7 +136,9 @@ class FlatMap {
             cells_[hole].value = std::move(cells_[i].value);
             hole = i;
         }
-        cells_[hole] = Cell{};
+        Cell *const cell = &cells_[hole];
+        cell->~Cell();
+        new (cell) Cell{};
         --size_;
     }
     void grow(std::size_t n) {

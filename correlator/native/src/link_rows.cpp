@@ -25,6 +25,7 @@ void Linker::wait_for(std::uint64_t op, std::int64_t q, std::int64_t floor_ns) {
 
 // Those that are named and those that the syncs cover, each once. Syncs of one target cover overlapping runs of writes.
 std::uint32_t Linker::distinct_ops(std::vector<const Sync *> &syncs) {
+    if (syncs.empty() && served_.size() < 2) return static_cast<std::uint32_t>(served_.size());  // what most serve
     std::sort(served_.begin(), served_.end());
     served_.erase(std::unique(served_.begin(), served_.end()), served_.end());
     std::sort(syncs.begin(), syncs.end(),
@@ -52,7 +53,7 @@ Served Linker::request_done(const Request &r) {
         if (std::find(syncs.begin(), syncs.end(), s) == syncs.end()) syncs.push_back(s);
     };
     for (auto id : r.bios) {
-        BioLink *link = links_.find(id);
+        BioLink *link = find_link(id);
         if (!link) continue;
         link->issue_ns = r.issue_ns;
         link->complete_ns = r.complete_ns;
@@ -110,7 +111,7 @@ Served Linker::request_done(const Request &r) {
     for (Batch *batch : batches) {
         cut.q = kNoTime;
         for (auto id : r.bios)
-            if (const BioLink *link = links_.find(id); link && link->batch.get() == batch && link->queue_ns != kNoTime)
+            if (const BioLink *link = find_link(id); link && link->batch.get() == batch && link->queue_ns != kNoTime)
                 cut.q = cut.q == kNoTime ? link->queue_ns : std::min(cut.q, link->queue_ns);
         if (cut.q == kNoTime) cut.q = r.queue_ns;
         batch->requests.push_back(cut);
@@ -120,7 +121,7 @@ Served Linker::request_done(const Request &r) {
 
 const std::vector<LinkRow> &Linker::links(const Bio &bio) {
     link_rows_.clear();
-    const BioLink *link = links_.find(bio.id);
+    const BioLink *link = link_of(bio.id);
     if (!link) return link_rows_;
     auto row = [&](std::uint64_t op, std::uint32_t rules, std::uint64_t bytes, bool ambiguous) {
         for (auto &r : link_rows_)
@@ -141,13 +142,13 @@ const std::vector<LinkRow> &Linker::links(const Bio &bio) {
 }
 
 std::int64_t Linker::done_ns(const Bio &bio) const {
-    const BioLink *link = links_.find(bio.id);
+    const BioLink *link = link_of(bio.id);
     return link && link->complete_ns != kNoTime ? link->complete_ns : bio.complete_ns;
 }
 
 const std::vector<DeferredRow> &Linker::deferred(const Bio &bio) {
     deferred_rows_.clear();
-    const BioLink *link = links_.find(bio.id);
+    const BioLink *link = link_of(bio.id);
     // What a remapped bio carries is said of the one that it was remapped from.
     if (!link || !link->shared || (link->inherited && bio.split_from == 0)) return deferred_rows_;
     for (const auto &p : link->shared->pages) {

@@ -59,13 +59,15 @@ Sectors Linker::within_partition(const BlockEvent &ev, const Sectors &run) {
 
 Direction Linker::direction_of(const Op &op) {
     if (op.direction != Direction::kUnknown) return op.direction;
+    if (op.op_class == recent_class_) return recent_direction_;
     auto [known, made] = class_directions_.insert(op.op_class);
     if (made) {
         const std::string &name = strings_.at(op.op_class);
         const bool read = name.find("read") != std::string::npos, write = name.find("write") != std::string::npos;
         *known = read == write ? Direction::kUnknown : read ? Direction::kRead : Direction::kWrite;
     }
-    return *known;
+    recent_class_ = op.op_class;
+    return recent_direction_ = *known;
 }
 
 bool Linker::right_way(const Op &op, const Bio &bio) {
@@ -209,6 +211,8 @@ void Linker::count(const BioLink &link) {
 
 Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t host) {
     BioLink &link = links_[bio.id];
+    recent_id_ = bio.id;
+    recent_ = &link;
     link.queue_ns = bio.queue_ns;
     link.host = host;
     if (bio.owner) return inherit(bio, link);
@@ -255,7 +259,10 @@ Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t hos
 }
 
 void Linker::forget(std::uint64_t bio_id) {
-    links_.erase(bio_id);
+    if (BioLink *link = find_link(bio_id)) links_.erase_found(link);
+    recent_id_ = 0;
+    recent_ = nullptr;
+    if (sync_bios_.empty()) return;
     if (auto it = std::find(sync_bios_.begin(), sync_bios_.end(), bio_id); it != sync_bios_.end()) sync_bios_.erase(it);
 }
 

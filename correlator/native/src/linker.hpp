@@ -130,7 +130,7 @@ class Linker {
     // The flush whose D is the request's too; nullptr: it has one of its own, or none is known.
     const Flush *flush_of(const Request &) const;
     // nullptr: the linker never saw the bio queued.
-    const BioLink *link_of(std::uint64_t bio_id) const { return links_.find(bio_id); }
+    const BioLink *link_of(std::uint64_t bio_id) const { return recent_id_ == bio_id ? recent_ : links_.find(bio_id); }
     const std::string &file_of(const BioLink &link) const { return maps_.path(link.shared->file); }
     const LinkCounts &counts() const { return counts_; }
     std::uint64_t evicted_pages() const { return pages_.evicted(); }
@@ -146,6 +146,15 @@ class Linker {
         std::uint64_t op;
         std::int64_t q, floor_ns;
     };
+    BioLink *find_link(std::uint64_t bio_id) {
+        if (recent_id_ != bio_id) {
+            BioLink *link = links_.find(bio_id);
+            if (!link) return nullptr;
+            recent_id_ = bio_id;
+            recent_ = link;
+        }
+        return recent_;
+    }
     Owner inherit(const Bio &, BioLink &);
     Sectors within_partition(const BlockEvent &, const Sectors &);
     Target &target_of(const Op &);
@@ -186,12 +195,16 @@ class Linker {
     std::uint32_t sync_space_;
     FlatMap<std::int32_t, Remap> remaps_;      // per thread, the last
     FlatMap<std::uint32_t, Direction> class_directions_;  // by pool id
+    std::uint32_t recent_class_ = ~0u;
+    Direction recent_direction_ = Direction::kUnknown;  // its
     FlatMap<std::uint32_t, bool> kernel_comms_;  // pool id of a comm → a kernel thread's that writes a journal
     std::vector<std::uint64_t> sync_bios_;     // open bios that a sync waits for
     std::vector<std::pair<std::int64_t, std::int64_t>> lost_;  // [begin, end], by end
     std::array<Flush, 256> flushes_{};  // the last ones
     std::size_t next_flush_ = 0;
     FlatMap<std::uint64_t, BioLink> links_;  // bios that are open
+    std::uint64_t recent_id_ = 0;  // the bio that was asked for last; 0: none
+    BioLink *recent_ = nullptr;    // its
     std::vector<MappedPart> parts_;          // of the bio at hand
     std::vector<LinkRow> link_rows_;
     std::vector<DeferredRow> deferred_rows_;

@@ -66,12 +66,18 @@ class Targets {
     static constexpr std::size_t kLimit = std::size_t{1} << 16;  // beyond: forgotten, and learned again
 
     Target &of(std::uint64_t key) {
-        if (targets_.size() >= kLimit && !targets_.contains(key)) targets_.clear();
-        return targets_[key];
+        if (!last_ || last_key_ != key) {
+            if (targets_.size() >= kLimit && !targets_.contains(key)) targets_.clear();
+            last_key_ = key;
+            last_ = &targets_[key];
+        }
+        return *last_;
     }
 
   private:
     FlatMap<std::uint64_t, Target> targets_;
+    std::uint64_t last_key_ = 0;
+    Target *last_ = nullptr;  // its
 };
 
 }  // namespace opline

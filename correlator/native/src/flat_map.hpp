@@ -57,7 +57,7 @@ class FlatMap {
     const V *find(const K &key) const { return const_cast<FlatMap *>(this)->find(key); }
     // The key will be asked for soon.
     [[gnu::always_inline]] void expect(const K &key) const {
-        if (size_ != 0) fetch(&cells_[home(key)], 1);
+        if (size_ != 0) fetch(&cells_[home(key)], 2 * 64);  // it may have been pushed on, and what follows is looked at when it goes
     }
     bool contains(const K &key) const { return find(key) != nullptr; }
 

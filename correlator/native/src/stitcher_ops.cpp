@@ -167,11 +167,11 @@ void Stitcher::soften_end(Op &op, std::int64_t ts_ns, std::uint32_t order) {
 
 // The next ones ended long ago: what is kept of them has left the caches.
 void Stitcher::expect_settling() {
-    if (ended_.size() <= 8) return;
-    ops_.expect_slot(ended_[8].second);
-    ops_.expect_op(ended_[5].second);
-    ops_.expect_contents(ended_[3].second);
-    if (const Key *key = ops_.first_key(ended_[1].second)) keys_.expect(*key);
+    if (ended_.size() <= 12) return;
+    ops_.expect_slot(ended_[12].second);
+    ops_.expect_op(ended_[8].second);
+    ops_.expect_contents(ended_[4].second);
+    if (const Key *key = ops_.first_key(ended_[3].second)) keys_.expect(*key);
 }
 
 // The first of the ended ops, if that is where it ended: a soft end can have moved on, and what ended may have been found

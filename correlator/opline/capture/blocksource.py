@@ -7,18 +7,15 @@ The contract is in :mod:`opline.capture.collector`.
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
-import select
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from opline.capture import machine, processes
+from opline.capture.childsource import ChildSource
 from opline.capture.leftovers import State
 from opline.capture.sessiond import Sessiond
 from opline.errors import OplineError
@@ -26,7 +23,6 @@ from opline.errors import OplineError
 MODULE = "opline.capture.collector"
 BRIDGE = Path(__file__).with_name("_bridge.so")
 _READY_WITHIN_S = 30.0
-_DONE_WITHIN_S = 30.0
 _FOLLOWED_WITHIN_S = 2.0
 
 
@@ -71,21 +67,18 @@ def check() -> str | None:
     return None if done.returncode == 0 else lines[-1] if lines else "no reason given"
 
 
-class BlockSource:
+class BlockSource(ChildSource):
     """A collector of one recording: of block events, or with ``uprobes`` of hits in that ceph-osd."""
 
     def __init__(self, calls: bool = False, uprobes: Path | None = None) -> None:
         """``calls``: the command's system calls, too."""
-        self._role = "collector" if uprobes is None else "uprobes"
+        super().__init__("collector" if uprobes is None else "uprobes", "the BPF collector")
         self._arguments = [] if uprobes is None else ["--uprobes", str(uprobes)]
         self.wants_calls = calls
         self._ours: socket.socket | None = None
         self._theirs: socket.socket | None = None
         if calls:
             self._ours, self._theirs = socket.socketpair()
-        self._child: subprocess.Popen[bytes] | None = None
-        self._log: Path | None = None
-        self._ready: dict[str, Any] = {}
 
     def start(self, daemon: Sessiond, state: State, mask: Iterable[int], exclude: Sequence[int]) -> None:
         """Start it and wait until it traces. Raises OplineError with its own words if it cannot."""
@@ -94,26 +87,10 @@ class BlockSource:
             argv += ["--exclude-pid", str(pid)]
         if self._theirs is not None:
             argv += ["--follow-fd", str(self._theirs.fileno())]
-        self._log = state.folder / f"{self._role}.log"
-        with self._log.open("wb") as log:
-            self._child = processes.start(
-                argv,
-                env=daemon.environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                mask=mask,
-                new_session=True,
-                pass_fds=[] if self._theirs is None else [self._theirs.fileno()],
-            )
+        self._start(argv, daemon, state, mask, [] if self._theirs is None else [self._theirs.fileno()])
         if self._theirs is not None:
             self._theirs.close()
-        state.add(self._role, self._child.pid)
-        self._ready = self._document(_READY_WITHIN_S)
-        if not self._ready.get("ready"):
-            why = self._ready.get("error") or self._last_words()
-            self.kill()
-            raise OplineError(str(why))
+        self._await_ready()
 
     @property
     def calls(self) -> bool:
@@ -133,61 +110,12 @@ class BlockSource:
         except OSError:
             return
 
-    def _document(self, patience_s: float) -> dict[str, Any]:
-        """One line of JSON from the collector; empty if it ends without, or time is up."""
-        try:
-            document = json.loads(self._line(patience_s))
-        except ValueError:
-            return {}
-        return document if isinstance(document, dict) else {}
-
-    def _line(self, patience_s: float) -> bytes:
-        """One line of the collector's standard output; what came of it if it ends or time is up."""
-        assert self._child is not None and self._child.stdout is not None
-        pipe = self._child.stdout.fileno()
-        until = time.monotonic() + patience_s
-        line = b""
-        while not line.endswith(b"\n"):
-            left = until - time.monotonic()
-            if left <= 0 or not select.select([pipe], [], [], left)[0]:
-                break
-            piece = os.read(pipe, 65536)
-            if not piece:
-                break
-            line += piece
-        return line
-
-    def _last_words(self) -> str:
-        assert self._log is not None
-        lines = self._log.read_text(errors="replace").strip().splitlines()
-        return lines[-1].removeprefix("opline: ").rstrip(".") if lines else "it gave no reason"
-
-    def ended(self) -> bool:
-        """Has it ended by itself?"""
-        return self._child is not None and self._child.poll() is not None
-
-    def stop(self) -> dict[str, Any]:
-        """Let it finish; its report. Raises OplineError if there is none."""
-        assert self._child is not None
-        if self._child.poll() is None:
-            self._child.terminate()
-        report = self._document(_DONE_WITHIN_S)
-        words = self._last_words()
-        self.kill()
-        if not report:
-            raise OplineError(f"the BPF collector ended without a report: {words}")
-        return {**self._ready, **report}
-
     def kill(self) -> None:
         """End it, however. Never raises."""
         for end in (self._ours, self._theirs):
             if end is not None:
                 end.close()
-        if self._child is not None:
-            processes.end_child(self._child)
-            if self._child.stdout is not None:
-                self._child.stdout.close()
-            self._child = None
+        super().kill()
 
 
 def for_uprobes() -> BlockSource:

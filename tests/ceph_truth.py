@@ -18,14 +18,17 @@ PREAMBLE, HEADER, LOOKED_AT = 32, 41, 1024
 OSD_OP, REPLICAS = 42, (112, 113)
 REPOP = 59  # bytes of a replica's front that are looked at
 BANNER = 26
-_EVENT = re.compile(r"\(\+[\d.?]+\) \S+ cephshim:(\w+): (.*)")
+_EVENT = re.compile(r"\[(\d+)\] \(\+[\d.?]+\) \S+ ceph(shim|ring):(\w+): (.*)")
+_ORIGIN = ("ktime", "vpid", "vtid", "procname", "cpu")
 _FIELD = re.compile(r'(\w+) = ("[^"]*"|[^ ,]+)')
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event of the provider ``cephshim``: integers as integers, texts without quotes."""
+    """One event of the shim's: integers as integers, texts without quotes. ``direct``: written by the thread itself."""
 
+    time_ns: int
+    direct: bool
     name: str
     vpid: int
     vtid: int
@@ -33,7 +36,7 @@ class Event:
 
 
 def events_of(trace: Path) -> list[Event]:
-    """All events of a trace in order, as babeltrace2 prints them."""
+    """All events of a trace in order of their times, from what babeltrace2 prints."""
     argv = ["babeltrace2", "--clock-cycles", str(trace)]
     text = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120).stdout
     found = []
@@ -41,11 +44,14 @@ def events_of(trace: Path) -> list[Event]:
         match = _EVENT.search(line)
         if match is None:
             continue
-        parts = match[2].split("}, {")
+        parts = match[4].split("}, {")
         values = {k: v.strip('"') if v.startswith('"') else int(v, 0) for k, v in _FIELD.findall(parts[-1])}
         context = {k: v for part in parts[:-1] for k, v in _FIELD.findall(part)}
-        found.append(Event(match[1], int(context["vpid"]), int(context["vtid"]), values))
-    return found
+        direct = match[2] == "shim"
+        origin = context if direct else {name: values.pop(name) for name in _ORIGIN}
+        time_ns = int(match[1] if direct else origin["ktime"])
+        found.append(Event(time_ns, direct, match[3], int(origin["vpid"]), int(origin["vtid"]), values))
+    return sorted(found, key=lambda e: e.time_ns)
 
 
 @dataclass(slots=True)

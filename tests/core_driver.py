@@ -3,7 +3,8 @@
 
 An event is one line: ``TIME EVENT key=value ...``. ``tid pid cpu comm host`` are the context, the rest is payload; a
 number is an integer (``0x`` too), ``1.5`` a float, everything else a text. An event name without a colon is the kernel
-domain's; system calls from BPF (``syscall:``) have all in their payload. ``:tid`` is a field of the payload.
+domain's; system calls from BPF (``syscall:``) have all in their payload, and so have events from the shim's rings
+(``cephring:``), by the contexts' names. ``:tid`` is a field of the payload.
 """
 
 from __future__ import annotations
@@ -50,6 +51,9 @@ def parse_line(text: str) -> Line:
         if name.startswith("sched_"):  # `tid` is the woken thread, `by` and `by_comm` the context
             where = line.context if key in (*BY, "cpu", "host", "pid") else line.payload
             where[BY.get(key, key)] = value_of(raw)
+            continue
+        if name.startswith("cephring:") and key in (*CONTEXT, "cpu"):
+            line.payload[CONTEXT[key][0] if key in CONTEXT else key] = value_of(raw)
             continue
         kernel_payload = key in ("tid", "comm") and ":" not in name
         from_bpf = name.startswith("syscall:") and key != "host"

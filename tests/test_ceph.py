@@ -172,7 +172,11 @@ def test_every_data_aio_has_its_request(run_of: RunOf) -> None:
 
 def correlated(ceph: Ceph) -> Driver:
     """What the core makes of a simulation."""
-    lines = ceph.run()
+    return driven(ceph.run())
+
+
+def driven(lines: list[str]) -> Driver:
+    """What the core makes of events."""
     driver = Driver(load_model("ceph").plan_json())
     for line in lines:
         driver.push(parse_line(line))
@@ -333,6 +337,17 @@ def test_everything_at_once() -> None:
     ceph = Ceph(150, 8, 8, clients=2, objects=7, resets=4, replicas=2, names=True)
     check_truth(ceph, correlated(ceph))
     assert any(len(op.sent) > 1 for op in ceph.ops)
+
+
+def test_what_came_by_rings_is_what_threads_write_themselves() -> None:
+    lines = [f"{line} cpu=3" for line in Ceph(150, 8, 8, clients=2, objects=7, resets=4, replicas=2, names=True).run()]
+    direct = driven(lines).tables()
+    ring = driven([line.replace("cephshim:", "cephring:") for line in lines]).tables()
+    assert any(row["event"].startswith("cephring:") for row in ring["transitions"])
+    for tables in (direct, ring):
+        for row in (*tables["transitions"], *tables["fates"]):
+            row["event"] = row["event"].replace("cephring:", "cephshim:")
+    assert ring == direct
 
 
 def test_a_batch_that_nobody_closes_is_bounded() -> None:

@@ -39,8 +39,19 @@ def test_globs_go_where_they_are_recorded() -> None:
 
 def test_a_glob_that_would_take_the_collectors_events_into_the_apps_channel_excludes_them() -> None:
     globs = recipe.sort_globs(["*", "b*:*", "osd:*"])
-    both = ("block:*", "syscall:*", "cephprobe:*")
-    assert dict(globs.exclude) == {"*": both, "b*:*": both}
+    all_of_them = ("block:*", "syscall:*", "cephprobe:*", "cephring:*")
+    assert dict(globs.exclude) == {"*": all_of_them, "b*:*": all_of_them}
+
+
+def test_what_is_asked_of_the_shim_comes_through_its_collector_too() -> None:
+    globs = recipe.sort_globs(["osd:*", "cephshim:msgr_*", "cephring:aio_submit"])
+    app, shim = recipe.plan_channels(
+        globs, kernel=False, bpf=False, rings=True, subbuf_bytes=4096, subbuf_count=2, contexts=recipe.APP_CONTEXTS
+    )
+    assert (app.events, app.contexts) == (("osd:*", "cephshim:msgr_*"), recipe.APP_CONTEXTS)
+    assert (shim.name, shim.events, shim.contexts) == ("shim", ("cephring:msgr_*", "cephring:lost"), ())
+    assert recipe.ring_events(["*"]) == ("cephring:*", "cephring:lost")
+    assert recipe.ring_events(["osd:*", "opline:*"]) == ()
 
 
 def test_plugs_are_recorded_only_if_block_events_are_asked_for() -> None:

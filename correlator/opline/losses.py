@@ -43,7 +43,7 @@ LOSSES: tuple[Loss, ...] = (
     Loss("discarded_events", _LOST, _R, "The tracer's buffers were full. Record with larger or more sub-buffers; ops that overlap are tainted."),
     Loss("discarded_packets", _LOST, _R, "Whole packets are missing (overwrite mode, or a full disk). Ops that overlap are tainted."),
     Loss("discarded_unknown_count", _LOST, _R, "Intervals with discarded events whose number the trace does not say."),
-    Loss("collector_lost", _LOST, _R, "The BPF collector's ring buffer was full. Record with a larger one, or fewer block events."),
+    Loss("collector_lost", _LOST, _R, "A collector's ring buffer was full: BPF's, or a thread's with the shim for Ceph (or its process was killed in the midst of a record). Record fewer events, or leave the collector more CPU time."),
     Loss("truncated_packets", _LOST, _R, "A stream file ends inside a packet: the recording was cut off. What comes before is read."),
     Loss("malformed_packets", _ERROR, _R, "A packet's header makes no sense: the rest of that file is not read. Copy the trace again."),
     Loss("packets_missing", _LOST, _R, "Stream files that are shorter than LTTng's index says: they were cut off between two packets. Copy the trace again."),

@@ -159,40 +159,49 @@ static void skip_versioned(struct walk *w) {
 }
 
 // MOSDOp, message version 8 (Jewel) and 9 (Squid), up to the first operation that says what is done: src/messages/MOSDOp.h
-static void osd_op(struct msgr_parser *p, uint16_t version, const uint8_t *front, size_t bytes) {
-    struct walk w = {front, front + bytes, version == 8 || version == 9};
+static void osd_op(struct msgr_message *m, char object[MSGR_OBJECT_BYTES]) {
+    struct walk w = {m->front, m->front + m->front_bytes, m->version == 8 || m->version == 9};
     skip_versioned(&w);               // spg_t
     take(&w, 12);                     // hash, epoch, flags
     skip_versioned(&w);               // osd_reqid_t
     take(&w, BLKIN_TRACE_BYTES);
-    if (version >= 9) skip_versioned(&w);  // OpenTelemetry's context
+    if (m->version >= 9) skip_versioned(&w);  // OpenTelemetry's context
     take(&w, 12);                     // client_inc, mtime
     skip_versioned(&w);               // object_locator_t
     uint32_t length = get32(take(&w, 4));
     const uint8_t *name = take(&w, length);
     uint16_t count = get16(take(&w, 2));
-    if (!w.ok || length >= sizeof p->object || memchr(name, 0, length)) return;
-    memcpy(p->object, name, length);
-    p->object[length] = 0;
-    p->message.object = p->object;
+    if (!w.ok || length >= MSGR_OBJECT_BYTES || memchr(name, 0, length)) return;
+    memcpy(object, name, length);
+    object[length] = 0;
+    m->object = object;
     for (unsigned i = 0; i < count; i++) {
         const uint8_t *op = take(&w, OP_BYTES);
         if (!w.ok) return;
-        p->message.op = get16(op);
-        p->message.offset = get64(op + 6);
-        p->message.length = get64(op + 14);
-        if (p->message.op != OP_SETALLOCHINT) return;
+        m->op = get16(op);
+        m->offset = get64(op + 6);
+        m->length = get64(op + 14);
+        if (m->op != OP_SETALLOCHINT) return;
     }
 }
 
 // MOSDRepOp from version 2, MOSDRepOpReply from 2: two epochs, the trace, the reqid (src/messages/MOSDRepOp.h, MOSDRepOpReply.h)
-static void replica_op(struct msgr_parser *p, uint16_t version, const uint8_t *front, size_t bytes) {
-    struct walk w = {front, front + bytes, version >= 2};
+static void replica_op(struct msgr_message *m) {
+    struct walk w = {m->front, m->front + m->front_bytes, m->version >= 2};
     take(&w, 8 + BLKIN_TRACE_BYTES);
     const uint8_t *head = take(&w, 6), *reqid = take(&w, REQID_BYTES);
     if (!w.ok || head[0] != 2 || get32(head + 2) != REQID_BYTES) return;
-    p->message.client = get64(reqid + 1);
-    p->message.client_tid = get64(reqid + 9);
+    m->client = get64(reqid + 1);
+    m->client_tid = get64(reqid + 9);
+}
+
+void msgr_look(struct msgr_message *m, char object[MSGR_OBJECT_BYTES]) {
+    if (m->type == MSGR_OSD_OP) {
+        osd_op(m, object);
+    } else {
+        replica_op(m);
+    }
+    m->front = NULL;
 }
 
 // How many bytes of the message's front are looked at.
@@ -209,6 +218,7 @@ static void announce(struct msgr_parser *p, size_t rest, const struct msgr_sink 
     p->message.index = p->messages++;
     p->reported = true;
     sink->begin(sink->context, &p->message, p->left <= rest);
+    p->message.front = NULL;
     body(p, sink);
 }
 
@@ -223,7 +233,7 @@ static void head(struct msgr_parser *p, const uint8_t *b, size_t rest, const str
     p->message.seq = get64(b);
     p->message.tid = get64(b + 8);
     p->message.type = get16(b + 16);
-    p->version = get16(b + 20);
+    p->message.version = get16(b + 20);
     if (p->message.type == MSGR_OSD_OP || p->message.type == MSGR_OSD_OPREPLY) p->message.client_tid = p->message.tid;
     uint32_t wanted = p->details ? looked_at(p) : 0;
     if (wanted) {
@@ -260,7 +270,10 @@ static void filled(struct msgr_parser *p, const uint8_t *b, size_t rest, const s
         head(p, b, rest, sink);
         break;
     case MSGR_FRONT:
-        (p->message.type == MSGR_OSD_OP ? osd_op : replica_op)(p, p->version, b, p->need);
+        p->message.front = b;
+        p->message.front_bytes = (uint16_t)p->need;
+        // of one that is not whole there is a second event, when this is gone
+        if (!p->later || p->left > rest) msgr_look(&p->message, p->object);
         announce(p, rest, sink);
         break;
     default:

@@ -11,6 +11,7 @@ enum {
     MSGR_PREAMBLE_BYTES = 32,
     MSGR_HEADER_BYTES = 41,   // struct ceph_msg_header2
     MSGR_HEAD_BYTES = 1024,   // of a frame: what is looked at. An OSD_OP's operations come after the object's name
+    MSGR_OBJECT_BYTES = 256,  // an object's name with its end; longer ones are not looked up
     MSGR_OSD_OP = 42,         // CEPH_MSG_OSD_OP
     MSGR_OSD_OPREPLY = 43,
     MSGR_OSD_REPOP = 112,     // between OSDs: MSG_OSD_REPOP and its reply
@@ -42,6 +43,9 @@ struct msgr_message {
     uint64_t offset, length;
     const char *object;
     uint64_t client, client_tid;  // the client's message that it is about: of a replica's both; else 0 and, of the client's own and its reply, tid
+    // Not NULL: op to client_tid are still to be looked up here by msgr_look(). Valid in the sink's call only.
+    const uint8_t *front;
+    uint16_t front_bytes, version;
 };
 
 struct msgr_parser {
@@ -51,9 +55,9 @@ struct msgr_parser {
     bool banner;           // this direction's banner is complete
     bool compressed;       // a message came that was compressed
     bool details;          // look into OSD_OPs. Set by the caller
+    bool later;            // messages that are whole may be given to the sink with their `front`. Set by the caller
     bool reported;         // the current message's header has been given to the sink
     uint32_t have, need;   // bytes in buf, and how many the phase takes
-    uint16_t version;      // of the message's encoding
     uint16_t gap;          // bytes that come before those of the phase, and are not looked at
     uint32_t front;        // bytes of the message's front segment
     uint64_t left;         // bytes of the frame that are still to come and not looked at
@@ -63,7 +67,7 @@ struct msgr_parser {
     uint32_t con_mode;     // AUTH_DONE's; 0 unknown
     uint64_t messages;     // message frames whose header was complete
     struct msgr_message message;  // the current one
-    char object[256];
+    char object[MSGR_OBJECT_BYTES];
     uint8_t buf[MSGR_HEAD_BYTES];
 };
 
@@ -74,6 +78,9 @@ struct msgr_sink {
     void (*end)(void *context, const struct msgr_message *message);
     void *context;
 };
+
+// Fills in what comes from the message's front; the object's name goes to `object`.
+void msgr_look(struct msgr_message *message, char object[MSGR_OBJECT_BYTES]);
 
 void msgr_reset(struct msgr_parser *parser);
 // The bytes at `data`, of which `more` follow in the same call. Sinks are called in the stream's order.

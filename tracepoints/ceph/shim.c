@@ -51,6 +51,12 @@ void *shim_next(const char *name, const char *version, const char *library) {
 // descriptor; LTTng's own way of following a fork ends the process then.)
 static void in_child(void) { shim_ended = true; }
 
+// Words in the environment: "now" loads the provider at once, "direct" lets every thread call LTTng-UST itself.
+static bool asked(const char *word) {
+    const char *words = getenv("OPLINE_CEPH_SHIM");
+    return words && strstr(words, word);
+}
+
 // The probes, and LTTng-UST with its threads and descriptors: not before they are needed. A shell that starts Ceph, a daemon that is about to
 // fork into the background, stay as they are.
 void shim_load(void) {
@@ -65,13 +71,13 @@ void shim_load(void) {
     pthread_atfork(NULL, NULL, in_child);
     net_resolve();
     disk_resolve();
+    ring_begin_process(asked("direct"));
     if (!dlopen(path, RTLD_NOW | RTLD_NODELETE)) shim_say("no events: %s", dlerror());
     errno = errno_before;
 }
 
 __attribute__((constructor)) static void begin(void) {
-    const char *when = getenv("OPLINE_CEPH_SHIM");
-    if (when && strcmp(when, "now") == 0) shim_load();
+    if (asked("now")) shim_load();
 }
 
 __attribute__((destructor)) static void end(void) { shim_ended = true; }

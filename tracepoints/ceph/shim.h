@@ -6,12 +6,22 @@
 #include <stdint.h>
 
 #include "cephshim_tp.h"
+#include "record.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
 // Events while an event is being written: LTTng's own calls come through our wrappers as well. A signal handler may trace once more.
 extern __thread int shim_depth __attribute__((tls_model("initial-exec")));
 extern bool shim_ended;  // no more events: static destructors run, LTTng's may have run; or this is a child of a traced process
+
+// Where this thread's events go; NULL where no collector listens: then the thread calls LTTng-UST itself. Never in an event.
+extern __thread struct event_ring *ring_own __attribute__((tls_model("initial-exec")));
+struct event_ring *ring_attach(void);
+void ring_begin_process(bool direct);
+static inline struct event_ring *ring_of_thread(void) {
+    struct event_ring *ring = ring_own;
+    return __builtin_expect(ring && !__atomic_load_n(&ring->closed, __ATOMIC_RELAXED), 1) ? ring : ring_attach();
+}
 
 // Loads the provider, once: a connection of Ceph's was seen.
 void shim_load(void);
@@ -23,14 +33,22 @@ void disk_resolve(void);
 enum { SHIM_DEPTH = 2 };
 
 #define TRACING(event) (lttng_ust_tracepoint_enabled(cephshim, event) && !shim_ended)
-#define TRACE(event, ...)                                                                                              \
+// `before` is done before LTTng-UST is called.
+#define TRACE(event, ...) TRACE_BEFORE(event, , __VA_ARGS__)
+#define TRACE_BEFORE(event, before, ...)                                                                                           \
     do {                                                                                                               \
         if (TRACING(event) && shim_depth < SHIM_DEPTH) {                                                               \
-            int trace_errno = errno;                                                                                   \
-            shim_depth++;                                                                                              \
-            lttng_ust_do_tracepoint(cephshim, event, __VA_ARGS__);                                                     \
+            bool trace_first = shim_depth++ == 0;                                                                        \
+            struct event_ring *trace_ring = trace_first ? ring_of_thread() : NULL;                                                                                              \
+            if (__builtin_expect(trace_ring != NULL, 1)) {                                                             \
+                RECORD(trace_ring, event, __VA_ARGS__);                                                                \
+            } else {                                                                                                   \
+                int trace_errno = errno;                                                                               \
+                before;                                                                                                \
+                lttng_ust_do_tracepoint(cephshim, event, __VA_ARGS__);                                                 \
+                errno = trace_errno;                                                                                   \
+            }                                                                                                          \
             shim_depth--;                                                                                              \
-            errno = trace_errno;                                                                                       \
         }                                                                                                              \
     } while (0)
 

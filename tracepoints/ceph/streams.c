@@ -14,26 +14,27 @@
 __thread bool stream_worker __attribute__((tls_model("initial-exec")));
 
 enum direction { TX, RX };
+enum { RECORD_USUAL_BYTES = 448 };  // of an OSD_OP's record
 
 struct side {
-    struct msgr_parser parser;
     int busy;           // a call is in progress: two at a time have no order
     int disturbed;      // and another one came
     bool open;          // RX: a message has been reported as begun, and not yet as whole
     bool said;          // the event msgr_unreadable
     uint64_t announced; // TX: messages whose event has been written: a send that was cut short is offered again
     uint64_t announced_before;  // TX: by earlier calls
+    struct msgr_parser parser;
 };
 
 struct stream {
-    struct side side[2];
-    struct msgr_parser before;  // TX: what the parser was before what is being offered, of which not all may be taken
-    bool has_before;            // the parser is ahead: only while somebody records messages
-    uint64_t global_id;
-    uint32_t local_port, remote_port;
     int descriptors;    // how many stand for it
     unsigned recording; // that it has been introduced to
+    bool has_before;    // the parser is ahead: only while somebody records messages
+    uint64_t global_id;
+    uint32_t local_port, remote_port;
     struct stream *next_free;
+    struct side side[2];
+    struct msgr_parser before;  // TX: what the parser was before what is being offered, of which not all may be taken
 };
 
 // fd → stream, in chunks that are made when needed.
@@ -283,13 +284,24 @@ struct call {
 
 static void ignore_end(void *context, const struct msgr_message *m) { (void)context; (void)m; }
 
+// A message for LTTng-UST: looked up, in `copy`, if it was left to the collector.
+struct looked { struct msgr_message message; char object[MSGR_OBJECT_BYTES]; };
+
+static const struct msgr_message *looked(const struct msgr_message *m, struct looked *copy) {
+    if (!m->front) return m;
+    copy->message = *m;
+    msgr_look(&copy->message, copy->object);
+    return &copy->message;
+}
+
 static void offered(void *context, const struct msgr_message *m, bool whole) {
     const struct call *call = context;
+    struct looked copy;
     struct stream *s = call->stream;
     (void)whole;
     if (m->index < s->side[TX].announced) return;
     s->side[TX].announced = m->index + 1;
-    TRACE(msgr_tx_msg, call->fd, m, s->global_id, 0);
+    TRACE_BEFORE(msgr_tx_msg, m = looked(m, &copy), call->fd, m, s->global_id, 0);
 }
 
 static void ignore_begin(void *context, const struct msgr_message *m, bool whole) { (void)context; (void)m; (void)whole; }
@@ -320,13 +332,14 @@ struct stream *stream_begin_send(int fd, const struct iovec *iov, size_t count) 
     struct msgr_sink sink = {offered, ignore_end, &call};
     size_t bytes = total(iov, count);
     s->side[TX].announced_before = s->side[TX].announced;
+    if (TRACING(msgr_tx_msg) && ring_own) ring_expect(ring_own, RECORD_USUAL_BYTES);
     introduce(s, fd);
     if (p->phase != MSGR_BANNER) TRACE(msgr_send_enter, fd, (int64_t)bytes);
     if (p->phase == MSGR_BANNER && starts_with_magic(iov, count)) shim_load();
     s->has_before = TRACING(msgr_tx_msg) || p->phase == MSGR_BANNER;
     if (s->has_before) {
         bool in_banner = p->phase == MSGR_BANNER;
-        p->details = true;
+        p->details = p->later = true;
         msgr_copy(&s->before, p);
         feed(p, iov, count, bytes, &sink);
         if (in_banner && p->phase != MSGR_FOREIGN) TRACE(msgr_send_enter, fd, (int64_t)bytes);
@@ -351,6 +364,7 @@ void stream_sent(struct stream *s, int fd, const struct iovec *iov, size_t count
     if (result > 0) {
         if (!ahead) {
             p->details = s->has_before;
+            p->later = false;
             struct call call = {s, fd};
             struct msgr_sink sink = {ignore_begin, taken, &call};
             feed(p, iov, count, (size_t)result, &sink);
@@ -366,8 +380,9 @@ void stream_sent(struct stream *s, int fd, const struct iovec *iov, size_t count
 
 static void arrives(void *context, const struct msgr_message *m, bool whole) {
     const struct call *call = context;
+    struct looked copy;
     call->stream->side[RX].open = !whole;
-    TRACE(msgr_rx_msg, call->fd, m, call->stream->global_id, whole);
+    TRACE_BEFORE(msgr_rx_msg, m = looked(m, &copy), call->fd, m, call->stream->global_id, whole);
 }
 
 static void arrived(void *context, const struct msgr_message *m) {
@@ -391,7 +406,8 @@ void stream_received(struct stream *s, int fd, const struct iovec *iov, size_t c
         uint32_t mode_before = p->con_mode;
         struct call call = {s, fd};
         struct msgr_sink sink = {arrives, arrived, &call};
-        p->details = TRACING(msgr_rx_msg);
+        p->details = p->later = TRACING(msgr_rx_msg);
+        if (p->later && ring_own) ring_expect(ring_own, RECORD_USUAL_BYTES);
         // a stranger's first bytes show in the parser only: no event before it has seen the banner
         bool known = p->phase != MSGR_BANNER;
         introduce(s, fd);

@@ -153,6 +153,8 @@ void bind_plain(BoundPoint &p, const PointSpec &spec, std::uint32_t event) {
 constexpr std::string_view kBpfCalls = "syscall:";
 // Hits of uprobes are points like any other, but their time and thread are payload: the event is the collector's.
 constexpr std::string_view kProbes = "cephprobe:";
+// What the shim for Ceph writes by itself comes as `cephshim`, what its collector sends on as `cephring`, with time and thread as payload.
+constexpr std::string_view kShim = "cephshim:", kRings = "cephring:";
 
 BlockSlots bind_block(BlockKind kind, Slots &slots, bool with_process) {
     BlockSlots b;
@@ -222,7 +224,10 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
     }
     const bool bpf_block = starts_with(name, "block:");
     const bool probe = starts_with(name, kProbes);
-    if (bpf_block || probe) c.plan.time_slot = slots.want("ktime");
+    const bool ring = starts_with(name, kRings);
+    std::string shim_name;
+    if (ring && name != "cephring:lost") name = shim_name = std::string(kShim).append(name.substr(kRings.size()));
+    if (bpf_block || probe || ring) c.plan.time_slot = slots.want("ktime");
     const bool kernel_block = starts_with(name, "block_");
     if (bpf_block || kernel_block) {
         auto kind = BlockModel::kind_by_name(name);
@@ -249,6 +254,11 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
                 c.pid_slot = slots.want("pid");
                 if (named) c.comm_slot = slots.want("comm");
                 c.cpu_slot = slots.want("cpu");
+            } else if (ring) {
+                c.tid_slot = slots.want("vtid");
+                c.pid_slot = slots.want("vpid");
+                if (named) c.comm_slot = slots.want("procname");
+                c.cpu_slot = slots.want("cpu");
             }
             for (auto &p : c.points)
                 if (bpf_call) {
@@ -269,7 +279,7 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
             if (wanted.sched) bind_sched(c, name.substr(6), slots);
         }
     }
-    if (name == "block:lost" || name == "cephprobe:lost") {
+    if (name == "block:lost" || name == "cephprobe:lost" || name == "cephring:lost") {
         c.kind = ClassKind::kCollectorLost;
         c.count_slot = slots.want("count");
     }

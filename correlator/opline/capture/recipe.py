@@ -24,6 +24,9 @@ BLOCK_PROVIDER = "block"
 CALL_PROVIDER = "syscall"
 PROBE_CHANNEL = "probe"
 PROBE_PROVIDER = "cephprobe"
+RING_CHANNEL = "shim"
+RING_PROVIDER = "cephring"  # the collector's, for what threads write as
+SHIM_PROVIDER = "cephshim"
 
 #: All of the collector's but ``block_plug`` and ``block_unplug``: those are a fifth of its events and nothing is
 #: concluded from them, so they are recorded only if ``block:`` is asked for. By name: of ``block:*`` with exclusions
@@ -105,8 +108,8 @@ def sort_globs(claims: Iterable[str]) -> Globs:
     for glob in claims:
         if glob.startswith(f"{BLOCK_PROVIDER}:"):
             block = True
-        elif glob.startswith(f"{PROBE_PROVIDER}:"):
-            continue  # in a channel of their own, and only if they are asked for
+        elif glob.startswith((f"{PROBE_PROVIDER}:", f"{RING_PROVIDER}:")):
+            continue  # in a channel of their own, and only if they are asked for, or come that way
         elif glob.startswith((f"{CALL_PROVIDER}:", "syscall_")):
             call = glob.removeprefix(f"{CALL_PROVIDER}:")
             calls[call] = None
@@ -117,8 +120,11 @@ def sort_globs(claims: Iterable[str]) -> Globs:
             app[glob] = None
         else:
             kernel[glob] = None
-    ours = (f"{BLOCK_PROVIDER}:block_rq_issue", f"{CALL_PROVIDER}:syscall_entry_read", f"{PROBE_PROVIDER}:do_op")
-    all_of_them = (f"{BLOCK_PROVIDER}:*", f"{CALL_PROVIDER}:*", f"{PROBE_PROVIDER}:*")
+    ours = (
+        f"{BLOCK_PROVIDER}:block_rq_issue", f"{CALL_PROVIDER}:syscall_entry_read", f"{PROBE_PROVIDER}:do_op",
+        f"{RING_PROVIDER}:aio_submit",
+    )  # fmt: skip
+    all_of_them = tuple(f"{p}:*" for p in (BLOCK_PROVIDER, CALL_PROVIDER, PROBE_PROVIDER, RING_PROVIDER))
     exclude = {g: all_of_them for g in app if any(fnmatch.fnmatchcase(name, g) for name in ours)}
     return Globs(tuple(app), tuple(kernel), tuple(syscalls), tuple(calls), block, exclude)
 
@@ -161,18 +167,29 @@ def fit_subbuf_bytes(wanted: int, count: int, cpus: int, channels: int, free: in
     return size
 
 
+def ring_events(app: Iterable[str]) -> tuple[str, ...]:
+    """Globs of the events by which the shim's collector sends on what these globs ask of the shim; empty if nothing."""
+    found: dict[str, None] = {}
+    for glob in app:
+        provider, _, event = glob.partition(":")
+        if fnmatch.fnmatchcase(SHIM_PROVIDER, provider):
+            found[f"{RING_PROVIDER}:{event or '*'}"] = None
+    return (*found, f"{RING_PROVIDER}:lost") if found else ()
+
+
 def plan_channels(
     globs: Globs,
     *,
     kernel: bool,
     bpf: bool,
     uprobes: bool = False,
+    rings: bool = False,
     subbuf_bytes: int,
     subbuf_count: int,
     contexts: Sequence[str],
 ) -> list[Channel]:
     """The channels of a session. ``bpf``: kernel events come from the collector, in a channel of their own; ``uprobes``
-    likewise: each collector's stream is in order by itself.
+    and ``rings`` (the shim's events) likewise: each collector's stream is in order by itself.
     """
     channels: list[Channel] = []
     if globs.app:
@@ -183,6 +200,8 @@ def plan_channels(
         channels.append(Channel(BLOCK_CHANNEL, False, (*events, *calls)))
     if uprobes:
         channels.append(Channel(PROBE_CHANNEL, False, (f"{PROBE_PROVIDER}:*",)))
+    if rings:
+        channels.append(Channel(RING_CHANNEL, False, ring_events(globs.app)))
     free = shared_memory_free_bytes()
     if kernel:
         events = tuple(dict.fromkeys(KERNEL_EVENTS + globs.kernel_events))

@@ -37,6 +37,7 @@ from opline.capture.measure import measure
 from opline.capture.options import Options, check_subbuf, find_command
 from opline.capture.output import Follower
 from opline.capture.recording import ChannelNote, ModelNote, Recording
+from opline.capture.ringsource import RingSource
 from opline.capture.session import Session, kernel_domain_works
 from opline.capture.sessiond import Sessiond, attach
 from opline.capture.signals import Signals
@@ -63,6 +64,7 @@ class Recorder:
         self._daemon: Sessiond | None = None
         self._block: BlockSource | None = None
         self._uprobes: BlockSource | None = None
+        self._rings: RingSource | None = None
         self._files: FileSource | None = None
         self._reserve_bytes = 0
 
@@ -100,6 +102,8 @@ class Recorder:
             note.uprobes = self._stop_source(self._uprobes, "hits of uprobes")
         if self._block is not None:
             note.collector = self._stop_source(self._block, "block events")
+        if self._rings is not None:
+            note.rings = self._stop_source(self._rings, "events of the shim")
         tracer = self._stop_session()
         self._note_complaints(self._daemon.complaints())
         self._tear_down()
@@ -115,7 +119,7 @@ class Recorder:
 
     def _tear_down(self) -> None:
         """Remove session, collector and daemon, as far as they are there. Never raises."""
-        for source in (self._files, self._uprobes, self._block):
+        for source in (self._files, self._uprobes, self._block, self._rings):
             if source is not None:
                 source.kill()
         if self._session is not None:
@@ -164,8 +168,10 @@ class Recorder:
                 self._block = BlockSource(calls=bool(globs.calls))
             else:
                 notes.append(f"no block events: {why}; the application's events only")
+        if recipe.ring_events(globs.app):
+            self._start_rings(daemon, state, notes)
         channels = recipe.plan_channels(
-            globs, kernel=kernel, bpf=self._block is not None, uprobes=options.uprobes,
+            globs, kernel=kernel, bpf=self._block is not None, uprobes=options.uprobes, rings=self._rings is not None,
             subbuf_bytes=options.subbuf_bytes, subbuf_count=options.subbuf_count, contexts=options.contexts,
         )  # fmt: skip
         if not channels:
@@ -205,6 +211,15 @@ class Recorder:
         except OplineError as error:
             notes.append(f"no block events: {error.message}")
             self._block = None
+
+    def _start_rings(self, daemon: Sessiond, state: leftovers.State, notes: list[str]) -> None:
+        """Let the shim's threads write into rings, or go on without: they call LTTng by themselves then."""
+        rings = RingSource()
+        try:
+            rings.start(daemon, state, self.signals.mask)
+            self._rings = rings
+        except OplineError as error:
+            notes.append(f"the shim's threads write their events by themselves: {error.message}")
 
     def _start_files(self, directory: Path, state: leftovers.State, notes: list[str]) -> None:
         """Watch which files the command opens, or go on without."""
@@ -330,6 +345,9 @@ class Recorder:
         if self._uprobes is not None and self._uprobes.ended():
             self.recording.uprobes = self._stop_source(self._uprobes, "hits of uprobes")
             self._uprobes = None
+        if self._rings is not None and self._rings.ended():
+            self.recording.rings = self._stop_source(self._rings, "events of the shim")
+            self._rings = None
         child = self._daemon.child
         if self._session.active and child is not None and child.poll() is not None:
             self._session.exists = self._session.active = False
@@ -367,7 +385,7 @@ class Recorder:
 
     # ---- after -----------------------------------------------------------------------------------------------------
 
-    def _stop_source(self, source: BlockSource | FileSource, what: str) -> dict[str, Any] | None:
+    def _stop_source(self, source: BlockSource | FileSource | RingSource, what: str) -> dict[str, Any] | None:
         try:
             return source.stop()
         except OplineError as error:

@@ -90,6 +90,7 @@ class Recording:
     preload: list[str] = field(default_factory=list)
     collector: dict[str, Any] | None = None
     uprobes: dict[str, Any] | None = None
+    rings: dict[str, Any] | None = None
     files: dict[str, Any] | None = None  # of extents.json: files mapped, changed, not mapped
     took_ns: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)

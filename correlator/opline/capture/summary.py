@@ -23,6 +23,9 @@ def _counts(note: Recording) -> str:
 
 def _losses(note: Recording) -> list[str]:
     lines = []
+    counted = {channel.name: channel.event_count for channel in note.channels}
+    # the shim's events are in the one or in the other
+    elsewhere = {"shim", "app"} if counted.get("shim") else {"shim"}
     for channel in note.channels:
         if channel.discarded_count:
             seen = channel.event_count
@@ -34,7 +37,7 @@ def _losses(note: Recording) -> list[str]:
             )
         if channel.lost_packet_count:
             lines.append(f"warning: {channel.lost_packet_count:,} packets lost in channel {channel.name}")
-        if channel.event_count == 0:
+        if channel.event_count == 0 and channel.name not in elsewhere:
             lines.append(f"warning: no events in channel {channel.name}{_why_empty(channel.name)}")
     return lines
 
@@ -52,10 +55,12 @@ def _collector_losses(note: Recording) -> list[str]:
     for report, what, effect in (
         (note.collector, "block events", "requests at those times are cut"),
         (note.uprobes, "hits of uprobes", "ops at those times lack points"),
+        (note.rings, "events of the shim", "ops at those times lack points"),
     ):
-        lost = sum(int((report or {}).get(name, 0)) for name in ("lost_ring", "lost_nested"))
+        names = ("lost_ring", "lost_nested", "lost_killed", "broken")
+        lost = sum(int((report or {}).get(name, 0)) for name in names)
         if lost:
-            lines.append(f"warning: {lost:,} {what} lost between the kernel and the session: {effect}")
+            lines.append(f"warning: {lost:,} {what} lost on their way into the session: {effect}")
     return lines
 
 

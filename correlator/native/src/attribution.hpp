@@ -86,8 +86,6 @@ class Attributor {
     ShapeAttribution *by_shape(const ShapedOp &op) const {
         return op.whole() && op.list.shape < shapes_.size() ? shapes_[op.list.shape].found.get() : nullptr;
     }
-    // The same in full, for one op of the shape.
-    void fill(const Op &op, const ShapeAttribution &, Attribution &out);
 
   private:
     // An end of a stage: the point's name, and how it is shown.
@@ -132,7 +130,6 @@ class Attributor {
     std::unique_ptr<ShapeAttribution> generalize(const Op &op, Attribution &scratch);
     std::vector<ShapeEntry> shapes_;    // by shape
     FlatMap<std::uint64_t, ShapeEntry> with_request_;  // by shape and places of the request's steps
-    std::vector<Transition> in_full_;   // of fill()
     std::vector<std::int64_t> times_;   // of times_of()
     std::uint32_t work_, unknown_, block_, q_, g_, i_, d_, c_;
 };

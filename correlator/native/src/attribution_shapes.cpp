@@ -108,33 +108,4 @@ void Attributor::find(const Op &op, ShapeEntry &entry, Attribution &scratch) {
     entry.found = generalize(op, scratch);
 }
 
-void Attributor::fill(const Op &op, const ShapeAttribution &shape, Attribution &out) {
-    op.transitions.copy_to(in_full_);
-    out.transitions.clear();
-    for (std::size_t i = 0; i < in_full_.size(); ++i)
-        out.transitions.push_back({&in_full_[i], in_full_[i].order, shape.transitions[i].label, false, shape.transitions[i].aside, 0});
-    out.stages.clear();
-    out.requests = op.requests;
-    out.shared_bios.clear();
-    out.unattributed_ns = 0;
-    const std::int64_t *times = times_of(op);
-    out.unknown_ns = shape.unknown_ns(times);
-    const auto transitions = static_cast<std::uint32_t>(in_full_.size());
-    auto transition = [&](std::uint32_t at) { return at < transitions ? static_cast<std::int32_t>(at) : -1; };
-    for (const auto &c : shape.cuts) {
-        StageCut s;
-        s.stage = c.stage;
-        s.kind = c.kind;
-        s.from = c.from;
-        s.to = c.to;
-        s.begin_ns = times[c.from_at];
-        s.duration_ns = times[c.to_at] - s.begin_ns;
-        s.tid = tid_of(op, c);
-        s.request = c.of_request ? op.requests.front().request : 0;
-        s.from_at = transition(c.from_at);
-        s.to_at = transition(c.to_at);
-        out.stages.push_back(s);
-    }
-}
-
 }  // namespace opline

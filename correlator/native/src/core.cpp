@@ -99,9 +99,6 @@ struct Core::Impl {
     void settle(Op &op) {
         ShapeAttribution *shape = attributor.by_shape(op, scratch);
         if (!shape) attributor.run(op, scratch);
-        // What threads did is found for each op by itself.
-        const bool alone = !shape || !op.requests.empty() || (sched_events != 0 && emitter.keeps_ops());
-        if (shape && alone && emitter.takes_ops()) attributor.fill(op, *shape, scratch);
         Emitter::OpFacts facts;
         facts.complete = op.complete();
         const std::int64_t end_ns = facts.complete ? op.end_ns : last_ns;
@@ -129,13 +126,23 @@ struct Core::Impl {
                 statistics->count(op, scratch, facts.tainted);
             }
         }
-        if (emitter.takes_ops() && alone) {
-            split_states(op);
-            emitter.op(op, scratch, facts);
-        } else if (emitter.takes_ops()) {
-            emitter.op_of_shape(op, *shape, facts);
+        if (shape) {
+            if (!emitter.takes_ops()) return;
+            const std::int64_t *times = attributor.times_of(op);
+            split_states(op, op.requests, shape->cuts.size(), [&](std::size_t i) {
+                const auto &cut = shape->cuts[i];
+                return Interval{Attributor::tid_of(op, cut), times[cut.from_at], times[cut.to_at]};
+            });
+            emitter.op_of_shape(op, *shape, facts, times, scratch.states);
+            return;
         }
-        if (shape) return;
+        if (emitter.takes_ops()) {
+            split_states(op, scratch.requests, scratch.stages.size(), [&](std::size_t i) {
+                const StageCut &s = scratch.stages[i];
+                return Interval{s.tid, s.begin_ns, s.begin_ns + s.duration_ns};
+            });
+            emitter.op(op, scratch, facts);
+        }
         for (const auto &b : scratch.shared_bios) {
             LinkRow row;
             row.op = op.serial;
@@ -145,15 +152,20 @@ struct Core::Impl {
         }
     }
 
-    void split_states(const Op &op) {
+    struct Interval {
+        std::int64_t tid, begin_ns, end_ns;
+    };
+    // What threads did in each stage; stage(i) is the i-th.
+    template <class Stage>
+    void split_states(const Op &op, const std::vector<RequestCut> &requests, std::size_t stages, Stage stage) {
         scratch.states.clear();
         if (sched_events == 0) return;
-        scratch.states.resize(scratch.stages.size());
+        scratch.states.resize(stages);
         std::int64_t waits = -1;  // whom a completion lets go on: the thread of the next stage
-        for (std::size_t i = scratch.stages.size(); i-- > 0;) {
-            const StageCut &s = scratch.stages[i];
+        for (std::size_t i = stages; i-- > 0;) {
+            const Interval s = stage(i);
             if (s.tid > 0) waits = s.tid;
-            if (waits > 0) scratch.states[i] = sched.split(op.host, waits, s.begin_ns, s.begin_ns + s.duration_ns, scratch.requests);
+            if (waits > 0) scratch.states[i] = sched.split(op.host, waits, s.begin_ns, s.end_ns, requests);
         }
     }
 

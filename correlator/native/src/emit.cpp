@@ -126,7 +126,7 @@ std::uint32_t Emitter::rwbs_name(std::uint32_t r) {
     return rwbs_names_[r] - 1;
 }
 
-std::uint32_t Emitter::kind_name(IoKind k) { return strings_.intern(io_kind_name(k)); }
+std::uint32_t Emitter::kind_name(IoKind k) { return word(kind_names_[static_cast<std::size_t>(k)], io_kind_name(k)); }
 
 void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
     const auto id = static_cast<std::int64_t>(op.serial);
@@ -171,18 +171,20 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
     op_row(op, r, facts);
 }
 
-void Emitter::op_of_shape(const Op &op, ShapeAttribution &shape, const OpFacts &facts) {
+void Emitter::op_of_shape(const Op &op, ShapeAttribution &shape, const OpFacts &facts, const std::int64_t *times,
+                          const std::vector<StateSplit> &states) {
     const TransitionList &list = op.transitions;
     OpRow r;
     r.transitions = static_cast<std::uint32_t>(list.size());
     r.first_comm = list.first_comm();
     r.first_tid = list.first_tid();
     r.end_tid = list.last_tid();
-    const std::int64_t *times = list.times();
+    r.requests = static_cast<std::uint32_t>(op.requests.size());
+    if (!op.requests.empty()) r.request = &op.requests.front();
     if (keeps_ops()) {
         const ShapeRows &rows = rows_of(list, shape);
         if (kept(kTransitions)) transitions_of_shape(op, rows);
-        if (kept(kStages) && !shape.cuts.empty()) stages_of_shape(op, shape, rows);
+        if (kept(kStages) && !shape.cuts.empty()) stages_of_shape(op, shape, rows, times, states);
         r.unknown_ns = shape.unknown_ns(times);
         op_row(op, r, facts);
     }
@@ -195,8 +197,9 @@ void Emitter::op_of_shape(const Op &op, ShapeAttribution &shape, const OpFacts &
     feed_op(op, r, facts);
     csv_->op_of_shape(shape.csv, op.serial, [&](std::size_t i) {
         const auto &c = shape.cuts[i];
-        const std::int64_t tid = list.tid(c.thread);
-        return OpCsv::Times{times[c.from_at], times[c.to_at] - times[c.from_at], tid >= 0 ? tid : kNoTime};
+        const std::int64_t tid = Attributor::tid_of(op, c);
+        return OpCsv::Times{times[c.from_at], times[c.to_at] - times[c.from_at], tid >= 0 ? tid : kNoTime,
+                            c.of_request ? static_cast<std::int64_t>(r.request->request) : kNoTime};
     });
 }
 
@@ -232,7 +235,9 @@ void Emitter::request(const Request &r, const Flush *flush, const Served &served
     row.u32(static_cast<std::uint32_t>(r.bios.size())).u32(r.merges).u32(r.requeues);
     row.u32_if(r.first_issue_ns != kNoTime, r.in_flight).u32(served.ops);
     row.i64_if(served.only != 0, static_cast<std::int64_t>(served.only == 0 ? 0 : serial_of(served.only))).flag(r.ambiguous);
-    row.dict(strings_.intern(r.absorbed_by != 0 ? "absorbed" : r.reused ? "reused" : done ? "completed" : "open"));
+    constexpr std::array<std::string_view, 4> outcomes = {"absorbed", "reused", "completed", "open"};
+    const std::size_t outcome = r.absorbed_by != 0 ? 0 : r.reused ? 1 : done ? 2 : 3;
+    row.dict(word(outcomes_[outcome], outcomes[outcome]));
     row.i64_if(flush != nullptr, flush ? static_cast<std::int64_t>(flush->request) : 0);
 }
 
@@ -268,7 +273,9 @@ std::uint32_t Emitter::rules_name(std::uint32_t rules) {
 
 std::uint32_t Emitter::confidence_name(std::uint32_t rules, bool ambiguous, bool doubtful) {
     const bool two = (rules & rule::kThread) != 0 && (rules & (rule::kSector | rule::kExtent | rule::kPage)) != 0;
-    return strings_.intern(ambiguous || doubtful ? "low" : two ? "high" : "medium");
+    constexpr std::array<std::string_view, 3> confidences = {"low", "medium", "high"};
+    const std::size_t confidence = ambiguous || doubtful ? 0 : two ? 2 : 1;
+    return word(confidences_[confidence], confidences[confidence]);
 }
 
 void Emitter::link(const LinkRow &l, std::uint64_t bio, IoKind kind, std::uint64_t request, bool by_pointer) {
@@ -276,7 +283,7 @@ void Emitter::link(const LinkRow &l, std::uint64_t bio, IoKind kind, std::uint64
     if (!kept(kLinks)) return;
     Row(table(kLinks)).i64(static_cast<std::int64_t>(l.op)).i64(static_cast<std::int64_t>(bio))
         .i64_if(request != 0, static_cast<std::int64_t>(request)).dict(rules_name(l.rules))
-        .dict_or_absent(request == 0 ? 0 : strings_.intern(by_pointer ? "pointer" : "sector"))
+        .dict_or_absent(request == 0 ? 0 : word(matches_[by_pointer], by_pointer ? "pointer" : "sector"))
         .dict(confidence_name(l.rules, l.ambiguous, l.doubtful)).u64_if(l.bytes != 0, l.bytes).flag(l.shared).flag(l.ambiguous);
 }
 

@@ -23,8 +23,8 @@ class Emitter {
         std::uint32_t reason = 0, no_request = 0;  // pool ids; 0: absent
     };
     void op(const Op &, const Attribution &, const OpFacts &);
-    // The same for an op that its shape says all of.
-    void op_of_shape(const Op &, ShapeAttribution &, const OpFacts &);
+    // The same for an op of a shape: with Attributor::times_of(), and what threads did in each stage (empty: unknown).
+    void op_of_shape(const Op &, ShapeAttribution &, const OpFacts &, const std::int64_t *times, const std::vector<StateSplit> &);
     void request(const Request &, const Flush *, const Served &);
     void bio(const Bio &, const BioLink *);
     void link(const LinkRow &, std::uint64_t bio, IoKind, std::uint64_t request, bool by_pointer);
@@ -70,7 +70,7 @@ class Emitter {
     };
     ShapeRows &rows_of(const TransitionList &, ShapeAttribution &);
     void transitions_of_shape(const Op &, const ShapeRows &);
-    void stages_of_shape(const Op &, const ShapeAttribution &, const ShapeRows &);
+    void stages_of_shape(const Op &, const ShapeAttribution &, const ShapeRows &, const std::int64_t *times, const std::vector<StateSplit> &);
     std::uint32_t evidence_name(const TransitionKind &) const;
     void op_row(const Op &, const OpRow &, const OpFacts &);
     void feed_op(const Op &, const OpRow &, const OpFacts &);
@@ -94,6 +94,15 @@ class Emitter {
     std::vector<std::uint32_t> rwbs_names_;  // per mask, pool id + 1
     std::uint32_t rwbs_name(std::uint32_t rwbs);
     std::uint32_t kind_name(IoKind);
+    // A word that is written again and again, its pool id + 1 being kept in `known`.
+    std::uint32_t word(std::uint32_t &known, std::string_view text) {
+        if (known == 0) known = strings_.intern(text) + 1;
+        return known - 1;
+    }
+    std::array<std::uint32_t, 6> kind_names_{};
+    std::array<std::uint32_t, 4> outcomes_{};     // absorbed, reused, completed, open
+    std::array<std::uint32_t, 2> matches_{};      // by sector, by pointer
+    std::array<std::uint32_t, 3> confidences_{};  // low, medium, high
     std::uint32_t rules_name(std::uint32_t rules);
     std::uint32_t confidence_name(std::uint32_t rules, bool ambiguous, bool doubtful);
 };

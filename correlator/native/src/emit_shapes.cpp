@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Rows of an op that its shape says most of.
+#include <numeric>
+
 #include "emit.hpp"
 #include "emit_rows.hpp"
 
@@ -13,7 +15,8 @@ Emitter::ShapeRows &Emitter::rows_of(const TransitionList &list, ShapeAttributio
     if (shape.rows != 0) return shape_rows_[shape.rows - 1];
     ShapeRows rows;
     const std::size_t n = list.size();
-    rows.seq.resize(n);
+    rows.seq.resize(std::max(n, shape.cuts.size()));
+    std::iota(rows.seq.begin(), rows.seq.end(), 0u);
     rows.event.resize(n);
     rows.evidence.resize(n);
     rows.never.resize(n);
@@ -21,7 +24,6 @@ Emitter::ShapeRows &Emitter::rows_of(const TransitionList &list, ShapeAttributio
     std::uint32_t at = list.shape();
     for (std::size_t i = n; i-- > 0;) {
         const Shapes::Node &node = list.shapes().node(at);
-        rows.seq[i] = static_cast<std::uint32_t>(i);
         rows.event[i] = node.kind.event;
         rows.has_event = rows.has_event && node.kind.event != 0;
         rows.evidence[i] = evidence_name(node.kind);
@@ -66,21 +68,31 @@ void Emitter::transitions_of_shape(const Op &op, const ShapeRows &rows) {
     block.repeat(rows.evidence.data()).repeat(rows.never.data()).repeat(rows.aside.data()).absent(2);
 }
 
-void Emitter::stages_of_shape(const Op &op, const ShapeAttribution &shape, const ShapeRows &rows) {
+void Emitter::stages_of_shape(const Op &op, const ShapeAttribution &shape, const ShapeRows &rows, const std::int64_t *times,
+                              const std::vector<StateSplit> &states) {
     const TransitionList &list = op.transitions;
-    const std::int64_t *times = list.times();
     const auto &cuts = shape.cuts;
     RowBlock block(table(kStages), cuts.size());
     block.all(static_cast<std::int64_t>(op.serial)).repeat(rows.seq.data()).repeat(rows.stage.data()).repeat(rows.kind.data());
     block.repeat(rows.from.data()).repeat(rows.to.data());
     block.each<std::int64_t>([&](std::size_t i) { return times[cuts[i].from_at]; });
     block.each<std::int64_t>([&](std::size_t i) { return times[cuts[i].to_at] - times[cuts[i].from_at]; });
-    bool has_ids = true;
+    bool has_ids = op.requests.empty();
     for (std::uint32_t i = 0; i < list.threads(); ++i) has_ids = has_ids && list.tid(i) >= 0;
-    const auto tid = [&](std::size_t i) { return list.tid(cuts[i].thread); };
+    const auto tid = [&](std::size_t i) { return Attributor::tid_of(op, cuts[i]); };
+    const auto known = [](std::int64_t v) { return v >= 0; };
     if (has_ids) block.each<std::int64_t>(tid);
-    else block.each<std::int64_t>(tid, [](std::int64_t v) { return v >= 0; });
-    block.absent(8);  // no request, and nobody knows what threads did
+    else block.each<std::int64_t>(tid, known);
+    if (op.requests.empty()) block.absent(1);
+    else block.each<std::int64_t>([&](std::size_t i) { return cuts[i].of_request ? static_cast<std::int64_t>(op.requests.front().request) : -1; }, known);
+    if (states.empty()) {
+        block.absent(7);  // nobody knows what threads did
+        return;
+    }
+    for (const auto field : {&StateSplit::tid, &StateSplit::on_cpu_ns, &StateSplit::runnable_ns, &StateSplit::blocked_io_ns, &StateSplit::blocked_ns})
+        block.each<std::int64_t>([&](std::size_t i) { return states[i].known ? states[i].*field : -1; }, known);
+    block.each<std::int64_t>([&](std::size_t i) { return states[i].woken_by_tid; }, known);
+    block.each<std::uint32_t>([&](std::size_t i) { return states[i].woken_by_comm; }, [](std::uint32_t id) { return id != 0; });
 }
 
 }  // namespace opline

@@ -130,8 +130,8 @@ void OpCsv::rows_of_shape(const Shape &shape, std::uint64_t op_id) {
     for (std::size_t i = 0; i < times_.size(); ++i) {
         text_ += id_text;
         text_ += shape.middles[i];
-        for (const auto number : {times_[i].begin_ns, times_[i].duration_ns, times_[i].tid}) add_cell(text_, number);
-        text_ += ",\n";  // no request
+        for (const auto number : {times_[i].begin_ns, times_[i].duration_ns, times_[i].tid, times_[i].request_id}) add_cell(text_, number);
+        text_ += '\n';
     }
     char *at = spool_.begin(text_.size());
     std::memcpy(at, text_.data(), text_.size());

@@ -56,7 +56,7 @@ class OpCsv {
     // same as met() and durations() or stage_rows() for each.
     std::uint32_t add_shape(const std::vector<Stage> &stages);
     struct Times {
-        std::int64_t begin_ns, duration_ns, tid;
+        std::int64_t begin_ns, duration_ns, tid, request_id = kNoTime;
     };
     template <class TimesOf>
     void op_of_shape(std::uint32_t handle, std::uint64_t op_id, TimesOf times_of) {

@@ -54,6 +54,7 @@ def test_install_has_everything(tmp_path: Path) -> None:
     have = {str(p.relative_to(target)) for p in target.rglob("*")}
     assert "opline/babeltrace-plugin-opline.so" in have
     assert {f"opline/capture/{n}.so" for n in ("_bridge", "libopline-ceph", "libopline-ceph-tp")} <= have
+    assert os.access(target / "opline" / "capture" / "opline-ceph-collector", os.X_OK)
     for model in (ROOT / "correlator" / "opline" / "models").glob("*.toml"):
         assert f"opline/models/{model.name}" in have
     packages = {p.parent.relative_to(target) for p in target.rglob("__init__.py")}

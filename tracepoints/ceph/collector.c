@@ -28,7 +28,7 @@
 
 enum {
     MAPPED_BYTES = RING_HEADER_BYTES + 2 * RING_BYTES,
-    PERIOD_MS = 5,
+    PERIOD_MS = 10,
     IDLE_MS = 50,               // no rings
     HOLD_BACK_NS = 1000000,
     SETTLE_NS = 20000000,       // LTTng enables the events one after the other

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Rows of an op that its shape says most of.
+#include <algorithm>
 #include <numeric>
 
 #include "emit.hpp"
@@ -89,8 +90,10 @@ void Emitter::stages_of_shape(const Op &op, const ShapeAttribution &shape, const
         block.absent(7);  // nobody knows what threads did
         return;
     }
+    const bool all_known = std::all_of(states.begin(), states.end(), [](const StateSplit &s) { return s.known; });
     for (const auto field : {&StateSplit::tid, &StateSplit::on_cpu_ns, &StateSplit::runnable_ns, &StateSplit::blocked_io_ns, &StateSplit::blocked_ns})
-        block.each<std::int64_t>([&](std::size_t i) { return states[i].known ? states[i].*field : -1; }, known);
+        if (all_known) block.each<std::int64_t>([&](std::size_t i) { return states[i].*field; });
+        else block.each<std::int64_t>([&](std::size_t i) { return states[i].known ? states[i].*field : -1; }, known);
     block.each<std::int64_t>([&](std::size_t i) { return states[i].woken_by_tid; }, known);
     block.each<std::uint32_t>([&](std::size_t i) { return states[i].woken_by_comm; }, [](std::uint32_t id) { return id != 0; });
 }

@@ -27,14 +27,19 @@ ThreadRun run_after(std::int64_t prev_state) {
 // Time of [begin, end) in which at least one of the requests was between Q (or its first step) and C.
 std::int64_t in_flight(std::int64_t begin_ns, std::int64_t end_ns, const std::vector<RequestCut> &requests) {
     std::vector<std::pair<std::int64_t, std::int64_t>> parts;
-    for (const auto &r : requests) {
+    auto part_of = [&](const RequestCut &r) {
         std::int64_t first = r.q;
         for (auto step : {r.g, r.i, r.d})
             if (first == kNoTime) first = step;
-        if (first == kNoTime || r.c == kNoTime) continue;
-        const auto from = std::max(first, begin_ns), to = std::min(r.c, end_ns);
-        if (from < to) parts.emplace_back(from, to);
+        if (first == kNoTime || r.c == kNoTime) return std::pair(end_ns, begin_ns);
+        return std::pair(std::max(first, begin_ns), std::min(r.c, end_ns));
+    };
+    if (requests.size() == 1) {
+        const auto [from, to] = part_of(requests.front());
+        return std::max<std::int64_t>(to - from, 0);
     }
+    for (const auto &r : requests)
+        if (const auto part = part_of(r); part.first < part.second) parts.push_back(part);
     std::sort(parts.begin(), parts.end());
     std::int64_t sum = 0, reached = begin_ns;
     for (const auto &[from, to] : parts) {
@@ -52,6 +57,20 @@ void SchedTimelines::Timeline::forget(std::size_t until) {
     if (first * 2 < changes.size()) return;
     changes.erase(changes.begin(), changes.begin() + static_cast<std::ptrdiff_t>(first));
     first = 0;
+}
+
+// The first change that is later. Who asks goes on near where it was asked last.
+std::size_t SchedTimelines::Timeline::after(std::int64_t ns) const {
+    constexpr int kNear = 16;
+    std::size_t i = std::clamp(asked, first, changes.size());
+    int steps = 0;
+    while (steps < kNear && i < changes.size() && changes[i].ts_ns <= ns) ++i, ++steps;
+    while (steps < kNear && i > first && changes[i - 1].ts_ns > ns) --i, ++steps;
+    if (steps == kNear)
+        i = static_cast<std::size_t>(std::upper_bound(changes.begin() + static_cast<std::ptrdiff_t>(first), changes.end(), ns,
+                                                      [](std::int64_t at, const Change &c) { return at < c.ts_ns; }) -
+                                     changes.begin());
+    return asked = i;
 }
 
 void SchedTimelines::add(Timeline &t, Change c) {
@@ -110,9 +129,9 @@ StateSplit SchedTimelines::split(std::uint32_t host, std::int64_t tid, std::int6
     StateSplit out;
     const Timeline *t = threads_.find(thread_of(host, tid));
     if (!t || !wakes_seen_ || end_ns > ends_ns_) return out;
-    const auto begin = t->changes.begin() + static_cast<std::ptrdiff_t>(t->first);
-    auto at = std::upper_bound(begin, t->changes.end(), begin_ns, [](std::int64_t ns, const Change &c) { return ns < c.ts_ns; });
-    if (at == begin) return out;
+    const std::size_t after = t->after(begin_ns);
+    if (after == t->first) return out;
+    auto at = t->changes.begin() + static_cast<std::ptrdiff_t>(after);
     for (--at; at != t->changes.end() && (at->ts_ns < end_ns || at->ts_ns <= begin_ns); ++at) {
         const auto next = at + 1;
         const std::int64_t from = std::max(at->ts_ns, begin_ns);

@@ -61,7 +61,9 @@ class SchedTimelines {
         std::int32_t waker_tid = -1;  // of a sched_waking since it last ran
         std::uint32_t waker_comm = 0;
         bool waking = false;
+        mutable std::size_t asked = 0;  // where after() was
         void forget(std::size_t until);
+        std::size_t after(std::int64_t ns) const;
     };
     bool usable(std::int64_t ts_ns, std::int64_t tid) const { return tid > 0 && ts_ns > begins_ns_ && ts_ns <= ends_ns_; }
     void add(Timeline &, Change);

@@ -3,8 +3,12 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <random>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "counting_consumer.hpp"
 #include "ctf_reader.hpp"
@@ -47,12 +51,12 @@ void put(std::string &out, T value) {
 constexpr std::size_t kHeaderBytes = 16 + 6 * 8 + 4;
 
 // A packet with `events` as its bytes; sizes as wanted (bits), else the right ones.
-std::string packet(const std::string &events, std::uint64_t sequence = 0, std::int64_t content = -1, std::int64_t size = -1) {
+std::string packet(const std::string &events, std::uint64_t sequence = 0, std::int64_t content = -1, std::int64_t size = -1, std::uint64_t instance = 0) {
     std::string out;
     const auto right = static_cast<std::int64_t>((kHeaderBytes + events.size()) * 8);
     put(out, std::uint32_t{0xc1fc1fc1});
     put(out, std::uint32_t{0});
-    put(out, std::uint64_t{0});
+    put(out, instance);
     put(out, std::uint64_t{100});
     put(out, std::uint64_t{200});
     put(out, static_cast<std::uint64_t>(content < 0 ? right : content));
@@ -197,4 +201,74 @@ TEST_CASE("an enumeration up to the greatest integer") {
     std::string payload;
     put(payload, std::uint64_t{3});
     CHECK(read(metadata_of(fields), packet(event(100, payload))).seen.sum == 3);
+}
+
+namespace {
+
+using Seen = std::tuple<std::int64_t, std::uint32_t, std::uint64_t, std::string>;  // time, stream, which of the stream, its text
+
+// Keeps what it is told: events, and of packets lost after which event of their stream.
+class KeepingConsumer final : public CountingConsumer {
+  public:
+    void event(const Event &e) override {
+        CountingConsumer::event(e);
+        seen.emplace_back(e.ts_ns, e.stream, e.slots[0].bits(), std::string(e.slots[1].str()));
+    }
+    void discarded(std::uint32_t stream, std::int64_t, std::int64_t, std::uint64_t, bool) override {
+        gaps.emplace_back(stream, std::count_if(seen.begin(), seen.end(), [&](const Seen &s) { return std::get<1>(s) == stream; }));
+    }
+    std::vector<Seen> seen;
+    std::vector<std::pair<std::uint32_t, std::ptrdiff_t>> gaps;
+};
+
+}  // namespace
+
+TEST_CASE("streams are merged by time, then by their rank, whether they take turns or not, in one thread or two") {
+    std::mt19937 random(1);
+    auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+    for (std::uint32_t streams : {1u, 2u, 3u, 5u, 40u}) {
+        ScratchTrace trace;
+        trace.write("metadata", metadata_of("uint32_t x; string text; uint16_t unwanted;"));
+        std::vector<Seen> expected;
+        std::vector<std::pair<std::uint32_t, std::ptrdiff_t>> gaps;
+        for (std::uint32_t i = 0; i < streams; ++i) {
+            std::string bytes;
+            std::uint64_t sequence = 0;
+            std::uint32_t time = 100, number = 0;
+            const std::uint32_t most = 1 + below(1500);
+            while (number < most) {
+                std::string events;
+                if (sequence > 0 && below(4) == 0) {
+                    ++sequence;
+                    gaps.emplace_back(i, number);
+                }
+                const std::uint32_t long_run = below(3);
+                for (std::uint32_t left = 1 + below(200); left > 0; --left) {
+                    time += long_run == 0 ? below(2) : below(4) == 0 ? below(400) : below(3);
+                    std::string payload;
+                    put(payload, number);
+                    const std::string text(below(3) == 0 ? below(70) : 5, 'a');
+                    payload += text + '\0' + "zz";
+                    events += event(time, payload);
+                    expected.emplace_back(time, i, number++, text);
+                }
+                bytes += packet(events, sequence++, -1, -1, i);
+            }
+            trace.write("ch_" + std::to_string(i), bytes);
+        }
+        std::stable_sort(expected.begin(), expected.end(), [](const Seen &a, const Seen &b) { return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b)); });
+        for (unsigned threads : {1u, 2u})
+            for (std::uint64_t at_once : {1u, 700u, 1000000u}) {
+                ctf::Reader reader({trace.path()});
+                KeepingConsumer consumer;
+                reader.open(consumer, threads);
+                while (reader.run(at_once)) {
+                }
+                CHECK(consumer.finished);
+                CHECK(consumer.seen == expected);
+                std::sort(consumer.gaps.begin(), consumer.gaps.end());
+                CHECK(consumer.gaps == gaps);
+                CHECK(reader.losses().truncated_packets == 0);
+            }
+    }
 }

@@ -20,7 +20,8 @@ namespace {
 // What was read stays mapped up to this in all; a system call gives back no less of a stream than the second.
 constexpr std::size_t kMapped = 32u << 20, kLeastStep = 512u << 10;
 constexpr std::ptrdiff_t kLongRun = 8;  // events of one stream in a row: then it is worth while to ask whose turn it is
-constexpr std::size_t kBlock = 48, kBlockSlots = 4096;  // events of a stream that are decoded at once; so many where they have few slots
+constexpr std::size_t kBlock = 48, kBlockSlots = 4096;  // of a stream are decoded at once so many events, and no more slots
+constexpr std::size_t kMostSpent = 64;  // blocks that a batch keeps from being used again
 
 }  // namespace
 
@@ -100,7 +101,7 @@ struct Reader::Impl : StreamNotes {
         return out;
     }
 
-    // Adds events in merge order to the batch, until there are so many in it; false: there are none left.
+    // Adds events in merge order to the batch, until there are so many in it (or it holds too many blocks, of few events each); false: there are none left.
     bool merge_into(Batch &batch, std::size_t most) {
         filling = &batch;
         const Event **out = batch.events.data() + batch.count;
@@ -113,7 +114,7 @@ struct Reader::Impl : StreamNotes {
             }
             if (!feed.ended) time_ns = feed.at->ts_ns;
         };
-        while (out != past && !merge.empty()) {
+        while (out != past && batch.spent.size() < kMostSpent && !merge.empty()) {
             auto *a = &merge.top(), *b = merge.second();
             Feed &first = *a->source;
             if (!b || (first.end - first.at > kLongRun && first.at[kLongRun].ts_ns < b->time_ns)) {

@@ -56,6 +56,7 @@ struct Reader::Impl : StreamNotes {
     const Stream *speaker = nullptr;
     bool finished = false;
     std::unique_ptr<Relay> relay;  // last: it ends its thread before all else goes
+    std::uint64_t bytes_total = 0;
     std::uint64_t event_ids = 0;  // in all stream classes of all traces
 
     // The feed's block has been merged: on to the next.
@@ -183,7 +184,11 @@ struct Reader::Impl : StreamNotes {
 };
 
 Reader::Reader(const std::vector<std::string> &paths) : impl_(std::make_unique<Impl>()) {
-    for (const auto &p : paths) impl_->traces.push_back(load_trace(p));
+    for (const auto &p : paths) {
+        impl_->traces.push_back(load_trace(p));
+        for (const auto &entry : fs::directory_iterator(p))
+            if (entry.is_regular_file() && entry.path().filename() != "metadata") impl_->bytes_total += entry.file_size();
+    }
     for (std::size_t i = 0; i < impl_->traces.size(); ++i)
         for (auto &s : streams_of(*impl_->traces[i], impl_->losses)) {
             impl_->streams.push_back(std::move(s));
@@ -247,13 +252,7 @@ bool Reader::run(std::uint64_t max_events) {
     return false;
 }
 
-std::uint64_t Reader::bytes_total() const {
-    std::uint64_t total = 0;
-    for (const auto &trace : impl_->traces)
-        for (const auto &entry : fs::directory_iterator(trace->path))
-            if (entry.is_regular_file() && entry.path().filename() != "metadata") total += entry.file_size();
-    return total;
-}
+std::uint64_t Reader::bytes_total() const { return impl_->bytes_total; }
 
 std::uint64_t Reader::bytes_read() const { return impl_->relay ? impl_->relay->bytes_read() : impl_->read_so_far(); }
 

@@ -147,6 +147,7 @@ class Stitcher {
     const Followed &followed(const Event &ev) const { return followed_[ev.stream % followed_.size()]; }
     // Stragglers come soon: the last few are left as they are.
     static constexpr std::size_t kUnfrozen = 4;
+    static constexpr std::size_t kManyEnded = 1024;  // more than 300 KiB of them
     void freeze_ended();
     void settle_until(std::int64_t now_ns);
     void next_settles() { settles_ns_ = ended_.empty() ? std::numeric_limits<std::int64_t>::max() : ended_.front().first + plan_.linger_ns; }

@@ -165,9 +165,9 @@ void Stitcher::soften_end(Op &op, std::int64_t ts_ns, std::uint32_t order) {
     if (!op.hard) end_op(op, ts_ns, order);
 }
 
-// The next ones ended long ago: what is kept of them has left the caches.
+// The next ones ended long ago: where they are many, what is kept of them has left the caches.
 void Stitcher::expect_settling() {
-    if (ended_.size() <= 12) return;
+    if (ended_.size() < kManyEnded) return;
     ops_.expect_slot(ended_[12].second);
     ops_.expect_op(ended_[8].second);
     ops_.expect_contents(ended_[4].second);

@@ -87,8 +87,8 @@ class FlatMap {
     }
     // The key of a value that find() or insert() gave, while it is valid.
     void erase_found(V *value) {
-        auto *cell = reinterpret_cast<Cell *>(reinterpret_cast<char *>(value) - offsetof(Cell, value));
-        erase_cell(static_cast<std::size_t>(cell - cells_.data()));
+        const auto bytes = reinterpret_cast<const char *>(value) - reinterpret_cast<const char *>(cells_.data());
+        erase_cell(static_cast<std::size_t>(bytes) / sizeof(Cell));
     }
     template <class Predicate>  // bool(const K &, V &)
     std::size_t erase_if(Predicate predicate) {

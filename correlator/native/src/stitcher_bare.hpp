@@ -64,14 +64,14 @@ inline void Stitcher::passed(Op &op, BoundPoint &bp, std::int64_t ts_ns) {
 }
 
 inline Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
-    if (BoundPoint *bp = cls.only; bp && bp->plain && (bp->bare ? bare(cls, *bp, ev, host) : plain(cls, *bp, ev, host))) {
-        ++bp->seen;
-        return Fate::kTransition;
-    } else if (bp && bp->begins && short_begins_ && begin(cls, *bp, ev, host)) {
-        ++bp->seen;
-        return Fate::kTransition;
-    }
-    return any_event(cls, ev, host);
+    BoundPoint *bp = cls.only;
+    if (!bp) return any_event(cls, ev, host);
+    const bool done = bp->bare    ? bare(cls, *bp, ev, host)
+                      : bp->plain ? plain(cls, *bp, ev, host)
+                                  : bp->begins && short_begins_ && begin(cls, *bp, ev, host);
+    if (!done) return any_event(cls, ev, host);
+    ++bp->seen;
+    return Fate::kTransition;
 }
 
 }  // namespace opline

@@ -27,7 +27,6 @@
 #include "pass.h"
 
 enum {
-    MAPPED_BYTES = RING_HEADER_BYTES + 2 * RING_BYTES,
     PERIOD_MS = 10,
     IDLE_MS = 50,               // no rings
     HOLD_BACK_NS = 1000000,
@@ -69,18 +68,13 @@ static uint64_t clock_ns(clockid_t clock) {
 
 // -- rings -----------------------------------------------------------------------------------------------------------------
 
-static struct event_ring *map(int fd) {
+static struct event_ring *map_sealed(int fd) {
     struct stat s;
     if (fstat(fd, &s) || s.st_size != RING_HEADER_BYTES + RING_BYTES) return NULL;
     // sealed: a process that made it shorter would end us
     enum { SEALS = F_SEAL_SHRINK };
     if ((fcntl(fd, F_GET_SEALS) & SEALS) != SEALS) return NULL;
-    char *at = mmap(NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (at == MAP_FAILED) return NULL;
-    char *again = at + RING_HEADER_BYTES + RING_BYTES;
-    if (mmap(again, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, RING_HEADER_BYTES) == again) return (struct event_ring *)at;
-    munmap(at, MAPPED_BYTES);
-    return NULL;
+    return ring_map(fd);
 }
 
 static void adopt(int fd, pid_t pid) {
@@ -93,7 +87,7 @@ static void adopt(int fd, pid_t pid) {
         heap = places;
         source_room = room;
     }
-    struct event_ring *ring = map(fd);
+    struct event_ring *ring = map_sealed(fd);
     if (!ring) return;
     struct source *s = &sources[source_count++];
     *s = (struct source){.ring = ring, .process = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1};
@@ -144,7 +138,7 @@ static void note_lost(struct source *s, uint32_t lost, uint64_t time_ns) {
 static void release(size_t i) {
     struct source *s = &sources[i];
     if (s->process >= 0) close(s->process);
-    munmap(s->ring, MAPPED_BYTES);
+    munmap(s->ring, RING_MAPPED_BYTES);
     sources[i] = sources[--source_count];
 }
 

@@ -16,7 +16,6 @@
 
 __thread struct event_ring *ring_own __attribute__((tls_model("initial-exec")));
 
-enum { MAPPED_BYTES = RING_HEADER_BYTES + 2 * RING_BYTES };
 #define ASK_AGAIN_NS 1000000000u   // after nobody listened
 #define GIVEN_UP_NS 2000000000u    // full for so long: nobody takes out
 #define PATIENCE_US 50000          // the collector's queue of new rings is full
@@ -31,7 +30,7 @@ static void give_up(struct event_ring *ring) {
     ring_own = NULL;
     if (has_key) pthread_setspecific(key, NULL);
     __atomic_store_n(&ring->done, 1, __ATOMIC_RELEASE);
-    munmap(ring, MAPPED_BYTES);
+    munmap(ring, RING_MAPPED_BYTES);
 }
 
 // In a child of a traced process the ring is still the parent's.
@@ -55,15 +54,6 @@ void ring_begin_process(bool direct) {
         if (n >= (int)sizeof places[0].sun_path) places[0].sun_path[0] = 0;
     }
     snprintf(places[1].sun_path, sizeof places[1].sun_path, "/run/lttng/" RING_SOCKET);
-}
-
-static struct event_ring *map(int fd) {
-    char *at = mmap(NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (at == MAP_FAILED) return NULL;
-    char *again = at + RING_HEADER_BYTES + RING_BYTES;
-    if (mmap(again, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, RING_HEADER_BYTES) == again) return (struct event_ring *)at;
-    munmap(at, MAPPED_BYTES);
-    return NULL;
 }
 
 static bool hand_over(int fd) {
@@ -93,7 +83,7 @@ static struct event_ring *make(void) {
     int fd = memfd_create("opline-ceph", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) return NULL;
     struct event_ring *ring = NULL;
-    if (ftruncate(fd, RING_HEADER_BYTES + RING_BYTES) == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) ring = map(fd);
+    if (ftruncate(fd, RING_HEADER_BYTES + RING_BYTES) == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) ring = ring_map(fd);
     if (ring) {
         ring->version = RING_VERSION;
         ring->pid = (int32_t)getpid();
@@ -101,7 +91,7 @@ static struct event_ring *make(void) {
         prctl(PR_GET_NAME, ring->name);
         madvise((char *)ring + RING_HEADER_BYTES, RING_NEAR_BYTES, MADV_POPULATE_WRITE);  // Linux 5.14; else page by page, later
         if (!hand_over(fd)) {
-            munmap(ring, MAPPED_BYTES);
+            munmap(ring, RING_MAPPED_BYTES);
             ring = NULL;
         }
     }

@@ -3,7 +3,9 @@
 // shim and the collector of the same build only.
 #pragma once
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 
 #define RING_EVENTS(X)                                                                                                 \
     X(msgr_send_enter) X(msgr_send_exit) X(msgr_recv) X(msgr_epoll_return) X(msgr_tx_msg) X(msgr_rx_msg)               \
@@ -26,6 +28,7 @@ enum {
     RING_NEAR_BYTES = 256 << 10,  // taken up at once: a thread whose records are taken out in time uses no more of it than this
     RING_TEXT_BYTES = 4096,     // longer texts are cut
     RING_RECORD_BYTES = 2 * RING_TEXT_BYTES + 256,  // the longest record
+    RING_MAPPED_BYTES = RING_HEADER_BYTES + 2 * RING_BYTES,
 };
 // The collector's socket, in the folder of the session daemon's: a datagram is a ring's descriptor.
 #define RING_SOCKET "opline-ceph"
@@ -62,3 +65,13 @@ struct ring_message {
     uint16_t type, op, front_bytes, version;
     uint32_t unused;
 };
+
+// The ring behind a descriptor, its data twice; NULL: there is no room.
+static inline struct event_ring *ring_map(int fd) {
+    char *at = (char *)mmap(NULL, RING_MAPPED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED) return NULL;
+    char *again = at + RING_HEADER_BYTES + RING_BYTES;
+    if (mmap(again, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, RING_HEADER_BYTES) == again) return (struct event_ring *)at;
+    munmap(at, RING_MAPPED_BYTES);
+    return NULL;
+}

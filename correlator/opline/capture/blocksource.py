@@ -87,7 +87,7 @@ class BlockSource(ChildSource):
             argv += ["--exclude-pid", str(pid)]
         if self._theirs is not None:
             argv += ["--follow-fd", str(self._theirs.fileno())]
-        self._start(argv, daemon, state, mask, [] if self._theirs is None else [self._theirs.fileno()])
+        self._start(argv, daemon.environment(), state, mask, [] if self._theirs is None else [self._theirs.fileno()])
         if self._theirs is not None:
             self._theirs.close()
         self._await_ready()

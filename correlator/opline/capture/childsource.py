@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A collector as a child of the recording: one line of JSON when it is ready, another one with what came of it.
 
-How each is started is its own: :mod:`opline.capture.blocksource`, :mod:`opline.capture.ringsource`.
+How each is started is its own: :mod:`opline.capture.blocksource`, :mod:`opline.capture.ringsource`,
+:mod:`opline.capture.filesource`.
 """
 
 from __future__ import annotations
@@ -11,25 +12,24 @@ import os
 import select
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from opline.capture import processes
 from opline.capture.leftovers import State
-from opline.capture.sessiond import Sessiond
 from opline.errors import OplineError
 
 _READY_WITHIN_S = 30.0
-_DONE_WITHIN_S = 30.0
 
 
 class ChildSource:
     """A collector of one recording; ``name`` in messages, ``role`` in the recording's state."""
 
-    def __init__(self, role: str, name: str) -> None:
+    def __init__(self, role: str, name: str, done_within_s: float = 30.0) -> None:
         self._role = role
         self._name = name
+        self._done_within_s = done_within_s
         self._child: subprocess.Popen[bytes] | None = None
         self._log: Path | None = None
         self._ready: dict[str, Any] = {}
@@ -37,17 +37,17 @@ class ChildSource:
     def _start(
         self,
         argv: Sequence[str],
-        daemon: Sessiond,
+        env: Mapping[str, str] | None,
         state: State,
         mask: Iterable[int],
         pass_fds: Sequence[int] = (),
     ) -> None:
-        """Start it with its standard output to us and its standard error to a log."""
+        """Start it with its standard output to us and its standard error to a log; ``env`` None: our environment."""
         self._log = state.folder / f"{self._role}.log"
         with self._log.open("wb") as log:
             self._child = processes.start(
                 argv,
-                env=daemon.environment(),
+                env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -103,7 +103,7 @@ class ChildSource:
         assert self._child is not None
         if self._child.poll() is None:
             self._child.terminate()
-        report = self._document(_DONE_WITHIN_S)
+        report = self._document(self._done_within_s)
         words = self._last_words()
         self.kill()
         if not report:

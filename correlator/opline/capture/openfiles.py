@@ -3,11 +3,12 @@
 
     python -m opline.capture.openfiles FILE --recorder PID
 
-Says ``ready`` on a line of standard output. Until SIGTERM it takes fanotify's opens and closes on every file system of
-a block device, of whom the recorder forks from then on and their descendants, and maps each regular file when it is
-opened or closed, until it has a place, and whenever a writer closes it. At SIGTERM it maps all files once more, for
-which the kernel writes out what it still has of them in memory, writes FILE (docs/design.md, "Extents") and says what
-it did as one line of JSON. Files in FILE's folder are left out. Needs root; Linux 4.20 (FAN_MARK_FILESYSTEM).
+Says ``{"ready": true}`` on a line of standard output, or ``{"error": "..."}``. Until SIGTERM it takes fanotify's opens
+and closes on every file system of a block device, of whom the recorder forks from then on and their descendants, and
+maps each regular file when it is opened or closed, until it has a place, and whenever a writer closes it. At SIGTERM it
+maps all files once more, for which the kernel writes out what it still has of them in memory, writes FILE
+(docs/design.md, "Extents") and says what it did as one line of JSON. Files in FILE's folder are left out. Needs root;
+Linux 4.20 (FAN_MARK_FILESYSTEM).
 
 What it can't see: a file opened in the instant in which its file system is mounted; what an overlay (a container's
 root) or a btrfs hides of the device; files inherited as open; where a file was that moved twice; in a container, what
@@ -246,11 +247,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         watch = Watch()
     except (OSError, AttributeError) as error:  # AttributeError: a C library without fanotify
-        sys.stdout.write(f"opened files cannot be watched: {error}\n")
+        sys.stdout.write(json.dumps({"error": f"opened files cannot be watched: {error}"}) + "\n")
         return 1
     files, family = OpenFiles(options.file.parent.resolve()), Descendants(options.recorder)
     watch.mark(mounts(Path("/proc/self/mountinfo").read_text()))
-    sys.stdout.write("ready\n")
+    sys.stdout.write(json.dumps({"ready": True}) + "\n")
     sys.stdout.flush()
     _watch(watch, files, family, wake)
     files.finish()

@@ -32,6 +32,7 @@ from opline.capture import (
     space,
 )
 from opline.capture.blocksource import BlockSource
+from opline.capture.childsource import ChildSource
 from opline.capture.filesource import FileSource
 from opline.capture.measure import measure
 from opline.capture.options import Options, check_subbuf, find_command
@@ -49,6 +50,16 @@ _DEVICES_EVERY_S = 0.5
 _MARGIN_BYTES = 32 << 20
 _MOST_RESERVE_BYTES = 1 << 30
 _WRITE_FAILED = re.compile(r"No space left|Error consuming|Error in write|Input/output error")
+
+
+def _starts(start: Callable[[], None], without: str, notes: list[str]) -> bool:
+    """Start something that a recording can do without; if it can't be, the notes say so, and why."""
+    try:
+        start()
+    except OplineError as error:
+        notes.append(f"{without}: {error.message}")
+        return False
+    return True
 
 
 class Recorder:
@@ -203,32 +214,29 @@ class Recorder:
 
     def _start_collector(self, block: BlockSource, state: leftovers.State, notes: list[str]) -> None:
         """Start it, or go on without: the application's events are worth having by themselves."""
-        assert self._daemon is not None
-        try:
-            block.start(self._daemon, state, self.signals.mask, [os.getpid(), *self._daemon.processes()])
-            if block.wants_calls and not block.calls:
-                notes.append("no system calls: BPF does not know this architecture's")
-        except OplineError as error:
-            notes.append(f"no block events: {error.message}")
+        daemon = self._daemon
+        assert daemon is not None
+
+        def start() -> None:
+            block.start(daemon, state, self.signals.mask, [os.getpid(), *daemon.processes()])
+
+        if not _starts(start, "no block events", notes):
             self._block = None
+        elif block.wants_calls and not block.calls:
+            notes.append("no system calls: BPF does not know this architecture's")
 
     def _start_rings(self, daemon: Sessiond, state: leftovers.State, notes: list[str]) -> None:
         """Let the shim's threads write into rings, or go on without: they call LTTng by themselves then."""
         rings = RingSource()
-        try:
-            rings.start(daemon, state, self.signals.mask)
+        without = "the shim's threads write their events by themselves"
+        if _starts(lambda: rings.start(daemon, state, self.signals.mask), without, notes):
             self._rings = rings
-        except OplineError as error:
-            notes.append(f"the shim's threads write their events by themselves: {error.message}")
 
     def _start_files(self, directory: Path, state: leftovers.State, notes: list[str]) -> None:
         """Watch which files the command opens, or go on without."""
         files = FileSource()
-        try:
-            files.start(directory, state, self.signals.mask)
+        if _starts(lambda: files.start(directory, state, self.signals.mask), "no maps of files", notes):
             self._files = files
-        except OplineError as error:
-            notes.append(f"no maps of files: {error.message}")
 
     def _note_shortfalls(
         self, notes: list[str], globs: recipe.Globs, channels: list[recipe.Channel], kernel: bool
@@ -385,7 +393,7 @@ class Recorder:
 
     # ---- after -----------------------------------------------------------------------------------------------------
 
-    def _stop_source(self, source: BlockSource | FileSource | RingSource, what: str) -> dict[str, Any] | None:
+    def _stop_source(self, source: ChildSource, what: str) -> dict[str, Any] | None:
         try:
             return source.stop()
         except OplineError as error:

@@ -38,5 +38,5 @@ class RingSource(ChildSource):
         if not PROGRAM.is_file():
             raise OplineError(f"{PROGRAM.name} is not built (make build)")
         folder = Path(daemon.rundir) if daemon.home is None else daemon.home / ".lttng"
-        self._start([str(PROGRAM), str(folder / SOCKET_NAME)], daemon, state, mask)
+        self._start([str(PROGRAM), str(folder / SOCKET_NAME)], daemon.environment(), state, mask)
         self._await_ready()

@@ -118,7 +118,7 @@ struct Cursor {
     std::uint64_t at, end;  // bits
 };
 
-// Runs a program. False: the packet ends before, or a variant's tag names no option; the cursor is then anywhere.
+// ctf_decode.cpp from here on. Runs a program. False: the packet ends before, or a variant's tag names no option; the cursor is then anywhere.
 bool decode(const Program &, Cursor &, Slot *slots, std::vector<std::uint64_t> &registers);
 
 // Integer of any size at any bit position. The caller has checked the bounds.

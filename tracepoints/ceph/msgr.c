@@ -1,36 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "msgr.h"
-
-#include <string.h>
-
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "msgr2 is little-endian, and so is this file"
-#endif
+#include "frames.h"
 
 static const char MAGIC[MSGR_MAGIC_BYTES] = "ceph v2\n";
 
-enum {
-    TAG_AUTH_DONE = 6,
-    TAG_MESSAGE = 17,
-    TAG_LAST = 31,  // 22 are known; a few more may come
-    MAX_SEGMENTS = 4,
-    FLAG_COMPRESSED = 1,
-    FEATURE_REVISION_1 = 1,     // CEPH_MSGR2_FEATURE_REVISION_1: msgr2.1
-    OP_BYTES = 38,              // struct ceph_osd_op
-    OP_SETALLOCHINT = 0x2223,   // CEPH_OSD_OP_SETALLOCHINT
-    BLKIN_TRACE_BYTES = 24,
-    REQID_BYTES = 21,           // osd_reqid_t, behind its version: type, number, tid, incarnation
-    REPOP_BYTES = 4 + 4 + BLKIN_TRACE_BYTES + 6 + REQID_BYTES,
-};
-
-static uint16_t get16(const uint8_t *p) { uint16_t v; memcpy(&v, p, sizeof v); return v; }
-static uint32_t get32(const uint8_t *p) { uint32_t v; memcpy(&v, p, sizeof v); return v; }
-static uint64_t get64(const uint8_t *p) { uint64_t v; memcpy(&v, p, sizeof v); return v; }
-
 bool msgr_is_magic(const void *data) { return get64(data) == get64((const uint8_t *)MAGIC); }
 
-// CRC-32C, without the inversions, from 0: how Ceph seals a preamble.
-static uint32_t crc32c_slow(const uint8_t *p, size_t n) {
+uint32_t crc32c_slow(const uint8_t *p, size_t n) {
     uint32_t crc = 0;
     while (n--) {
         crc ^= *p++;
@@ -39,19 +14,20 @@ static uint32_t crc32c_slow(const uint8_t *p, size_t n) {
     return crc;
 }
 
-#ifdef __x86_64__
-__attribute__((target("sse4.2"))) static uint32_t crc32c_28(const uint8_t *p) {
-    uint64_t crc = 0;
-    for (int i = 0; i < 3; i++) crc = __builtin_ia32_crc32di(crc, get64(p + 8 * i));
-    return __builtin_ia32_crc32si((uint32_t)crc, get32(p + 24));
-}
-static uint32_t preamble_crc(const uint8_t *p) { return __builtin_cpu_supports("sse4.2") ? crc32c_28(p) : crc32c_slow(p, 28); }
-#else
-static uint32_t preamble_crc(const uint8_t *p) { return crc32c_slow(p, 28); }
-#endif
-
-static bool is_preamble(const uint8_t *p) {
-    return p[0] >= 1 && p[0] <= TAG_LAST && p[1] >= 1 && p[1] <= MAX_SEGMENTS && get32(p + 28) == preamble_crc(p);
+const uint8_t *msgr_gather(struct msgr_bytes *bytes, size_t n, uint8_t *room) {
+    for (size_t have = 0; have < n;) {
+        size_t part = bytes->v->iov_len - bytes->at;
+        if (part > n - have) part = n - have;
+        if (part) memcpy(room + have, (const uint8_t *)bytes->v->iov_base + bytes->at, part);
+        have += part;
+        bytes->at += part;
+        if (have < n) {
+            bytes->v++;
+            bytes->at = 0;
+        }
+    }
+    bytes->left -= n;
+    return room;
 }
 
 static void expect(struct msgr_parser *p, enum msgr_phase phase, uint32_t need) {
@@ -80,7 +56,9 @@ void msgr_copy(struct msgr_parser *to, const struct msgr_parser *from) {
 }
 
 void msgr_resync(struct msgr_parser *p, const uint8_t *data, size_t bytes) {
-    if (bytes >= MSGR_PREAMBLE_BYTES && is_preamble(data)) expect(p, MSGR_PREAMBLE, MSGR_PREAMBLE_BYTES);
+    if (bytes < MSGR_PREAMBLE_BYTES || !is_preamble(data)) return;
+    p->reported = false;
+    expect(p, MSGR_PREAMBLE, MSGR_PREAMBLE_BYTES);
 }
 
 static void frame_end(struct msgr_parser *p, const struct msgr_sink *sink) {
@@ -107,27 +85,19 @@ static void preamble(struct msgr_parser *p, const uint8_t *b, const struct msgr_
         expect(p, MSGR_LOST, 0);
         return;
     }
-    uint64_t payload = 0;
-    uint32_t segments[MAX_SEGMENTS] = {0};
-    for (unsigned i = 0; i < b[1]; i++) payload += segments[i] = get32(b + 2 + 6 * i);
     p->tag = b[0];
     p->rev1 = p->features & p->peer_features & FEATURE_REVISION_1;
-    if (p->rev1) {  // the first segment has its checksum behind it, the others theirs at the end, if there are others
-        payload += (segments[0] ? 4 : 0) + (b[1] > 1 ? 13 : 0);
-    } else {
-        payload += 17;
-    }
-    p->left = payload;
+    struct frame f = frame_of(b, p->rev1);
+    p->left = f.payload;
     uint32_t look = 0;
     if (p->tag == TAG_MESSAGE) {
-        if (b[26] & FLAG_COMPRESSED) {
+        if (frame_is_compressed(b)) {
             p->compressed = true;
-        } else if (segments[0] >= MSGR_HEADER_BYTES) {
+        } else if (f.head >= MSGR_HEADER_BYTES) {
             look = MSGR_HEADER_BYTES;
-            p->message = (struct msgr_message){.flen = (uint32_t)(MSGR_PREAMBLE_BYTES + payload), .object = MSGR_NO_OBJECT};
-            p->front = segments[0] == MSGR_HEADER_BYTES ? segments[1] : 0;
+            p->front = f.head == MSGR_HEADER_BYTES ? f.front : 0;
         }
-    } else if (p->tag == TAG_AUTH_DONE && segments[0] >= 12) {
+    } else if (p->tag == TAG_AUTH_DONE && f.head >= 12) {
         look = 12;
     }
     p->left -= look;
@@ -202,16 +172,8 @@ void msgr_look(struct msgr_message *m, char object[MSGR_OBJECT_BYTES]) {
         replica_op(m);
     }
     m->front = NULL;
-}
-
-// How many bytes of the message's front are looked at.
-static uint32_t looked_at(const struct msgr_parser *p) {
-    switch (p->message.type) {
-    case MSGR_OSD_OP: return p->front;
-    case MSGR_OSD_REPOP:
-    case MSGR_OSD_REPOPREPLY: return p->front < REPOP_BYTES ? p->front : REPOP_BYTES;
-    default: return 0;
-    }
+    m->front_bytes = 0;
+    m->looked = true;
 }
 
 static void announce(struct msgr_parser *p, size_t rest, const struct msgr_sink *sink) {
@@ -219,6 +181,7 @@ static void announce(struct msgr_parser *p, size_t rest, const struct msgr_sink 
     p->reported = true;
     sink->begin(sink->context, &p->message, p->left <= rest);
     p->message.front = NULL;
+    p->message.front_bytes = 0;
     body(p, sink);
 }
 
@@ -230,14 +193,10 @@ static void head(struct msgr_parser *p, const uint8_t *b, size_t rest, const str
         body(p, sink);
         return;
     }
-    p->message.seq = get64(b);
-    p->message.tid = get64(b + 8);
-    p->message.type = get16(b + 16);
-    p->message.version = get16(b + 20);
-    if (p->message.type == MSGR_OSD_OP || p->message.type == MSGR_OSD_OPREPLY) p->message.client_tid = p->message.tid;
-    uint32_t wanted = p->details ? looked_at(p) : 0;
+    frame_message(&p->message, p->left + MSGR_HEADER_BYTES, b);
+    uint32_t wanted = p->details ? frame_looked_at(p->message.type, p->front) : 0;
     if (wanted) {
-        expect(p, MSGR_FRONT, wanted < MSGR_HEAD_BYTES ? wanted : MSGR_HEAD_BYTES);
+        expect(p, MSGR_FRONT, wanted);
         p->gap = p->rev1 ? 4 : 0;
         p->left -= p->need + p->gap;
     } else {

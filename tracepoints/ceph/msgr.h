@@ -34,19 +34,24 @@ enum msgr_phase {
 // Not empty: babeltrace2 2.0.4 shows an empty text as the one that was there before.
 #define MSGR_NO_OBJECT "-"
 
-// A message frame. op, offset, length, object: of an OSD_OP's first operation that is no hint; else 0 and MSGR_NO_OBJECT.
+// A message frame.
 struct msgr_message {
     uint64_t tid, seq;
     uint64_t index;  // how many came before in this direction
     uint32_t flen;   // bytes of the frame, all of it
-    uint16_t type, op;
+    uint16_t type, version;
+    // Not NULL: what follows, up to client_tid, is still to be looked up here by msgr_look(). Valid in the sink's call only.
+    const uint8_t *front;
+    uint16_t front_bytes;
+    bool looked;     // it was: else it is what a message says without
+    uint16_t op;     // this, offset, length, object: of an OSD_OP's first operation that is no hint; else 0 and MSGR_NO_OBJECT
     uint64_t offset, length;
     const char *object;
-    uint64_t client, client_tid;  // the client's message that it is about: of a replica's both; else 0 and, of the client's own and its reply, tid
-    // Not NULL: op to client_tid are still to be looked up here by msgr_look(). Valid in the sink's call only.
-    const uint8_t *front;
-    uint16_t front_bytes, version;
+    uint64_t client, client_tid;  // the client's message that it is about: of a replica's both; else 0 and msgr_own()
 };
+
+// The transaction number of the client's own messages and of their replies is the client's.
+static inline uint64_t msgr_own(uint16_t type, uint64_t tid) { return type == MSGR_OSD_OP || type == MSGR_OSD_OPREPLY ? tid : 0; }
 
 struct msgr_parser {
     uint8_t phase;
@@ -58,14 +63,14 @@ struct msgr_parser {
     bool later;            // messages that are whole may be given to the sink with their `front`. Set by the caller
     bool reported;         // the current message's header has been given to the sink
     uint32_t have, need;   // bytes in buf, and how many the phase takes
-    uint16_t gap;          // bytes that come before those of the phase, and are not looked at
-    uint32_t front;        // bytes of the message's front segment
-    uint64_t left;         // bytes of the frame that are still to come and not looked at
+    uint64_t messages;     // message frames whose header was complete
     uint64_t features;     // that this direction's banner supports
     uint64_t peer_features;  // that the other's does; all until that is known. Set by the caller
+    uint64_t left;         // bytes of the frame that are still to come and not looked at
+    uint32_t front;        // bytes of the message's front segment
+    uint16_t gap;          // bytes that come before those of the phase, and are not looked at
     uint64_t global_id;    // AUTH_DONE's: the client's number, as in the OSD's reqid; 0 unknown
     uint32_t con_mode;     // AUTH_DONE's; 0 unknown
-    uint64_t messages;     // message frames whose header was complete
     struct msgr_message message;  // the current one
     char object[MSGR_OBJECT_BYTES];
     uint8_t buf[MSGR_HEAD_BYTES];

@@ -22,7 +22,7 @@ enum ring_kind { RING_EVENTS(RING_KIND) RING_KINDS };
 #undef RING_KIND
 
 enum {
-    RING_VERSION = 1,
+    RING_VERSION = 2,
     RING_HEADER_BYTES = 4096,   // a page: the data is mapped twice behind it, so that every record is in one piece
     RING_BYTES = 8 << 20,       // taken up as far as it is used
     RING_NEAR_BYTES = 256 << 10,  // taken up at once: a thread whose records are taken out in time uses no more of it than this
@@ -50,7 +50,7 @@ struct event_ring {
 };
 
 // A record: this, then its arguments in their order: integers and pointers in 8 bytes; texts as their length with the final NUL in 8 bytes and then
-// padded to a multiple of 8; a message as struct ring_message and behind it its front, if `front_bytes` is not 0, or its object as a text.
+// padded to a multiple of 8; a message as struct ring_message and what it says.
 struct ring_record {
     uint32_t words : 11;  // of 8 bytes: its length
     uint32_t kind : 8;
@@ -59,11 +59,16 @@ struct ring_record {
     uint64_t time_ns;
 };
 
+// Behind it, if its front was looked into, struct ring_details and the object as a text; else the front, if `front_bytes` is not 0.
 struct ring_message {
-    uint64_t tid, seq, offset, length, client, client_tid;
+    uint64_t tid, seq;
     uint32_t flen;
-    uint16_t type, op, front_bytes, version;
+    uint16_t type, version, front_bytes, looked;
     uint32_t unused;
+};
+
+struct ring_details {
+    uint64_t op, offset, length, client, client_tid;
 };
 
 // The ring behind a descriptor, its data twice; NULL: there is no room.

@@ -2,8 +2,15 @@
 #include "distribution.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
+#include <iterator>
+#include <limits>
 #include <utility>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 namespace opline {
 namespace {
@@ -24,6 +31,88 @@ std::int64_t middle_of(std::size_t bucket) {
     return static_cast<std::int64_t>(((bucket % kSplit + kSplit) << shift) + (std::uint64_t{1} << (shift - 1)));
 }
 
+// Where a short value stands among all of them: the upper bits of the next one as a float, so each power of two is split in 256, as it is in
+// buckets, and four are found at once. What is below kSinglePlaces has a place of its own.
+constexpr unsigned kFloatDropped = 23 - kSplitBits;
+constexpr std::uint32_t kFloatOne = 0x3f800000u >> kFloatDropped;
+constexpr std::size_t kPlaces = 31 * kSplit + 1, kSinglePlaces = 9 * kSplit;
+
+std::uint32_t place_of(std::uint32_t v) {
+    static_assert(sizeof(float) == 4 && std::numeric_limits<float>::is_iec559);
+    const float next = static_cast<float>(static_cast<std::int32_t>(v + 1));
+    std::uint32_t bits;
+    std::memcpy(&bits, &next, sizeof bits);
+    return (bits >> kFloatDropped) - kFloatOne;
+}
+
+std::uint32_t single_value(std::size_t place) {
+    const auto bits = (static_cast<std::uint32_t>(place) + kFloatOne) << kFloatDropped;
+    float next;
+    std::memcpy(&next, &bits, sizeof next);
+    return static_cast<std::uint32_t>(next) - 1;
+}
+
+struct Totals {
+    std::uint64_t sum = 0;
+    std::uint32_t most = 0;
+};
+
+#ifdef __SSE2__
+__m128i four(const std::uint32_t *v) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(v)); }
+
+__m128i places_of(__m128i v) {
+    const __m128 next = _mm_cvtepi32_ps(_mm_sub_epi32(v, _mm_set1_epi32(-1)));
+    return _mm_sub_epi32(_mm_srli_epi32(_mm_castps_si128(next), kFloatDropped), _mm_set1_epi32(kFloatOne));
+}
+#endif
+
+// Into either counter in turns.
+void count_places(const std::uint32_t *v, std::size_t size, std::uint32_t *counts, std::uint32_t *odd_counts, Totals &totals) {
+    const std::uint32_t *const end = v + size;
+#ifdef __SSE2__
+    __m128i sum = _mm_setzero_si128(), most = _mm_setzero_si128();
+    for (; end - v >= 4; v += 4) {
+        const __m128i values = four(v), places = places_of(values);
+        ++counts[_mm_extract_epi16(places, 0)];
+        ++odd_counts[_mm_extract_epi16(places, 2)];
+        ++counts[_mm_extract_epi16(places, 4)];
+        ++odd_counts[_mm_extract_epi16(places, 6)];
+        sum = _mm_add_epi64(sum, _mm_add_epi64(_mm_and_si128(values, _mm_set1_epi64x(UINT32_MAX)), _mm_srli_epi64(values, 32)));
+        const __m128i more = _mm_cmpgt_epi32(values, most);
+        most = _mm_or_si128(_mm_and_si128(more, values), _mm_andnot_si128(more, most));
+    }
+    alignas(16) std::uint64_t sums[2];
+    alignas(16) std::uint32_t mosts[4];
+    _mm_store_si128(reinterpret_cast<__m128i *>(sums), sum);
+    _mm_store_si128(reinterpret_cast<__m128i *>(mosts), most);
+    totals.sum += sums[0] + sums[1];
+    totals.most = std::max(totals.most, *std::max_element(std::begin(mosts), std::end(mosts)));
+#endif
+    for (; v != end; ++v) {
+        ++(((end - v) & 1) != 0 ? odd_counts : counts)[place_of(*v)];
+        totals.sum += *v;
+        totals.most = std::max(totals.most, *v);
+    }
+}
+
+// Calls take() with the values that have one of these places, and perhaps with others.
+template <class Take>
+void find_in_places(const std::uint32_t *v, std::size_t size, [[maybe_unused]] const std::vector<std::uint32_t> &wanted, Take take) {
+    const std::uint32_t *const end = v + size;
+#ifdef __SSE2__
+    std::vector<std::int16_t> wanted_eight;  // each one eight times
+    for (auto place : wanted) wanted_eight.insert(wanted_eight.end(), 8, static_cast<std::int16_t>(place));
+    for (; end - v >= 8; v += 8) {
+        const __m128i places = _mm_packs_epi32(places_of(four(v)), places_of(four(v + 4)));
+        __m128i found = _mm_setzero_si128();
+        for (std::size_t i = 0; i < wanted_eight.size(); i += 8)
+            found = _mm_or_si128(found, _mm_cmpeq_epi16(places, _mm_loadu_si128(reinterpret_cast<const __m128i *>(&wanted_eight[i]))));
+        for (auto lanes = static_cast<std::uint32_t>(_mm_movemask_epi8(found)) & 0x5555; lanes != 0; lanes &= lanes - 1) take(v[__builtin_ctz(lanes) / 2]);
+    }
+#endif
+    std::for_each(v, end, take);
+}
+
 }  // namespace
 
 void Distribution::Sum::add(std::uint64_t values, std::int64_t their_total, std::int64_t their_max) {
@@ -36,21 +125,20 @@ void Distribution::Sum::add(std::uint64_t values, std::int64_t their_total, std:
 // One that does not fit, or for which there is no room.
 void Distribution::add_another(std::int64_t value) {
     if (counted_.count + kept() + others_.size() >= kExact) count_in_buckets();
-    if (static_cast<std::uint64_t>(value) > UINT32_MAX) {
+    if (static_cast<std::uint64_t>(value) > kMostShort) {
         others_.push_back(value);
         return;
     }
-    if (next_ == end_) make_room(counted_.count != 0 ? kWaitForBuckets : std::min(kExact, std::max(kFirstRoom, 2 * kept())));
+    if (next_ == end_) make_room(counted_.count != 0 ? kWaitForBuckets : std::min(kExact - kept(), std::max(kFirstRoom, kept())));
     *next_++ = static_cast<std::uint32_t>(value);
 }
 
+// More of it: what is there stays where it is.
 void Distribution::make_room(std::size_t values) {
-    const std::size_t n = kept();
-    std::unique_ptr<std::uint32_t[]> wider(new std::uint32_t[values]);  // not cleared: it is written before it is read
-    std::copy(values_.get(), next_, wider.get());
-    values_ = std::move(wider);
-    next_ = values_.get() + n;
-    end_ = values_.get() + values;
+    blocks_.push_back({std::unique_ptr<std::uint32_t[]>(new std::uint32_t[values]), values});  // not cleared: it is written before it is read
+    room_ += values;
+    next_ = blocks_.back().values.get();
+    end_ = next_ + values;
 }
 
 // All that are kept; from now on there is room for a few that wait for it.
@@ -61,59 +149,62 @@ void Distribution::count_in_buckets() {
         ++buckets_[b];
         counted_.add(v);
     };
-    std::for_each(values_.get(), next_, count);
+    for_each_block([&](const std::uint32_t *v, std::size_t size) { std::for_each(v, v + size, count); });
     std::for_each(others_.begin(), others_.end(), count);
     others_.clear();
-    next_ = values_.get();
-    if (end_ - next_ != kWaitForBuckets) {
-        values_.reset();
+    if (room_ != kWaitForBuckets || blocks_.size() != 1) {
+        blocks_.clear();
+        room_ = 0;
         next_ = end_ = nullptr;
+    } else {
+        next_ = blocks_.front().values.get();
     }
 }
 
-// Of values_ those of these ascending ranks, without sorting all: counts them in buckets, then sorts the buckets that are
-// asked for.
+// Of the short values those of these ascending ranks, without sorting all: counts them by place, then looks into the places that
+// are asked for.
 std::vector<std::uint32_t> Distribution::select(const std::vector<std::size_t> &ranks, Sum &sum) const {
     struct Member {
-        std::size_t bucket, before;  // values in lower buckets
+        std::size_t place, before;  // values in lower places
         std::vector<std::uint32_t> values;
     };
-    // In turns, as a count waits for itself where neighbours are in one bucket.
-    std::vector<std::uint32_t> counts(bucket_of(UINT32_MAX) + 1), odd_counts(counts.size());
-    std::uint64_t total = 0;
-    std::uint32_t most = 0;
-    auto look = [&](std::uint32_t v, std::vector<std::uint32_t> &in) {
-        ++in[bucket_of(v)];
-        total += v;
-        most = std::max(most, v);
-    };
-    const std::uint32_t *v = values_.get();
-    for (; next_ - v >= 2; v += 2) {
-        look(v[0], counts);
-        look(v[1], odd_counts);
-    }
-    if (v != next_) look(*v, counts);
+    // In turns, as a count waits for itself where neighbours are in one place.
+    std::vector<std::uint32_t> counts(kPlaces), odd_counts(kPlaces);
+    Totals totals;
+    for_each_block([&](const std::uint32_t *v, std::size_t size) { count_places(v, size, counts.data(), odd_counts.data(), totals); });
     std::transform(counts.begin(), counts.end(), odd_counts.begin(), counts.begin(), std::plus<>());
-    sum.add(kept(), static_cast<std::int64_t>(total), most);
+    sum.add(kept(), static_cast<std::int64_t>(totals.sum), totals.most);
     std::vector<Member> members;
     std::vector<std::size_t> member_of;  // per rank
-    std::size_t bucket = 0, before = 0;
+    std::vector<std::uint32_t> wanted;   // places of several values
+    std::size_t place = 0, before = 0;
     for (auto rank : ranks) {
-        while (before + counts[bucket] <= rank) before += counts[bucket++];
-        if (members.empty() || members.back().bucket != bucket) members.push_back({bucket, before, {}});
+        while (before + counts[place] <= rank) before += counts[place++];
+        if (members.empty() || members.back().place != place) {
+            members.push_back({place, before, {}});
+            if (place >= kSinglePlaces) wanted.push_back(static_cast<std::uint32_t>(place));
+        }
         member_of.push_back(members.size() - 1);
     }
-    if (bucket >= 2 * kSplit) {  // below, a bucket is one value
-        std::vector<std::uint8_t> wanted(counts.size());
-        for (std::size_t i = 0; i < members.size(); ++i) wanted[members[i].bucket] = static_cast<std::uint8_t>(i + 1);
-        for (const std::uint32_t *v = values_.get(); v != next_; ++v)
-            if (const auto w = wanted[bucket_of(*v)]) members[w - 1u].values.push_back(*v);
-        for (auto &m : members) std::sort(m.values.begin(), m.values.end());
+    const std::size_t first_wanted = members.size() - wanted.size();
+    if (!wanted.empty()) {
+        for (std::size_t i = 0; i < wanted.size(); ++i) members[first_wanted + i].values.reserve(counts[wanted[i]]);
+        auto take = [&](std::uint32_t v) {
+            for (std::size_t i = 0; i < wanted.size(); ++i)
+                if (wanted[i] == place_of(v)) members[first_wanted + i].values.push_back(v);
+        };
+        for_each_block([&](const std::uint32_t *v, std::size_t size) { find_in_places(v, size, wanted, take); });
     }
     std::vector<std::uint32_t> out;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
-        const Member &m = members[member_of[i]];
-        out.push_back(m.values.empty() ? static_cast<std::uint32_t>(m.bucket) : m.values[ranks[i] - m.before]);
+        Member &m = members[member_of[i]];
+        if (m.place < kSinglePlaces) {
+            out.push_back(single_value(m.place));
+            continue;
+        }
+        const auto at = m.values.begin() + static_cast<std::ptrdiff_t>(ranks[i] - m.before);
+        std::nth_element(m.values.begin(), at, m.values.end());
+        out.push_back(*at);
     }
     return out;
 }

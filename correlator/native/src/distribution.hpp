@@ -15,7 +15,7 @@ class Distribution {
     static constexpr std::size_t kExact = std::size_t{1} << 18;
 
     void add(std::int64_t value) {
-        if (next_ == end_ || static_cast<std::uint64_t>(value) > UINT32_MAX) return add_another(value);
+        if (next_ == end_ || static_cast<std::uint64_t>(value) > kMostShort) return add_another(value);
         *next_++ = static_cast<std::uint32_t>(value);
     }
     // Percentiles are the values of rank ceil(per_mille / 1000 · count), for ascending per_mille; in buckets the middle of
@@ -29,20 +29,31 @@ class Distribution {
     Summary summary(const std::vector<std::uint32_t> &per_mille);
 
   private:
+    // So much fits into four bytes, and one more into a float.
+    static constexpr std::uint64_t kMostShort = INT32_MAX - 1;
+    struct Block {
+        std::unique_ptr<std::uint32_t[]> values;
+        std::size_t size;
+    };
     struct Sum {
         std::uint64_t count = 0;
         std::int64_t total = 0, max = 0;
         void add(std::int64_t value) { add(1, value, value); }
         void add(std::uint64_t values, std::int64_t their_total, std::int64_t their_max);
     };
-    std::size_t kept() const { return static_cast<std::size_t>(next_ - values_.get()); }
+    std::size_t kept() const { return room_ - static_cast<std::size_t>(end_ - next_); }
     bool exact() const { return counted_.count + kept() + others_.size() <= kExact; }
     void add_another(std::int64_t value);
     void make_room(std::size_t values);
+    template <class F>  // void(const std::uint32_t *values, std::size_t size)
+    void for_each_block(F f) const {
+        for (const auto &b : blocks_) f(b.values.get(), &b == &blocks_.back() ? static_cast<std::size_t>(next_ - b.values.get()) : b.size);
+    }
     void count_in_buckets();
     std::vector<std::uint32_t> select(const std::vector<std::size_t> &ranks, Sum &sum) const;
 
-    std::unique_ptr<std::uint32_t[]> values_;  // added and not counted in buckets, those that fit
+    std::vector<Block> blocks_;  // of what was added and not counted in buckets, as far as it is short; the last one has room
+    std::size_t room_ = 0;       // in all of them
     std::uint32_t *next_ = nullptr, *end_ = nullptr;
     std::vector<std::int64_t> others_;
     Sum counted_;                              // in buckets

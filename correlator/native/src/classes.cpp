@@ -290,10 +290,12 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
         if (!p.broken && p.when.empty() && !p.needs_facts && !plan.points[p.spec].optional) c.only = &p;
         p.bare = c.only && p.plain && !plan.threads_work && !p.decorates && p.release.empty() && p.find.size() == 1 &&
                  p.find.front().one_slot != kNoSlot;
-        if (p.bare && c.cpu_slot == kNoSlot) {
-            c.bare = &p;
-            c.bare_slot = p.find.front().one_slot;
-            c.bare_space = p.find.front().space;
+        if (p.bare && c.cpu_slot == kNoSlot) c.bare = &p;
+        const BoundKey *key = p.bare ? &p.find.front() : c.only && p.begins ? &p.bind.front() : nullptr;
+        if (key && key->one_slot != kNoSlot) {
+            auto at = [key](std::int32_t slot) { return static_cast<std::uint32_t>(slot != kNoSlot ? slot : key->one_slot) * std::uint32_t{sizeof(Slot)}; };
+            c.numbers = {at(key->one_slot), at(c.tid_slot), at(c.pid_slot),
+                         (key->space + 1) << 2 | std::uint32_t{c.tid_slot != kNoSlot} << 1 | std::uint32_t{c.pid_slot != kNoSlot}};
         }
     }
     return c;

@@ -84,15 +84,19 @@ struct SchedSlots {
 };
 
 struct BoundClass {
-    std::string name;
-    std::uint32_t name_id = 0;
-    Domain domain = Domain::kUst;
+    // What every event looks at comes first.
     ClassKind kind = ClassKind::kIgnored;
-    std::vector<BoundPoint> points;
+    Domain domain = Domain::kUst;
+    std::uint32_t name_id = 0;
     BoundPoint *only = nullptr;  // the point, where there is but one and no event of the class is passed over
     BoundPoint *bare = nullptr;  // the same, if it is bare and the event's CPU is its stream's
-    std::int32_t bare_slot = kNoSlot;  // of its key
-    std::uint32_t bare_space = 0;
+    // Where the point is bare or begins, and its key is one field: where the slots are of what says whom an event is about and who did it.
+    struct {
+        std::uint32_t key = 0, tid = 0, pid = 0;  // from the first slot, in bytes; without thread or process the key again
+        std::uint32_t means = 0;  // the key's space, and which of them there are; 0: nothing of this
+    } numbers;
+    std::string name;
+    std::vector<BoundPoint> points;
     BlockSlots block;
     std::int32_t tid_slot = kNoSlot, pid_slot = kNoSlot, comm_slot = kNoSlot;
     std::int32_t cpu_slot = kNoSlot;  // kPoints from BPF: the event's own; its stream's is the collector's

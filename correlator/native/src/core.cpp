@@ -7,7 +7,7 @@ namespace opline {
 namespace {
 
 constexpr std::size_t kChunkRows = 1u << 16;
-constexpr std::size_t kAhead = 4;  // events; what one needs is out of the caches for about as long as those take
+constexpr std::ptrdiff_t kAhead = 4;  // events; what one needs is out of the caches for about as long as those take
 
 std::string stream_name(const StreamDecl &s) {
     return s.channel.empty() ? s.path : s.channel + "_" + std::to_string(s.instance);
@@ -32,17 +32,25 @@ std::uint32_t Core::add_stream(const StreamDecl &decl) {
     return static_cast<std::uint32_t>(impl_->streams.size() - 1);
 }
 
-void Core::event(const Event &ev) { impl_->take(ev); }
+void Core::event(const Event &ev) {
+    const Event *const one = &ev;
+    events(&one, 1);
+}
 
 void Core::events(const Event *const *first, std::size_t count) {
     Impl &m = *impl_;
-    for (std::size_t i = 0; i < count; ++i) {
-        if (i + 3 * kAhead < count) {  // with two threads they are in the other processor's caches
-            __builtin_prefetch(first[i + 3 * kAhead]);
-            __builtin_prefetch(first[i + 2 * kAhead]->slots);
-        }
-        if (i + kAhead < count) m.expect(*first[i + kAhead]);
-        m.take(*first[i]);
+    if (count != 0 && m.events == 0) m.first_ns = (*first)->ts_ns;
+    m.events += count;
+    const auto past = first + count;
+    for (; past - first > 3 * kAhead; ++first) {
+        __builtin_prefetch(first[3 * kAhead]);  // with two threads they are in the other processor's caches
+        __builtin_prefetch(first[2 * kAhead]->slots);
+        m.expect(*first[kAhead]);
+        m.take(**first);
+    }
+    for (; first != past; ++first) {
+        if (past - first > kAhead) m.expect(*first[kAhead]);
+        m.take(**first);
     }
 }
 
@@ -71,7 +79,7 @@ void Core::finish() {
     if (m.finished) return;
     // First the requests, so that what completed is known to the ops that are still to be settled.
     m.block.finish();
-    m.stitcher.finish();
+    m.stitcher.finish(m.last_ns);
     for (const auto &[name, counts] : m.fates())
         for (std::size_t f = 0; f < counts.size(); ++f)
             if (counts[f] != 0) m.emitter.fate(m.strings.intern(name), kFateNames[f], counts[f]);

@@ -254,24 +254,24 @@ struct Core::Impl {
     }
 
     [[gnu::always_inline]] void take(const Event &ev) {
-        if (events++ == 0) first_ns = ev.ts_ns;
         if (ev.ts_ns < last_ns) ++out_of_order;
         else last_ns = ev.ts_ns;
         stitcher.advance(last_ns);
         BoundClass &cls = *classes[ev.cls];
-        if (cls.kind >= ClassKind::kContext) {
+        if (cls.bare) {
+            if (stitcher.follow(cls, ev, stream_hosts)) return;
+        } else if (cls.kind >= ClassKind::kContext) {
             ++cls.fates[static_cast<std::size_t>(cls.kind == ClassKind::kIgnored ? Fate::kIgnored : Fate::kContext)];
             return;
         }
         current_host = stream_hosts[ev.stream];
-        if (cls.bare && stitcher.follow(cls, ev, current_host)) return;
         look_at(cls, ev);
     }
 
     // It comes soon.
     [[gnu::always_inline]] void expect(const Event &ev) {
         const BoundClass &cls = *classes[ev.cls];
-        if (cls.kind == ClassKind::kPoints) stitcher.expect(cls, ev, stream_hosts[ev.stream]);
+        if (cls.only) stitcher.expect(cls, ev, stream_hosts);
     }
 
     [[gnu::noinline]] void look_at(BoundClass &cls, const Event &ev) {

@@ -2,12 +2,17 @@
 // What a front end (babeltrace2 or native) hands to the core: event classes once, then events.
 // A front end knows bytes and nothing of models; the core knows models and nothing of bytes.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 namespace opline {
 
@@ -84,6 +89,26 @@ struct Event {
 };
 
 constexpr std::int32_t kNoSlot = -1;
+
+// The slot that is so many bytes behind the first.
+inline const Slot &slot_at(const Event &ev, std::uint32_t bytes) {
+    return *reinterpret_cast<const Slot *>(reinterpret_cast<const char *>(ev.slots) + bytes);
+}
+
+// Whether three slots hold the same numbers (or the same bytes as text) as three others, and `others` is 0.
+[[gnu::always_inline]] inline bool same_numbers(const std::array<const Slot *, 3> &a, const std::array<const Slot *, 3> &b, std::uint64_t others) {
+#ifdef __SSE2__
+    static_assert(sizeof(Slot) == 16 && offsetof(Slot, u) == 0 && offsetof(Slot, kind) == 12);
+    auto whole = [](const Slot *s) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(s)); };
+    __m128i differ = _mm_xor_si128(whole(a[0]), whole(b[0]));
+    for (int i = 1; i < 3; ++i) differ = _mm_or_si128(differ, _mm_xor_si128(whole(a[i]), whole(b[i])));
+    differ = _mm_or_si128(_mm_and_si128(differ, _mm_set_epi32(0xff, 0, -1, -1)), _mm_cvtsi64_si128(static_cast<long long>(others)));
+    return _mm_movemask_epi8(_mm_cmpeq_epi32(differ, _mm_setzero_si128())) == 0xffff;
+#else
+    for (int i = 0; i < 3; ++i) others |= (a[i]->u ^ b[i]->u) | static_cast<std::uint64_t>(a[i]->kind != b[i]->kind);
+    return others == 0;
+#endif
+}
 
 // The integer in a slot of an event.
 inline std::int64_t number_in(const Event &ev, std::int32_t slot, std::int64_t otherwise) {

@@ -16,6 +16,8 @@ constexpr std::uint64_t op_ref(const Op &op) { return ((op.serial + 1) << 24) | 
 constexpr std::uint64_t serial_of(std::uint64_t ref) { return (ref >> 24) - 1; }
 constexpr std::uint32_t slot_of(std::uint64_t ref) { return static_cast<std::uint32_t>(ref & 0xffffff); }
 
+constexpr std::uint64_t kNoSerial = ~std::uint64_t{0};  // of an op's place while it is no op's
+
 // The ops in memory. At most 2^24 at once; 2^39 in a trace.
 class OpTable {
   public:
@@ -38,6 +40,7 @@ class OpTable {
     }
     void release(Op &op) {
         op.state = OpState::kFree;
+        op.serial = kNoSerial;
         slots_[op.slot] = {};
         free_.push_back(op.slot);
         spare_.push_back(&op);
@@ -54,6 +57,7 @@ class OpTable {
         slot.frozen = frozen_.put(*slot.op);
         if (!slot.frozen) return;
         slot.op->state = OpState::kFree;
+        slot.op->serial = kNoSerial;
         spare_.push_back(slot.op);
         slot.op = nullptr;
     }

@@ -74,14 +74,12 @@ class Stitcher {
     // stitcher_bare.hpp
     Fate event(BoundClass &cls, const Event &ev, std::uint32_t host);
     // An event of a class with a bare point that is about the same op as its stream's last one. False: nothing was done.
-    bool follow(const BoundClass &cls, const Event &ev, std::uint32_t host);
+    bool follow(const BoundClass &cls, const Event &ev, const std::vector<std::uint32_t> &hosts);
     // The event comes soon: what it is probably about is fetched.
-    void expect(const BoundClass &cls, const Event &ev, std::uint32_t host) const;
+    void expect(const BoundClass &cls, const Event &ev, const std::vector<std::uint32_t> &hosts) const;
     // Settles what ended more than linger_ns before now.
     void advance(std::int64_t now_ns) {
-        last_ns_ = now_ns;
-        if (now_ns > settles_ns_) settle_until(now_ns);
-        if (unfrozen_ > kUnfrozen) freeze_ended();
+        if (now_ns > due_ns_) do_what_is_due(now_ns);
     }
     // Every op the general way, from now on: to compare with.
     void take_no_short_way() {
@@ -92,7 +90,7 @@ class Stitcher {
     void skip_texts() { with_key_texts_ = with_objects_ = false; }
     void keep_objects() { with_objects_ = true; }
     // End of the trace: settles everything, open ops as incomplete.
-    void finish();
+    void finish(std::int64_t last_ns);
 
     // Whom the thread works for: an op, else its open batch, else nobody.
     Op *current_op(std::uint32_t host, std::int64_t tid);
@@ -132,25 +130,29 @@ class Stitcher {
     Fate any_event(BoundClass &, const Event &, std::uint32_t host);
     bool plain(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
     void passed(Op &, BoundPoint &, std::int64_t ts_ns);
+    void ends(Op &, const BoundPoint &, std::int64_t ts_ns);
     bool begin(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
     bool bare(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
-    // Whom a stream's last event was about, and by which key, if that was a number: threads go on with what they are at.
+    // Whom a stream's last event was about, and what its numbers were, if its key was one: threads go on with what they are at.
     struct alignas(64) Followed {
-        std::uint64_t number = 0, rebindings = 0;  // rebindings: as they were then
+        Slot number, tid, pid;         // those of BoundClass::numbers
+        std::uint64_t rebindings = 0;  // as they were then
         Op *op = nullptr;
         std::uint64_t serial = 0;
-        std::int64_t tid = 0;
-        std::int32_t pid = 0;
-        std::uint32_t host = 0, space = 0, thread = 0;  // thread: its ordinal in the op
+        std::uint32_t means = 0, stream = 0, thread = 0;  // thread: its ordinal in the op
     };
+    void follow_from_here(const BoundClass &, const Event &, Op &, std::uint32_t thread);
     Followed &followed(const Event &ev) { return followed_[ev.stream % followed_.size()]; }
     const Followed &followed(const Event &ev) const { return followed_[ev.stream % followed_.size()]; }
     // Stragglers come soon: the last few are left as they are.
     static constexpr std::size_t kUnfrozen = 4;
     static constexpr std::size_t kManyEnded = 1024;  // more than 300 KiB of them
     void freeze_ended();
-    void settle_until(std::int64_t now_ns);
-    void next_settles() { settles_ns_ = ended_.empty() ? std::numeric_limits<std::int64_t>::max() : ended_.front().first + plan_.linger_ns; }
+    void do_what_is_due(std::int64_t now_ns);
+    void next_settles() {
+        settles_ns_ = ended_.empty() ? std::numeric_limits<std::int64_t>::max() : ended_.front().first + plan_.linger_ns;
+        due_ns_ = std::min(due_ns_, settles_ns_);
+    }
     Fate note(BoundPoint &, const PointSpec &, const Event &, ThreadState &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
     Fate work_of(Batch &, Transition, BoundPoint &);
     void release_keys(const BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
@@ -231,9 +233,10 @@ class Stitcher {
     };
     std::array<RecentThread, 64> recent_threads_{};
     std::array<Followed, 128> followed_{};
-    std::uint64_t rebindings_ = 1;  // how often a key was taken from whom it named
+    std::uint64_t rebindings_ = 1;  // how often a key was taken from whom it named, or an op got a partner
     std::deque<std::pair<std::int64_t, std::uint64_t>> ended_;  // (end, op ref), in order of the end events
     std::int64_t settles_ns_ = std::numeric_limits<std::int64_t>::max();  // past it the first of them does
+    std::int64_t due_ns_ = std::numeric_limits<std::int64_t>::max();  // past it something settles, or is to be put away
     std::size_t unfrozen_ = 0;  // so many at the end of it have not been thought of
     std::vector<std::uint64_t> io_windows_;
     SettledKeys<Key, KeyHash> settled_keys_;

@@ -9,10 +9,30 @@ namespace opline {
 // A plain point, whose transition the op has already.
 inline void Stitcher::passed(Op &op, BoundPoint &bp, std::int64_t ts_ns) {
     op.global_spaces |= bp.global_spaces;
+    ends(op, bp, ts_ns);
+}
+
+inline void Stitcher::ends(Op &op, const BoundPoint &bp, std::int64_t ts_ns) {
     if (bp.ends && (op.state == OpState::kOpen || !op.hard)) {
         end_op(op, ts_ns, op.transitions.last_order());
         stop_waiting(op);
     }
+}
+
+// From now on the stream's events are about that op, as long as they have these numbers.
+inline void Stitcher::follow_from_here(const BoundClass &cls, const Event &ev, Op &op, std::uint32_t thread) {
+    const auto &n = cls.numbers;
+    if (n.means == 0) return;
+    Followed &f = followed(ev);
+    f.number = slot_at(ev, n.key);
+    f.tid = slot_at(ev, n.tid);
+    f.pid = slot_at(ev, n.pid);
+    f.rebindings = rebindings_;
+    f.op = &op;
+    f.serial = op.serial;
+    f.means = n.means;
+    f.stream = ev.stream;
+    f.thread = thread;
 }
 
 // What plain() does, without what BoundPoint::bare rules out. False: nothing was done.
@@ -30,37 +50,36 @@ inline void Stitcher::passed(Op &op, BoundPoint &bp, std::int64_t ts_ns) {
     if (!op->transitions.push_known(bp.kinds[0], ev.ts_ns, tid, pid, ev.cpu, comm)) return false;
     ++use.found;
     ++bp.transitions;
-    followed(ev) = {field.u, rebindings_, op, op->serial, tid, pid, host, use.space, op->transitions.last_thread()};
+    follow_from_here(cls, ev, *op, op->transitions.last_thread());
     passed(*op, bp, ev.ts_ns);
     return true;
 }
 
-[[gnu::always_inline]] inline bool Stitcher::follow(const BoundClass &cls, const Event &ev, std::uint32_t host) {
-    const Slot &field = ev.slots[cls.bare_slot];
+[[gnu::always_inline]] inline bool Stitcher::follow(const BoundClass &cls, const Event &ev, const std::vector<std::uint32_t> &hosts) {
+    const auto &n = cls.numbers;
     const Followed &f = followed(ev);
-    // Each of these can differ, and mostly none does: one branch.
-    const auto other_thread = static_cast<std::uint64_t>((f.tid ^ number_in(ev, cls.tid_slot, -1)) | (f.pid ^ static_cast<std::int32_t>(number_in(ev, cls.pid_slot, -1))));
-    if (((f.number ^ field.u) | (f.rebindings ^ rebindings_) | (f.space ^ cls.bare_space) | (f.host ^ host) | other_thread) != 0 || !field.is_number()) return false;
+    // Each of these can differ, and mostly none does: one branch. An op that was settled or put away has lost its serial.
+    const std::uint64_t others = (f.means ^ n.means) | (f.stream ^ ev.stream) | (f.rebindings ^ rebindings_);
+    if (!same_numbers({&f.number, &f.tid, &f.pid}, {&slot_at(ev, n.key), &slot_at(ev, n.tid), &slot_at(ev, n.pid)}, others)) return false;
     Op &op = *f.op;
-    const bool live = op.state == OpState::kOpen || op.state == OpState::kEnded;
-    if (((op.serial ^ f.serial) | op.partner) != 0 || !live) return false;
-    const std::uint32_t comm = cls.comm_slot == kNoSlot ? 0 : name_of(cls, ev, thread(host, f.tid));
+    if (op.serial != f.serial) return false;
+    const std::uint32_t comm = cls.comm_slot == kNoSlot ? 0 : name_of(cls, ev, thread(hosts[ev.stream], number_in(ev, cls.tid_slot, -1)));
     BoundPoint &bp = *cls.bare;
     if (!op.transitions.push_by(bp.kinds[0], f.thread, ev.ts_ns, ev.cpu, comm)) return false;
     ++bp.followed;
-    passed(op, bp, ev.ts_ns);
+    ends(op, bp, ev.ts_ns);  // the key's space is among the op's since it was first found by it
     return true;
 }
 
-[[gnu::always_inline]] inline void Stitcher::expect(const BoundClass &cls, const Event &ev, std::uint32_t host) const {
+[[gnu::always_inline]] inline void Stitcher::expect(const BoundClass &cls, const Event &ev, const std::vector<std::uint32_t> &hosts) const {
     if (cls.bare) {
         fetch(followed(ev).op, 2 * 64);
         return;
     }
-    if (!cls.only || !cls.only->begins) return;
+    if (!cls.only->begins) return;
     const BoundKey &use = cls.only->bind.front();
     if (use.one_slot == kNoSlot) return;
-    keys_.expect(one_key(use, ev.slots[use.one_slot], host, static_cast<std::int32_t>(number_in(ev, cls.pid_slot, -1)), number_in(ev, cls.tid_slot, -1)));
+    keys_.expect(one_key(use, ev.slots[use.one_slot], hosts[ev.stream], static_cast<std::int32_t>(number_in(ev, cls.pid_slot, -1)), number_in(ev, cls.tid_slot, -1)));
 }
 
 inline Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {

@@ -218,6 +218,7 @@ Op &Stitcher::meet(Op &op, std::uint32_t child, const Key &key, bool by_order, s
 }
 
 void Stitcher::link_partners(Op &a, Op &b, bool sure) {
+    ++rebindings_;
     a.partner = op_ref(b);
     b.partner = op_ref(a);
     a.partner_sure = b.partner_sure = sure;

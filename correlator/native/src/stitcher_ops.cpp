@@ -151,7 +151,7 @@ void Stitcher::end_op(Op &op, std::int64_t ts_ns, std::uint32_t order) {
     }
     end_sync(op, ts_ns);
     ended_.emplace_back(ts_ns, op_ref(op));
-    ++unfrozen_;
+    if (++unfrozen_ > kUnfrozen) due_ns_ = kNoTime;
     if (ended_.size() == 1) next_settles();
 }
 
@@ -192,8 +192,11 @@ void Stitcher::settle_ended() {
     settle(*op);
 }
 
-void Stitcher::settle_until(std::int64_t now_ns) {
-    while (now_ns > settles_ns_) settle_ended();
+void Stitcher::do_what_is_due(std::int64_t now_ns) {
+    last_ns_ = now_ns;
+    while (last_ns_ > settles_ns_) settle_ended();
+    if (unfrozen_ > kUnfrozen) freeze_ended();
+    due_ns_ = settles_ns_;
 }
 
 void Stitcher::freeze_ended() {
@@ -235,7 +238,8 @@ void Stitcher::settle(Op &op) {
     ops_.release(op);
 }
 
-void Stitcher::finish() {
+void Stitcher::finish(std::int64_t last_ns) {
+    last_ns_ = last_ns;
     threads_.for_each([this](std::uint64_t, ThreadState &ts) {
         if (!ts.batch) return;
         ++counts_.batches_left_open;

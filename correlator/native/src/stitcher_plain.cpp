@@ -60,7 +60,7 @@ bool Stitcher::begin(const BoundClass &cls, BoundPoint &bp, const Event &ev, std
     ++bp.transitions;
     bind_key(op, ref, use.space, key);
     op.global_spaces |= bp.global_spaces;
-    if (one_number) followed(ev) = {ev.slots[use.one_slot].u, rebindings_, &op, op.serial, tid, pid, host, use.space, 0};
+    if (one_number && cls.only) follow_from_here(cls, ev, op, 0);
     if (bp.thread != ThreadRule::kNone) apply_thread_rule(ts, bp.thread, {&op, 0, ref, bp.kinds[0].kind.spaces});
     return true;
 }

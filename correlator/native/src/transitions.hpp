@@ -55,7 +55,8 @@ struct Transition : TransitionKind {
 // A kind that many transitions have, with the steps in the tree of shapes that it took last.
 struct KnownKind {
     struct Step {
-        std::uint32_t from = 0, thread = 0, to = 0;  // from 0: none yet
+        std::uint32_t from = kNone, thread = 0, to = 0, unused = 0;
+        static constexpr std::uint32_t kNone = 0xffffffff;  // it is no list's place
     };
     TransitionKind kind;
     std::array<Step, 4> steps;
@@ -165,8 +166,9 @@ class TransitionList {
     }
     // The same for the thread of that ordinal, where kinds have followed each other like that before.
     [[gnu::always_inline]] bool push_by(const KnownKind &known, std::uint32_t thread, std::int64_t ts_ns, std::uint32_t cpu, std::uint32_t comm) {
+        // No step comes from the node of a list that is empty or kept in full.
         const KnownKind::Step &step = known.steps[node_ % known.steps.size()];
-        if (step.from != node_ || step.thread != thread || !shaped_ || times_.empty() || ts_ns < times_.back()) return false;
+        if (((step.from ^ node_) | (step.thread ^ thread)) != 0 || ts_ns < times_.back()) return false;
         keep(step.to, ts_ns, cpu, comm);
         return true;
     }
@@ -271,6 +273,7 @@ class TransitionList {
         if (shaped_) {
             copy_to(wide_);
             shaped_ = false;
+            node_ = 0;
         }
         return wide_;
     }
@@ -278,7 +281,7 @@ class TransitionList {
     // What every event looks at comes first.
     mutable bool shaped_ = false;
     bool detailed_ = false;
-    std::uint32_t node_ = 0;
+    mutable std::uint32_t node_ = 0;
     std::vector<std::int64_t> times_;
     std::uint32_t threads_ = 0, first_comm_ = 0;
     Shapes *shapes_ = nullptr;

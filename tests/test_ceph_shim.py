@@ -22,6 +22,7 @@ from tests.test_record import OWN_RUN_LTTNG
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "tests" / "ceph_shim"
 C = ["gcc", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]
+PARSER = ROOT / "tracepoints" / "ceph" / "msgr.c"
 SHIM = ROOT / "correlator" / "opline" / "capture" / "libopline-ceph.so"
 LIBRADOS = ["-Wl,-soname,librados.so.2"]
 PRELOADED = {"LD_PRELOAD": str(SHIM)}
@@ -37,6 +38,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [*C, "-pthread", "-o", f"{folder}/peers", f"{SOURCES}/peers.c"],
         [*C, "-pthread", "-o", f"{folder}/disturbed", f"{SOURCES}/disturbed.c"],
         [*C, "-o", f"{folder}/files", f"{SOURCES}/files.c"],
+        [*C, "-D_GNU_SOURCE", "-fsanitize=address", "-o", f"{folder}/frames", f"{SOURCES}/frames.c", str(PARSER)],
         [*C, "-shared", "-fPIC", "-o", f"{folder}/late.so", f"{SOURCES}/late.c", "-laio", "-luring"],
         [*CXX, "-shared", "-fPIC", "-pthread", *LIBRADOS, "-o", library, f"{SOURCES}/librados.cpp"],
         [*CXX, "-o", f"{folder}/radosclient", f"{SOURCES}/radosclient.cpp", library, "-Wl,-rpath,$ORIGIN"],
@@ -90,6 +92,11 @@ def test_untraced_connections_give_the_same_with_the_shim(built: Path, tmp_path:
     plain = run(built / "peers", seed, tmp_path / "log")
     shim = run(built / "peers", seed, tmp_path / "log", env=PRELOADED)
     assert shim.stdout == plain.stdout and len(plain.stdout) > 60
+
+
+def test_whole_frames_by_the_short_way_give_what_the_state_machine_gives(built: Path) -> None:
+    short, left = map(int, run(built / "frames", 1, 1000).stdout.split())
+    assert short > 10000 and left > 10000
 
 
 @pytest.mark.live

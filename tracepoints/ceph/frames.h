@@ -2,7 +2,6 @@
 // Frames as they lie in a call's bytes, and the short way through those that are whole: no state but the parser's count of messages.
 #pragma once
 #include <string.h>
-#include <sys/uio.h>
 
 #include "msgr.h"
 
@@ -69,13 +68,23 @@ static inline void frame_message(struct msgr_message *m, uint64_t payload, const
     m->version = get16(b + 20);
     m->flen = (uint32_t)(MSGR_PREAMBLE_BYTES + payload);
     m->front = NULL;
-    m->front_bytes = 0;
-    m->looked = false;
+    m->front_bytes = m->front_skipped = 0;
     m->op = 0;
     m->offset = m->length = 0;
     m->object = MSGR_NO_OBJECT;
     m->client = 0;
     m->client_tid = msgr_own(m->type, m->tid);
+}
+
+// How many bytes at the begin of an OSD_OP's front say nothing that is looked up: up to the object's locator, if they are of the form that Ceph 10 to 19
+// give them (MOSDOp, message version 8 and 9); else 0.
+static inline uint32_t frame_unneeded(const struct msgr_message *m) {
+    enum { SPG = 6 + 18, HASH = 12, REQID = 6 + REQID_BYTES, CONTEXT = 6 + 1, TIME = 12 };
+    enum { BEFORE_CONTEXT = SPG + HASH + REQID + BLKIN_TRACE_BYTES, UNNEEDED = BEFORE_CONTEXT + CONTEXT + TIME };
+    const uint8_t *p = m->front;
+    if (m->type != MSGR_OSD_OP || m->front_bytes < UNNEEDED || get32(p + 2) != SPG - 6 || get32(p + SPG + HASH + 2) != REQID_BYTES) return 0;
+    if (m->version == 8) return UNNEEDED - CONTEXT;
+    return m->version == 9 && get32(p + BEFORE_CONTEXT + 2) == CONTEXT - 6 ? UNNEEDED : 0;
 }
 
 // How many bytes of the front segment are looked at, if it has `front`.
@@ -85,11 +94,6 @@ static inline uint32_t frame_looked_at(uint16_t type, uint32_t front) {
 }
 
 // -- a call's bytes --------------------------------------------------------------------------------------------------------
-
-struct msgr_bytes {
-    const struct iovec *v;  // where the next one is, or at the end of the one before
-    size_t at, left;        // there; and how many are left of the call
-};
 
 // n of them, of as many as are left: where they lie, or in `room`.
 const uint8_t *msgr_gather(struct msgr_bytes *bytes, size_t n, uint8_t *room);
@@ -123,9 +127,8 @@ static inline __attribute__((always_inline)) bool msgr_whole(struct msgr_parser 
     while (bytes->left >= MSGR_PREAMBLE_BYTES) {
         struct msgr_bytes behind = *bytes;
         const uint8_t *b = msgr_take(&behind, MSGR_PREAMBLE_BYTES, p->buf);
-        if (!is_preamble(b)) return false;
         struct frame f = frame_of(b, rev1);
-        if (f.payload > behind.left) return false;
+        if (f.payload > behind.left || !is_preamble(b)) return false;
         uint8_t tag = b[0];
         bool message = tag == TAG_MESSAGE && f.head >= MSGR_HEADER_BYTES;
         if (tag == TAG_AUTH_DONE || (tag == TAG_MESSAGE && frame_is_compressed(b))) return false;

@@ -38,7 +38,7 @@ static void expect(struct msgr_parser *p, enum msgr_phase phase, uint32_t need) 
 }
 
 void msgr_reset(struct msgr_parser *p) {
-    memset(p, 0, offsetof(struct msgr_parser, object));
+    memset(p, 0, offsetof(struct msgr_parser, buf));
     p->peer_features = UINT64_MAX;
     p->message.object = MSGR_NO_OBJECT;
     expect(p, MSGR_BANNER, MSGR_MAGIC_BYTES + 2);
@@ -48,16 +48,14 @@ void msgr_copy(struct msgr_parser *to, const struct msgr_parser *from) {
     memcpy(to, from, offsetof(struct msgr_parser, message));
     if (from->phase == MSGR_PREAMBLE && from->have == 0) return;
     to->message = from->message;
-    if (from->message.object == from->object) {
-        memcpy(to->object, from->object, sizeof to->object);
-        to->message.object = to->object;
-    }
-    memcpy(to->buf, from->buf, from->have);
+    if (from->message.front) to->message.front = to->buf;
+    memcpy(to->buf, from->buf, from->message.front ? from->message.front_bytes : from->have);
 }
 
-void msgr_resync(struct msgr_parser *p, const uint8_t *data, size_t bytes) {
-    if (bytes < MSGR_PREAMBLE_BYTES || !is_preamble(data)) return;
+static void resync(struct msgr_parser *p, struct msgr_bytes bytes) {
+    if (bytes.left < MSGR_PREAMBLE_BYTES || bytes.v->iov_len < MSGR_PREAMBLE_BYTES || !is_preamble(bytes.v->iov_base)) return;
     p->reported = false;
+    p->message.front = NULL;
     expect(p, MSGR_PREAMBLE, MSGR_PREAMBLE_BYTES);
 }
 
@@ -65,6 +63,7 @@ static void frame_end(struct msgr_parser *p, const struct msgr_sink *sink) {
     if (p->tag == TAG_MESSAGE && p->reported) {
         p->reported = false;
         sink->end(sink->context, &p->message);
+        p->message.front = NULL;
     }
     if (p->tag == TAG_AUTH_DONE && p->con_mode == MSGR_SECURE) {
         expect(p, MSGR_ENCRYPTED, 0);
@@ -131,12 +130,14 @@ static void skip_versioned(struct walk *w) {
 // MOSDOp, message version 8 (Jewel) and 9 (Squid), up to the first operation that says what is done: src/messages/MOSDOp.h
 static void osd_op(struct msgr_message *m, char object[MSGR_OBJECT_BYTES]) {
     struct walk w = {m->front, m->front + m->front_bytes, m->version == 8 || m->version == 9};
-    skip_versioned(&w);               // spg_t
-    take(&w, 12);                     // hash, epoch, flags
-    skip_versioned(&w);               // osd_reqid_t
-    take(&w, BLKIN_TRACE_BYTES);
-    if (m->version >= 9) skip_versioned(&w);  // OpenTelemetry's context
-    take(&w, 12);                     // client_inc, mtime
+    if (!m->front_skipped) {
+        skip_versioned(&w);           // spg_t
+        take(&w, 12);                 // hash, epoch, flags
+        skip_versioned(&w);           // osd_reqid_t
+        take(&w, BLKIN_TRACE_BYTES);
+        if (m->version >= 9) skip_versioned(&w);  // OpenTelemetry's context
+        take(&w, 12);                 // client_inc, mtime
+    }
     skip_versioned(&w);               // object_locator_t
     uint32_t length = get32(take(&w, 4));
     const uint8_t *name = take(&w, length);
@@ -172,16 +173,12 @@ void msgr_look(struct msgr_message *m, char object[MSGR_OBJECT_BYTES]) {
         replica_op(m);
     }
     m->front = NULL;
-    m->front_bytes = 0;
-    m->looked = true;
 }
 
 static void announce(struct msgr_parser *p, size_t rest, const struct msgr_sink *sink) {
     p->message.index = p->messages++;
     p->reported = true;
     sink->begin(sink->context, &p->message, p->left <= rest);
-    p->message.front = NULL;
-    p->message.front_bytes = 0;
     body(p, sink);
 }
 
@@ -229,10 +226,9 @@ static void filled(struct msgr_parser *p, const uint8_t *b, size_t rest, const s
         head(p, b, rest, sink);
         break;
     case MSGR_FRONT:
-        p->message.front = b;
+        // what is not whole ends in another call, when this is gone
+        p->message.front = p->left > rest && b != p->buf ? memcpy(p->buf, b, p->need) : b;
         p->message.front_bytes = (uint16_t)p->need;
-        // of one that is not whole there is a second event, when this is gone
-        if (!p->later || p->left > rest) msgr_look(&p->message, p->object);
         announce(p, rest, sink);
         break;
     default:
@@ -240,7 +236,8 @@ static void filled(struct msgr_parser *p, const uint8_t *b, size_t rest, const s
     }
 }
 
-void msgr_feed(struct msgr_parser *p, const uint8_t *data, size_t bytes, size_t more, const struct msgr_sink *sink) {
+// The bytes at `data`, of which `more` follow in the same call.
+static void feed(struct msgr_parser *p, const uint8_t *data, size_t bytes, size_t more, const struct msgr_sink *sink) {
     while (bytes > 0) {
         if (p->phase == MSGR_BODY) {
             size_t skip = p->left < bytes ? (size_t)p->left : bytes;
@@ -273,5 +270,15 @@ void msgr_feed(struct msgr_parser *p, const uint8_t *data, size_t bytes, size_t 
                 filled(p, p->buf, bytes + more, sink);
             }
         }
+    }
+}
+
+void msgr_feed(struct msgr_parser *p, struct msgr_bytes bytes, const struct msgr_sink *sink) {
+    if (p->phase == MSGR_LOST) resync(p, bytes);
+    for (; bytes.left > 0; bytes.v++, bytes.at = 0) {
+        size_t part = bytes.v->iov_len - bytes.at;
+        if (part > bytes.left) part = bytes.left;
+        bytes.left -= part;
+        feed(p, (const uint8_t *)bytes.v->iov_base + bytes.at, part, bytes.left, sink);
     }
 }

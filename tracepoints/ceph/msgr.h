@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 enum {
     MSGR_MAGIC_BYTES = 8,     // "ceph v2\n"
@@ -40,10 +41,10 @@ struct msgr_message {
     uint64_t index;  // how many came before in this direction
     uint32_t flen;   // bytes of the frame, all of it
     uint16_t type, version;
-    // Not NULL: what follows, up to client_tid, is still to be looked up here by msgr_look(). Valid in the sink's call only.
+    // Not NULL: what follows, up to client_tid, is still to be looked up here by msgr_look(). Valid in the sink's call only. An OSD_OP's may be
+    // without its first `front_skipped` bytes.
     const uint8_t *front;
-    uint16_t front_bytes;
-    bool looked;     // it was: else it is what a message says without
+    uint16_t front_bytes, front_skipped;
     uint16_t op;     // this, offset, length, object: of an OSD_OP's first operation that is no hint; else 0 and MSGR_NO_OBJECT
     uint64_t offset, length;
     const char *object;
@@ -59,8 +60,7 @@ struct msgr_parser {
     bool rev1;             // the current frame is msgr2.1's
     bool banner;           // this direction's banner is complete
     bool compressed;       // a message came that was compressed
-    bool details;          // look into OSD_OPs. Set by the caller
-    bool later;            // messages that are whole may be given to the sink with their `front`. Set by the caller
+    bool details;          // messages are to have their `front`. Set by the caller
     bool reported;         // the current message's header has been given to the sink
     uint32_t have, need;   // bytes in buf, and how many the phase takes
     uint64_t messages;     // message frames whose header was complete
@@ -72,8 +72,7 @@ struct msgr_parser {
     uint64_t global_id;    // AUTH_DONE's: the client's number, as in the OSD's reqid; 0 unknown
     uint32_t con_mode;     // AUTH_DONE's; 0 unknown
     struct msgr_message message;  // the current one
-    char object[MSGR_OBJECT_BYTES];
-    uint8_t buf[MSGR_HEAD_BYTES];
+    uint8_t buf[MSGR_HEAD_BYTES];  // what has come of what the phase takes; in MSGR_BODY the message's front, if it has one
 };
 
 struct msgr_sink {
@@ -87,11 +86,15 @@ struct msgr_sink {
 // Fills in what comes from the message's front; the object's name goes to `object`.
 void msgr_look(struct msgr_message *message, char object[MSGR_OBJECT_BYTES]);
 
+// Bytes of a call.
+struct msgr_bytes {
+    const struct iovec *v;  // where the next one is, or at the end of the one before
+    size_t at, left;        // there; and how many are left of the call
+};
+
 void msgr_reset(struct msgr_parser *parser);
-// The bytes at `data`, of which `more` follow in the same call. Sinks are called in the stream's order.
-void msgr_feed(struct msgr_parser *parser, const uint8_t *data, size_t bytes, size_t more, const struct msgr_sink *sink);
-// Before the first bytes of a call, when the phase is MSGR_LOST: go on if a frame begins here.
-void msgr_resync(struct msgr_parser *parser, const uint8_t *data, size_t bytes);
+// Takes all of them. Sinks are called in the stream's order. When the phase is MSGR_LOST it goes on if a frame begins here.
+void msgr_feed(struct msgr_parser *parser, struct msgr_bytes bytes, const struct msgr_sink *sink);
 // Between two frames this is a small part of it: the other holds nothing.
 void msgr_copy(struct msgr_parser *to, const struct msgr_parser *from);
 bool msgr_is_magic(const void *data);

@@ -117,15 +117,9 @@ FCNTL(fcntl64)
 
 #define SEND(fd, iov, count, call)                                                                                     \
     do {                                                                                                               \
-        int errno_before = errno;                                                                                      \
         struct stream *stream = shim_ended ? NULL : stream_begin_send(fd, iov, count);                                 \
-        errno = errno_before;                                                                                          \
         ssize_t result = call;                                                                                         \
-        if (stream) {                                                                                                  \
-            int errno_after = errno;                                                                                   \
-            stream_sent(stream, fd, iov, count, result);                                                               \
-            errno = errno_after;                                                                                       \
-        }                                                                                                              \
+        if (stream) stream_sent(stream, fd, iov, result);                                                              \
         return result;                                                                                                 \
     } while (0)
 
@@ -164,13 +158,11 @@ EXPORT ssize_t writev(int fd, const struct iovec *iov, int count) {
         struct stream *stream = shim_ended || !(consumes) ? NULL : stream_begin_receive(fd);                           \
         ssize_t result = call;                                                                                         \
         if (stream || (result > 0 && (consumes) && !shim_ended)) {                                                     \
-            int errno_after = errno;                                                                                   \
             if (stream) {                                                                                              \
-                stream_received(stream, fd, iov, count, result);                                                       \
+                stream_received(stream, fd, iov, result);                                                              \
             } else {                                                                                                   \
                 stream_discover(fd, iov, count, result);                                                               \
             }                                                                                                          \
-            errno = errno_after;                                                                                       \
         }                                                                                                              \
         return result;                                                                                                 \
     } while (0)

@@ -40,14 +40,10 @@ static const struct msgr_message *message(struct taker *t, struct msgr_message *
     memcpy(&r, take(t, sizeof r), sizeof r);
     *m = (struct msgr_message){.tid = r.tid, .seq = r.seq, .flen = r.flen, .type = r.type, .version = r.version, .object = MSGR_NO_OBJECT,
                                .client_tid = msgr_own(r.type, r.tid)};
-    if (r.looked) {
-        struct ring_details d;
-        memcpy(&d, take(t, sizeof d), sizeof d);
-        m->op = (uint16_t)d.op, m->offset = d.offset, m->length = d.length, m->client = d.client, m->client_tid = d.client_tid;
-        m->object = text(t);
-    } else if (r.front_bytes) {
+    if (r.front_bytes) {
         m->front = take(t, (r.front_bytes + 7u) / 8 * 8);
         m->front_bytes = r.front_bytes;
+        m->front_skipped = r.front_skipped;
         if (t->ok) msgr_look(m, object);
     }
     return m;

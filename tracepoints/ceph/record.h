@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "msgr.h"
+#include "frames.h"
 #include "ring.h"
 
 #define RING_INLINE static inline __attribute__((always_inline))
@@ -47,20 +47,17 @@ RING_INLINE char *put_message(char *p, const struct msgr_message *m) {
     r->flen = m->flen;
     r->type = m->type;
     r->version = m->version;
-    r->front_bytes = m->front_bytes;
-    r->looked = m->looked;
     r->unused = 0;
     p += sizeof *r;
-    if (__builtin_expect(m->looked, 0)) {
-        p = put_number(p, m->op);
-        p = put_number(p, m->offset);
-        p = put_number(p, m->length);
-        p = put_number(p, m->client);
-        p = put_number(p, m->client_tid);
-        return put_text(p, m->object);
+    if (!m->front) {
+        r->front_bytes = r->front_skipped = 0;
+        return p;
     }
-    if (m->front_bytes) put_bytes(p, m->front, m->front_bytes);
-    return p + (m->front_bytes + 7) / 8 * 8;
+    uint32_t skipped = frame_unneeded(m), bytes = m->front_bytes - skipped;
+    r->front_bytes = (uint16_t)bytes;
+    r->front_skipped = (uint16_t)skipped;
+    put_bytes(p, m->front + skipped, bytes);
+    return p + (bytes + 7) / 8 * 8;
 }
 
 // clang-format off

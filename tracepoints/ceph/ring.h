@@ -50,7 +50,7 @@ struct event_ring {
 };
 
 // A record: this, then its arguments in their order: integers and pointers in 8 bytes; texts as their length with the final NUL in 8 bytes and then
-// padded to a multiple of 8; a message as struct ring_message and what it says.
+// padded to a multiple of 8; a message as struct ring_message and its front.
 struct ring_record {
     uint32_t words : 11;  // of 8 bytes: its length
     uint32_t kind : 8;
@@ -59,16 +59,12 @@ struct ring_record {
     uint64_t time_ns;
 };
 
-// Behind it, if its front was looked into, struct ring_details and the object as a text; else the front, if `front_bytes` is not 0.
+// Behind it its front, if `front_bytes` is not 0, without the first `front_skipped` bytes.
 struct ring_message {
     uint64_t tid, seq;
     uint32_t flen;
-    uint16_t type, version, front_bytes, looked;
+    uint16_t type, version, front_bytes, front_skipped;
     uint32_t unused;
-};
-
-struct ring_details {
-    uint64_t op, offset, length, client, client_tid;
 };
 
 // The ring behind a descriptor, its data twice; NULL: there is no room.

@@ -11,7 +11,7 @@
 
 __thread bool stream_worker __attribute__((tls_model("initial-exec")));
 
-enum { RECORD_USUAL_BYTES = 448 };  // of an OSD_OP's record
+enum { RECORD_USUAL_BYTES = 320 };  // of an OSD_OP's record, wherever in a cache line it begins
 
 static bool starts_with_magic(const struct iovec *iov, size_t count) {
     return count > 0 && iov[0].iov_len >= MSGR_MAGIC_BYTES && msgr_is_magic(iov[0].iov_base);
@@ -50,22 +50,6 @@ static inline void introduce(struct stream *s, int fd) {
 // Nothing is left to say of such a connection but its messages.
 static inline bool plain_between_frames(const struct msgr_parser *p) { return msgr_between_frames(p) && !p->compressed; }
 
-static void feed(struct msgr_parser *p, struct msgr_bytes *bytes, const struct msgr_sink *sink) {
-    if (p->phase == MSGR_LOST && bytes->left > 0) {
-        size_t first = bytes->v->iov_len;
-        msgr_resync(p, bytes->v->iov_base, first < bytes->left ? first : bytes->left);
-    }
-    while (bytes->left > 0) {
-        size_t part = bytes->v->iov_len - bytes->at;
-        if (part > bytes->left) part = bytes->left;
-        const uint8_t *data = (const uint8_t *)bytes->v->iov_base + bytes->at;
-        bytes->left -= part;
-        bytes->v++;
-        bytes->at = 0;
-        if (part) msgr_feed(p, data, part, bytes->left, sink);
-    }
-}
-
 // -- sending ---------------------------------------------------------------------------------------------------------------
 
 struct call {
@@ -103,7 +87,8 @@ static void ignore_begin(void *context, const struct msgr_message *m, bool whole
 
 static void taken(void *context, const struct msgr_message *m) {
     const struct call *call = context;
-    if (m->index < call->stream->announced_before) TRACE(msgr_tx_msg, call->fd, m, call->stream->global_id, 1);
+    struct looked copy;
+    if (m->index < call->stream->announced_before) TRACE_BEFORE(msgr_tx_msg, m = looked(m, &copy), call->fd, m, call->stream->global_id, 1);
 }
 
 static size_t total(const struct iovec *iov, size_t count) {
@@ -120,7 +105,7 @@ static __attribute__((noinline)) void offer_rest(struct stream *s, int fd, struc
     msgr_copy(&s->before, p);
     s->before.messages = s->messages_before;
     struct call call = {s, fd};
-    feed(p, &bytes, &(struct msgr_sink){offered, ignore_end, &call});
+    msgr_feed(p, bytes, &(struct msgr_sink){offered, ignore_end, &call});
     if (in_banner && p->phase != MSGR_FOREIGN) TRACE(msgr_send_enter, fd, (int64_t)s->offered);
 }
 
@@ -137,8 +122,8 @@ struct stream *stream_begin_send(int fd, const struct iovec *iov, size_t count) 
     stream_worker = true;
     struct msgr_parser *p = &side->parser;
     struct msgr_bytes bytes = {iov, 0, total(iov, count)};
-    p->details = p->later = TRACING(msgr_tx_msg);
-    if (p->later && ring_own) ring_expect(ring_own, RECORD_USUAL_BYTES);
+    p->details = TRACING(msgr_tx_msg);
+    if (p->details && ring_own) ring_expect(ring_own, RECORD_USUAL_BYTES);
     introduce(s, fd);
     if (USUAL(p->phase != MSGR_BANNER)) TRACE(msgr_send_enter, fd, (int64_t)bytes.left);
     s->offered = bytes.left;
@@ -155,22 +140,20 @@ struct stream *stream_begin_send(int fd, const struct iovec *iov, size_t count) 
 }
 
 // Some of it was not taken, or had been offered before, or is no whole frame.
-static __attribute__((noinline)) void sent_unusually(struct stream *s, int fd, const struct iovec *iov, size_t count, ssize_t result) {
+static __attribute__((noinline)) void sent_unusually(struct stream *s, int fd, const struct iovec *iov, ssize_t result) {
     struct msgr_parser *p = &s->side[TX].parser;
     const struct msgr_parser *before = s->whole ? p : &s->before;
     bool banner_before = before->banner, begun_before = before->reported || s->messages_before < s->announced_before, keep = true;
     uint32_t mode_before = before->con_mode;
-    (void)count;
     if (begun_before || result <= 0 || (size_t)result != s->offered) {
         if (s->whole) {
             p->messages = s->messages_before;
         } else {
             msgr_copy(p, before);
         }
-        p->later = false;
         struct call call = {s, fd};
         struct msgr_bytes bytes = {iov, 0, result > 0 ? (size_t)result : 0};
-        feed(p, &bytes, &(struct msgr_sink){ignore_begin, taken, &call});
+        msgr_feed(p, bytes, &(struct msgr_sink){ignore_begin, taken, &call});
     }
     if (result > 0) keep = stream_changed(s, fd, TX, banner_before, mode_before);
     if (keep) TRACE(msgr_send_exit, fd, (int64_t)result);
@@ -178,12 +161,12 @@ static __attribute__((noinline)) void sent_unusually(struct stream *s, int fd, c
     if (!keep) stream_close(fd);
 }
 
-void stream_sent(struct stream *s, int fd, const struct iovec *iov, size_t count, ssize_t result) {
+void stream_sent(struct stream *s, int fd, const struct iovec *iov, ssize_t result) {
     if (USUAL(s->whole && (size_t)result == s->offered && s->messages_before >= s->announced_before)) {
         TRACE(msgr_send_exit, fd, (int64_t)result);
         finish(&s->side[TX]);
     } else {
-        sent_unusually(s, fd, iov, count, result);
+        sent_unusually(s, fd, iov, result);
     }
 }
 
@@ -204,7 +187,7 @@ static void arrived(void *context, const struct msgr_message *m) {
     const struct call *call = context;
     if (!call->stream->side[RX].open) return;
     call->stream->side[RX].open = false;
-    TRACE(msgr_rx_msg, call->fd, m, call->stream->global_id, 1);
+    arrive(call->stream, call->fd, m, true);
 }
 
 struct stream *stream_begin_receive(int fd) {
@@ -212,39 +195,35 @@ struct stream *stream_begin_receive(int fd) {
     return s && begin(&s->side[RX]) ? s : NULL;
 }
 
-static __attribute__((noinline)) void receive_rest(struct stream *s, int fd, struct msgr_bytes bytes, ssize_t result, bool told) {
+static __attribute__((noinline)) void receive_rest(struct stream *s, int fd, struct msgr_bytes bytes) {
     struct msgr_parser *p = &s->side[RX].parser;
-    bool banner_before = p->banner;
+    bool banner_before = p->banner, in_banner = p->phase == MSGR_BANNER;
     uint32_t mode_before = p->con_mode;
-    // a stranger's first bytes show in the parser only: no event before it has seen the banner
-    bool known = p->phase != MSGR_BANNER;
-    if (known && !told) TRACE(msgr_recv, fd, (int64_t)result);
     struct call call = {s, fd};
-    feed(p, &bytes, &(struct msgr_sink){arrives, arrived, &call});
-    if (!known && p->phase != MSGR_FOREIGN) TRACE(msgr_recv, fd, (int64_t)result);
+    msgr_feed(p, bytes, &(struct msgr_sink){arrives, arrived, &call});
+    // a stranger's first bytes show in the parser only: no event before it has seen the banner
+    if (in_banner && p->phase != MSGR_FOREIGN) TRACE(msgr_recv, fd, (int64_t)bytes.left);
     bool keep = stream_changed(s, fd, RX, banner_before, mode_before);
     finish(&s->side[RX]);
     if (!keep) stream_close(fd);
 }
 
-void stream_received(struct stream *s, int fd, const struct iovec *iov, size_t count, ssize_t result) {
+void stream_received(struct stream *s, int fd, const struct iovec *iov, ssize_t result) {
     struct side *side = &s->side[RX];
-    (void)count;
-    if (result > 0) {
+    if (USUAL(result > 0)) {
         stream_worker = true;
         struct msgr_parser *p = &side->parser;
         struct msgr_bytes bytes = {iov, 0, (size_t)result};
-        p->details = p->later = TRACING(msgr_rx_msg);
-        if (p->later && ring_own) ring_expect(ring_own, RECORD_USUAL_BYTES);
+        p->details = TRACING(msgr_rx_msg);
+        if (p->details && ring_own) ring_expect(ring_own, RECORD_USUAL_BYTES);
         introduce(s, fd);
-        bool between = plain_between_frames(p);
-        if (USUAL(between)) {
-            TRACE(msgr_recv, fd, (int64_t)result);
+        if (USUAL(p->phase != MSGR_BANNER)) TRACE(msgr_recv, fd, (int64_t)result);
+        if (USUAL(plain_between_frames(p))) {
             struct msgr_message m;
             while (bytes.left > 0 && msgr_whole(p, &bytes, &m)) arrive(s, fd, &m, true);
         }
         if (!USUAL(bytes.left == 0)) {
-            receive_rest(s, fd, bytes, result, between);
+            receive_rest(s, fd, bytes);
             return;
         }
     }
@@ -255,5 +234,5 @@ void stream_discover(int fd, const struct iovec *iov, size_t count, ssize_t resu
     if (result < MSGR_MAGIC_BYTES || !starts_with_magic(iov, count) || !is_stream_socket(fd)) return;
     stream_open(fd);
     struct stream *s = stream_begin_receive(fd);
-    if (s) stream_received(s, fd, iov, count, result);
+    if (s) stream_received(s, fd, iov, result);
 }

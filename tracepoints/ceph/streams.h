@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which file descriptors are connections of Ceph's messenger, and the events of what passes through them.
+// Which file descriptors are connections of Ceph's messenger, and the events of what passes through them. None of this changes errno.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,11 +17,11 @@ void stream_duplicate(int from, int to);
 // Around a call that sends: the stream, locked in that direction, or NULL if the call is none of our business. A descriptor that nobody
 // connected (it came with exec, from another process, …) is a stream from the call on that sends or receives the banner.
 struct stream *stream_begin_send(int fd, const struct iovec *iov, size_t count);
-void stream_sent(struct stream *stream, int fd, const struct iovec *iov, size_t count, ssize_t result);
+void stream_sent(struct stream *stream, int fd, const struct iovec *iov, ssize_t result);
 
 // Around a call that receives. After NULL, the received bytes to stream_discover().
 struct stream *stream_begin_receive(int fd);
-void stream_received(struct stream *stream, int fd, const struct iovec *iov, size_t count, ssize_t result);
+void stream_received(struct stream *stream, int fd, const struct iovec *iov, ssize_t result);
 void stream_discover(int fd, const struct iovec *iov, size_t count, ssize_t result);
 
 // This thread has sent or received on a stream: a messenger's worker.

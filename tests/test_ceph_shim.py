@@ -94,9 +94,9 @@ def test_untraced_connections_give_the_same_with_the_shim(built: Path, tmp_path:
     assert shim.stdout == plain.stdout and len(plain.stdout) > 60
 
 
-def test_whole_frames_by_the_short_way_give_what_the_state_machine_gives(built: Path) -> None:
+def test_frames_by_the_short_way_give_what_the_state_machine_gives(built: Path) -> None:
     short, left = map(int, run(built / "frames", 1, 1000).stdout.split())
-    assert short > 10000 and left > 10000
+    assert short > 10000 and left > 5000
 
 
 @pytest.mark.live

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Frames as they lie in a call's bytes, and the short way through those that are whole: no state but the parser's count of messages.
+// Frames as they lie in a call's bytes, and the short way through them: of what is whole there is no state but the parser's count of messages. What
+// these functions don't take is for msgr_feed(), which would have done the same with what they do.
 #pragma once
 #include <string.h>
 
@@ -118,11 +119,25 @@ static inline void msgr_skip(struct msgr_bytes *bytes, size_t n) {
     bytes->at += n;
 }
 
+// What the parser takes next.
+static inline void msgr_expect(struct msgr_parser *p, enum msgr_phase phase, uint32_t need) {
+    p->phase = phase;
+    p->have = 0;
+    p->need = need;
+    p->gap = 0;
+}
+
 static inline bool msgr_between_frames(const struct msgr_parser *p) { return p->phase == MSGR_PREAMBLE && p->have == 0; }
 
-// The next message, if the parser is between two frames and all of it is among these bytes, with its `front` if details are wanted. False: what is left
-// is for msgr_feed(), which would have done the same with what was taken.
-static inline __attribute__((always_inline)) bool msgr_whole(struct msgr_parser *p, struct msgr_bytes *bytes, struct msgr_message *m) {
+#define SHORT_WAY static inline __attribute__((always_inline)) bool
+
+// Its front, if the details are wanted.
+static inline uint32_t frame_wanted(const struct msgr_parser *p, uint16_t type, struct frame f) {
+    return p->details ? frame_looked_at(type, f.head == MSGR_HEADER_BYTES ? f.front : 0) : 0;
+}
+
+// The next message, if the parser is between two frames and all of it is among these bytes.
+SHORT_WAY msgr_whole(struct msgr_parser *p, struct msgr_bytes *bytes, struct msgr_message *m) {
     bool rev1 = p->features & p->peer_features & FEATURE_REVISION_1;
     while (bytes->left >= MSGR_PREAMBLE_BYTES) {
         struct msgr_bytes behind = *bytes;
@@ -134,7 +149,7 @@ static inline __attribute__((always_inline)) bool msgr_whole(struct msgr_parser 
         if (tag == TAG_AUTH_DONE || (tag == TAG_MESSAGE && frame_is_compressed(b))) return false;
         if (message) {
             frame_message(m, f.payload, msgr_take(&behind, MSGR_HEADER_BYTES, p->buf));
-            uint32_t front = p->details ? frame_looked_at(m->type, f.head == MSGR_HEADER_BYTES ? f.front : 0) : 0;
+            uint32_t front = frame_wanted(p, m->type, f);
             if (front) {
                 if (rev1) msgr_skip(&behind, 4);
                 m->front = msgr_take(&behind, front, p->buf);
@@ -150,4 +165,48 @@ static inline __attribute__((always_inline)) bool msgr_whole(struct msgr_parser 
         if (message) return true;
     }
     return false;
+}
+
+// After that: the parser's message has begun, if what is looked at of it is among these bytes, which are all of it that came.
+SHORT_WAY msgr_begins(struct msgr_parser *p, struct msgr_bytes *bytes) {
+    if (bytes->left < MSGR_PREAMBLE_BYTES + MSGR_HEADER_BYTES) return false;
+    struct msgr_bytes behind = *bytes;
+    const uint8_t *b = msgr_take(&behind, MSGR_PREAMBLE_BYTES, p->buf);
+    bool rev1 = p->features & p->peer_features & FEATURE_REVISION_1;
+    struct frame f = frame_of(b, rev1);
+    if (b[0] != TAG_MESSAGE || f.head < MSGR_HEADER_BYTES || f.payload <= behind.left || frame_is_compressed(b) || !is_preamble(b)) return false;
+    struct msgr_message *m = &p->message;
+    uint64_t left = f.payload - behind.left;
+    frame_message(m, f.payload, msgr_take(&behind, MSGR_HEADER_BYTES, p->buf));
+    uint32_t front = frame_wanted(p, m->type, f), gap = rev1 ? 4 : 0;
+    if (front) {
+        if (behind.left < gap + front) return false;
+        msgr_skip(&behind, gap);
+        const uint8_t *at = msgr_take(&behind, front, p->buf);
+        if (at != p->buf) memcpy(p->buf, at, front);
+        m->front = p->buf;
+        m->front_bytes = (uint16_t)front;
+    }
+    m->index = p->messages++;
+    p->tag = TAG_MESSAGE;
+    p->phase = MSGR_BODY;
+    p->left = left;
+    p->reported = true;
+    bytes->left = 0;
+    return true;
+}
+
+// The parser's message has ended: its rest is among these bytes.
+SHORT_WAY msgr_ends(struct msgr_parser *p, struct msgr_bytes *bytes) {
+    if (p->phase != MSGR_BODY || p->tag != TAG_MESSAGE || !p->reported) return false;
+    if (p->left > bytes->left) {
+        p->left -= bytes->left;
+        bytes->left = 0;
+        return false;
+    }
+    msgr_skip(bytes, p->left);
+    p->left = 0;
+    p->reported = false;
+    msgr_expect(p, MSGR_PREAMBLE, MSGR_PREAMBLE_BYTES);
+    return true;
 }

@@ -30,18 +30,11 @@ const uint8_t *msgr_gather(struct msgr_bytes *bytes, size_t n, uint8_t *room) {
     return room;
 }
 
-static void expect(struct msgr_parser *p, enum msgr_phase phase, uint32_t need) {
-    p->phase = phase;
-    p->have = 0;
-    p->need = need;
-    p->gap = 0;
-}
-
 void msgr_reset(struct msgr_parser *p) {
     memset(p, 0, offsetof(struct msgr_parser, buf));
     p->peer_features = UINT64_MAX;
     p->message.object = MSGR_NO_OBJECT;
-    expect(p, MSGR_BANNER, MSGR_MAGIC_BYTES + 2);
+    msgr_expect(p, MSGR_BANNER, MSGR_MAGIC_BYTES + 2);
 }
 
 void msgr_copy(struct msgr_parser *to, const struct msgr_parser *from) {
@@ -56,7 +49,7 @@ static void resync(struct msgr_parser *p, struct msgr_bytes bytes) {
     if (bytes.left < MSGR_PREAMBLE_BYTES || bytes.v->iov_len < MSGR_PREAMBLE_BYTES || !is_preamble(bytes.v->iov_base)) return;
     p->reported = false;
     p->message.front = NULL;
-    expect(p, MSGR_PREAMBLE, MSGR_PREAMBLE_BYTES);
+    msgr_expect(p, MSGR_PREAMBLE, MSGR_PREAMBLE_BYTES);
 }
 
 static void frame_end(struct msgr_parser *p, const struct msgr_sink *sink) {
@@ -66,9 +59,9 @@ static void frame_end(struct msgr_parser *p, const struct msgr_sink *sink) {
         p->message.front = NULL;
     }
     if (p->tag == TAG_AUTH_DONE && p->con_mode == MSGR_SECURE) {
-        expect(p, MSGR_ENCRYPTED, 0);
+        msgr_expect(p, MSGR_ENCRYPTED, 0);
     } else {
-        expect(p, MSGR_PREAMBLE, MSGR_PREAMBLE_BYTES);
+        msgr_expect(p, MSGR_PREAMBLE, MSGR_PREAMBLE_BYTES);
     }
 }
 
@@ -81,7 +74,7 @@ static void body(struct msgr_parser *p, const struct msgr_sink *sink) {
 
 static void preamble(struct msgr_parser *p, const uint8_t *b, const struct msgr_sink *sink) {
     if (!is_preamble(b)) {
-        expect(p, MSGR_LOST, 0);
+        msgr_expect(p, MSGR_LOST, 0);
         return;
     }
     p->tag = b[0];
@@ -101,7 +94,7 @@ static void preamble(struct msgr_parser *p, const uint8_t *b, const struct msgr_
     }
     p->left -= look;
     if (look) {
-        expect(p, MSGR_HEAD, look);
+        msgr_expect(p, MSGR_HEAD, look);
     } else {
         body(p, sink);
     }
@@ -193,7 +186,7 @@ static void head(struct msgr_parser *p, const uint8_t *b, size_t rest, const str
     frame_message(&p->message, p->left + MSGR_HEADER_BYTES, b);
     uint32_t wanted = p->details ? frame_looked_at(p->message.type, p->front) : 0;
     if (wanted) {
-        expect(p, MSGR_FRONT, wanted);
+        msgr_expect(p, MSGR_FRONT, wanted);
         p->gap = p->rev1 ? 4 : 0;
         p->left -= p->need + p->gap;
     } else {
@@ -206,11 +199,11 @@ static void filled(struct msgr_parser *p, const uint8_t *b, size_t rest, const s
     switch (p->phase) {
     case MSGR_BANNER:
         if (!msgr_is_magic(b)) {
-            expect(p, MSGR_FOREIGN, 0);
+            msgr_expect(p, MSGR_FOREIGN, 0);
         } else {
             uint16_t bytes = get16(b + MSGR_MAGIC_BYTES);
             p->left = bytes > 16 ? bytes - 16u : 0;
-            expect(p, bytes >= 8 ? MSGR_BANNER_REST : MSGR_FOREIGN, bytes > 16 ? 16 : bytes);
+            msgr_expect(p, bytes >= 8 ? MSGR_BANNER_REST : MSGR_FOREIGN, bytes > 16 ? 16 : bytes);
         }
         break;
     case MSGR_BANNER_REST:
@@ -265,7 +258,7 @@ static void feed(struct msgr_parser *p, const uint8_t *data, size_t bytes, size_
             bytes -= part;
             // a stranger shows with its first bytes: don't wait for ten
             if (p->phase == MSGR_BANNER && memcmp(p->buf, MAGIC, p->have < MSGR_MAGIC_BYTES ? p->have : MSGR_MAGIC_BYTES) != 0) {
-                expect(p, MSGR_FOREIGN, 0);
+                msgr_expect(p, MSGR_FOREIGN, 0);
             } else if (p->have == p->need) {
                 filled(p, p->buf, bytes + more, sink);
             }

@@ -32,7 +32,7 @@ struct stream {
     bool whole;         // they are whole frames: they have changed nothing but the parser's count of messages
     struct stream *next_free;
     struct side side[2];
-    struct msgr_parser before;  // of a call that sends what is not: the parser before, as not all may be taken
+    struct msgr_parser before;  // if they are not: the parser before the call that sends, of which not all may be taken
 };
 
 // descriptor → stream, in chunks that are made when needed.

@@ -218,9 +218,15 @@ void stream_received(struct stream *s, int fd, const struct iovec *iov, ssize_t 
         if (p->details && ring_own) ring_expect(ring_own, RECORD_USUAL_BYTES);
         introduce(s, fd);
         if (USUAL(p->phase != MSGR_BANNER)) TRACE(msgr_recv, fd, (int64_t)result);
+        // pieces of a message are usual here: Ceph reads 4 KiB, and then the rest
+        if (!p->compressed && msgr_ends(p, &bytes)) {
+            arrived(&(struct call){s, fd}, &p->message);
+            p->message.front = NULL;
+        }
         if (USUAL(plain_between_frames(p))) {
             struct msgr_message m;
             while (bytes.left > 0 && msgr_whole(p, &bytes, &m)) arrive(s, fd, &m, true);
+            if (bytes.left > 0 && msgr_begins(p, &bytes)) arrives(&(struct call){s, fd}, &p->message, false);
         }
         if (!USUAL(bytes.left == 0)) {
             receive_rest(s, fd, bytes);

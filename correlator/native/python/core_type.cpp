@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: MIT
+#include "core_type.hpp"
+
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core.hpp"
+#include "csv.hpp"
+#include "guarded.hpp"
+#include "parquet_file.hpp"
+#include "table_file.hpp"
+
+namespace {
+
+using opline::Column;
+using opline::ColumnType;
+using opline::python::guarded;
+
+struct State {
+    explicit State(const std::string &plan) : core(plan) {}
+    opline::Core core;
+    std::vector<std::size_t> wanted;  // per class that came through add_class(): how many values an event has
+    std::size_t streams = 0;
+    PyObject *csv = nullptr;  // kept alive while the core feeds it
+};
+
+struct CoreObject {
+    PyObject_HEAD
+    State *state;
+};
+
+PyObject *bytes_of(const void *data, std::size_t size) {
+    return PyBytes_FromStringAndSize(static_cast<const char *>(data), static_cast<Py_ssize_t>(size));
+}
+
+// (name, type, null_count, validity, data, offsets or None), Arrow's layout, little-endian.
+PyObject *column_tuple(const Column &c, std::size_t rows) {
+    const auto validity = c.validity_bits(rows);
+    PyObject *offsets = Py_NewRef(Py_None), *data = nullptr;
+    if (c.type == ColumnType::kText) {
+        Py_DECREF(offsets);
+        offsets = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>((rows + 1) * 4));
+        if (!offsets) return nullptr;
+        std::memset(PyBytes_AS_STRING(offsets), 0, 4);
+        std::memcpy(PyBytes_AS_STRING(offsets) + 4, c.values(), rows * 4);
+        data = bytes_of(c.text.data(), c.text.size());
+    } else if (c.type == ColumnType::kBool) {
+        const auto bits = c.value_bits(rows);
+        data = bytes_of(bits.data(), bits.size());
+    } else {
+        data = bytes_of(c.values(), rows * c.width());
+    }
+    return Py_BuildValue("(ssnNNN)", c.name.c_str(), opline::type_name(c.type), static_cast<Py_ssize_t>(c.nulls),
+                         bytes_of(validity.data(), validity.size()), data, offsets);
+}
+
+PyObject *core_new(PyTypeObject *type, PyObject *args, PyObject *) {
+    const char *plan;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(args, "s#", &plan, &size)) return nullptr;
+    return guarded([&]() -> PyObject * {
+        auto state = std::make_unique<State>(std::string(plan, static_cast<std::size_t>(size)));
+        auto self = reinterpret_cast<CoreObject *>(type->tp_alloc(type, 0));
+        if (!self) return nullptr;
+        self->state = state.release();
+        return reinterpret_cast<PyObject *>(self);
+    });
+}
+
+void core_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    State *state = reinterpret_cast<CoreObject *>(self)->state;
+    PyObject *csv = state ? state->csv : nullptr;
+    delete state;
+    Py_XDECREF(csv);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+State &state_of(PyObject *self) { return *reinterpret_cast<CoreObject *>(self)->state; }
+opline::Core &core_of(PyObject *self) { return state_of(self).core; }
+
+PyObject *core_address(PyObject *self, PyObject *) {
+    opline::Consumer *consumer = &core_of(self);
+    return PyLong_FromVoidPtr(consumer);
+}
+
+PyObject *core_keep_tables(PyObject *self, PyObject *names) {
+    return guarded([&]() -> PyObject * {
+        PyObject *list = PySequence_Fast(names, "a list of table names is wanted");
+        if (!list) return nullptr;
+        std::vector<std::string> wanted;
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); ++i) {
+            const char *name = PyUnicode_AsUTF8(PySequence_Fast_GET_ITEM(list, i));
+            if (!name) {
+                Py_DECREF(list);
+                return nullptr;
+            }
+            wanted.emplace_back(name);
+        }
+        Py_DECREF(list);
+        core_of(self).keep_tables(wanted);
+        Py_RETURN_NONE;
+    });
+}
+
+PyObject *core_keep_statistics(PyObject *self, PyObject *tainted) {
+    const int on = PyObject_IsTrue(tainted);
+    if (on < 0) return nullptr;
+    core_of(self).keep_statistics(on != 0);
+    Py_RETURN_NONE;
+}
+
+PyObject *core_write_csv(PyObject *self, PyObject *args) {
+    PyObject *object;
+    int all;
+    if (!PyArg_ParseTuple(args, "Op", &object, &all)) return nullptr;
+    opline::OpCsv *csv = opline_op_csv_of(object);
+    if (!csv) return nullptr;
+    return guarded([&]() -> PyObject * {
+        core_of(self).write_csv(*csv, all != 0);
+        Py_XSETREF(state_of(self).csv, Py_NewRef(object));
+        Py_RETURN_NONE;
+    });
+}
+
+PyObject *core_attribute_each(PyObject *self, PyObject *) {
+    core_of(self).attribute_each();
+    Py_RETURN_NONE;
+}
+
+PyObject *core_shapes(PyObject *self, PyObject *) { return PyLong_FromSize_t(core_of(self).shapes()); }
+
+PyObject *core_statistics(PyObject *self, PyObject *) {
+    return guarded([&]() -> PyObject * {
+        const std::string s = core_of(self).statistics_json();
+        return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace");
+    });
+}
+
+PyObject *core_take_ready(PyObject *self, PyObject *) { return PyBool_FromLong(core_of(self).take_ready()); }
+
+PyObject *core_take(PyObject *self, PyObject *) {
+    return guarded([&]() -> PyObject * {
+        PyObject *out = PyList_New(0);
+        if (!out) return nullptr;
+        for (auto &table : core_of(self).tables()) {
+            if (table.rows() == 0) continue;
+            table.store();
+            PyObject *columns = PyList_New(0);
+            bool fine = columns != nullptr;
+            for (const auto &c : table.columns) {
+                PyObject *item = fine ? column_tuple(c, table.rows()) : nullptr;
+                fine = item && PyList_Append(columns, item) == 0;
+                Py_XDECREF(item);
+                if (!fine) break;
+            }
+            PyObject *row = fine ? Py_BuildValue("(snO)", table.name.c_str(), static_cast<Py_ssize_t>(table.rows()), columns) : nullptr;
+            Py_XDECREF(columns);
+            fine = row && PyList_Append(out, row) == 0;
+            Py_XDECREF(row);
+            if (!fine) {
+                Py_DECREF(out);
+                return nullptr;
+            }
+            table.clear();
+        }
+        return out;
+    });
+}
+
+PyObject *core_write(PyObject *self, PyObject *files) {
+    if (!PyDict_Check(files)) {
+        PyErr_SetString(PyExc_TypeError, "a dict of files by table is wanted");
+        return nullptr;
+    }
+    return guarded([&]() -> PyObject * {
+        for (auto &table : core_of(self).tables()) {
+            if (table.rows() == 0) continue;
+            PyObject *object = PyDict_GetItemString(files, table.name.c_str());
+            if (!object) throw std::runtime_error("No file for the table " + table.name);
+            opline::parquet::File *file = opline_table_file_of(object);
+            if (!file) return nullptr;
+            file->add(table, core_of(self).strings());
+            if (!opline_table_file_is_fine(*file)) return nullptr;
+            table.clear();
+        }
+        Py_RETURN_NONE;
+    });
+}
+
+PyObject *core_loss(PyObject *self, PyObject *args) {
+    const char *name, *severity, *origin;
+    unsigned long long count;
+    if (!PyArg_ParseTuple(args, "sssK", &name, &severity, &origin, &count)) return nullptr;
+    return guarded([&]() -> PyObject * {
+        core_of(self).loss(name, severity, origin, count);
+        Py_RETURN_NONE;
+    });
+}
+
+PyObject *core_take_new_strings(PyObject *self, PyObject *) {
+    return guarded([&]() -> PyObject * {
+        auto strings = core_of(self).take_new_strings();
+        PyObject *out = PyList_New(static_cast<Py_ssize_t>(strings.size()));
+        if (!out) return nullptr;
+        for (std::size_t i = 0; i < strings.size(); ++i) {
+            // Strings of a trace are bytes; what is not UTF-8 is replaced, visibly.
+            PyObject *s = PyUnicode_DecodeUTF8(strings[i].data(), static_cast<Py_ssize_t>(strings[i].size()), "replace");
+            if (!s) {
+                Py_DECREF(out);
+                return nullptr;
+            }
+            PyList_SET_ITEM(out, static_cast<Py_ssize_t>(i), s);
+        }
+        return out;
+    });
+}
+
+PyObject *core_events_seen(PyObject *self, PyObject *) { return PyLong_FromUnsignedLongLong(core_of(self).events_seen()); }
+
+PyObject *core_summary(PyObject *self, PyObject *) {
+    return guarded([&]() -> PyObject * {
+        std::string s = core_of(self).summary_json();
+        return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace");
+    });
+}
+
+PyObject *core_table_columns(PyObject *self, PyObject *) {
+    PyObject *out = PyDict_New();
+    if (!out) return nullptr;
+    for (const auto &table : core_of(self).tables()) {
+        PyObject *columns = PyList_New(0);
+        for (const auto &c : table.columns) {
+            PyObject *pair = Py_BuildValue("(ss)", c.name.c_str(), opline::type_name(c.type));
+            PyList_Append(columns, pair);
+            Py_XDECREF(pair);
+        }
+        PyDict_SetItemString(out, table.name.c_str(), columns);
+        Py_DECREF(columns);
+    }
+    return out;
+}
+
+// The slow way in, for text formats and tests: one call per event, fields as Python values.
+
+PyObject *core_add_class(PyObject *self, PyObject *args) {
+    const char *name;
+    int kernel;
+    PyObject *fields;
+    if (!PyArg_ParseTuple(args, "spO!", &name, &kernel, &PyList_Type, &fields)) return nullptr;
+    return guarded([&]() -> PyObject * {
+        opline::ClassDecl decl;
+        decl.name = name;
+        decl.domain = kernel ? opline::Domain::kKernel : opline::Domain::kUst;
+        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(fields); ++i) {
+            const char *field;
+            int context;
+            if (!PyArg_ParseTuple(PyList_GET_ITEM(fields, i), "sp", &field, &context)) return nullptr;
+            decl.fields.push_back({field, opline::FieldType::kOther,
+                                   context ? opline::FieldScope::kContext : opline::FieldScope::kPayload});
+        }
+        opline::ClassPlan plan = core_of(self).add_class(decl);
+        state_of(self).wanted.resize(plan.id + 1);
+        state_of(self).wanted[plan.id] = plan.wanted.size();
+        PyObject *wanted = PyList_New(0);
+        if (!wanted) return nullptr;
+        for (auto w : plan.wanted) {
+            PyObject *n = PyLong_FromUnsignedLong(w);
+            PyList_Append(wanted, n);
+            Py_XDECREF(n);
+        }
+        return Py_BuildValue("(INi)", plan.id, wanted, plan.time_slot);
+    });
+}
+
+PyObject *core_add_stream(PyObject *self, PyObject *args) {
+    const char *host, *channel;
+    int kernel;
+    unsigned long long instance;
+    if (!PyArg_ParseTuple(args, "spsK", &host, &kernel, &channel, &instance)) return nullptr;
+    return guarded([&]() -> PyObject * {
+        opline::StreamDecl decl;
+        decl.host = host;
+        decl.domain = kernel ? opline::Domain::kKernel : opline::Domain::kUst;
+        decl.channel = channel;
+        decl.instance = instance;
+        ++state_of(self).streams;
+        return PyLong_FromUnsignedLong(core_of(self).add_stream(decl));
+    });
+}
+
+// None: absent. False on a Python error.
+bool slot_from(PyObject *value, opline::Slot &slot) {
+    if (value == Py_None) {
+        slot = opline::Slot();
+    } else if (PyUnicode_Check(value)) {
+        Py_ssize_t size;
+        const char *s = PyUnicode_AsUTF8AndSize(value, &size);
+        if (!s) return false;
+        slot = opline::Slot::of(std::string_view(s, static_cast<std::size_t>(size)));
+    } else if (PyFloat_Check(value)) {
+        slot = opline::Slot::of(PyFloat_AS_DOUBLE(value));
+    } else if (PyLong_Check(value)) {
+        int overflow = 0;
+        long long v = PyLong_AsLongLongAndOverflow(value, &overflow);
+        if (overflow > 0) {
+            unsigned long long u = PyLong_AsUnsignedLongLong(value);
+            if (PyErr_Occurred()) return false;
+            slot = opline::Slot::of(static_cast<std::uint64_t>(u));
+        } else {
+            slot = v < 0 ? opline::Slot::of(static_cast<std::int64_t>(v)) : opline::Slot::of(static_cast<std::uint64_t>(v));
+        }
+    } else {
+        PyErr_SetString(PyExc_TypeError, "a field's value is None, int, float or str");
+    }
+    return !PyErr_Occurred();
+}
+
+PyObject *core_event(PyObject *self, PyObject *args) {
+    long long ts_ns;
+    unsigned int cls, stream;
+    PyObject *cpu, *values;
+    if (!PyArg_ParseTuple(args, "LIIOO!", &ts_ns, &cls, &stream, &cpu, &PyTuple_Type, &values)) return nullptr;
+    if (cls >= state_of(self).wanted.size() || stream >= state_of(self).streams ||
+        static_cast<std::size_t>(PyTuple_GET_SIZE(values)) != state_of(self).wanted[cls]) {
+        PyErr_SetString(PyExc_ValueError, "no such class or stream, or not as many values as the class wants");
+        return nullptr;
+    }
+    return guarded([&]() -> PyObject * {
+        std::vector<opline::Slot> slots(static_cast<std::size_t>(PyTuple_GET_SIZE(values)) + 1);
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(values); ++i)
+            if (!slot_from(PyTuple_GET_ITEM(values, i), slots[static_cast<std::size_t>(i)])) return nullptr;
+        opline::Event ev{ts_ns, cls, stream, opline::kNoCpu, slots.data()};
+        if (cpu != Py_None) ev.cpu = static_cast<std::uint32_t>(PyLong_AsUnsignedLong(cpu));
+        if (PyErr_Occurred()) return nullptr;
+        core_of(self).event(ev);
+        Py_RETURN_NONE;
+    });
+}
+
+PyObject *core_discarded(PyObject *self, PyObject *args) {
+    unsigned int stream;
+    long long begin_ns, end_ns;
+    unsigned long long count;
+    int packets;
+    if (!PyArg_ParseTuple(args, "ILLKp", &stream, &begin_ns, &end_ns, &count, &packets)) return nullptr;
+    if (stream >= state_of(self).streams) {
+        PyErr_SetString(PyExc_ValueError, "no such stream");
+        return nullptr;
+    }
+    return guarded([&]() -> PyObject * {
+        core_of(self).discarded(stream, begin_ns, end_ns, count, packets != 0);
+        Py_RETURN_NONE;
+    });
+}
+
+PyObject *core_finish(PyObject *self, PyObject *) {
+    return guarded([&]() -> PyObject * {
+        core_of(self).finish();
+        Py_RETURN_NONE;
+    });
+}
+
+PyMethodDef core_methods[] = {
+    {"add_class", core_add_class, METH_VARARGS, "add_class(name, kernel, [(field, is_context)]) -> (class, wanted field indices, time slot)"},
+    {"add_stream", core_add_stream, METH_VARARGS, "add_stream(host, kernel, channel, instance) -> stream"},
+    {"event", core_event, METH_VARARGS, "event(ts_ns, class, stream, cpu or None, values of the wanted fields)"},
+    {"discarded", core_discarded, METH_VARARGS, "discarded(stream, begin_ns, end_ns, count, packets)"},
+    {"finish", core_finish, METH_NOARGS, "The trace has ended: settle everything."},
+    {"address", core_address, METH_NOARGS, "Address of the core as a consumer of events, for a front end of the same build."},
+    {"keep_tables", core_keep_tables, METH_O, "keep_tables(names): leave all other tables empty. Before the first event."},
+    {"keep_statistics", core_keep_statistics, METH_O, "keep_statistics(tainted): statistics per stage, with or without tainted ops. Before the first event."},
+    {"write_csv", core_write_csv, METH_VARARGS, "write_csv(OpCsv, all): feed it instead of any table; with incomplete ops if all. Before the first event."},
+    {"attribute_each", core_attribute_each, METH_NOARGS, "Attribute every op by itself, for tests. Before the first event."},
+    {"shapes", core_shapes, METH_NOARGS, "How many shapes are known."},
+    {"statistics", core_statistics, METH_NOARGS, "Statistics per stage, a JSON document; after the end."},
+    {"write", core_write, METH_O, "write({table: TableFile}): adds the rows so far to the files; the tables are empty afterwards. Raises OSError."},
+    {"loss", core_loss, METH_VARARGS, "loss(name, severity, origin, count): a row of the table losses."},
+    {"take_ready", core_take_ready, METH_NOARGS, "True if a table has a full chunk of rows, or the trace has ended."},
+    {"take", core_take, METH_NOARGS, "For text formats and tests: the rows so far, [(table, rows, [(column, type, nulls, validity, data, offsets)])]; the tables are empty afterwards."},
+    {"take_new_strings", core_take_new_strings, METH_NOARGS, "Strings that dictionary columns refer to, new since the last call; ids are consecutive from 0."},
+    {"events_seen", core_events_seen, METH_NOARGS, "Events so far."},
+    {"summary", core_summary, METH_NOARGS, "Counts of the correlation, a JSON document."},
+    {"table_columns", core_table_columns, METH_NOARGS, "{table: [(column, type)]}, as the core emits them."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyType_Slot core_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void *>(core_dealloc)},
+    {Py_tp_doc, const_cast<char *>("Core(plan_json): stitcher, block model and attribution. Raises ValueError for a plan that it can't use.")},
+    {Py_tp_methods, core_methods},
+    {Py_tp_new, reinterpret_cast<void *>(core_new)},
+    {0, nullptr}};
+
+}  // namespace
+
+PyType_Spec opline_core_spec = {"opline._core.Core", sizeof(CoreObject), 0, Py_TPFLAGS_DEFAULT, core_slots};

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "printer_type.hpp"
+
+#include <memory>
+
+#include "guarded.hpp"
+#include "printer.hpp"
+
+namespace {
+
+using opline::python::guarded;
+
+struct PrinterObject {
+    PyObject_HEAD
+    opline::Printer *printer;
+};
+
+PyObject *printer_new(PyTypeObject *type, PyObject *args, PyObject *) {
+    int fd;
+    const char *names;
+    long long since_ns, until_ns;
+    int since_is_absolute, until_is_absolute;
+    unsigned long long limit;
+    if (!PyArg_ParseTuple(args, "isLpLpK", &fd, &names, &since_ns, &since_is_absolute, &until_ns, &until_is_absolute, &limit)) return nullptr;
+    return guarded([&]() -> PyObject * {
+        auto printer = std::make_unique<opline::Printer>(fd, opline::PrintFilter{names, since_ns, until_ns, since_is_absolute != 0, until_is_absolute != 0, limit});
+        auto self = reinterpret_cast<PrinterObject *>(type->tp_alloc(type, 0));
+        if (!self) return nullptr;
+        self->printer = printer.release();
+        return reinterpret_cast<PyObject *>(self);
+    });
+}
+
+void printer_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    delete reinterpret_cast<PrinterObject *>(self)->printer;
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+opline::Printer &printer_of(PyObject *self) { return *reinterpret_cast<PrinterObject *>(self)->printer; }
+
+PyObject *printer_address(PyObject *self, PyObject *) {
+    opline::Consumer *consumer = &printer_of(self);
+    return PyLong_FromVoidPtr(consumer);
+}
+
+PyObject *printer_done(PyObject *self, PyObject *) { return PyBool_FromLong(printer_of(self).done()); }
+
+PyObject *printer_finish(PyObject *self, PyObject *) {
+    printer_of(self).finish();
+    return Py_BuildValue("(Ki)", static_cast<unsigned long long>(printer_of(self).printed()), printer_of(self).error());
+}
+
+PyMethodDef printer_methods[] = {
+    {"address", printer_address, METH_NOARGS, "Address of the printer as a consumer of events."},
+    {"done", printer_done, METH_NOARGS, "True once nothing more will be printed."},
+    {"finish", printer_finish, METH_NOARGS, "Write what is buffered; (lines printed, errno of a failed write or 0)."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyType_Slot printer_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void *>(printer_dealloc)},
+    {Py_tp_doc, const_cast<char *>("Printer(fd, names, since_ns, since is absolute, until_ns, until is absolute, limit): one line per event; times count from the first event, or are the clock's.")},
+    {Py_tp_methods, printer_methods},
+    {Py_tp_new, reinterpret_cast<void *>(printer_new)},
+    {0, nullptr}};
+
+}  // namespace
+
+PyType_Spec opline_printer_spec = {"opline._core.Printer", sizeof(PrinterObject), 0, Py_TPFLAGS_DEFAULT, printer_slots};

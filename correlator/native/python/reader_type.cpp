@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+#include "reader_type.hpp"
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ctf_reader.hpp"
+#include "ctf_types.hpp"
+#include "guarded.hpp"
+
+namespace {
+
+using opline::python::guarded;
+
+struct ReaderState {
+    explicit ReaderState(const std::vector<std::string> &paths) : reader(paths) {}
+    opline::ctf::Reader reader;
+    PyObject *core = nullptr;  // kept alive while the reader pushes into it
+};
+
+struct ReaderObject {
+    PyObject_HEAD
+    ReaderState *state;
+};
+
+template <class F>
+PyObject *guarded_reader(F &&f) {
+    return guarded([&]() -> PyObject * {
+        try {
+            return f();
+        } catch (const opline::ctf::Unsupported &e) {
+            PyErr_SetString(opline_unsupported, e.what());
+            return nullptr;
+        }
+    });
+}
+
+ReaderState &reader_of(PyObject *self) { return *reinterpret_cast<ReaderObject *>(self)->state; }
+
+PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *) {
+    PyObject *list;
+    if (!PyArg_ParseTuple(args, "O!", &PyList_Type, &list)) return nullptr;
+    return guarded_reader([&]() -> PyObject * {
+        std::vector<std::string> paths;
+        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+            const char *s = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i));
+            if (!s) return nullptr;
+            paths.emplace_back(s);
+        }
+        auto state = std::make_unique<ReaderState>(paths);
+        auto self = reinterpret_cast<ReaderObject *>(type->tp_alloc(type, 0));
+        if (!self) return nullptr;
+        self->state = state.release();
+        return reinterpret_cast<PyObject *>(self);
+    });
+}
+
+void reader_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    ReaderState *state = reinterpret_cast<ReaderObject *>(self)->state;
+    if (state) {
+        PyObject *core = state->core;  // after the reader, whose thread may still fill batches
+        delete state;
+        Py_XDECREF(core);
+    }
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+// Takes anything with address(): a Core, a Printer.
+PyObject *reader_open(PyObject *self, PyObject *args) {
+    PyObject *consumer;
+    unsigned threads;
+    if (!PyArg_ParseTuple(args, "OI", &consumer, &threads)) return nullptr;
+    ReaderState &state = reader_of(self);
+    if (state.core) {
+        PyErr_SetString(PyExc_ValueError, "the reader is open already");
+        return nullptr;
+    }
+    PyObject *address = PyObject_CallMethod(consumer, "address", nullptr);
+    if (!address) return nullptr;
+    void *p = PyLong_AsVoidPtr(address);
+    Py_DECREF(address);
+    if (!p) return nullptr;
+    return guarded_reader([&]() -> PyObject * {
+        state.core = Py_NewRef(consumer);
+        state.reader.open(*static_cast<opline::Consumer *>(p), threads);
+        Py_RETURN_NONE;
+    });
+}
+
+PyObject *reader_run(PyObject *self, PyObject *args) {
+    unsigned long long max_events;
+    if (!PyArg_ParseTuple(args, "K", &max_events)) return nullptr;
+    ReaderState &state = reader_of(self);
+    if (!state.core) {
+        PyErr_SetString(PyExc_ValueError, "the reader is not open");
+        return nullptr;
+    }
+    return guarded_reader([&]() -> PyObject * {
+        bool more = false;
+        std::exception_ptr error;
+        Py_BEGIN_ALLOW_THREADS
+        try {
+            more = state.reader.run(max_events);
+        } catch (...) {
+            error = std::current_exception();
+        }
+        Py_END_ALLOW_THREADS
+        if (error) std::rethrow_exception(error);
+        return PyBool_FromLong(more);
+    });
+}
+
+PyObject *reader_progress(PyObject *self, PyObject *) {
+    return guarded_reader([&]() -> PyObject * {
+        return Py_BuildValue("(KK)", static_cast<unsigned long long>(reader_of(self).reader.bytes_read()),
+                             static_cast<unsigned long long>(reader_of(self).reader.bytes_total()));
+    });
+}
+
+PyObject *reader_losses(PyObject *self, PyObject *) {
+    const auto &l = reader_of(self).reader.losses();
+    PyObject *messages = PyList_New(0);
+    if (!messages) return nullptr;
+    for (const auto &m : l.messages) {
+        PyObject *s = PyUnicode_DecodeUTF8(m.data(), static_cast<Py_ssize_t>(m.size()), "replace");
+        if (s) PyList_Append(messages, s);
+        Py_XDECREF(s);
+    }
+    return Py_BuildValue("{sKsKsKsKsN}", "truncated_packets", l.truncated_packets, "malformed_packets", l.malformed_packets,
+                         "packets_out_of_order", l.packets_out_of_order, "unknown_events", l.unknown_events, "messages", messages);
+}
+
+PyObject *reader_environment(PyObject *self, PyObject *) {
+    return guarded_reader([&]() -> PyObject * {
+        const std::string s = reader_of(self).reader.environment_json();
+        return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace");
+    });
+}
+
+PyMethodDef reader_methods[] = {
+    {"open", reader_open, METH_VARARGS, "open(consumer, threads): declare classes and streams to a Core or Printer; with 2 threads, decode in one of its own."},
+    {"run", reader_run, METH_VARARGS, "run(max_events) -> bool: push events in merge order; False: that was all, and the consumer is finished."},
+    {"progress", reader_progress, METH_NOARGS, "(bytes read, bytes in all)"},
+    {"losses", reader_losses, METH_NOARGS, "What was wrong with the bytes: counts, and messages of one line each."},
+    {"environment", reader_environment, METH_NOARGS, "Environment and clock of each trace, a JSON list."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyType_Slot reader_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void *>(reader_dealloc)},
+    {Py_tp_doc, const_cast<char *>("NativeReader([trace folder]): CTF 1.8 and CTF 2. Raises Unsupported for what it does not recognise, ValueError for junk.")},
+    {Py_tp_methods, reader_methods},
+    {Py_tp_new, reinterpret_cast<void *>(reader_new)},
+    {0, nullptr}};
+
+}  // namespace
+
+PyObject *opline_unsupported = nullptr;
+
+PyType_Spec opline_reader_spec = {"opline._core.NativeReader", sizeof(ReaderObject), 0, Py_TPFLAGS_DEFAULT, reader_slots};

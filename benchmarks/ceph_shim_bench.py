@@ -46,6 +46,8 @@ EVENTS = {
     "send_reply": 1,
     "recv_osd_op": 1,  # msgr_rx_msg
     "recv_reply": 1,
+    "recv_osd_op_begin": 1,  # whole 0: it takes Ceph two calls
+    "recv_osd_op_rest": 1,
     "send_not_ceph": 0,
     "write_not_ceph": 0,
     "read_not_ceph": 0,
@@ -67,6 +69,8 @@ BARE = {
     "send_reply": "bare_message",
     "recv_osd_op": "bare_message",
     "recv_reply": "bare_message",
+    "recv_osd_op_begin": "bare_message",
+    "recv_osd_op_rest": "bare_message",
     "pwrite": "bare_pair",
     "pread": "bare_pair",
     "fdatasync": "bare_pair",
@@ -95,7 +99,7 @@ def recorded(program: Path, count: int, folder: Path) -> dict[str, float]:
     events, rings = recording["event_count"], recording["rings"]
     batch = count // 20 * 20
     wanted = sum(n * (count if call.startswith(("recv", "io_")) else batch) for call, n in EVENTS.items())
-    wanted += 2 * batch + 2 * count  # besides what is timed: what is sent is received, and the other way round
+    wanted += 2 * batch + 3 * count  # besides what is timed: what is sent is received, and the other way round
     if not wanted <= events <= wanted + 100:
         raise SystemExit(f"{events} events recorded, {wanted} expected: {done.stderr}")
     figures = {name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())}
@@ -128,7 +132,7 @@ def main() -> None:
     rows: list[tuple[object, ...]] = []
     worst = [0, 0]
     print(
-        f"{'call':16} {'plain':>8} {'off':>8} {'on':>8} {'bare':>8} {'on/bare':>8} {'events':>7}"
+        f"{'call':18} {'plain':>8} {'off':>8} {'on':>8} {'bare':>8} {'on/bare':>8} {'events':>7}"
         f"   ns, medians of {args.rounds} interleaved rounds"
     )
     empty = statistics.median(on["getppid"])
@@ -139,7 +143,7 @@ def main() -> None:
         added = [statistics.median(figures[call]) - base for figures in (off, on)]
         bare = statistics.median(on[BARE[call]]) - empty if call in BARE else None
         against = f"{bare:8.0f} {added[1] / bare:8.2f}" if bare else " " * 17
-        print(f"{call:16} {base:8.0f} {added[0]:+8.0f} {added[1]:+8.0f} {against} {EVENTS[call]:7}")
+        print(f"{call:18} {base:8.0f} {added[0]:+8.0f} {added[1]:+8.0f} {against} {EVENTS[call]:7}")
         worst = [max(before, round(value)) for before, value in zip(worst, added, strict=True)]
         rows.append((call, round(base), *map(round, added), EVENTS[call], args.rounds, round(bare) if bare else ""))
     print(

@@ -94,8 +94,9 @@ int main(int argc, char **argv) {
 
     MEASURE("sendmsg_osd_op", must(sendmsg(ends[0], &message, 0) == (ssize_t)osd_op.n, "sendmsg"), drain(ends[1], osd_op.n));
     MEASURE("send_reply", must(send(ends[1], reply.p, reply.n, 0) == (ssize_t)reply.n, "send"), drain(ends[0], reply.n));
-    for (long batch = 0; batch < 1; batch++) {
-        double osd = 0, client = 0;
+    {
+        // Ceph reads 4 KiB, and then the rest: "begin" and "rest"
+        double osd = 0, client = 0, begin = 0, rest = 0;
         for (long i = 0; i < count; i++) {
             must(sendmsg(ends[0], &message, 0) == (ssize_t)osd_op.n, "sendmsg");
             double from = now_ns();
@@ -105,9 +106,17 @@ int main(int argc, char **argv) {
             from = now_ns();
             drain(ends[0], reply.n);
             client += now_ns() - from;
+            must(sendmsg(ends[0], &message, 0) == (ssize_t)osd_op.n, "sendmsg");
+            from = now_ns();
+            drain(ends[1], 4096);
+            double middle = now_ns();
+            drain(ends[1], osd_op.n - 4096);
+            begin += middle - from;
+            rest += now_ns() - middle;
             if (i % (20 * PAUSE_BATCHES) == 0) usleep(PAUSE_US);
         }
-        printf("recv_osd_op %.1f\nrecv_reply %.1f\n", osd / (double)count, client / (double)count);
+        double n = (double)count;
+        printf("recv_osd_op %.1f\nrecv_reply %.1f\nrecv_osd_op_begin %.1f\nrecv_osd_op_rest %.1f\n", osd / n, client / n, begin / n, rest / n);
     }
     MEASURE("send_not_ceph", must(send(plain[0], small, sizeof small, 0) == sizeof small, "send"), drain(plain[1], sizeof small));
     MEASURE("write_not_ceph", must(write(null, small, sizeof small) == sizeof small, "write"), );

@@ -77,15 +77,34 @@ static inline void frame_message(struct msgr_message *m, uint64_t payload, const
     m->client_tid = msgr_own(m->type, m->tid);
 }
 
-// How many bytes at the begin of an OSD_OP's front say nothing that is looked up: up to the object's locator, if they are of the form that Ceph 10 to 19
-// give them (MOSDOp, message version 8 and 9); else 0.
-static inline uint32_t frame_unneeded(const struct msgr_message *m) {
+// The message's front, without what says nothing that is looked up: what comes before the object's locator, if it is of the form that Ceph 10 to 19 give
+// it (MOSDOp, message version 8 and 9).
+static inline void frame_front(struct msgr_message *m, const uint8_t *p, uint32_t bytes) {
     enum { SPG = 6 + 18, HASH = 12, REQID = 6 + REQID_BYTES, CONTEXT = 6 + 1, TIME = 12 };
     enum { BEFORE_CONTEXT = SPG + HASH + REQID + BLKIN_TRACE_BYTES, UNNEEDED = BEFORE_CONTEXT + CONTEXT + TIME };
-    const uint8_t *p = m->front;
-    if (m->type != MSGR_OSD_OP || m->front_bytes < UNNEEDED || get32(p + 2) != SPG - 6 || get32(p + SPG + HASH + 2) != REQID_BYTES) return 0;
-    if (m->version == 8) return UNNEEDED - CONTEXT;
-    return m->version == 9 && get32(p + BEFORE_CONTEXT + 2) == CONTEXT - 6 ? UNNEEDED : 0;
+    uint32_t skipped = 0;
+    if (m->type == MSGR_OSD_OP && bytes >= UNNEEDED && get32(p + 2) == SPG - 6 && get32(p + SPG + HASH + 2) == REQID_BYTES) {
+        if (m->version == 8) skipped = UNNEEDED - CONTEXT;
+        if (m->version == 9 && get32(p + BEFORE_CONTEXT + 2) == CONTEXT - 6) skipped = UNNEEDED;
+    }
+    m->front = p + skipped;
+    m->front_bytes = (uint16_t)(bytes - skipped);
+    m->front_skipped = (uint16_t)skipped;
+}
+
+// As memcpy(): a call would take longer.
+static inline void copy_bytes(void *to, const uint8_t *from, size_t n) {
+    struct piece { char bytes[16]; } piece;
+    if (__builtin_expect(n < sizeof piece, 0)) {
+        memcpy(to, from, n);
+        return;
+    }
+    for (size_t i = 0; i < n - sizeof piece; i += sizeof piece) {
+        memcpy(&piece, from + i, sizeof piece);
+        memcpy((char *)to + i, &piece, sizeof piece);
+    }
+    memcpy(&piece, from + n - sizeof piece, sizeof piece);
+    memcpy((char *)to + n - sizeof piece, &piece, sizeof piece);
 }
 
 // How many bytes of the front segment are looked at, if it has `front`.
@@ -129,75 +148,60 @@ static inline void msgr_expect(struct msgr_parser *p, enum msgr_phase phase, uin
 
 static inline bool msgr_between_frames(const struct msgr_parser *p) { return p->phase == MSGR_PREAMBLE && p->have == 0; }
 
-#define SHORT_WAY static inline __attribute__((always_inline)) bool
+#define SHORT_WAY static inline __attribute__((always_inline))
 
-// Its front, if the details are wanted.
-static inline uint32_t frame_wanted(const struct msgr_parser *p, uint16_t type, struct frame f) {
-    return p->details ? frame_looked_at(type, f.head == MSGR_HEADER_BYTES ? f.front : 0) : 0;
-}
+enum msgr_found {
+    MSGR_NOTHING,
+    MSGR_WHOLE,  // the parser's message, and all of its frame
+    MSGR_BEGUN,  // the parser's message: what is looked at of it, and all of these bytes
+};
 
-// The next message, if the parser is between two frames and all of it is among these bytes.
-SHORT_WAY msgr_whole(struct msgr_parser *p, struct msgr_bytes *bytes, struct msgr_message *m) {
+// The next message, if the parser is between two frames. One that is not whole only if `pieces`.
+SHORT_WAY enum msgr_found msgr_next(struct msgr_parser *p, struct msgr_bytes *bytes, bool pieces) {
     bool rev1 = p->features & p->peer_features & FEATURE_REVISION_1;
+    struct msgr_message *m = &p->message;
     while (bytes->left >= MSGR_PREAMBLE_BYTES) {
         struct msgr_bytes behind = *bytes;
         const uint8_t *b = msgr_take(&behind, MSGR_PREAMBLE_BYTES, p->buf);
         struct frame f = frame_of(b, rev1);
-        if (f.payload > behind.left || !is_preamble(b)) return false;
-        uint8_t tag = b[0];
-        bool message = tag == TAG_MESSAGE && f.head >= MSGR_HEADER_BYTES;
-        if (tag == TAG_AUTH_DONE || (tag == TAG_MESSAGE && frame_is_compressed(b))) return false;
+        bool whole = f.payload <= behind.left, message = b[0] == TAG_MESSAGE && f.head >= MSGR_HEADER_BYTES;
+        if (!whole && (!pieces || !message || behind.left < MSGR_HEADER_BYTES)) return MSGR_NOTHING;
+        if (!is_preamble(b) || b[0] == TAG_AUTH_DONE || (b[0] == TAG_MESSAGE && frame_is_compressed(b))) return MSGR_NOTHING;
         if (message) {
+            uint64_t missing = f.payload - behind.left;
             frame_message(m, f.payload, msgr_take(&behind, MSGR_HEADER_BYTES, p->buf));
-            uint32_t front = frame_wanted(p, m->type, f);
+            uint32_t front = p->details ? frame_looked_at(m->type, f.head == MSGR_HEADER_BYTES ? f.front : 0) : 0;
             if (front) {
+                if (!whole && behind.left < 4 + front) return MSGR_NOTHING;
                 if (rev1) msgr_skip(&behind, 4);
-                m->front = msgr_take(&behind, front, p->buf);
-                m->front_bytes = (uint16_t)front;
+                frame_front(m, msgr_take(&behind, front, p->buf), front);
             }
             m->index = p->messages++;
+            if (!whole) {
+                if (front) {
+                    copy_bytes(p->buf, m->front, m->front_bytes);  // maybe it is there, and moves to the front
+                    m->front = p->buf;
+                }
+                p->tag = TAG_MESSAGE;
+                p->phase = MSGR_BODY;
+                p->left = missing;
+                p->reported = true;
+                bytes->left = 0;
+                return MSGR_BEGUN;
+            }
         }
         if (bytes->left == MSGR_PREAMBLE_BYTES + f.payload) {
             bytes->left = 0;
         } else {
             msgr_skip(bytes, MSGR_PREAMBLE_BYTES + f.payload);
         }
-        if (message) return true;
+        if (message) return MSGR_WHOLE;
     }
-    return false;
-}
-
-// After that: the parser's message has begun, if what is looked at of it is among these bytes, which are all of it that came.
-SHORT_WAY msgr_begins(struct msgr_parser *p, struct msgr_bytes *bytes) {
-    if (bytes->left < MSGR_PREAMBLE_BYTES + MSGR_HEADER_BYTES) return false;
-    struct msgr_bytes behind = *bytes;
-    const uint8_t *b = msgr_take(&behind, MSGR_PREAMBLE_BYTES, p->buf);
-    bool rev1 = p->features & p->peer_features & FEATURE_REVISION_1;
-    struct frame f = frame_of(b, rev1);
-    if (b[0] != TAG_MESSAGE || f.head < MSGR_HEADER_BYTES || f.payload <= behind.left || frame_is_compressed(b) || !is_preamble(b)) return false;
-    struct msgr_message *m = &p->message;
-    uint64_t left = f.payload - behind.left;
-    frame_message(m, f.payload, msgr_take(&behind, MSGR_HEADER_BYTES, p->buf));
-    uint32_t front = frame_wanted(p, m->type, f), gap = rev1 ? 4 : 0;
-    if (front) {
-        if (behind.left < gap + front) return false;
-        msgr_skip(&behind, gap);
-        const uint8_t *at = msgr_take(&behind, front, p->buf);
-        if (at != p->buf) memcpy(p->buf, at, front);
-        m->front = p->buf;
-        m->front_bytes = (uint16_t)front;
-    }
-    m->index = p->messages++;
-    p->tag = TAG_MESSAGE;
-    p->phase = MSGR_BODY;
-    p->left = left;
-    p->reported = true;
-    bytes->left = 0;
-    return true;
+    return MSGR_NOTHING;
 }
 
 // The parser's message has ended: its rest is among these bytes.
-SHORT_WAY msgr_ends(struct msgr_parser *p, struct msgr_bytes *bytes) {
+SHORT_WAY bool msgr_ends(struct msgr_parser *p, struct msgr_bytes *bytes) {
     if (p->phase != MSGR_BODY || p->tag != TAG_MESSAGE || !p->reported) return false;
     if (p->left > bytes->left) {
         p->left -= bytes->left;

@@ -41,8 +41,9 @@ void msgr_copy(struct msgr_parser *to, const struct msgr_parser *from) {
     memcpy(to, from, offsetof(struct msgr_parser, message));
     if (from->phase == MSGR_PREAMBLE && from->have == 0) return;
     to->message = from->message;
-    if (from->message.front) to->message.front = to->buf;
-    memcpy(to->buf, from->buf, from->message.front ? from->message.front_bytes : from->have);
+    bool front = from->phase == MSGR_BODY && from->message.front;
+    if (front) to->message.front = to->buf;
+    memcpy(to->buf, from->buf, front ? from->message.front_bytes : from->have);
 }
 
 static void resync(struct msgr_parser *p, struct msgr_bytes bytes) {

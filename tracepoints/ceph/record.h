@@ -25,21 +25,6 @@ RING_INLINE char *put_text(char *p, const char *text) {
     return p + (bytes / 8 + 1) * 8;
 }
 
-// As memcpy(): a call would take longer.
-RING_INLINE void put_bytes(char *to, const uint8_t *from, size_t n) {
-    struct piece { char bytes[16]; } piece;
-    if (__builtin_expect(n < sizeof piece, 0)) {
-        memcpy(to, from, n);
-        return;
-    }
-    for (size_t i = 0; i < n - sizeof piece; i += sizeof piece) {
-        memcpy(&piece, from + i, sizeof piece);
-        memcpy(to + i, &piece, sizeof piece);
-    }
-    memcpy(&piece, from + n - sizeof piece, sizeof piece);
-    memcpy(to + n - sizeof piece, &piece, sizeof piece);
-}
-
 RING_INLINE char *put_message(char *p, const struct msgr_message *m) {
     struct ring_message *r = (struct ring_message *)(void *)p;
     r->tid = m->tid;
@@ -53,11 +38,10 @@ RING_INLINE char *put_message(char *p, const struct msgr_message *m) {
         r->front_bytes = r->front_skipped = 0;
         return p;
     }
-    uint32_t skipped = frame_unneeded(m), bytes = m->front_bytes - skipped;
-    r->front_bytes = (uint16_t)bytes;
-    r->front_skipped = (uint16_t)skipped;
-    put_bytes(p, m->front + skipped, bytes);
-    return p + (bytes + 7) / 8 * 8;
+    r->front_bytes = m->front_bytes;
+    r->front_skipped = m->front_skipped;
+    copy_bytes(p, m->front, m->front_bytes);
+    return p + (m->front_bytes + 7u) / 8 * 8;
 }
 
 // clang-format off

@@ -2,6 +2,7 @@
 // One op while it is in memory: what it passed, which keys name it, which requests serve it.
 #pragma once
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -88,8 +89,8 @@ struct ShapedOp {
     }
 };
 
-struct alignas(64) Op {
-    // What every event looks at comes first, in one cache line.
+// What every event looks at comes first, in one cache line.
+struct OpAtHand {
     std::uint64_t serial = 0;  // op_id
     std::uint32_t slot = 0;
     OpState state = OpState::kFree;
@@ -97,45 +98,57 @@ struct alignas(64) Op {
     std::uint64_t partner = 0;              // probably the other half of it, by order
     std::uint64_t global_spaces = 0;        // bit per global key space in which it has a key
     TransitionList transitions;
-    std::uint32_t host = 0;
-    std::uint32_t op_class = 0;  // pool id; 0: not named
-    std::string object, key_text;
-    std::int32_t pid = -1;
+};
+
+// What every op has, as it is kept of one that was put away, too.
+struct OpFacts {
     std::int64_t begin_ns = 0, end_ns = 0;
-    std::uint32_t end_order = 0;
-    bool has_offset = false, has_length = false, io_open = false;
     std::int64_t offset_bytes = 0, length_bytes = 0;
-    std::vector<Key> keys;
-    std::vector<RequestCut> requests;
-    std::vector<BatchMembership> batches;
-    std::uint32_t bios = 0;               // that it owns
-    Direction direction = Direction::kUnknown;
     std::uint64_t target = 0;             // what it reads or writes: its process and, where the model names one, the file
-    std::string file_name;                // where the model's `file_by` is a text
-    std::uint32_t file_dev = 0;           // where the event says which file it is (system calls from BPF)
-    std::uint64_t inode = 0;              // 0: unknown
-    bool had_window = false;              // its bytes were in flight once
-    std::uint64_t data_bytes = 0;         // of its own data that was queued while they were
-    std::uint64_t write_number = 0;       // of its last write, among its target's in order of their ends; 0: none
+    std::uint32_t host = 0;
+    std::uint32_t op_class = 0;           // pool id; 0: not named
+    std::uint32_t end_order = 0;
+    std::int32_t pid = -1;
+    Direction direction = Direction::kUnknown;
+    bool has_offset = false, has_length = false;
+};
+
+// What most ops have nothing of. It is compared as bytes with that nothing.
+struct OpOddities {
     std::int64_t sync_ns = kNoTime;       // begin of the sync that it is in
-    bool synced = false, covered = false; // it had a sync; another op's sync covered its write
+    std::int64_t soft_end_ns = kNoTime;   // the last soft end
+    std::uint64_t inode = 0;              // 0: unknown
+    std::uint64_t data_bytes = 0;         // of its own data that was queued while its bytes were in flight
+    std::uint64_t write_number = 0;       // of its last write, among its target's in order of their ends; 0: none
+    std::uint32_t file_dev = 0;           // where the event says which file it is (system calls from BPF)
+    std::uint32_t bios = 0;               // that it owns
     std::uint32_t deferred = 0;           // pieces of its data that were written back outside its latency
-    IoLife io;
-
-    bool has_soft_end = false;
-    std::int64_t soft_end_ns = kNoTime;     // the last soft end
     std::uint32_t soft_end_order = 0;
-    std::vector<std::uint32_t> parents;     // per child, from 1: whose child it is
-    std::vector<std::uint64_t> aliases;     // refs that lead here
-    std::vector<Key> waits;                 // under which it waits to be met
-    bool partner_sure = false;
-    bool order_unsure = false;              // another thread's op waited when order chose among them
-    bool of_several = false;                // it waited, or came to meet one that waits, when ops of several processes did
-    std::vector<std::uint64_t> halves;      // key spaces of one half, per joint that a key proved
-
+    IoLife io;
     std::uint64_t alias_of = 0;             // with kAlias: of an op
     std::uint32_t alias_child = 0, alias_children_base = 0;
     Batch *alias_batch = nullptr;
+    bool io_open = false;
+    bool had_window = false;                // its bytes were in flight once
+    bool synced = false, covered = false;   // it had a sync; another op's sync covered its write
+    bool has_soft_end = false;
+    bool partner_sure = false;
+    bool order_unsure = false;              // another thread's op waited when order chose among them
+    bool of_several = false;                // it waited, or came to meet one that waits, when ops of several processes did
+};
+
+inline constexpr OpOddities kNoOddities{};
+
+struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
+    std::vector<Key> keys;
+    std::string object, key_text;
+    std::string file_name;                  // where the model's `file_by` is a text
+    std::vector<RequestCut> requests;
+    std::vector<BatchMembership> batches;
+    std::vector<std::uint32_t> parents;     // per child, from 1: whose child it is
+    std::vector<std::uint64_t> aliases;     // refs that lead here
+    std::vector<Key> waits;                 // under which it waits to be met
+    std::vector<std::uint64_t> halves;      // key spaces of one half, per joint that a key proved
 
     // It ended, and not before it began: where times go back it can.
     bool complete() const { return state == OpState::kEnded && end_ns >= begin_ns; }
@@ -155,41 +168,37 @@ struct alignas(64) Op {
         deferred += gone.deferred;
     }
 
+    // Its facts, keys and transitions are all that there is to it.
+    bool has_no_more() const {
+        return std::memcmp(&oddities(), &kNoOddities, sizeof kNoOddities) == 0 && object.empty() && key_text.empty() && file_name.empty() && requests.empty() &&
+               batches.empty() && parents.empty() && aliases.empty() && waits.empty() && halves.empty() && partner == 0;
+    }
+
     // Ready for a new op, with the capacity kept.
     void reset(Shapes *shapes) {
         state = OpState::kFree;
-        op_class = 0;
+        hard = false;
+        partner = global_spaces = 0;
+        transitions.clear(shapes);
+        facts() = {};
+        std::memcpy(static_cast<void *>(&oddities()), &kNoOddities, sizeof kNoOddities);  // with what is between them
         object.clear();
         key_text.clear();
-        pid = -1;
-        end_order = 0;
-        has_offset = has_length = io_open = false;
-        offset_bytes = length_bytes = 0;
-        transitions.clear(shapes);
+        file_name.clear();
         keys.clear();
         requests.clear();
         batches.clear();
-        bios = deferred = 0;
-        direction = Direction::kUnknown;
-        target = data_bytes = write_number = 0;
-        file_name.clear();
-        file_dev = 0;
-        inode = 0;
-        had_window = synced = covered = false;
-        sync_ns = kNoTime;
-        io = {};
-        hard = has_soft_end = order_unsure = of_several = false;
-        soft_end_ns = kNoTime;
-        global_spaces = 0;
         parents.clear();
         aliases.clear();
         waits.clear();
-        partner = 0;
         halves.clear();
-        alias_of = 0;
-        alias_child = alias_children_base = 0;
-        alias_batch = nullptr;
     }
+    OpFacts &facts() { return *this; }
+    const OpFacts &facts() const { return *this; }
+
+  private:
+    OpOddities &oddities() { return *this; }
+    const OpOddities &oddities() const { return *this; }
 };
 
 }  // namespace opline

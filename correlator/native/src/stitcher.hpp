@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "flat_map.hpp"
 #include "ios.hpp"
 #include "op_table.hpp"
+#include "ring.hpp"
 #include "settled_keys.hpp"
 
 namespace opline {
@@ -234,7 +234,7 @@ class Stitcher {
     std::array<RecentThread, 64> recent_threads_{};
     std::array<Followed, 128> followed_{};
     std::uint64_t rebindings_ = 1;  // how often a key was taken from whom it named, or an op got a partner
-    std::deque<std::pair<std::int64_t, std::uint64_t>> ended_;  // (end, op ref), in order of the end events
+    Ring<std::pair<std::int64_t, std::uint64_t>> ended_;  // (end, op ref), in order of the end events
     std::int64_t settles_ns_ = std::numeric_limits<std::int64_t>::max();  // past it the first of them does
     std::int64_t due_ns_ = std::numeric_limits<std::int64_t>::max();  // past it something settles, or is to be put away
     std::size_t unfrozen_ = 0;  // so many at the end of it have not been thought of

@@ -150,7 +150,7 @@ void Stitcher::end_op(Op &op, std::int64_t ts_ns, std::uint32_t order) {
         hooks_.wrote(op, ts_ns);
     }
     end_sync(op, ts_ns);
-    ended_.emplace_back(ts_ns, op_ref(op));
+    ended_.push_back({ts_ns, op_ref(op)});
     if (++unfrozen_ > kUnfrozen) due_ns_ = kNoTime;
     if (ended_.size() == 1) next_settles();
 }
@@ -208,9 +208,9 @@ void Stitcher::freeze_ended() {
 template <class Mine>
 void Stitcher::forget_keys(const Key *keys, std::size_t count, Mine mine) {
     for (const Key *key = keys; key != keys + count; ++key) {
-        const std::uint64_t *named = keys_.find(*key);
+        std::uint64_t *named = keys_.find(*key);
         if (!named || !mine(*named)) continue;
-        keys_.erase(*key);
+        keys_.erase_found(named);
         settled_keys_.add(*key);
     }
 }

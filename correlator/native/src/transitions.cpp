@@ -42,8 +42,10 @@ void TransitionList::freeze(unsigned char *to) const {
     const Frozen head{node_, threads_, first_comm_, static_cast<std::uint32_t>(times_.size())};
     std::memcpy(to, &head, sizeof head);
     to += sizeof head;
-    std::memcpy(to, ids_.data(), threads_ * sizeof ids_[0]);
-    to += threads_ * sizeof ids_[0];
+    for (std::uint32_t i = 0; i < threads_; ++i) {
+        std::memcpy(to, &ids_[i], sizeof ids_[i]);
+        to += sizeof ids_[i];
+    }
     std::memcpy(to, times_.data(), times_.size() * sizeof times_[0]);
 }
 

@@ -91,7 +91,7 @@ struct BoundClass {
     BoundPoint *only = nullptr;  // the point, where there is but one and no event of the class is passed over
     BoundPoint *bare = nullptr;  // the same, if it is bare and the event's CPU is its stream's
     // Where the point is bare or begins, and its key is one field: where the slots are of what says whom an event is about and who did it.
-    struct {
+    struct Numbers {
         std::uint32_t key = 0, tid = 0, pid = 0;  // from the first slot, in bytes; without thread or process the key again
         std::uint32_t means = 0;  // the key's space, and which of them there are; 0: nothing of this
     } numbers;

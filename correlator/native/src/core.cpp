@@ -22,6 +22,7 @@ ClassPlan Core::add_class(const ClassDecl &decl) {
     BoundClass bound = bind_class(decl, impl_->plan, impl_->strings, {impl_->emitter.keeps_states(), impl_->emitter.keeps_transitions()});
     bound.plan.id = static_cast<std::uint32_t>(impl_->classes.size());
     if (bound.kind == ClassKind::kBlock || bound.kind == ClassKind::kPlug) impl_->has_block_classes = true;
+    impl_->survey.add_class(bound);
     impl_->classes.push_back(std::make_unique<BoundClass>(std::move(bound)));
     return impl_->classes.back()->plan;
 }
@@ -29,13 +30,19 @@ ClassPlan Core::add_class(const ClassDecl &decl) {
 std::uint32_t Core::add_stream(const StreamDecl &decl) {
     impl_->streams.push_back(decl);
     impl_->stream_hosts.push_back(impl_->strings.intern(decl.host));
+    impl_->survey.add_stream();
+    impl_->stitcher.add_stream();
     return static_cast<std::uint32_t>(impl_->streams.size() - 1);
 }
 
 void Core::event(const Event &ev) {
-    const Event *const one = &ev;
+    Event surveyed = ev;
+    survey(&surveyed, &surveyed + 1);
+    const Event *const one = &surveyed;
     events(&one, 1);
 }
+
+void Core::survey(Event *first, Event *past) { impl_->survey.run(first, past); }
 
 void Core::events(const Event *const *first, std::size_t count) {
     Impl &m = *impl_;

@@ -29,6 +29,7 @@ class Core final : public Consumer {
     std::uint32_t add_stream(const StreamDecl &) override;
     // Events whose own time (time_slot) lies before the last one's are counted and still applied.
     void event(const Event &) override;
+    void survey(Event *first, Event *past) override;
     void events(const Event *const *first, std::size_t count) override;
     void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
                    bool packets) override;

@@ -14,6 +14,7 @@
 #include "linker.hpp"
 #include "op_statistics.hpp"
 #include "stitcher_bare.hpp"
+#include "survey.hpp"
 
 namespace opline {
 
@@ -25,6 +26,7 @@ struct Core::Impl {
     std::vector<std::unique_ptr<BoundClass>> classes;
     std::vector<StreamDecl> streams;
     std::vector<std::uint32_t> stream_hosts;
+    Survey survey;
     Emitter emitter;
     Stitcher stitcher;
     Linker linker;
@@ -258,23 +260,24 @@ struct Core::Impl {
         else last_ns = ev.ts_ns;
         stitcher.advance(last_ns);
         BoundClass &cls = *classes[ev.cls];
-        if (cls.bare) {
+        if (Hint(ev.hint) == Hint::kSame) {
             if (stitcher.follow(cls, ev, stream_hosts)) return;
         } else if (cls.kind >= ClassKind::kContext) {
             ++cls.fates[static_cast<std::size_t>(cls.kind == ClassKind::kIgnored ? Fate::kIgnored : Fate::kContext)];
             return;
         }
-        current_host = stream_hosts[ev.stream];
         look_at(cls, ev);
     }
 
     // It comes soon.
     [[gnu::always_inline]] void expect(const Event &ev) {
-        const BoundClass &cls = *classes[ev.cls];
-        if (cls.only) stitcher.expect(cls, ev, stream_hosts);
+        if (Hint(ev.hint) == Hint::kBegins) stitcher.expect_key(*classes[ev.cls], ev, stream_hosts);
+        else stitcher.expect_followed(ev);
     }
 
     [[gnu::noinline]] void look_at(BoundClass &cls, const Event &ev) {
+        current_host = stream_hosts[ev.stream];
+        if (Hint(ev.hint) != Hint::kNone) stitcher.lose_track(ev);
         const bool points = cls.kind == ClassKind::kPoints && cls.cpu_slot == kNoSlot;
         const Fate fate = points ? stitcher.event(cls, ev, current_host) : cls.kind == ClassKind::kBlock ? block_event(cls, ev) : dispatch(cls, ev);
         ++cls.fates[static_cast<std::size_t>(fate)];

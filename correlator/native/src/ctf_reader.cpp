@@ -65,6 +65,7 @@ struct Reader::Impl : StreamNotes {
         feed.block = pool->take();
         speaker = feed.stream;
         feed.ended = !feed.stream->fill(*feed.block, *this);
+        consumer->survey(feed.block->begin(), feed.block->end());
         feed.at = feed.block->begin();
         feed.end = feed.block->end();
     }

@@ -280,7 +280,7 @@ void Stream::usual_events(EventBlock &out) {
         p = after;
         found = &c;
         clock += ((word >> h.id_bits) - clock) & h.time_mask;
-        *at++ = Event{static_cast<std::int64_t>(clock), c.cls, stream, cpu, slots};
+        *at++ = Event{static_cast<std::int64_t>(clock), c.cls, stream, cpu, 0, slots};
         slots += c.slots;
     }
     if (!found) return;
@@ -303,7 +303,7 @@ void Stream::events(EventBlock &out, StreamNotes &notes) {
             return;
         }
         Event *at = out.next();
-        *at = Event{time_ns, event_class->cls, number, packet_.cpu, slots};
+        *at = Event{time_ns, event_class->cls, number, packet_.cpu, 0, slots};
         out.grown(at + 1, slots + event_class->slots);
     }
 }

@@ -85,6 +85,7 @@ struct Event {
     std::uint32_t cls;     // ClassPlan::id
     std::uint32_t stream;  // Core::add_stream()'s answer
     std::uint32_t cpu;     // kNoCpu: unknown
+    std::uint32_t hint;    // the consumer's survey() leaves it here; else 0
     const Slot *slots;     // one per ClassPlan::wanted
 };
 
@@ -115,13 +116,15 @@ inline std::int64_t number_in(const Event &ev, std::int32_t slot, std::int64_t o
     return slot == kNoSlot || !ev.slots[slot].is_number() ? otherwise : ev.slots[slot].i;
 }
 
-// Who takes the events: the core, or a printer of raw events. Calls come from one thread, events in merge order.
+// Who takes the events: the core, or a printer of raw events. Calls come from one thread, but survey(), events in merge order.
 class Consumer {
   public:
     virtual ~Consumer() = default;
     // Classes of equal name and domain may come several times (one per trace): each gets an id.
     virtual ClassPlan add_class(const ClassDecl &) = 0;
     virtual std::uint32_t add_stream(const StreamDecl &) = 0;
+    // Where they are decoded, perhaps in another thread and some time before they are merged: events of one stream, each once and in its order.
+    virtual void survey(Event * /*first*/, Event * /*past*/) {}
     virtual void event(const Event &) = 0;
     // So many of them, one after the other: who wants may look ahead. All stay where they are until the call returns.
     virtual void events(const Event *const *first, std::size_t count) {

@@ -73,10 +73,14 @@ class Stitcher {
 
     // stitcher_bare.hpp
     Fate event(BoundClass &cls, const Event &ev, std::uint32_t host);
-    // An event of a class with a bare point that is about the same op as its stream's last one. False: nothing was done.
+    void add_stream() { followed_.emplace_back(); }
+    // An event with Hint::kSame. False: nothing was done.
     bool follow(const BoundClass &cls, const Event &ev, const std::vector<std::uint32_t> &hosts);
-    // The event comes soon: what it is probably about is fetched.
-    void expect(const BoundClass &cls, const Event &ev, const std::vector<std::uint32_t> &hosts) const;
+    // An event that has a hint and is not followed.
+    void lose_track(const Event &ev) { followed_[ev.stream].rebindings = 0; }
+    // An event comes soon: the op that it probably follows, or the cell of the key that it brings.
+    void expect_followed(const Event &ev) const { fetch(followed_[ev.stream].op, 2 * 64); }
+    void expect_key(const BoundClass &cls, const Event &ev, const std::vector<std::uint32_t> &hosts) const;
     // Settles what ended more than linger_ns before now.
     void advance(std::int64_t now_ns) {
         if (now_ns > due_ns_) do_what_is_due(now_ns);
@@ -133,17 +137,14 @@ class Stitcher {
     void ends(Op &, const BoundPoint &, std::int64_t ts_ns);
     bool begin(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
     bool bare(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
-    // Whom a stream's last event was about, and what its numbers were, if its key was one: threads go on with what they are at.
-    struct alignas(64) Followed {
-        Slot number, tid, pid;         // those of BoundClass::numbers
-        std::uint64_t rebindings = 0;  // as they were then
+    // Whom a stream's last event with a hint was about: threads go on with what they are at.
+    struct alignas(32) Followed {
+        std::uint64_t rebindings = 0;  // as they were then; 0: it is not known
         Op *op = nullptr;
         std::uint64_t serial = 0;
-        std::uint32_t means = 0, stream = 0, thread = 0;  // thread: its ordinal in the op
+        std::uint32_t thread = 0;  // its ordinal in the op
     };
     void follow_from_here(const BoundClass &, const Event &, Op &, std::uint32_t thread);
-    Followed &followed(const Event &ev) { return followed_[ev.stream % followed_.size()]; }
-    const Followed &followed(const Event &ev) const { return followed_[ev.stream % followed_.size()]; }
     // Stragglers come soon: the last few are left as they are.
     static constexpr std::size_t kUnfrozen = 4;
     static constexpr std::size_t kManyEnded = 1024;  // more than 300 KiB of them
@@ -232,7 +233,7 @@ class Stitcher {
         ThreadState *state = nullptr;
     };
     std::array<RecentThread, 64> recent_threads_{};
-    std::array<Followed, 128> followed_{};
+    std::vector<Followed> followed_;  // by stream
     std::uint64_t rebindings_ = 1;  // how often a key was taken from whom it named, or an op got a partner
     Ring<std::pair<std::int64_t, std::uint64_t>> ended_;  // (end, op ref), in order of the end events
     std::int64_t settles_ns_ = std::numeric_limits<std::int64_t>::max();  // past it the first of them does

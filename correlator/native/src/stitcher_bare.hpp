@@ -19,20 +19,9 @@ inline void Stitcher::ends(Op &op, const BoundPoint &bp, std::int64_t ts_ns) {
     }
 }
 
-// From now on the stream's events are about that op, as long as they have these numbers.
+// From now on the stream's events are about that op, as long as their numbers are the same.
 inline void Stitcher::follow_from_here(const BoundClass &cls, const Event &ev, Op &op, std::uint32_t thread) {
-    const auto &n = cls.numbers;
-    if (n.means == 0) return;
-    Followed &f = followed(ev);
-    f.number = slot_at(ev, n.key);
-    f.tid = slot_at(ev, n.tid);
-    f.pid = slot_at(ev, n.pid);
-    f.rebindings = rebindings_;
-    f.op = &op;
-    f.serial = op.serial;
-    f.means = n.means;
-    f.stream = ev.stream;
-    f.thread = thread;
+    if (cls.numbers.means != 0) followed_[ev.stream] = {rebindings_, &op, op.serial, thread};
 }
 
 // What plain() does, without what BoundPoint::bare rules out. False: nothing was done.
@@ -56,13 +45,10 @@ inline void Stitcher::follow_from_here(const BoundClass &cls, const Event &ev, O
 }
 
 [[gnu::always_inline]] inline bool Stitcher::follow(const BoundClass &cls, const Event &ev, const std::vector<std::uint32_t> &hosts) {
-    const auto &n = cls.numbers;
-    const Followed &f = followed(ev);
-    // Each of these can differ, and mostly none does: one branch. An op that was settled or put away has lost its serial.
-    const std::uint64_t others = (f.means ^ n.means) | (f.stream ^ ev.stream) | (f.rebindings ^ rebindings_);
-    if (!same_numbers({&f.number, &f.tid, &f.pid}, {&slot_at(ev, n.key), &slot_at(ev, n.tid), &slot_at(ev, n.pid)}, others)) return false;
+    const Followed &f = followed_[ev.stream];
+    if (f.rebindings != rebindings_) return false;
     Op &op = *f.op;
-    if (op.serial != f.serial) return false;
+    if (op.serial != f.serial) return false;  // as that of an op that was settled or put away
     const std::uint32_t comm = cls.comm_slot == kNoSlot ? 0 : name_of(cls, ev, thread(hosts[ev.stream], number_in(ev, cls.tid_slot, -1)));
     BoundPoint &bp = *cls.bare;
     if (!op.transitions.push_by(bp.kinds[0], f.thread, ev.ts_ns, ev.cpu, comm)) return false;
@@ -71,14 +57,8 @@ inline void Stitcher::follow_from_here(const BoundClass &cls, const Event &ev, O
     return true;
 }
 
-[[gnu::always_inline]] inline void Stitcher::expect(const BoundClass &cls, const Event &ev, const std::vector<std::uint32_t> &hosts) const {
-    if (cls.bare) {
-        fetch(followed(ev).op, 2 * 64);
-        return;
-    }
-    if (!cls.only->begins) return;
+[[gnu::always_inline]] inline void Stitcher::expect_key(const BoundClass &cls, const Event &ev, const std::vector<std::uint32_t> &hosts) const {
     const BoundKey &use = cls.only->bind.front();
-    if (use.one_slot == kNoSlot) return;
     keys_.expect(one_key(use, ev.slots[use.one_slot], hosts[ev.stream], static_cast<std::int32_t>(number_in(ev, cls.pid_slot, -1)), number_in(ev, cls.tid_slot, -1)));
 }
 

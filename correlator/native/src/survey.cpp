@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#include "survey.hpp"
+
+namespace opline {
+
+void Survey::add_class(const BoundClass &cls) {
+    Class &c = classes_.emplace_back();
+    c.numbers = cls.numbers;
+    if (cls.numbers.means == 0) return;
+    any_ = true;
+    c.hint = cls.only->begins ? Hint::kBegins : Hint::kLeads;
+    c.repeated = cls.bare ? Hint::kSame : c.hint;
+}
+
+void Survey::run(Event *first, Event *past) {
+    if (!any_ || first == past) return;
+    Last &last = last_[first->stream];
+    for (const Class *const classes = classes_.data(); first != past; ++first) {
+        const Class &c = classes[first->cls];
+        const auto &n = c.numbers;
+        if (n.means == 0) continue;
+        const Slot &key = slot_at(*first, n.key), &tid = slot_at(*first, n.tid), &pid = slot_at(*first, n.pid);
+        if (same_numbers({&last.key, &last.tid, &last.pid}, {&key, &tid, &pid}, last.means ^ n.means)) {
+            first->hint = static_cast<std::uint32_t>(c.repeated);
+        } else {
+            first->hint = static_cast<std::uint32_t>(c.hint);
+            last = {key, tid, pid, n.means};
+        }
+    }
+}
+
+}  // namespace opline

@@ -167,7 +167,8 @@ EXPORT ssize_t writev(int fd, const struct iovec *iov, int count) {
         return result;                                                                                                 \
     } while (0)
 
-#define TAKES(flags) (!((flags) & (MSG_PEEK | MSG_OOB | MSG_ERRQUEUE)))
+// With MSG_TRUNC TCP throws the bytes away: they have passed unseen.
+#define TAKES(flags) (!((flags) & (MSG_PEEK | MSG_OOB | MSG_ERRQUEUE | MSG_TRUNC)))
 
 REAL(ssize_t, recvmsg, (int, struct msghdr *, int))
 EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags) {

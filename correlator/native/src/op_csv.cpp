@@ -110,10 +110,10 @@ void OpCsv::stage_rows(std::uint64_t place, std::int64_t op_id, const std::vecto
 
 std::uint32_t OpCsv::add_shape(const std::vector<Stage> &stages) {
     Shape shape;
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> order;
+    std::vector<StageStatistics::ShapeStage> order;
     for (const auto &s : stages) {
         shape.stages.push_back(stage_number(s.stage));
-        order.emplace_back(shape.stages.back(), 0);
+        order.push_back({shape.stages.back(), 0, 0});
         if (form_ != Form::kStages) continue;
         shape.middles.emplace_back();
         add_middle(shape.middles.back(), s);

@@ -61,7 +61,7 @@ class OpCsv {
     template <class TimesOf>
     void op_of_shape(std::uint32_t handle, std::uint64_t op_id, TimesOf times_of) {
         const Shape &shape = shapes_[handle - 1];
-        order_.op_of_shape(shape.order, op_id, false, [](std::size_t) { return std::int64_t{0}; });
+        order_.op_of_shape(shape.order, op_id, false, nullptr);
         const std::size_t n = shape.stages.size();
         if (form_ == Form::kStages) {
             times_.clear();

@@ -9,13 +9,12 @@ namespace opline {
 void OpStatistics::count(const ShapedOp &op, ShapeAttribution &shape, bool tainted) {
     const bool counted = counts(tainted);
     if (shape.statistics == 0) {
-        std::vector<std::pair<std::uint32_t, std::uint32_t>> stages;
-        for (const auto &c : shape.cuts) stages.emplace_back(c.stage, c.kind);
+        std::vector<StageStatistics::ShapeStage> stages;
+        for (const auto &c : shape.cuts) stages.push_back({c.stage, c.kind, c.to_at});
         shape.statistics = stages_.add_shape(stages);
     }
     const std::int64_t *times = op.list.times;
-    const ShapeAttribution::Cut *cuts = shape.cuts.data();
-    stages_.op_of_shape(shape.statistics, op.serial, counted, [=](std::size_t i) { return times[cuts[i].to_at] - times[cuts[i].from_at]; });
+    stages_.op_of_shape(shape.statistics, op.serial, counted, times);
     if (!counted) return;
     stages_.op(op.end_ns - op.begin_ns, 0, shape.unknown_ns(times));
     count_program(op.serial, op.pid, op.list.tid, op.list.comm);

@@ -27,16 +27,26 @@ std::uint32_t StageStatistics::add_stage(std::uint32_t name, std::uint32_t kind)
     return (places_[name] = static_cast<std::uint32_t>(stages_.size())) - 1;
 }
 
-std::uint32_t StageStatistics::add_shape(const std::vector<std::pair<std::uint32_t, std::uint32_t>> &stages) {
+std::uint32_t StageStatistics::add_shape(const std::vector<ShapeStage> &stages) {
     Shape shape;
-    for (const auto &[name, kind] : stages) {
+    for (const auto &[name, kind, to_at] : stages) {
         const std::uint32_t place = place_of(name, kind);
-        shape.recurs = shape.recurs || std::find(shape.stages.begin(), shape.stages.end(), place) != shape.stages.end();
-        shape.stages.push_back(place);
-        shape.values.push_back(&stages_[place].values);
+        shape.recurs = shape.recurs || std::any_of(shape.parts.begin(), shape.parts.end(), [place](const auto &p) { return p.place == place; });
+        shape.parts.push_back({&stages_[place].values, to_at, place});
     }
     shapes_.push_back(std::move(shape));
     return static_cast<std::uint32_t>(shapes_.size());
+}
+
+void StageStatistics::op_of_each(const Shape &shape, std::uint64_t op, bool counts, const std::int64_t *times) {
+    std::int64_t from_ns = counts ? times[0] : 0;
+    std::uint32_t seq = 0;
+    for (const auto &part : shape.parts) {
+        const Stage &s = stages_[part.place];
+        const std::int64_t to_ns = counts ? times[part.to_at] : 0;
+        stage(s.name, s.kind, op, seq++, to_ns - from_ns, counts);
+        from_ns = to_ns;
+    }
 }
 
 nlohmann::json StageStatistics::json(const std::function<std::string(std::uint32_t)> &text) {
@@ -51,8 +61,8 @@ nlohmann::json StageStatistics::json(const std::function<std::string(std::uint32
     using Order = std::tuple<double, double, std::string, std::uint32_t>;
     std::vector<Order> order;
     for (auto &shape : shapes_) {
-        for (std::size_t i = 0; i < shape.stages.size() && !shape.recurs; ++i) {
-            Stage &s = stages_[shape.stages[i]];
+        for (std::size_t i = 0; i < shape.parts.size() && !shape.recurs; ++i) {
+            Stage &s = stages_[shape.parts[i].place];
             s.rows += shape.ops;
             s.seq_sum += i * shape.ops;
             if (shape.first_ops != 0) first_in_op(s, static_cast<std::uint32_t>(i), shape.first_ops);

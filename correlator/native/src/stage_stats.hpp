@@ -35,24 +35,25 @@ class StageStatistics {
         }
         s.sum_ns += duration_ns;
     }
-    // Ops that all meet these stages (name, kind) in this order: a handle for op_of_shape(), never 0.
-    std::uint32_t add_shape(const std::vector<std::pair<std::uint32_t, std::uint32_t>> &stages);
-    // The same as stage() for each of its stages; duration_ns(i) is that of the i-th.
-    template <class Duration>
-    void op_of_shape(std::uint32_t handle, std::uint64_t op, bool counts, Duration duration_ns) {
+    // A stage of each op of a shape: it ends at one of the op's times, and begins where the one before it ends, the first at the first time.
+    struct ShapeStage {
+        std::uint32_t name, kind, to_at;
+    };
+    // Ops that all meet these stages in this order: a handle for op_of_shape(), never 0.
+    std::uint32_t add_shape(const std::vector<ShapeStage> &stages);
+    // The same as stage() for each of its stages. Of an op that does not count no time is looked at.
+    void op_of_shape(std::uint32_t handle, std::uint64_t op, bool counts, const std::int64_t *times) {
         Shape &shape = shapes_[handle - 1];
-        const std::size_t n = shape.stages.size();
-        if (shape.recurs) {
-            for (std::size_t i = 0; i < n; ++i) {
-                const Stage &s = stages_[shape.stages[i]];
-                stage(s.name, s.kind, op, static_cast<std::uint32_t>(i), duration_ns(i), counts);
-            }
-            return;
-        }
+        if (shape.recurs) return op_of_each(shape, op, counts, times);
         ++shape.ops;
         if (op < kOrderOps) ++shape.first_ops;
         if (!counts) return;
-        for (std::size_t i = 0; i < n; ++i) shape.values[i]->add(duration_ns(i));
+        std::int64_t from_ns = times[0];
+        for (const auto &part : shape.parts) {
+            const std::int64_t to_ns = times[part.to_at];
+            part.values->add(to_ns - from_ns);
+            from_ns = to_ns;
+        }
     }
     // An op that counts.
     void op(std::int64_t latency_ns, std::int64_t unattributed_ns, std::int64_t unknown_ns) {
@@ -78,11 +79,15 @@ class StageStatistics {
         std::uint64_t place_count = 0, place_sum = 0;
     };
     struct Shape {
-        std::vector<std::uint32_t> stages;
-        std::vector<Distribution *> values;  // of these
+        struct Part {
+            Distribution *values;
+            std::uint32_t to_at, place;  // place: in stages_
+        };
+        std::vector<Part> parts;
         bool recurs = false;  // a stage does
         std::uint64_t ops = 0, first_ops = 0;
     };
+    void op_of_each(const Shape &, std::uint64_t op, bool counts, const std::int64_t *times);
     static void close(Stage &s) {
         if (s.op != 0 && s.counts) s.values.add(s.sum_ns);
     }

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the shim for Ceph costs per call: processor time with and without it, while nobody records and in a recording.
+"""What the shim for Ceph adds to a call: in processor time, while nobody records and in a recording.
 
-Runs ceph_shim_calls.c in interleaved rounds, proves that the recording has the events of every call, and prints medians
-per call; a row per figure goes to ceph_shim.csv:
+Runs ceph_shim_calls.c, which calls by turns what a program gets and the library's own function, in interleaved rounds;
+proves that the recording has the events of every call; prints medians per call. A row per figure goes to ceph_shim.csv:
 
-    plain      the call alone, in nanoseconds
+    plain      the library's own, in nanoseconds
+    none       how the two ways differ where there is no shim: what is not more than that says nothing (not in the rows)
     off        what the shim adds while nobody records
     on         what it adds in a recording with the model `ceph`: its thread writes a record into its ring
     bare       what LTTng's own would cost: the same events with the same contexts, around the shortest system call
@@ -78,17 +79,29 @@ BARE = {
     "io_getevents": "bare_short",
 }
 
-Figures = dict[str, list[float]]
+#: By call: nanoseconds of the library's own and what is more in what a program gets; or of the only way.
+Figures = dict[str, list[tuple[float, float]]]
 
 
-def calls(program: Path, count: int, env: dict[str, str]) -> dict[str, float]:
-    """One execution: nanoseconds by call."""
+def figures_of(text: str) -> dict[str, tuple[float, float]]:
+    """What the program has printed."""
+    found: dict[str, tuple[float, float]] = {}
+    for line in text.splitlines():
+        name, *values = line.split()
+        direct, called = float(values[0]), float(values[-1])
+        found[name] = (direct, called - direct)
+    return found
+
+
+def calls(program: Path, count: int, env: dict[str, str]) -> dict[str, tuple[float, float]]:
+    """One execution."""
     argv = [str(program), str(count)]
-    text = subprocess.run(argv, env={**os.environ, **env}, capture_output=True, text=True, check=True).stdout
-    return {name: float(value) for name, value in (line.split() for line in text.splitlines())}
+    return figures_of(
+        subprocess.run(argv, env={**os.environ, **env}, capture_output=True, text=True, check=True).stdout
+    )
 
 
-def recorded(program: Path, count: int, folder: Path) -> dict[str, float]:
+def recorded(program: Path, count: int, folder: Path) -> dict[str, tuple[float, float]]:
     """The same in a recording, and "collector", its time per event; the trace must have every event."""
     argv = [sys.executable, "-m", "opline_analyses", "record", "-o", str(folder), "--no-block", "--sessiond", "private"]
     argv += ["--model", "ceph", "--", str(program), str(count)]
@@ -102,8 +115,12 @@ def recorded(program: Path, count: int, folder: Path) -> dict[str, float]:
     wanted += 2 * batch + 3 * count  # besides what is timed: what is sent is received, and the other way round
     if not wanted <= events <= wanted + 100:
         raise SystemExit(f"{events} events recorded, {wanted} expected: {done.stderr}")
-    figures = {name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())}
-    return {**figures, "collector": rings["cpu_ns"] / rings["sent"]}
+    return {**figures_of(done.stdout), "collector": (rings["cpu_ns"] / rings["sent"], 0.0)}
+
+
+def median(figures: Figures, call: str, which: int) -> float:
+    """Of the rounds."""
+    return statistics.median(values[which] for values in figures[call])
 
 
 def main() -> None:
@@ -113,7 +130,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--no-save", action="store_true", help="no row in ceph_shim.csv")
     args = parser.parse_args()
-    plain: Figures = defaultdict(list)
+    none: Figures = defaultdict(list)
     off: Figures = defaultdict(list)
     on: Figures = defaultdict(list)
     with tempfile.TemporaryDirectory() as name:
@@ -123,33 +140,34 @@ def main() -> None:
         subprocess.run(argv, check=True)
         for number in range(args.rounds):
             for figures, run in (
-                (plain, calls(program, args.count, {})),
+                (none, calls(program, args.count, {})),
                 (off, calls(program, args.count, {"LD_PRELOAD": str(SHIM)})),
                 (on, recorded(program, args.count, folder / str(number))),
             ):
                 for call, value in run.items():
                     figures[call].append(value)
     rows: list[tuple[object, ...]] = []
-    worst = [0, 0]
+    worst = [0, 0, 0]
     print(
-        f"{'call':18} {'plain':>8} {'off':>8} {'on':>8} {'bare':>8} {'on/bare':>8} {'events':>7}"
+        f"{'call':18} {'plain':>8} {'none':>8} {'off':>8} {'on':>8} {'bare':>8} {'on/bare':>8} {'events':>7}"
         f"   ns, medians of {args.rounds} interleaved rounds"
     )
-    empty = statistics.median(on["getppid"])
-    for call, values in plain.items():
-        if call.startswith("bare_"):
+    empty = median(on, "getppid", 0)
+    for call in EVENTS:
+        if call.startswith("bare_") or call == "getppid":
             continue
-        base = statistics.median(values)
-        added = [statistics.median(figures[call]) - base for figures in (off, on)]
-        bare = statistics.median(on[BARE[call]]) - empty if call in BARE else None
-        against = f"{bare:8.0f} {added[1] / bare:8.2f}" if bare else " " * 17
-        print(f"{call:18} {base:8.0f} {added[0]:+8.0f} {added[1]:+8.0f} {against} {EVENTS[call]:7}")
-        worst = [max(before, round(value)) for before, value in zip(worst, added, strict=True)]
-        rows.append((call, round(base), *map(round, added), EVENTS[call], args.rounds, round(bare) if bare else ""))
+        base = median(off, call, 0)
+        added = [median(figures, call, 1) for figures in (none, off, on)]
+        bare = median(on, BARE[call], 0) - empty if call in BARE else None
+        against = f"{bare:8.0f} {added[2] / bare:8.2f}" if bare else " " * 17
+        print(f"{call:18} {base:8.0f} {added[0]:+8.0f} {added[1]:+8.0f} {added[2]:+8.0f} {against} {EVENTS[call]:7}")
+        worst = [max(before, round(value)) for before, value in zip(worst, map(abs, added), strict=True)]
+        rows.append((call, *map(round, (base, *added[1:])), EVENTS[call], args.rounds, round(bare) if bare else ""))
     print(
-        f"A call costs at most {worst[0]} ns more while nobody records, {worst[1]} in a recording (limit: {LIMIT_NS})."
+        f"A call costs at most {worst[1]} ns more while nobody records, {worst[2]} in a recording (limit: {LIMIT_NS}); "
+        f"without the shim the two ways differ by {worst[0]} at most."
     )
-    print(f"The collector takes {statistics.median(on['collector']):.0f} ns per event.")
+    print(f"The collector takes {median(on, 'collector', 0):.0f} ns per event.")
     if not args.no_save:
         save(rows)
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What one call costs, in processor time of its thread: `ceph_shim_calls COUNT` prints "NAME NANOSECONDS" per call that the shim for Ceph
-// stands before. The kernel's part is kept as small as it gets: /dev/null, a socket that is read back. And what LTTng's events cost by themselves, around
-// the shortest system call there is ("bare_…", less "getppid"): the shim's own tracepoints, without the shim.
+// What the shim for Ceph adds to a call, in processor time of its thread: `ceph_shim_calls COUNT` prints "NAME DIRECT CALLED" per call that the shim
+// stands before: nanoseconds of the C library's own function and of the one that a program gets, in batches by turns. (On a busy machine a call costs half as
+// much again from one second to the next: two programs, one after the other, say little.) The kernel's part is kept as small as it gets: /dev/null, a socket that
+// is read back. And, "NAME NANOSECONDS", what LTTng's events cost by themselves, around the shortest system call there is ("bare_…", less "getppid"): the
+// shim's own tracepoints, without the shim.
 #define _GNU_SOURCE
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #define LTTNG_UST_TRACEPOINT_PROBE_DYNAMIC_LINKAGE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <libaio.h>
 #include <pthread.h>
@@ -26,8 +29,6 @@ static double now_ns(void) {
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static int ends[2];      // a connection of Ceph's, both ends in this process
-static int plain[2];     // one that is not
 static struct bytes osd_op, reply;
 static char sink[1 << 16];
 
@@ -35,22 +36,49 @@ static void must(int ok, const char *what) {
     if (!ok) perror(what), exit(1);
 }
 
-static void drain(int fd, size_t bytes) { must(recv(fd, sink, bytes, MSG_WAITALL) == (ssize_t)bytes, "recv"); }
+#define CALLS(X) X(sendmsg) X(send) X(recv) X(write) X(read) X(pwrite) X(pread) X(fdatasync) X(epoll_wait) X(dup) X(close) X(io_submit) X(io_getevents)
 
-static void connected(void) {
+// One way to call, and what it calls with.
+static struct way {
+#define MEMBER(name) __typeof__(&name) name;
+    CALLS(MEMBER)
+    int ends[2];   // a connection of Ceph's, both ends in this process
+    int plain[2];  // one that is not
+    double spent[4];
+} ways[2];  // the libraries' own; what a program gets
+
+static void drain(const struct way *way, int fd, size_t bytes) { must(way->recv(fd, sink, bytes, MSG_WAITALL) == (ssize_t)bytes, "recv"); }
+
+static void find(void) {
+    void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), *libaio = dlopen("libaio.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    must(libc && libaio, "dlopen");
+#define FIND(function)                                                                                                 \
+    ways[1].function = function;                                                                                       \
+    ways[0].function = (__typeof__(&function))dlsym(strncmp(#function, "io_", 3) == 0 ? libaio : libc, #function);      \
+    must(ways[0].function != NULL, #function);
+    CALLS(FIND)
+}
+
+static void connected(struct way *way) {
     struct bytes out = {0};
-    must(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, plain) == 0, "socketpair");
+    must(socketpair(AF_UNIX, SOCK_STREAM, 0, way->ends) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, way->plain) == 0, "socketpair");
     for (int side = 0; side < 2; side++) {
         out.n = 0;
         add_banner(&out, 1);
-        must(send(ends[side], out.p, out.n, 0) == (ssize_t)out.n, "send");
-        drain(ends[!side], out.n);
+        must(way->send(way->ends[side], out.p, out.n, 0) == (ssize_t)out.n, "send");
+        drain(way, way->ends[!side], out.n);
     }
     out.n = 0;
     add_auth_done(&out, 1, 4115, 1);
-    must(send(ends[1], out.p, out.n, 0) == (ssize_t)out.n, "send");
-    drain(ends[0], out.n);
+    must(way->send(way->ends[1], out.p, out.n, 0) == (ssize_t)out.n, "send");
+    drain(way, way->ends[0], out.n);
     free(out.p);
+}
+
+// To the end of what was spent, per call.
+static void say(const char *name, int which, double calls) {
+    printf("%s %.1f %.1f\n", name, ways[0].spent[which] / calls, ways[1].spent[which] / calls);
+    ways[0].spent[which] = ways[1].spent[which] = 0;
 }
 
 static void *idle(void *nothing) {
@@ -72,82 +100,90 @@ int main(int argc, char **argv) {
     add_message(&osd_op, 1, &(struct wire_message){.type = 42, .version = 8, .tid = 7, .seq = 7, .front = &front, .data = &data});
     add_zero(&answer, 170);
     add_message(&reply, 1, &(struct wire_message){.type = 43, .version = 8, .tid = 7, .seq = 7, .front = &answer});
-    connected();
+    find();
+    connected(&ways[0]), connected(&ways[1]);
     struct iovec parts[3] = {{osd_op.p, 77}, {osd_op.p + 77, front.n}, {osd_op.p + 77 + front.n, osd_op.n - 77 - front.n}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3};
     char small[64] = "not a frame";
 
-    // MEASURE(name, what is timed, what is not). After 2000 calls there is a pause, in which what takes the records out of a thread's ring comes to
-    // its end: a thread that outruns it writes into ever new memory.
-#define MEASURE(name, timed, rest)                                                                                     \
-    do {                                                                                                               \
-        double spent = 0;                                                                                              \
-        for (long batch = 0; batch < count / 20; batch++) {                                                            \
+    // BATCHES(what is timed, by `way` or alone; what is not). After 2000 calls there is a pause, in which what takes the records out of a thread's ring
+    // comes to its end: a thread that outruns it writes into ever new memory.
+#define BATCHES(count_ways, timed, rest)                                                                               \
+    for (long batch = 0; batch < count / 20; batch++) {                                                                \
+        for (int turn = 0; turn < (count_ways); turn++) {                                                              \
+            struct way *way = &ways[(batch + turn) % (count_ways)];                                                    \
             double from = now_ns();                                                                                    \
             for (int i = 0; i < 20; i++) { timed; }                                                                    \
-            spent += now_ns() - from;                                                                                  \
+            way->spent[0] += now_ns() - from;                                                                          \
             for (int i = 0; i < 20; i++) { rest; }                                                                     \
-            if (batch % PAUSE_BATCHES == PAUSE_BATCHES - 1) usleep(PAUSE_US);                                          \
         }                                                                                                              \
-        printf("%s %.1f\n", name, spent / (double)(count / 20 * 20));                                                  \
+        if (batch % PAUSE_BATCHES == PAUSE_BATCHES - 1) usleep(PAUSE_US);                                              \
+    }
+#define MEASURE(name, timed, rest)                                                                                     \
+    do {                                                                                                               \
+        BATCHES(2, timed, rest)                                                                                        \
+        say(name, 0, (double)(count / 20 * 20));                                                                       \
     } while (0)
 
-    MEASURE("sendmsg_osd_op", must(sendmsg(ends[0], &message, 0) == (ssize_t)osd_op.n, "sendmsg"), drain(ends[1], osd_op.n));
-    MEASURE("send_reply", must(send(ends[1], reply.p, reply.n, 0) == (ssize_t)reply.n, "send"), drain(ends[0], reply.n));
-    {
+    MEASURE("sendmsg_osd_op", must(way->sendmsg(way->ends[0], &message, 0) == (ssize_t)osd_op.n, "sendmsg"), drain(way, way->ends[1], osd_op.n));
+    MEASURE("send_reply", must(way->send(way->ends[1], reply.p, reply.n, 0) == (ssize_t)reply.n, "send"), drain(way, way->ends[0], reply.n));
+    for (long i = 0; i < 2 * count; i++) {
+        struct way *way = &ways[i % 2];
+        must(way->sendmsg(way->ends[0], &message, 0) == (ssize_t)osd_op.n, "sendmsg");
+        double from = now_ns();
+        drain(way, way->ends[1], osd_op.n);
+        way->spent[0] += now_ns() - from;
+        must(way->send(way->ends[1], reply.p, reply.n, 0) == (ssize_t)reply.n, "send");
+        from = now_ns();
+        drain(way, way->ends[0], reply.n);
+        way->spent[1] += now_ns() - from;
         // Ceph reads 4 KiB, and then the rest: "begin" and "rest"
-        double osd = 0, client = 0, begin = 0, rest = 0;
-        for (long i = 0; i < count; i++) {
-            must(sendmsg(ends[0], &message, 0) == (ssize_t)osd_op.n, "sendmsg");
-            double from = now_ns();
-            drain(ends[1], osd_op.n);
-            osd += now_ns() - from;
-            must(send(ends[1], reply.p, reply.n, 0) == (ssize_t)reply.n, "send");
-            from = now_ns();
-            drain(ends[0], reply.n);
-            client += now_ns() - from;
-            must(sendmsg(ends[0], &message, 0) == (ssize_t)osd_op.n, "sendmsg");
-            from = now_ns();
-            drain(ends[1], 4096);
-            double middle = now_ns();
-            drain(ends[1], osd_op.n - 4096);
-            begin += middle - from;
-            rest += now_ns() - middle;
-            if (i % (20 * PAUSE_BATCHES) == 0) usleep(PAUSE_US);
-        }
-        double n = (double)count;
-        printf("recv_osd_op %.1f\nrecv_reply %.1f\nrecv_osd_op_begin %.1f\nrecv_osd_op_rest %.1f\n", osd / n, client / n, begin / n, rest / n);
+        must(way->sendmsg(way->ends[0], &message, 0) == (ssize_t)osd_op.n, "sendmsg");
+        from = now_ns();
+        drain(way, way->ends[1], 4096);
+        double middle = now_ns();
+        drain(way, way->ends[1], osd_op.n - 4096);
+        way->spent[3] += now_ns() - middle;
+        way->spent[2] += middle - from;
+        if (i % (40 * PAUSE_BATCHES) == 0) usleep(PAUSE_US);
     }
-    MEASURE("send_not_ceph", must(send(plain[0], small, sizeof small, 0) == sizeof small, "send"), drain(plain[1], sizeof small));
-    MEASURE("write_not_ceph", must(write(null, small, sizeof small) == sizeof small, "write"), );
-    MEASURE("read_not_ceph", must(read(zero, small, sizeof small) == sizeof small, "read"), );
-    MEASURE("pwrite", must(pwrite(null, small, sizeof small, 4096) == sizeof small, "pwrite"), );
-    MEASURE("pread", must(pread(zero, small, sizeof small, 4096) == sizeof small, "pread"), );
-    MEASURE("fdatasync", must(fdatasync(null) != 0, "fdatasync"), );
-    MEASURE("epoll_wait", must(epoll_wait(epfd, (struct epoll_event[1]){{0}}, 1, 0) == 0, "epoll_wait"), );
-    MEASURE("dup_close", must(close(dup(null)) == 0, "close"), );
+    static const char *const received[] = {"recv_osd_op", "recv_reply", "recv_osd_op_begin", "recv_osd_op_rest"};
+    for (int i = 0; i < 4; i++) say(received[i], i, (double)count);
+    MEASURE("send_not_ceph", must(way->send(way->plain[0], small, sizeof small, 0) == sizeof small, "send"), drain(way, way->plain[1], sizeof small));
+    MEASURE("write_not_ceph", must(way->write(null, small, sizeof small) == sizeof small, "write"), );
+    MEASURE("read_not_ceph", must(way->read(zero, small, sizeof small) == sizeof small, "read"), );
+    MEASURE("pwrite", must(way->pwrite(null, small, sizeof small, 4096) == sizeof small, "pwrite"), );
+    MEASURE("pread", must(way->pread(zero, small, sizeof small, 4096) == sizeof small, "pread"), );
+    MEASURE("fdatasync", must(way->fdatasync(null) != 0, "fdatasync"), );
+    MEASURE("epoll_wait", must(way->epoll_wait(epfd, (struct epoll_event[1]){{0}}, 1, 0) == 0, "epoll_wait"), );
+    MEASURE("dup_close", must(way->close(way->dup(null)) == 0, "close"), );
+    for (long i = 0; i < 2 * count; i++) {
+        struct way *way = &ways[i % 2];
+        struct iocb cb, *list[1] = {&cb};
+        struct io_event done;
+        io_prep_pwrite(&cb, null, sink, 4096, 8192);
+        double from = now_ns();
+        must(way->io_submit(aio, 1, list) == 1, "io_submit");
+        double middle = now_ns();
+        must(way->io_getevents(aio, 1, 1, &done, NULL) == 1, "io_getevents");
+        way->spent[1] += now_ns() - middle;
+        way->spent[0] += middle - from;
+        if (i % (40 * PAUSE_BATCHES) == 0) usleep(PAUSE_US);
+    }
+    say("io_submit", 0, (double)count);
+    say("io_getevents", 1, (double)count);
     struct msgr_message event = {.tid = 7, .seq = 7, .flen = 4300, .type = 42, .op = 0x2201, .length = 4096,
                                  .object = "benchmark_data_host_12345_object678", .client = 4115, .client_tid = 7};
 #define EVENT(name, ...) lttng_ust_tracepoint(cephshim, name, __VA_ARGS__)
-    MEASURE("getppid", syscall(SYS_getppid), );
-    MEASURE("bare_message", EVENT(msgr_tx_msg, 5, &event, 4115, 0); syscall(SYS_getppid), );
-    MEASURE("bare_pair", EVENT(sysio_pwrite_enter, 5, 4096, 64); syscall(SYS_getppid); EVENT(sysio_pwrite_exit, 5, 64), );
-    MEASURE("bare_short", syscall(SYS_getppid); EVENT(aio_complete, 64, 4096), );
-    {
-        struct iocb cb, *list[1] = {&cb};
-        struct io_event event;
-        double submit = 0, reap = 0;
-        for (long i = 0; i < count; i++) {
-            io_prep_pwrite(&cb, null, sink, 4096, 8192);
-            double from = now_ns();
-            must(io_submit(aio, 1, list) == 1, "io_submit");
-            double middle = now_ns();
-            must(io_getevents(aio, 1, 1, &event, NULL) == 1, "io_getevents");
-            submit += middle - from;
-            reap += now_ns() - middle;
-            if (i % (20 * PAUSE_BATCHES) == 0) usleep(PAUSE_US);
-        }
-        printf("io_submit %.1f\nio_getevents %.1f\n", submit / (double)count, reap / (double)count);
-    }
+#define ALONE(name, timed)                                                                                             \
+    do {                                                                                                               \
+        BATCHES(1, timed, )                                                                                            \
+        printf("%s %.1f\n", name, ways[0].spent[0] / (double)(count / 20 * 20));                                       \
+        ways[0].spent[0] = 0;                                                                                          \
+    } while (0)
+    ALONE("getppid", syscall(SYS_getppid));
+    ALONE("bare_message", EVENT(msgr_tx_msg, 5, &event, 4115, 0); syscall(SYS_getppid));
+    ALONE("bare_pair", EVENT(sysio_pwrite_enter, 5, 4096, 64); syscall(SYS_getppid); EVENT(sysio_pwrite_exit, 5, 64));
+    ALONE("bare_short", syscall(SYS_getppid); EVENT(aio_complete, 64, 4096));
     return 0;
 }

@@ -76,14 +76,13 @@ RING_INLINE char *ring_begin(struct event_ring *ring) {
     return (char *)ring + RING_HEADER_BYTES + (head - ring->base) % RING_BYTES;
 }
 
-// A record of so many bytes is to come: the collector's processor has these lines, and getting them takes longer than reading a frame.
-RING_INLINE void ring_expect(const struct event_ring *ring, size_t bytes) {
+// Where the next record goes: the collector's processor has these lines, or memory, and getting them takes longer than reading a frame.
+RING_INLINE void ring_expect(const char *at) {
 #ifdef __x86_64__
-    const char *at = (const char *)ring + RING_HEADER_BYTES + (ring->head - ring->base) % RING_BYTES;
-    for (size_t i = 0; i < bytes; i += 64) __asm__ volatile("prefetchw %0" : : "m"(at[i]));
+    enum { USUAL_BYTES = 320 };  // of an OSD_OP's record, wherever in a line it begins
+    for (int i = 0; i < USUAL_BYTES; i += 64) __asm__ volatile("prefetchw %0" : : "m"(at[i]));
 #else
-    (void)ring;
-    (void)bytes;
+    (void)at;
 #endif
 }
 
@@ -93,6 +92,7 @@ RING_INLINE void ring_end(struct event_ring *ring, char *record, const char *end
         (struct ring_record){(uint32_t)(bytes / 8), kind, (uint32_t)sched_getcpu(), (uint32_t)ring->lost, time_ns};
     __atomic_store_n(&ring->head, ring->head + bytes, __ATOMIC_RELEASE);
     __atomic_store_n(&ring->writing, 0, __ATOMIC_RELEASE);
+    ring_expect(end);
 }
 
 RING_INLINE uint64_t ring_now(void) {

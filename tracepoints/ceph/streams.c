@@ -11,8 +11,6 @@
 
 __thread bool stream_worker __attribute__((tls_model("initial-exec")));
 
-enum { RECORD_USUAL_BYTES = 320 };  // of an OSD_OP's record, wherever in a cache line it begins
-
 static bool starts_with_magic(const struct iovec *iov, size_t count) {
     return count > 0 && iov[0].iov_len >= MSGR_MAGIC_BYTES && msgr_is_magic(iov[0].iov_base);
 }
@@ -123,7 +121,6 @@ struct stream *stream_begin_send(int fd, const struct iovec *iov, size_t count) 
     struct msgr_parser *p = &side->parser;
     struct msgr_bytes bytes = {iov, 0, total(iov, count)};
     p->details = TRACING(msgr_tx_msg);
-    if (p->details && ring_own) ring_expect(ring_own, RECORD_USUAL_BYTES);
     introduce(s, fd);
     if (USUAL(p->phase != MSGR_BANNER)) TRACE(msgr_send_enter, fd, (int64_t)bytes.left);
     s->offered = bytes.left;
@@ -215,7 +212,6 @@ void stream_received(struct stream *s, int fd, const struct iovec *iov, ssize_t 
         struct msgr_parser *p = &side->parser;
         struct msgr_bytes bytes = {iov, 0, (size_t)result};
         p->details = TRACING(msgr_rx_msg);
-        if (p->details && ring_own) ring_expect(ring_own, RECORD_USUAL_BYTES);
         introduce(s, fd);
         if (USUAL(p->phase != MSGR_BANNER)) TRACE(msgr_recv, fd, (int64_t)result);
         // pieces of a message are usual here: Ceph reads 4 KiB, and then the rest

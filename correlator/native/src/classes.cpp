@@ -127,6 +127,7 @@ bool is_simple(const BoundPoint &p, const PointSpec &spec) {
 // What a point that is plain has to do, once the slots of its class are known.
 void bind_plain(BoundPoint &p, const PointSpec &spec, std::uint32_t event) {
     const bool simple = is_simple(p, spec), found = p.find.size() == 1 ? p.find.front().facts.empty() : p.find.empty();
+    p.of_files = p.file_slot != kNoSlot || p.inode_slot != kNoSlot || spec.io != IoWindow::kNone || spec.sync_wait != IoWindow::kNone;
     p.plain = simple && found && p.bind.empty() && (spec.role == Role::kNone || spec.role == Role::kEnd);
     p.begins = simple && p.find.empty() && p.bind.size() == 1 && p.release.empty() && spec.role == Role::kBegin;
     p.ends = spec.role == Role::kEnd;

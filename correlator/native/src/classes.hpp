@@ -47,6 +47,7 @@ struct BoundPoint {
     std::uint32_t spec = 0;  // index into Plan::points
     // One key or the thread says whose it is, and nothing else can come of it but these: Stitcher::plain().
     bool plain = false, ends = false, decorates = false;
+    bool of_files = true;  // it may say of what file the op is, or when its bytes are in flight or it waits for them
     // Plain, of one key that is one field, and all it does is to go on or to end; and threads do nothing for ops: Stitcher::bare().
     bool bare = false;
     ThreadRule thread = ThreadRule::kNone;

@@ -14,22 +14,6 @@ constexpr std::size_t kMostTransitions = 1024;  // a longer one would not pay
 
 static_assert(sizeof(Op) == 704, "a new field of an op is frozen with it, or has_no_more() looks at it");
 
-struct FrozenOps::Op {
-    std::uint64_t serial, global_spaces;
-    OpFacts facts;
-    std::uint32_t chunk;
-    std::uint32_t keys;  // behind it, then the transitions
-};
-
-std::uint64_t FrozenOps::serial(const Op &op) { return op.serial; }
-
-std::pair<const Key *, std::size_t> FrozenOps::keys(const Op &op) { return {reinterpret_cast<const Key *>(&op + 1), op.keys}; }
-
-ShapedOp FrozenOps::look(const Op &op) {
-    const auto *transitions = reinterpret_cast<const unsigned char *>(&op + 1) + op.keys * sizeof(Key);
-    return {TransitionList::shaped(transitions), op.serial, op.facts.begin_ns, op.facts.end_ns, op.facts.end_order, op.facts.pid};
-}
-
 FrozenOps::Op *FrozenOps::put(const opline::Op &op) {
     const std::size_t transitions = op.transitions.frozen_size();
     if (transitions == 0 || op.transitions.size() > kMostTransitions || op.state != OpState::kEnded || !op.hard || !op.has_no_more()) return nullptr;

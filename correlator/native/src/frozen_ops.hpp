@@ -14,16 +14,23 @@ namespace opline {
 
 class FrozenOps {
   public:
-    struct Op;
+    struct Op {
+        std::uint64_t serial, global_spaces;
+        OpFacts facts;
+        std::uint32_t chunk;
+        std::uint32_t keys;  // behind it, then the transitions
+    };
 
     // nullptr: the op has more to it than fits. Else the caller's `op` is not needed any more.
     Op *put(const opline::Op &op);
     // The same op again, in one that was reset.
     void take(Op *, opline::Op &op);
-    static std::uint64_t serial(const Op &);
     // What it is as long as it stays frozen.
-    static ShapedOp look(const Op &);
-    static std::pair<const Key *, std::size_t> keys(const Op &);
+    static ShapedOp look(const Op &op) {
+        const auto *transitions = reinterpret_cast<const unsigned char *>(&op + 1) + op.keys * sizeof(Key);
+        return {TransitionList::shaped(transitions), op.serial, op.facts.begin_ns, op.facts.end_ns, op.facts.end_order, op.facts.pid};
+    }
+    static std::pair<const Key *, std::size_t> keys(const Op &op) { return {reinterpret_cast<const Key *>(&op + 1), op.keys}; }
     // It is not needed any more.
     void drop(Op *);
 

@@ -64,7 +64,7 @@ class OpTable {
     // The op as it was put away; nullptr: it is not, or was settled.
     FrozenOps::Op *frozen(std::uint64_t ref) const {
         FrozenOps::Op *op = slots_[slot_of(ref)].frozen;
-        return op && FrozenOps::serial(*op) == serial_of(ref) ? op : nullptr;
+        return op && op->serial == serial_of(ref) ? op : nullptr;
     }
     void release_frozen(std::uint64_t ref) {
         const std::uint32_t number = slot_of(ref);
@@ -146,7 +146,7 @@ class OpTable {
         if (ref == 0 || number >= slots_.size()) return nullptr;
         const Slot &slot = slots_[number];
         if (slot.op) return slot.op->serial == serial_of(ref) ? slot.op : nullptr;
-        return slot.frozen && FrozenOps::serial(*slot.frozen) == serial_of(ref) ? &thaw(number) : nullptr;
+        return slot.frozen && slot.frozen->serial == serial_of(ref) ? &thaw(number) : nullptr;
     }
     // Who asks for a frozen op can't tell the difference.
     Op &thaw(std::uint32_t number) const {

@@ -16,7 +16,7 @@ class SettledKeys {
     static constexpr std::uint64_t kKept = 1u << 16;
 
     void add(const Key &key) {
-        if (ring_.size() < kKept) ring_.push_back(key);
+        if (next_ < kKept) ring_.push_back(key);
         else ring_[next_ % kKept] = key;
         ++next_;
     }

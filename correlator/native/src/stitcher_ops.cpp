@@ -79,6 +79,7 @@ void Stitcher::decorate(Op &op, const BoundPoint &bp, const PointSpec &spec, con
         op.has_length = true;
     }
     if (spec.direction != Direction::kUnknown) op.direction = spec.direction;
+    if (!bp.of_files) return;
     if (bp.file_slot != kNoSlot && ev.slots[bp.file_slot].present()) {
         const Slot &s = ev.slots[bp.file_slot];
         KeyBuilder b(thread_key(op.host, pid));

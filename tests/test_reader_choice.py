@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -97,6 +98,23 @@ def test_one_thread_or_two_give_the_same_tables(
     for spec in TABLES:
         one, two = (plain(tmp_path / threads / f"{spec.name}.parquet") for threads in ("1", "2"))
         assert one.equals(two), spec.name
+
+
+@pytest.mark.parametrize("name", ["app-sync-qd4-nvme", "app-libaio-qd16-nvme", "demo-qd4"])
+def test_one_thread_or_two_count_the_same(name: str, trace: Callable[[str], Path]) -> None:
+    """Statistics alone, which the thread that decodes counts, too."""
+    found = []
+    for threads in (1, 2):
+        reader = _core.NativeReader([str(path) for path in find_traces(trace(name))])
+        core = _core.Core(model_of(name).plan_json())
+        core.keep_tables(())
+        core.keep_statistics(True)
+        reader.open(core, threads)
+        while reader.run(10_000):
+            pass
+        found.append((core.statistics(), core.summary()))
+    assert found[0] == found[1]
+    assert json.loads(found[0][0])["latency"]["count"] > 512  # more than wait in two blocks
 
 
 def test_reading_that_is_given_up_ends_its_thread(trace: Callable[[str], Path]) -> None:

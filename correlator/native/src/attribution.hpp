@@ -81,6 +81,7 @@ class Attributor {
     ShapeAttribution *by_shape(const Op &op, Attribution &scratch);
     // The times of such an op, by place in its shape, then those of its request's steps: Q, G, I, D, C. Valid until the next call.
     const std::int64_t *times_of(const Op &op);
+    static std::size_t count_times_of(const Op &op);
     static std::int64_t tid_of(const Op &op, const ShapeAttribution::Cut &);
     // The same of what is left of such an op; nullptr also where no op of its shape has been looked at yet.
     ShapeAttribution *by_shape(const ShapedOp &op) const {

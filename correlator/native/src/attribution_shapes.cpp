@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t kMostKept = 1u << 16;  // attributions of ops with a request
 constexpr unsigned kPlaceBits = 4;
+constexpr std::size_t kSteps = 5;  // of a request: Q, G, I, D, C
 
 }  // namespace
 
@@ -33,11 +34,13 @@ const std::int64_t *Attributor::times_of(const Op &op) {
     const ShapedList list = op.transitions.shaped();
     if (op.requests.empty()) return list.times;
     const RequestCut &r = op.requests.front();
-    const std::int64_t steps[] = {r.q, r.g, r.i, r.d, r.c};
+    const std::int64_t steps[kSteps] = {r.q, r.g, r.i, r.d, r.c};
     if (times_.size() < list.size + std::size(steps)) times_.resize(list.size + std::size(steps));
     std::copy(std::begin(steps), std::end(steps), std::copy(list.times, list.times + list.size, times_.begin()));
     return times_.data();
 }
+
+std::size_t Attributor::count_times_of(const Op &op) { return op.transitions.size() + (op.requests.empty() ? 0 : kSteps); }
 
 std::int64_t Attributor::tid_of(const Op &op, const ShapeAttribution::Cut &cut) {
     switch (cut.thread) {

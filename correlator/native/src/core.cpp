@@ -61,6 +61,12 @@ void Core::events(const Event *const *first, std::size_t count) {
     }
 }
 
+void Core::expect_help() {
+    if (impl_->statistics) impl_->statistics->share();
+}
+
+bool Core::help() { return impl_->statistics && impl_->statistics->help(); }
+
 void Core::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
                      bool packets) {
     Impl &m = *impl_;

@@ -36,13 +36,15 @@ class Core final : public Consumer {
     // Ops that reach beyond from_ns are tainted.
     void damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) override;
     void finish() override;
+    void expect_help() override;
+    bool help() override;
 
     // Leaves all tables but these empty; everything else is as before. Before the first event. Throws std::runtime_error.
     // "states" among them: with what threads did in the stages, else sched events are not decoded.
     void keep_tables(const std::vector<std::string> &names);
     // Feeds `csv`, which must outlive the core, instead of any table; incomplete ops only with `all`. Before the first event.
     void write_csv(OpCsv &csv, bool all);
-    // Keeps statistics per stage of complete ops, tainted ones only if wanted (stage_stats.hpp). Before the first event.
+    // Keeps statistics per stage of complete ops, tainted ones only if wanted (stage_stats.hpp). Before any stream.
     void keep_statistics(bool tainted);
     std::string statistics_json();  // after finish()
     // Attributes every op by itself, also those that pass the same points in the same order. For tests.

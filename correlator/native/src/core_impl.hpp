@@ -12,7 +12,7 @@
 #include "core.hpp"
 #include "emit.hpp"
 #include "linker.hpp"
-#include "op_statistics.hpp"
+#include "ops_to_count.hpp"
 #include "stitcher_bare.hpp"
 #include "survey.hpp"
 
@@ -34,7 +34,7 @@ struct Core::Impl {
     Attributor attributor;
     std::uint32_t no_block_events;  // pool id
     Attribution scratch;
-    std::optional<OpStatistics> statistics;
+    std::optional<OpsToCount> statistics;
     struct {
         std::uint64_t rows = 0, bytes = 0, done = 0;
         std::int64_t wait_ns = 0;  // from the write to the disk, of those that are done
@@ -115,7 +115,7 @@ struct Core::Impl {
             if (shape) {
                 ShapedOp shaped = op.shaped();
                 shaped.list.times = attributor.times_of(op);
-                statistics->count(shaped, *shape, facts.tainted);
+                statistics->count(shaped, attributor.count_times_of(op), *shape, facts.tainted);
             } else {
                 statistics->count(op, scratch, facts.tainted);
             }
@@ -178,7 +178,7 @@ struct Core::Impl {
         ++ops_complete;
         if (tainted) ++ops_tainted;
         if (has_block_classes) ++unlinked_ops;
-        statistics->count(op, *shape, tainted);
+        statistics->count(op, op.list.size, *shape, tainted);
         return true;
     }
 

@@ -226,17 +226,18 @@ void Reader::open(Consumer &consumer, unsigned threads) {
     m.batch.replay(consumer);  // what they said before their first events
     m.pool->reclaim(m.batch);
     if (threads < 2) return;
-    m.relay = std::make_unique<Relay>([&m](Batch &batch) {
+    auto produce = [&m](Batch &batch) {
         m.pool->reclaim(batch);
         return m.merge_into(batch, Batch::kMost);
-    });
+    };
+    m.relay = std::make_unique<Relay>(produce, consumer);
 }
 
 bool Reader::run(std::uint64_t max_events) {
     Impl &m = *impl_;
     bool more = true;
     if (m.relay) {
-        more = m.relay->deliver(*m.consumer, max_events);
+        more = m.relay->deliver(max_events);
     } else {
         while (more && max_events > 0) {
             more = m.merge_into(m.batch, static_cast<std::size_t>(std::min<std::uint64_t>(max_events, Batch::kMost)));

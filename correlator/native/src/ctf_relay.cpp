@@ -5,7 +5,8 @@
 
 namespace opline::ctf {
 
-Relay::Relay(std::function<bool(Batch &)> produce) {
+Relay::Relay(std::function<bool(Batch &)> produce, Consumer &consumer) : consumer_(consumer) {
+    consumer.expect_help();
     for (std::size_t i = 0; i < kBatches; ++i) batches_.push_back(std::make_unique<Batch>());
     thread_ = std::thread([this, produce = std::move(produce)] {
         std::exception_ptr error;
@@ -35,7 +36,14 @@ void Relay::run(const std::function<bool(Batch &)> &produce) {
         {
             std::unique_lock<std::mutex> lock(mutex_);
             // Once the queue is full it is left alone until it is half empty: to wake a thread takes longer than to fill a batch.
-            if (filled_ - taken_ == kBatches) changed_.wait(lock, [&] { return unwanted_ || filled_ - taken_ <= kBatches / 2; });
+            auto go_on = [&] { return unwanted_ || filled_ - taken_ <= kBatches / 2; };
+            bool helps = filled_ - taken_ == kBatches;
+            while (helps && !go_on()) {
+                lock.unlock();
+                helps = consumer_.help();
+                lock.lock();
+                if (!helps) changed_.wait(lock, go_on);
+            }
             if (unwanted_) return;
         }
         more = produce(*batches_[filled_ % kBatches]);
@@ -44,18 +52,24 @@ void Relay::run(const std::function<bool(Batch &)> &produce) {
     }
 }
 
-bool Relay::deliver(Consumer &consumer, std::uint64_t events) {
+bool Relay::deliver(std::uint64_t events) {
     for (std::uint64_t done = 0; done < events;) {
         {
             std::unique_lock<std::mutex> lock(mutex_);
-            changed_.wait(lock, [&] { return ended_ || filled_ != taken_; });
+            auto go_on = [&] { return ended_ || filled_ != taken_; };
+            while (!go_on()) {
+                lock.unlock();
+                const bool helped = consumer_.help();
+                lock.lock();
+                if (!helped) changed_.wait(lock, go_on);
+            }
             if (filled_ == taken_) {
                 if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
                 return false;
             }
         }
         const Batch &batch = *batches_[taken_ % kBatches];
-        batch.replay(consumer);
+        batch.replay(consumer_);
         done += batch.count;
         bytes_read_ = batch.bytes_read;
         const std::lock_guard<std::mutex> lock(mutex_);

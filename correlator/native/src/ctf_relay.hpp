@@ -20,14 +20,15 @@ namespace opline::ctf {
 
 class Relay {
   public:
-    // `produce` runs in a thread of its own; it fills a batch that was reclaimed, and says whether there are more.
-    explicit Relay(std::function<bool(Batch &)> produce);
+    // `produce` runs in a thread of its own; it fills a batch that was reclaimed, and says whether there are more. That thread helps the
+    // consumer while there is no room for more.
+    Relay(std::function<bool(Batch &)> produce, Consumer &consumer);
     ~Relay();
     Relay(const Relay &) = delete;
     Relay &operator=(const Relay &) = delete;
 
     // Whole batches, until there were at least `events`. False: that was all. Throws what the producer threw.
-    bool deliver(Consumer &, std::uint64_t events);
+    bool deliver(std::uint64_t events);
     std::uint64_t bytes_read() const { return bytes_read_; }  // by what has been delivered
 
   private:
@@ -36,6 +37,7 @@ class Relay {
 
     // A ring: those from taken_ to filled_ are the consumer's, the others the producer's.
     std::vector<std::unique_ptr<Batch>> batches_;
+    Consumer &consumer_;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::uint64_t filled_ = 0, taken_ = 0;

@@ -40,8 +40,8 @@ void OpStatistics::count_program(std::uint64_t op, std::int32_t pid, std::int64_
     p.named_by = op;
 }
 
-nlohmann::json OpStatistics::json(const StringPool &strings) {
-    auto out = stages_.json([&strings](std::uint32_t id) { return strings.at(id); });
+nlohmann::json OpStatistics::json(const StringPool &strings, bool two_threads) {
+    auto out = stages_.json([&strings](std::uint32_t id) { return strings.at(id); }, two_threads);
     out["tainted"] = tainted_;
     out["programs"] = nlohmann::json::array();
     programs_.for_each([&](std::int32_t pid, const Program &p) { out["programs"].push_back({{"pid", pid}, {"name", strings.at(p.comm)}, {"ops", p.ops}}); });

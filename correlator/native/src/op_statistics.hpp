@@ -21,7 +21,7 @@ class OpStatistics {
     void count(const ShapedOp &, ShapeAttribution &, bool tainted);
     void count(const Op &, const Attribution &, bool tainted);
     // What StageStatistics::json() has, "tainted" (complete ops that are) and "programs": pid, name, ops that count.
-    nlohmann::json json(const StringPool &);
+    nlohmann::json json(const StringPool &, bool two_threads);
 
   private:
     struct Program {

@@ -2,12 +2,27 @@
 #include "stage_stats.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <future>
 #include <tuple>
 
 namespace opline {
 namespace {
 
 constexpr std::size_t kMaxPlace = 1u << 16;
+
+std::vector<Distribution::Summary> summaries_of(const std::vector<Distribution *> &values, bool two_threads) {
+    std::vector<Distribution::Summary> out(values.size());
+    std::atomic<std::size_t> next{0};
+    auto work = [&] {
+        for (std::size_t i; (i = next++) < values.size();) out[i] = values[i]->summary({500, 900, 990, 999});
+    };
+    std::future<void> other;
+    if (two_threads) other = std::async(std::launch::async, work);
+    work();
+    if (two_threads) other.get();
+    return out;
+}
 
 }  // namespace
 
@@ -49,11 +64,10 @@ void StageStatistics::op_of_each(const Shape &shape, std::uint64_t op, bool coun
     }
 }
 
-nlohmann::json StageStatistics::json(const std::function<std::string(std::uint32_t)> &text) {
+nlohmann::json StageStatistics::json(const std::function<std::string(std::uint32_t)> &text, bool two_threads) {
     using nlohmann::json;
     bool exact = true;
-    auto row = [&](const std::string &name, const std::string &kind, Distribution &values) {
-        const auto d = values.summary({500, 900, 990, 999});
+    auto row = [&](const std::string &name, const std::string &kind, const Distribution::Summary &d) {
         exact = exact && d.exact;
         return json{{"stage", name}, {"kind", kind}, {"count", d.count}, {"total_ns", d.total},
                     {"max_ns", d.max}, {"quantiles_ns", d.percentiles}};
@@ -85,13 +99,18 @@ nlohmann::json StageStatistics::json(const std::function<std::string(std::uint32
         order.emplace_back(median, mean, text(s.name), n);
     }
     std::sort(order.begin(), order.end());
+    std::vector<Distribution *> values;
+    for (const auto &o : order) values.push_back(&stages_[std::get<3>(o)].values);
+    for (Distribution *d : {&unattributed_, &unknown_, &latency_}) values.push_back(d);
+    const auto summaries = summaries_of(values, two_threads);
+    auto summary = summaries.begin();
     json out;
     out["stages"] = json::array();
     for (const auto &[median, mean, name, n] : order)
-        out["stages"].push_back(row(name, text(stages_[n].kind), stages_[n].values));
-    out["unattributed"] = row("unattributed", "unattributed", unattributed_);
-    out["unknown"] = row("unknown", "unknown", unknown_);
-    out["latency"] = row("latency", "latency", latency_);
+        out["stages"].push_back(row(name, text(stages_[n].kind), *summary++));
+    out["unattributed"] = row("unattributed", "unattributed", *summary++);
+    out["unknown"] = row("unknown", "unknown", *summary++);
+    out["latency"] = row("latency", "latency", *summary);
     out["exact"] = exact;
     return out;
 }

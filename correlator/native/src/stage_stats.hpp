@@ -63,8 +63,9 @@ class StageStatistics {
     }
     // `text`: of the caller's numbers. A JSON object: "stages" in the order in which an op meets them (by the median,
     // over the ops below kOrderOps, of the place where an op has it first), "unattributed", "unknown", "latency"; each
-    // with count, total_ns, max_ns and "quantiles_ns" (50, 90, 99, 99.9 %). "exact": false where buckets were needed.
-    nlohmann::json json(const std::function<std::string(std::uint32_t)> &text);
+    // with count, total_ns, max_ns and "quantiles_ns" (50, 90, 99, 99.9 %). "exact": false where buckets were needed. With `two_threads` half of
+    // the work is done in another one.
+    nlohmann::json json(const std::function<std::string(std::uint32_t)> &text, bool two_threads = false);
 
   private:
     struct Stage {

@@ -31,16 +31,18 @@ static inline void add_text(struct bytes *b, const char *text) {
     add(b, text, strlen(text));
 }
 
-static inline uint32_t crc32c(uint32_t crc, const uint8_t *p, size_t n) {
-    static uint32_t table[256];
-    if (!table[1]) {
-        for (uint32_t i = 0; i < 256; i++) {
-            uint32_t c = i;
-            for (int k = 0; k < 8; k++) c = c & 1 ? 0x82f63b78u ^ (c >> 1) : c >> 1;
-            table[i] = c;
-        }
+// Before there are threads: one that found it half filled would make wrong frames.
+static uint32_t crc32c_table[256];
+__attribute__((constructor)) static void crc32c_fill(void) {
+    for (uint32_t i = 0; i < 256; i++) {
+        uint32_t c = i;
+        for (int k = 0; k < 8; k++) c = c & 1 ? 0x82f63b78u ^ (c >> 1) : c >> 1;
+        crc32c_table[i] = c;
     }
-    while (n--) crc = table[(crc ^ *p++) & 255] ^ (crc >> 8);
+}
+
+static inline uint32_t crc32c(uint32_t crc, const uint8_t *p, size_t n) {
+    while (n--) crc = crc32c_table[(crc ^ *p++) & 255] ^ (crc >> 8);
     return crc;
 }
 

@@ -137,6 +137,7 @@ struct OpOddities {
     bool of_several = false;                // it waited, or came to meet one that waits, when ops of several processes did
 };
 
+inline constexpr OpFacts kNoFacts{};
 inline constexpr OpOddities kNoOddities{};
 
 struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
@@ -180,7 +181,7 @@ struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
         hard = false;
         partner = global_spaces = 0;
         transitions.clear(shapes);
-        facts() = {};
+        facts() = kNoFacts;
         std::memcpy(static_cast<void *>(&oddities()), &kNoOddities, sizeof kNoOddities);  // with what is between them
         object.clear();
         key_text.clear();

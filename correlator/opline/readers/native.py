@@ -19,8 +19,8 @@ EVENTS_PER_SLICE = 1 << 15
 
 
 def threads_wanted() -> int:
-    """``OPLINE_THREADS`` (``--threads`` sets it), else 2 where there are four processors: two can be one core's, which
-    decodes and correlates no faster in two threads than in one (docs/performance.md). Raises UsageError.
+    """``OPLINE_THREADS`` (``--threads`` sets it), else 2 where there are four processors: two can be one core's, where
+    a second thread is in the way of whatever else runs (docs/performance.md). Raises UsageError.
     """
     wanted = os.environ.get("OPLINE_THREADS")
     if not wanted:

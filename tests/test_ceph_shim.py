@@ -7,6 +7,7 @@ kind, and a client of librados' interface.
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -38,6 +39,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [*C, "-pthread", "-o", f"{folder}/peers", f"{SOURCES}/peers.c"],
         [*C, "-pthread", "-o", f"{folder}/disturbed", f"{SOURCES}/disturbed.c"],
         [*C, "-o", f"{folder}/files", f"{SOURCES}/files.c"],
+        [*C, "-o", f"{folder}/faults", f"{SOURCES}/faults.c"],
         [*C, "-D_GNU_SOURCE", "-fsanitize=address", "-o", f"{folder}/frames", f"{SOURCES}/frames.c", str(PARSER)],
         [*C, "-shared", "-fPIC", "-o", f"{folder}/late.so", f"{SOURCES}/late.c", "-laio", "-luring"],
         [*CXX, "-shared", "-fPIC", "-pthread", *LIBRADOS, "-o", library, f"{SOURCES}/librados.cpp"],
@@ -92,6 +94,11 @@ def test_untraced_connections_give_the_same_with_the_shim(built: Path, tmp_path:
     plain = run(built / "peers", seed, tmp_path / "log")
     shim = run(built / "peers", seed, tmp_path / "log", env=PRELOADED)
     assert shim.stdout == plain.stdout and len(plain.stdout) > 60
+
+
+def test_refused_calls_say_the_same_with_the_shim(built: Path) -> None:
+    plain, shim = (run(built / "faults", env=env).stdout for env in ({}, PRELOADED))
+    assert shim == plain and plain.count(f", {errno.EFAULT}\n") > 10
 
 
 def test_frames_by_the_short_way_give_what_the_state_machine_gives(built: Path) -> None:

@@ -115,11 +115,17 @@ FCNTL(fcntl64)
 
 // -- sending ---------------------------------------------------------------------------------------------------------------
 
+// What is sent on other descriptors is not looked at before the system has taken it: there may be no memory behind the pointer.
 #define SEND(fd, iov, count, call)                                                                                     \
     do {                                                                                                               \
-        struct stream *stream = shim_ended ? NULL : stream_begin_send(fd, iov, count);                                 \
+        bool known = !shim_ended && stream_is(fd);                                                                     \
+        struct stream *stream = known ? stream_begin_send(fd, iov, count) : NULL;                                      \
         ssize_t result = call;                                                                                         \
-        if (stream) stream_sent(stream, fd, iov, result);                                                              \
+        if (stream) {                                                                                                  \
+            stream_sent(stream, fd, iov, result);                                                                      \
+        } else if (result > 0 && !known && !shim_ended) {                                                              \
+            stream_discover_sent(fd, iov, count, result);                                                              \
+        }                                                                                                              \
         return result;                                                                                                 \
     } while (0)
 

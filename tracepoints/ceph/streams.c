@@ -23,6 +23,11 @@ static bool is_stream_socket(int fd) {
     return yes;
 }
 
+// So many of the bytes have passed.
+static bool begins_stream(int fd, const struct iovec *iov, size_t count, ssize_t passed) {
+    return passed >= MSGR_MAGIC_BYTES && starts_with_magic(iov, count) && is_stream_socket(fd);
+}
+
 static inline bool begin(struct side *side) {
     if (__builtin_expect(__atomic_exchange_n(&side->busy, 1, __ATOMIC_ACQUIRE), 0)) {
         __atomic_store_n(&side->disturbed, 1, __ATOMIC_RELAXED);
@@ -107,14 +112,11 @@ static __attribute__((noinline)) void offer_rest(struct stream *s, int fd, struc
     if (in_banner && p->phase != MSGR_FOREIGN) TRACE(msgr_send_enter, fd, (int64_t)s->offered);
 }
 
+bool stream_is(int fd) { return stream_at(fd) != NULL; }
+
 struct stream *stream_begin_send(int fd, const struct iovec *iov, size_t count) {
     struct stream *s = stream_at(fd);
-    if (!s) {
-        if (!starts_with_magic(iov, count)) return NULL;
-        if (!is_stream_socket(fd)) return NULL;
-        stream_open(fd);
-        if (!(s = stream_at(fd))) return NULL;
-    }
+    if (!s) return NULL;
     struct side *side = &s->side[TX];
     if (!begin(side)) return NULL;
     stream_worker = true;
@@ -164,6 +166,13 @@ void stream_sent(struct stream *s, int fd, const struct iovec *iov, ssize_t resu
     } else {
         sent_unusually(s, fd, iov, result);
     }
+}
+
+void stream_discover_sent(int fd, const struct iovec *iov, size_t count, ssize_t result) {
+    if (!begins_stream(fd, iov, count, result)) return;
+    stream_open(fd);
+    struct stream *s = stream_begin_send(fd, iov, count);
+    if (s) stream_sent(s, fd, iov, result);
 }
 
 // -- receiving -------------------------------------------------------------------------------------------------------------
@@ -234,7 +243,7 @@ void stream_received(struct stream *s, int fd, const struct iovec *iov, ssize_t 
 }
 
 void stream_discover(int fd, const struct iovec *iov, size_t count, ssize_t result) {
-    if (result < MSGR_MAGIC_BYTES || !starts_with_magic(iov, count) || !is_stream_socket(fd)) return;
+    if (!begins_stream(fd, iov, count, result)) return;
     stream_open(fd);
     struct stream *s = stream_begin_receive(fd);
     if (s) stream_received(s, fd, iov, result);

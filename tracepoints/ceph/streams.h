@@ -14,10 +14,13 @@ void stream_close(int fd);
 void stream_close_range(unsigned first, unsigned last);
 void stream_duplicate(int from, int to);
 
-// Around a call that sends: the stream, locked in that direction, or NULL if the call is none of our business. A descriptor that nobody
-// connected (it came with exec, from another process, …) is a stream from the call on that sends or receives the banner.
+bool stream_is(int fd);
+
+// Around a call that sends on a stream: the stream, locked in that direction, or NULL if another thread is sending. A descriptor that nobody connected (it came
+// with exec, from another process, …) is a stream from the call on that sends or receives the banner: after one that sent on another descriptor, stream_discover_sent().
 struct stream *stream_begin_send(int fd, const struct iovec *iov, size_t count);
 void stream_sent(struct stream *stream, int fd, const struct iovec *iov, ssize_t result);
+void stream_discover_sent(int fd, const struct iovec *iov, size_t count, ssize_t result);
 
 // Around a call that receives. After NULL, the received bytes to stream_discover().
 struct stream *stream_begin_receive(int fd);

@@ -124,7 +124,8 @@ def performance() -> None:
         print(f"**{events:,} {what}, {streams} streams**, {size:.0f} bytes per event on disk.")
         print(f"{r['cpu']}, {r['cpus']} CPUs, kernel {r['kernel']}, babeltrace2 {r['babeltrace2']},")
         print(f"LTTng-UST {r['lttng_ust']}; commit {r['commit']}, {r['date'][:10]};")
-        print(f"medians of {r['rounds']} interleaved rounds.\n")
+        fewer = ", ".join(f"{s['method']}: {s['rounds']}" for s in shown if s["rounds"] != r["rounds"])
+        print(f"medians of {r['rounds']} interleaved rounds{f' ({fewer})' if fewer else ''}.\n")
         print("| | CPU s | ns per event | × dummy, CPU | × dummy, wall | peak RSS, MiB |\n|---|---|---|---|---|---|")
         for r in shown:
             cells = (r["cpu_s"], r["ns_per_event"], r["x_dummy"], r["x_dummy_wall"], r["peak_rss_mib"])

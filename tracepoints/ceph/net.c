@@ -118,12 +118,12 @@ FCNTL(fcntl64)
 // What is sent on other descriptors is not looked at before the system has taken it: there may be no memory behind the pointer.
 #define SEND(fd, iov, count, call)                                                                                     \
     do {                                                                                                               \
-        bool known = !shim_ended && stream_is(fd);                                                                     \
-        struct stream *stream = known ? stream_begin_send(fd, iov, count) : NULL;                                      \
+        struct stream *stream = shim_ended ? NULL : stream_of(fd);                                                     \
+        bool begun = stream && stream_begin_send(stream, fd, iov, count);                                              \
         ssize_t result = call;                                                                                         \
-        if (stream) {                                                                                                  \
+        if (begun) {                                                                                                   \
             stream_sent(stream, fd, iov, result);                                                                      \
-        } else if (result > 0 && !known && !shim_ended) {                                                              \
+        } else if (result > 0 && !stream && !shim_ended) {                                                             \
             stream_discover_sent(fd, iov, count, result);                                                              \
         }                                                                                                              \
         return result;                                                                                                 \

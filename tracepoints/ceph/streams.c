@@ -112,13 +112,11 @@ static __attribute__((noinline)) void offer_rest(struct stream *s, int fd, struc
     if (in_banner && p->phase != MSGR_FOREIGN) TRACE(msgr_send_enter, fd, (int64_t)s->offered);
 }
 
-bool stream_is(int fd) { return stream_at(fd) != NULL; }
+struct stream *stream_of(int fd) { return stream_at(fd); }
 
-struct stream *stream_begin_send(int fd, const struct iovec *iov, size_t count) {
-    struct stream *s = stream_at(fd);
-    if (!s) return NULL;
+bool stream_begin_send(struct stream *s, int fd, const struct iovec *iov, size_t count) {
     struct side *side = &s->side[TX];
-    if (!begin(side)) return NULL;
+    if (!begin(side)) return false;
     stream_worker = true;
     struct msgr_parser *p = &side->parser;
     struct msgr_bytes bytes = {iov, 0, total(iov, count)};
@@ -134,7 +132,7 @@ struct stream *stream_begin_send(int fd, const struct iovec *iov, size_t count) 
     }
     s->whole = between && bytes.left == 0;
     if (!USUAL(s->whole)) offer_rest(s, fd, bytes);
-    return s;
+    return true;
 }
 
 // Some of it was not taken, or had been offered before, or is no whole frame.
@@ -171,8 +169,8 @@ void stream_sent(struct stream *s, int fd, const struct iovec *iov, ssize_t resu
 void stream_discover_sent(int fd, const struct iovec *iov, size_t count, ssize_t result) {
     if (!begins_stream(fd, iov, count, result)) return;
     stream_open(fd);
-    struct stream *s = stream_begin_send(fd, iov, count);
-    if (s) stream_sent(s, fd, iov, result);
+    struct stream *s = stream_at(fd);
+    if (s && stream_begin_send(s, fd, iov, count)) stream_sent(s, fd, iov, result);
 }
 
 // -- receiving -------------------------------------------------------------------------------------------------------------

@@ -14,11 +14,12 @@ void stream_close(int fd);
 void stream_close_range(unsigned first, unsigned last);
 void stream_duplicate(int from, int to);
 
-bool stream_is(int fd);
+// NULL: the descriptor is none.
+struct stream *stream_of(int fd);
 
-// Around a call that sends on a stream: the stream, locked in that direction, or NULL if another thread is sending. A descriptor that nobody connected (it came
-// with exec, from another process, …) is a stream from the call on that sends or receives the banner: after one that sent on another descriptor, stream_discover_sent().
-struct stream *stream_begin_send(int fd, const struct iovec *iov, size_t count);
+// Around a call that sends: locks the stream in that direction; false if another thread is sending. A descriptor that nobody connected (it came with exec, from
+// another process, …) is a stream from the call on that sends or receives the banner: after one that sent on no stream, stream_discover_sent().
+bool stream_begin_send(struct stream *stream, int fd, const struct iovec *iov, size_t count);
 void stream_sent(struct stream *stream, int fd, const struct iovec *iov, ssize_t result);
 void stream_discover_sent(int fd, const struct iovec *iov, size_t count, ssize_t result);
 

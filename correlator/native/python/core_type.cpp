@@ -12,6 +12,7 @@
 #include "guarded.hpp"
 #include "parquet_file.hpp"
 #include "table_file.hpp"
+#include "type_slots.hpp"
 
 namespace {
 
@@ -388,13 +389,10 @@ PyMethodDef core_methods[] = {
     {"table_columns", core_table_columns, METH_NOARGS, "{table: [(column, type)]}, as the core emits them."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyType_Slot core_slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void *>(core_dealloc)},
-    {Py_tp_doc, const_cast<char *>("Core(plan_json): stitcher, block model and attribution. Raises ValueError for a plan that it can't use.")},
-    {Py_tp_methods, core_methods},
-    {Py_tp_new, reinterpret_cast<void *>(core_new)},
-    {0, nullptr}};
+opline::python::TypeSlots core_slots = opline::python::type_slots(
+    "Core(plan_json): stitcher, block model and attribution. Raises ValueError for a plan that it can't use.",
+    core_methods, core_new, core_dealloc);
 
 }  // namespace
 
-PyType_Spec opline_core_spec = {"opline._core.Core", sizeof(CoreObject), 0, Py_TPFLAGS_DEFAULT, core_slots};
+PyType_Spec opline_core_spec = {"opline._core.Core", sizeof(CoreObject), 0, Py_TPFLAGS_DEFAULT, core_slots.data()};

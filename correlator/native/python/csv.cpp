@@ -12,6 +12,7 @@
 #include "buffer.hpp"
 #include "guarded.hpp"
 #include "op_csv.hpp"
+#include "type_slots.hpp"
 
 namespace {
 
@@ -238,16 +239,13 @@ PyMethodDef csv_methods[] = {
     {"check", csv_check, METH_NOARGS, "Raises OSError where the temporary file failed."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyType_Slot csv_slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void *>(csv_dealloc)},
-    {Py_tp_doc, const_cast<char *>("OpCsv(stages, fd): rows of ops, or of their intervals, in order; fd: an empty file for what does not fit into memory. Columns' absent numbers are -2^63.")},
-    {Py_tp_methods, csv_methods},
-    {Py_tp_new, reinterpret_cast<void *>(csv_new)},
-    {0, nullptr}};
+opline::python::TypeSlots csv_slots = opline::python::type_slots(
+    "OpCsv(stages, fd): rows of ops, or of their intervals, in order; fd: an empty file for what does not fit into memory. Columns' absent numbers are -2^63.",
+    csv_methods, csv_new, csv_dealloc);
 
 }  // namespace
 
-PyType_Spec opline_op_csv_spec = {"opline._core.OpCsv", sizeof(OpCsvObject), 0, Py_TPFLAGS_DEFAULT, csv_slots};
+PyType_Spec opline_op_csv_spec = {"opline._core.OpCsv", sizeof(OpCsvObject), 0, Py_TPFLAGS_DEFAULT, csv_slots.data()};
 
 opline::OpCsv *opline_op_csv_of(PyObject *object) {
     if (Py_TYPE(object)->tp_dealloc == csv_dealloc) return &csv_of(object);

@@ -5,6 +5,7 @@
 
 #include "guarded.hpp"
 #include "printer.hpp"
+#include "type_slots.hpp"
 
 namespace {
 
@@ -58,13 +59,10 @@ PyMethodDef printer_methods[] = {
     {"finish", printer_finish, METH_NOARGS, "Write what is buffered; (lines printed, errno of a failed write or 0)."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyType_Slot printer_slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void *>(printer_dealloc)},
-    {Py_tp_doc, const_cast<char *>("Printer(fd, names, since_ns, since is absolute, until_ns, until is absolute, limit): one line per event; times count from the first event, or are the clock's.")},
-    {Py_tp_methods, printer_methods},
-    {Py_tp_new, reinterpret_cast<void *>(printer_new)},
-    {0, nullptr}};
+opline::python::TypeSlots printer_slots = opline::python::type_slots(
+    "Printer(fd, names, since_ns, since is absolute, until_ns, until is absolute, limit): one line per event; times count from the first event, or are the clock's.",
+    printer_methods, printer_new, printer_dealloc);
 
 }  // namespace
 
-PyType_Spec opline_printer_spec = {"opline._core.Printer", sizeof(PrinterObject), 0, Py_TPFLAGS_DEFAULT, printer_slots};
+PyType_Spec opline_printer_spec = {"opline._core.Printer", sizeof(PrinterObject), 0, Py_TPFLAGS_DEFAULT, printer_slots.data()};

@@ -9,6 +9,7 @@
 #include "ctf_reader.hpp"
 #include "ctf_types.hpp"
 #include "guarded.hpp"
+#include "type_slots.hpp"
 
 namespace {
 
@@ -149,15 +150,12 @@ PyMethodDef reader_methods[] = {
     {"environment", reader_environment, METH_NOARGS, "Environment and clock of each trace, a JSON list."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyType_Slot reader_slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void *>(reader_dealloc)},
-    {Py_tp_doc, const_cast<char *>("NativeReader([trace folder]): CTF 1.8 and CTF 2. Raises Unsupported for what it does not recognise, ValueError for junk.")},
-    {Py_tp_methods, reader_methods},
-    {Py_tp_new, reinterpret_cast<void *>(reader_new)},
-    {0, nullptr}};
+opline::python::TypeSlots reader_slots = opline::python::type_slots(
+    "NativeReader([trace folder]): CTF 1.8 and CTF 2. Raises Unsupported for what it does not recognise, ValueError for junk.",
+    reader_methods, reader_new, reader_dealloc);
 
 }  // namespace
 
 PyObject *opline_unsupported = nullptr;
 
-PyType_Spec opline_reader_spec = {"opline._core.NativeReader", sizeof(ReaderObject), 0, Py_TPFLAGS_DEFAULT, reader_slots};
+PyType_Spec opline_reader_spec = {"opline._core.NativeReader", sizeof(ReaderObject), 0, Py_TPFLAGS_DEFAULT, reader_slots.data()};

@@ -9,6 +9,7 @@
 
 #include "buffer.hpp"
 #include "stage_stats.hpp"
+#include "type_slots.hpp"
 
 namespace {
 
@@ -99,13 +100,10 @@ PyMethodDef statistics_methods[] = {
     {"result", statistics_result, METH_O, "result(texts) -> JSON; stages and kinds are numbers of texts."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyType_Slot statistics_slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void *>(statistics_dealloc)},
-    {Py_tp_doc, const_cast<char *>("StageStatistics(): count, sum, largest and percentiles per stage, of columns.")},
-    {Py_tp_methods, statistics_methods},
-    {Py_tp_new, reinterpret_cast<void *>(statistics_new)},
-    {0, nullptr}};
+opline::python::TypeSlots statistics_slots = opline::python::type_slots(
+    "StageStatistics(): count, sum, largest and percentiles per stage, of columns.",
+    statistics_methods, statistics_new, statistics_dealloc);
 
 }  // namespace
 
-PyType_Spec opline_statistics_spec = {"opline._core.StageStatistics", sizeof(StatisticsObject), 0, Py_TPFLAGS_DEFAULT, statistics_slots};
+PyType_Spec opline_statistics_spec = {"opline._core.StageStatistics", sizeof(StatisticsObject), 0, Py_TPFLAGS_DEFAULT, statistics_slots.data()};

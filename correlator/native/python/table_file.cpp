@@ -12,6 +12,7 @@
 
 #include "guarded.hpp"
 #include "parquet_file.hpp"
+#include "type_slots.hpp"
 
 namespace {
 
@@ -127,16 +128,13 @@ PyMethodDef file_methods[] = {
     {"close", file_close, METH_NOARGS, "Completes the file. Raises OSError."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyType_Slot file_slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void *>(file_dealloc)},
-    {Py_tp_doc, const_cast<char *>("TableFile(path, [(column, type)], Arrow's schema as base64): a Parquet file that Core.write() fills. Raises OSError.")},
-    {Py_tp_methods, file_methods},
-    {Py_tp_new, reinterpret_cast<void *>(file_new)},
-    {0, nullptr}};
+opline::python::TypeSlots file_slots = opline::python::type_slots(
+    "TableFile(path, [(column, type)], Arrow's schema as base64): a Parquet file that Core.write() fills. Raises OSError.",
+    file_methods, file_new, file_dealloc);
 
 }  // namespace
 
-PyType_Spec opline_table_file_spec = {"opline._core.TableFile", sizeof(FileObject), 0, Py_TPFLAGS_DEFAULT, file_slots};
+PyType_Spec opline_table_file_spec = {"opline._core.TableFile", sizeof(FileObject), 0, Py_TPFLAGS_DEFAULT, file_slots.data()};
 
 File *opline_table_file_of(PyObject *object) {
     if (Py_TYPE(object)->tp_dealloc != file_dealloc) PyErr_SetString(PyExc_TypeError, "a TableFile is wanted");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "ctf_straight.hpp"
 
+#include <algorithm>
+
 namespace opline::ctf {
 namespace {
 
@@ -136,7 +138,37 @@ Straight::Straight(const Program &program, std::uint32_t header) {
         stretch.room = stretch.bytes + static_cast<std::int64_t>(beyond);
         stretches_.push_back(stretch);
     }
+    find_windows();
     first_ = stretches_.front();
+}
+
+void Straight::find_windows() {
+    Stretch &s = stretches_.front();
+    if (!s.alone || s.has_others || s.string_slot >= 0) return;
+    std::vector<std::uint32_t> wanted;  // bytes
+    for (const Pair &pair : integers_)
+        for (int i = 0; i < 2; ++i)
+            for (std::uint32_t k = 0; k < 8 && pair.mask[i] >> (8 * k) != 0; ++k) wanted.push_back(pair.offset[i] + k);
+    std::sort(wanted.begin(), wanted.end());
+    Windows found;
+    int used = 0;
+    for (const std::uint32_t byte : wanted) {
+        if (used == 0 || byte - found.at[used - 1] >= Windows::kBytes) {
+            if (used == 2) return;
+            found.at[used++] = byte;
+        }
+        found.ones[used - 1][byte - found.at[used - 1]] = 0xff;
+    }
+    for (const std::uint32_t at : found.at) s.room = std::max<std::int64_t>(s.room, at + Windows::kBytes);
+    windows_ = found;
+}
+
+std::vector<std::uint64_t> Straight::layout() const {
+    std::vector<std::uint64_t> out;
+    if (windows_.ones[0][0] == 0) return out;  // the first byte that is wanted
+    for (const Pair &pair : integers_)
+        for (int i = 0; i < 2; ++i) out.insert(out.end(), {pair.offset[i], pair.mask[i], pair.sign[i], pair.slot_at[i]});
+    return out;
 }
 
 }  // namespace opline::ctf

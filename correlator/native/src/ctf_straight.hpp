@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The short way through a program: most events of LTTng are fields of fixed size at bytes, little-endian, with strings between them.
 // Such a program is a list of stretches, each of so many bytes with perhaps a string behind; it is run without looking at steps.
+// Events that are about the same as the one before say so with the same bytes at the same place: these are not read again.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,11 +27,19 @@ class Straight {
     Straight(Straight &&) = default;
     Straight &operator=(Straight &&) = default;
     explicit operator bool() const { return !stretches_.empty(); }
+    // Where in an event all that is wanted of it lies; empty where that is more than integers within two times 16 bytes, or not always there.
+    // Of events of two programs for which this is equal, equal bytes there make equal slots.
+    std::vector<std::uint64_t> layout() const;
 
     // The same as decode(), of the event whose header is at the byte `p` of a packet: where it ends. It may lie behind the packet's content, which the
     // caller knows; bytes before `end` may be looked at. nullptr: decode() has to say what there is.
     [[gnu::always_inline]] const std::uint8_t *run(const std::uint8_t *packet, const std::uint8_t *p, const std::uint8_t *end, Slot *slots) {
         return __builtin_expect(first_.alone, 1) ? first_.run(p, end, slots) : run_all(packet, p, end, slots);
+    }
+    // Where the event at `p` ends if its slots are those of the one at `like`, which was run by a program of the same layout(), and not the empty one.
+    // nullptr: they may be others.
+    [[gnu::always_inline]] const std::uint8_t *repeat(const std::uint8_t *p, const std::uint8_t *end, const std::uint8_t *like) {
+        return end - p >= first_.room && windows_.same(p, like) ? first_.past(p, end) : nullptr;
     }
 
   private:
@@ -43,6 +52,27 @@ class Straight {
         alignas(16) std::uint64_t mask[2];    // the bits of eight bytes that are its own
         std::uint64_t sign[2];                // of these the one that says that it is negative
         std::uint64_t rest[2];                // the slot's other half
+    };
+    // Bytes of an event, of which those with ones are looked at.
+    struct Windows {
+        static constexpr std::uint32_t kBytes = 16;
+        alignas(16) std::uint8_t ones[2][kBytes] = {};
+        std::uint32_t at[2] = {};
+        // Whether another event has the same ones.
+        [[gnu::always_inline]] bool same(const std::uint8_t *p, const std::uint8_t *q) const {
+#ifdef __SSE2__
+            auto differ = [&](int i) {
+                const auto a = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p + at[i])), b = _mm_loadu_si128(reinterpret_cast<const __m128i *>(q + at[i]));
+                return _mm_and_si128(_mm_xor_si128(a, b), _mm_load_si128(reinterpret_cast<const __m128i *>(ones[i])));
+            };
+            return _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_or_si128(differ(0), differ(1)), _mm_setzero_si128())) == 0xffff;
+#else
+            std::uint8_t differ = 0;
+            for (int i = 0; i < 2; ++i)
+                for (std::uint32_t k = 0; k < kBytes; ++k) differ |= static_cast<std::uint8_t>((p[at[i] + k] ^ q[at[i] + k]) & ones[i][k]);
+            return differ == 0;
+#endif
+        }
     };
     struct Other {
         std::uint32_t offset, size;
@@ -64,10 +94,16 @@ class Straight {
             if (end - p < room) return nullptr;
             for (const Pair *l = integers, *past = past_integers; l != past; ++l) read(*l, p, slots);
             if (__builtin_expect(has_others, 0)) read_others(p, slots);
+            if (string && string_slot >= 0) return past_string(p + bytes, find_nul(p + bytes, end), &slots[string_slot]);
+            return past(p, end);
+        }
+        // Where it ends.
+        [[gnu::always_inline]] const std::uint8_t *past(const std::uint8_t *p, const std::uint8_t *end) {
             p += bytes;
-            if (!string) return p;
-            const std::size_t size = find_nul(p, end);
-            if (string_slot >= 0) text(p, size, slots[string_slot]);
+            return string ? past_string(p, find_nul(p, end), nullptr) : p;
+        }
+        [[gnu::always_inline]] const std::uint8_t *past_string(const std::uint8_t *p, std::size_t size, Slot *wanted) {
+            if (wanted) text(p, size, *wanted);
             // Where the next event begins must not wait for the search, as long as it finds what it did the last time: then only
             // the guess leads there. The compiler is not to know that both are the same.
             std::size_t guessed = guess;
@@ -125,6 +161,9 @@ class Straight {
     static std::size_t find_far_nul(const std::uint8_t *p, const std::uint8_t *end);
     const std::uint8_t *run_all(const std::uint8_t *packet, const std::uint8_t *p, const std::uint8_t *end, Slot *slots);
 
+    void find_windows();
+
+    Windows windows_;
     Stretch first_;
     std::vector<Stretch> stretches_;
     std::vector<Pair> integers_;

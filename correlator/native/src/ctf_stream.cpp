@@ -17,6 +17,7 @@ constexpr std::uint64_t kPacketMagic = 0xc1fc1fc1;
 constexpr std::uint64_t low_bits(std::uint32_t n) { return n < 64 ? (std::uint64_t{1} << n) - 1 : ~std::uint64_t{0}; }
 
 constexpr std::uint64_t kNoCount = ~std::uint64_t{0};  // babeltrace 2.0's own mark of "none": it aborts on it
+constexpr std::uint32_t kNoLayout = ~std::uint32_t{0};
 
 }  // namespace
 
@@ -253,6 +254,20 @@ bool Stream::event(StreamNotes &notes, Slot *slots) {
     return true;
 }
 
+void StreamClass::gather_usual() {
+    std::map<std::vector<std::uint64_t>, std::uint32_t> layouts;
+    for (const auto &e : events) {
+        if (usual.size() == usual_header.id_mask) break;
+        if (!e.usual) {
+            usual.emplace_back();
+            continue;
+        }
+        UsualClass &c = usual.emplace_back(UsualClass{Straight(e.program, usual_header.bytes), e.cls, e.slots, &e, 0});
+        const auto layout = c.straight.layout();
+        if (!layout.empty()) c.layout = layouts.emplace(layout, static_cast<std::uint32_t>(layouts.size() + 1)).first->second;
+    }
+}
+
 // What event() does, in short, for events as LTTng writes most, as long as there are such.
 void Stream::usual_events(EventBlock &out) {
     const std::uint8_t *p = usual_at_;
@@ -267,7 +282,9 @@ void Stream::usual_events(EventBlock &out) {
     std::uint64_t clock = clock_;
     Event *const begin = out.next(), *const past = out.last();
     Event *at = begin;
-    Slot *slots = out.next_slots();
+    Slot *slots = out.next_slots(), *its = slots;
+    std::uint32_t layout = kNoLayout;  // of the last event that was read into slots, which is at `like`
+    const std::uint8_t *like = p;
     while (at != past && p <= last_word) {
         __builtin_prefetch(p + kAhead);
         std::uint64_t word;
@@ -275,13 +292,19 @@ void Stream::usual_events(EventBlock &out) {
         const std::uint64_t id = word & h.id_mask;
         if (id >= ids) break;
         UsualClass &c = classes[id];
-        const std::uint8_t *after = c.straight.run(packet, p, file_end, slots);
-        if (!after || after > content_end) break;
+        const std::uint8_t *after = c.layout == layout ? c.straight.repeat(p, file_end, like) : nullptr;
+        if (!after || after > content_end) {
+            after = c.straight.run(packet, p, file_end, slots);
+            if (!after || after > content_end) break;
+            its = slots;
+            slots += c.slots;
+            layout = c.layout != 0 ? c.layout : kNoLayout;
+            like = p;
+        }
         p = after;
         found = &c;
         clock += ((word >> h.id_bits) - clock) & h.time_mask;
-        *at++ = Event{static_cast<std::int64_t>(clock), c.cls, stream, cpu, 0, slots};
-        slots += c.slots;
+        *at++ = Event{static_cast<std::int64_t>(clock), c.cls, stream, cpu, 0, its};
     }
     if (!found) return;
     if (frequency_ != 1'000'000'000)

@@ -58,6 +58,7 @@ struct alignas(128) UsualClass {
     Straight straight;
     std::uint32_t cls = 0, slots = 0;
     const EventClass *all = nullptr;
+    std::uint32_t layout = 0;  // the number of straight.layout(); 0: it is empty
 };
 
 // A header as LTTng writes most: the event's id, then the low bits of its time, in less than eight bytes.
@@ -81,10 +82,7 @@ struct StreamClass {
     std::uint32_t registers = 0;
 
     // Once all events are there. The largest id of a header is no event's: it says that the header is extended.
-    void gather_usual() {
-        for (const auto &e : events)
-            if (usual.size() < usual_header.id_mask) usual.push_back(e.usual ? UsualClass{Straight(e.program, usual_header.bytes), e.cls, e.slots, &e} : UsualClass());
-    }
+    void gather_usual();
 };
 
 // Where a packet's own fields lie. Slot k has what has Role k.

@@ -86,7 +86,7 @@ struct Event {
     std::uint32_t stream;  // Core::add_stream()'s answer
     std::uint32_t cpu;     // kNoCpu: unknown
     std::uint32_t hint;    // the consumer's survey() leaves it here; else 0
-    const Slot *slots;     // one per ClassPlan::wanted
+    const Slot *slots;     // one per ClassPlan::wanted; perhaps those of an event before it, which are the same
 };
 
 constexpr std::int32_t kNoSlot = -1;

@@ -10,15 +10,25 @@ void Survey::add_class(const BoundClass &cls) {
     any_ = true;
     c.hint = cls.only->begins ? Hint::kBegins : Hint::kLeads;
     c.repeated = cls.bare ? Hint::kSame : c.hint;
+    const auto &n = c.numbers;
+    c.alike = alike_.emplace(std::array{n.key, n.tid, n.pid, n.means}, static_cast<std::uint32_t>(alike_.size())).first->second;
 }
 
 void Survey::run(Event *first, Event *past) {
     if (!any_ || first == past) return;
     Last &last = last_[first->stream];
+    const Slot *slots = nullptr;  // what `last` was found in, as classes of the kind `alike` have it
+    std::uint32_t alike = 0;
     for (const Class *const classes = classes_.data(); first != past; ++first) {
         const Class &c = classes[first->cls];
         const auto &n = c.numbers;
         if (n.means == 0) continue;
+        if (first->slots == slots && c.alike == alike) {
+            first->hint = static_cast<std::uint32_t>(c.repeated);
+            continue;
+        }
+        slots = first->slots;
+        alike = c.alike;
         const Slot &key = slot_at(*first, n.key), &tid = slot_at(*first, n.tid), &pid = slot_at(*first, n.pid);
         if (same_numbers({&last.key, &last.tid, &last.pid}, {&key, &tid, &pid}, last.means ^ n.means)) {
             first->hint = static_cast<std::uint32_t>(c.repeated);

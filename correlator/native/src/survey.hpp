@@ -2,7 +2,9 @@
 // Which events are about what their stream's last one was about: seen in their numbers alone, where they are decoded, so that who
 // correlates looks at no slots of most.
 #pragma once
+#include <array>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "classes.hpp"
@@ -29,12 +31,14 @@ class Survey {
     struct Class {
         BoundClass::Numbers numbers;
         Hint hint = Hint::kNone, repeated = Hint::kNone;  // repeated: where the numbers are the last one's
+        std::uint32_t alike = 0;                          // the same of classes with equal Numbers
     };
     struct Last {
         Slot key, tid, pid;
         std::uint32_t means = 0;
     };
     std::vector<Class> classes_;
+    std::map<std::array<std::uint32_t, 4>, std::uint32_t> alike_;
     std::vector<Last> last_;  // by stream
     bool any_ = false;        // class has a hint
 };

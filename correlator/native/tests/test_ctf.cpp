@@ -272,3 +272,86 @@ TEST_CASE("streams are merged by time, then by their rank, whether they take tur
             }
     }
 }
+
+// Wants the fields whose names begin with 'w', and keeps their values.
+struct Keeper : CountingConsumer {
+    ClassPlan add_class(const ClassDecl &decl) override {
+        ClassPlan plan;
+        plan.id = static_cast<std::uint32_t>(counts.size());
+        for (std::uint32_t i = 0; i < decl.fields.size(); ++i)
+            if (decl.fields[i].name[0] == 'w') plan.wanted.push_back(i);
+        counts.push_back(plan.wanted.size());
+        return plan;
+    }
+    void event(const Event &e) override {
+        values.push_back(e.cls);
+        for (std::size_t i = 0; i < counts[e.cls]; ++i) values.push_back(e.slots[i].bits());
+    }
+    std::vector<std::size_t> counts;
+    std::vector<std::uint64_t> values;
+};
+
+TEST_CASE("events that repeat fields of the one before have their own values") {
+    const std::uint64_t seed = 20240611;
+    std::mt19937_64 random(seed);
+    auto below = [&](std::uint64_t n) { return random() % n; };
+    for (int round = 0; round < 200; ++round) {
+        CAPTURE(round);
+        struct Field {
+            std::uint32_t bytes;  // 0: a string
+            bool wanted, is_signed;
+        };
+        std::vector<std::vector<Field>> classes(1 + below(3));
+        for (auto &fields : classes) {
+            if (&fields != &classes[0] && below(2) == 0) {
+                fields = classes[0];  // often all are laid out alike
+            } else {
+                fields.resize(1 + below(7));
+                for (auto &f : fields) f = {below(8) == 0 ? 0u : 1u << below(4), below(2) == 0, below(3) == 0};
+            }
+            for (auto &f : fields) f.wanted = f.wanted && f.bytes != 0;
+        }
+        std::string metadata = kHead;
+        for (const int bits : {8, 16, 32, 64})
+            metadata += "typealias integer { size = " + std::to_string(bits) + "; align = 8; signed = true; } := int" + std::to_string(bits) + "_t;\n";
+        metadata += kStream;
+        for (std::size_t c = 0; c < classes.size(); ++c) {
+            std::string fields;
+            for (std::size_t k = 0; k < classes[c].size(); ++k) {
+                const Field &f = classes[c][k];
+                const std::string name = (f.wanted ? "w" : "u") + std::to_string(k);
+                if (f.bytes == 0) fields += "string { encoding = UTF8; } " + name + "; ";
+                else fields += (f.is_signed ? "int" : "uint") + std::to_string(8 * f.bytes) + "_t " + name + "; ";
+            }
+            metadata += "event { name = \"t:e" + std::to_string(c) + "\"; id = " + std::to_string(c) + "; stream_id = 0; fields := struct { " + fields + "}; };\n";
+        }
+        std::string events;
+        std::vector<std::uint64_t> expected;
+        const std::uint64_t values[] = {0, 1, 0x8181818181818181, 0x0101010101010101};
+        for (std::uint32_t i = 0, n = static_cast<std::uint32_t>(below(200)); i < n; ++i) {
+            const std::size_t c = below(classes.size());
+            put(events, (i << 5) | static_cast<std::uint32_t>(c));
+            expected.push_back(c);
+            for (const Field &f : classes[c]) {
+                if (f.bytes == 0) {
+                    events += std::string(below(3) * 20, 'x') + '\0';
+                    continue;
+                }
+                const std::uint64_t v = values[below(16) == 0 ? below(4) : 1], mask = ~std::uint64_t{0} >> (64 - 8 * f.bytes);
+                for (std::uint32_t k = 0; k < f.bytes; ++k) events += static_cast<char>(v >> 8 * k);
+                const bool negative = f.is_signed && (v & (mask ^ (mask >> 1))) != 0;
+                if (f.wanted) expected.push_back(negative ? v | ~mask : v & mask);
+            }
+        }
+        ScratchTrace trace;
+        trace.write("metadata", metadata);
+        trace.write("ch_0", packet(events));
+        ctf::Reader reader({trace.path()});
+        Keeper seen;
+        reader.open(seen);
+        while (reader.run(1000)) {
+        }
+        CHECK(reader.losses().messages.empty());
+        CHECK(seen.values == expected);
+    }
+}

@@ -12,29 +12,31 @@ import gc
 import importlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import NoReturn, Protocol, cast
 
 from opline.errors import OplineError
 from opline.talk import explaining, talk
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import NoReturn, Protocol
 
-class Command(Protocol):
-    """What a file in `commands` has."""
+    class Command(Protocol):
+        """What a file in `commands` has."""
 
-    NAME: str
-    HELP: str
-    EXAMPLES: str
+        NAME: str
+        HELP: str
+        EXAMPLES: str
 
-    def prepare_parser(self, parser: argparse.ArgumentParser) -> None:
-        """Adds the command's arguments."""
-        ...
+        def prepare_parser(self, parser: argparse.ArgumentParser) -> None:
+            """Adds the command's arguments."""
+            ...
 
-    def run(self, args: argparse.Namespace) -> int:
-        """Does the work; gives the exit status."""
-        ...
+        def run(self, args: argparse.Namespace) -> int:
+            """Does the work; gives the exit status."""
+            ...
 
 
 # (heading, ((command, module, its line in --help), ...)): a test compares the lines with each module's HELP.
@@ -96,7 +98,8 @@ def _known() -> dict[str, str]:
 
 def load(name: str) -> Command:
     """The module of a command."""
-    return cast(Command, importlib.import_module(f"opline_analyses.commands.{_known()[name]}"))
+    command: Command = importlib.import_module(f"opline_analyses.commands.{_known()[name]}")
+    return command
 
 
 def overview() -> str:

@@ -10,13 +10,15 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from opline_analyses.fio_log import is_fio_log, logs_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
     from opline_analyses.client import ClientReport
 
 _JOB_FILE = 1 << 16

@@ -19,13 +19,15 @@ to the nanosecond.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 from opline.errors import OplineError
+from opline.values import Value
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from opline_analyses.run import Run
 
 WINDOW_NS = 100_000_000
@@ -33,7 +35,7 @@ DIRECTIONS = ("read", "write", "trim")
 NAME = re.compile(r"^(?P<prefix>.+)_(?P<kind>lat|clat|slat)(?P<job>\.\d+)?\.log$")
 
 
-class Joined(NamedTuple):
+class Joined(Value):
     """What became of the lines."""
 
     lines: int

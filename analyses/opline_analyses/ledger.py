@@ -7,34 +7,35 @@ this process has made the manifest says it all, without a question to the tables
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
-
 from opline.losses import BY_NAME
+from opline.values import Value
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from opline_analyses.run import Run
 
 BAD = ("data_loss", "error")
 _DISCARDS = ("discarded_events", "discarded_packets", "discarded_unknown_count")
 
 
-class Entry(NamedTuple):
+class Entry(Value):
     """One loss: its name, how bad, who lost it, how many, and what to do about it."""
 
     loss: str
     severity: str
     origin: str
-    count: int  # type: ignore[assignment]  # not the tuple's method
+    count: int
     advice: str
 
 
-class Fate(NamedTuple):
+class Fate(Value):
     """How many events of a class met one fate."""
 
     event: str
     fate: str
-    count: int  # type: ignore[assignment]  # not the tuple's method
+    count: int
 
 
 def _advice(name: str) -> str:

@@ -12,15 +12,17 @@ from __future__ import annotations
 import csv
 import io
 import tempfile
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, BinaryIO
 
 from opline import _core
 from opline.correlate import temporary_file_failed
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any, BinaryIO
+
     import numpy as np
 
     from opline_analyses.run import Run

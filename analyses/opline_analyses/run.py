@@ -7,16 +7,18 @@ Every analysis takes a `Run`; this is the only file that knows how a run is foun
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from opline.errors import OplineError, UsageError
 from opline.talk import explain
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
     import duckdb
 
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import argparse
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
 
 from opline.errors import UsageError
+from opline.values import Value
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from opline_analyses.run import Run
 
 ABSOLUTE_DIGITS = 10
 
 
-class Selection(NamedTuple):
+class Selection(Value):
     """A condition over the table ops (alias o), with an order and a limit."""
 
     where: str = "true"

@@ -13,26 +13,29 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opline import _core
 from opline.errors import OplineError
+from opline.values import Value
 from opline_analyses.columns import batches, filled, numbers
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     import numpy as np
 
     from opline_analyses.run import Run
     from opline_analyses.selection import Selection
 
 
-class StageRow(NamedTuple):
+class StageRow(Value):
     """One stage over the ops that have it. ``mean_ns`` is over those; ``total_ns / ops`` of the table over all ops."""
 
     stage: str
     kind: str
-    count: int  # type: ignore[assignment]  # not the tuple's method
+    count: int
     mean_ns: float
     p50_ns: int
     p90_ns: int
@@ -42,7 +45,7 @@ class StageRow(NamedTuple):
     total_ns: int
 
 
-class Deferred(NamedTuple):
+class Deferred(Value):
     """What was written back outside the latencies: pieces (an op's bytes in one bio), bytes; of those that are known to
     have reached the disk how many, and the sum of their times since they were written.
     """
@@ -53,7 +56,7 @@ class Deferred(NamedTuple):
     wait_ns: int
 
 
-class StageTable(NamedTuple):
+class StageTable(Value):
     """The stages in the order in which an op meets them, then what none claims, and the latency that all sum to."""
 
     ops: int

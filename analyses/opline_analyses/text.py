@@ -7,12 +7,15 @@ Takes integers and rows, gives strings. Nothing here prints.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 from opline.errors import OplineError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import BinaryIO
 
 
 def us(ns: float | None, digits: int = 3) -> str:

@@ -7,19 +7,23 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opline import __version__, _core, losses
 from opline.errors import OplineError
-from opline.model import Model
-from opline.readers.front import Front, choose, reader_wanted
+from opline.readers.front import choose, reader_wanted
 from opline.readers.trace import find_extents, find_traces
 from opline.talk import talk
+from opline.values import Value
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from opline.model import Model
     from opline.readers.extents import FileMap
+    from opline.readers.front import Front
 
 SCHEMA_VERSION = 1
 
@@ -201,7 +205,7 @@ def temporary_file_failed(error: OSError) -> OplineError:
     )
 
 
-class _Done(NamedTuple):
+class _Done(Value):
     """What is known when the trace has been read: the core's summary, losses that are not zero, the reader's words."""
 
     summary: dict[str, Any]

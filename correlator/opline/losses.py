@@ -8,7 +8,8 @@ no result is wrong. ``info``: normal. Nothing here is ever skipped in silence.
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple
+
+from opline.values import Value
 
 
 class Severity(Enum):
@@ -27,7 +28,7 @@ class Origin(Enum):
     CORRELATION = "correlation"
 
 
-class Loss(NamedTuple):
+class Loss(Value):
     """One loss. ``advice``: what it means and what to do, in one or two sentences."""
 
     name: str

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
 
 from opline.errors import OplineError, UsageError
 from opline.store.run import BareTrace, is_run, locate
@@ -16,7 +14,11 @@ from opline.talk import talk
 from opline_analyses import ledger
 from opline_analyses.text import complete_file
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import BinaryIO
+
     from opline_analyses.run import Run
 
 

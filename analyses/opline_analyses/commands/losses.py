@@ -95,8 +95,8 @@ def as_json(run: Run) -> str:
     names = ("stream", "begin_ns", "end_ns", "count", "packets", "ops")
     document = {
         "schema": "opline losses 1",
-        "fates": [f._asdict() for f in ledger.fates(run)],
-        "losses": [e._asdict() for e in ledger.entries(run)],
+        "fates": [vars(f) for f in ledger.fates(run)],
+        "losses": [vars(e) for e in ledger.entries(run)],
         "discarded": [dict(zip(names, row, strict=True)) for row in ledger.discarded(run)],
     }
     return json.dumps(document, indent=1) + "\n"

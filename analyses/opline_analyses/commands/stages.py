@@ -7,11 +7,8 @@ import argparse
 import csv
 import io
 import json
-from collections.abc import Iterator
-from typing import Any
 
 from opline.correlate import stage_statistics
-from opline.store.run import BareTrace
 from opline.talk import talk
 from opline_analyses import ledger
 from opline_analyses.commands.common import (
@@ -24,8 +21,16 @@ from opline_analyses.commands.common import (
     tell_losses,
 )
 from opline_analyses.selection import add_filters, filtered, selection
-from opline_analyses.stages import StageRow, StageTable, stage_table, table_of
+from opline_analyses.stages import stage_table, table_of
 from opline_analyses.text import count_of, duration, percent, table, table_digits, us
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from opline.store.run import BareTrace
+    from opline_analyses.stages import StageRow, StageTable
 
 PROGRAMS = 3
 NAME = "stages"
@@ -108,9 +113,7 @@ def text_lines(t: StageTable) -> Iterator[str]:
 
 def _records(t: StageTable) -> Iterator[dict[str, Any]]:
     for s in (*t.stages, t.unattributed, t.unknown, t.latency):
-        record = s._asdict()
-        record["share"] = s.total_ns / t.latency.total_ns if t.latency.total_ns else None
-        yield record
+        yield {**vars(s), "share": s.total_ns / t.latency.total_ns if t.latency.total_ns else None}
 
 
 def _csv(records: list[dict[str, Any]]) -> str:
@@ -131,7 +134,7 @@ def render(t: StageTable, form: str) -> str:
             "tainted": t.tainted,
             "sums": t.sums,
             "exact": t.exact,
-            "deferred": t.deferred._asdict(),
+            "deferred": vars(t.deferred),
             "programs": dict(t.programs),
         }
         return json.dumps({**head, "stages": list(_records(t))}, indent=1) + "\n"

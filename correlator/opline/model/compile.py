@@ -7,9 +7,13 @@ matches wins.
 
 from __future__ import annotations
 
-from typing import Any
+from .language import template
 
-from .language import Ios, KeyUse, Model, Rule, template
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .language import Ios, KeyUse, Model, Rule
 
 PLAN_VERSION = 1
 MATCHES = ("pointer", "sector")

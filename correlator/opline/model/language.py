@@ -4,11 +4,17 @@
 ``reader.py`` makes them of a TOML text, ``lint.py`` looks whether they fit, ``compile.py`` makes the core's plan.
 """
 
-# Without `annotations` of __future__: NamedTuple would compile each one's text at the start of every command.
+from __future__ import annotations
+
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+
+from opline.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
 SCOPES = ("process", "global", "thread")
 ROLES = ("begin", "end", "soft_begin", "soft_end")
@@ -40,15 +46,18 @@ MAX_LINGER_NS = 3_600_000_000_000
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
-class Problem(NamedTuple):
+class Problem(Value):
     """One finding: an error (the model can't be used), a warning or a note. Lines count from 1; 0 is the whole file."""
 
     line: int
     severity: str
     message: str
 
+    def __lt__(self, other: Problem) -> bool:
+        return (self.line, self.severity, self.message) < (other.line, other.severity, other.message)
 
-class KeySpace(NamedTuple):
+
+class KeySpace(Value):
     """A kind of identity; ``fields`` are those of a use that names none."""
 
     name: str
@@ -59,7 +68,7 @@ class KeySpace(NamedTuple):
     carries: tuple[str, ...] = ()  # spaces that whoever has this key in hand has as well: `with`
 
 
-class Fact(NamedTuple):
+class Fact(Value):
     """What a field's value stands for, as an event tells it: a descriptor's two ports."""
 
     name: str
@@ -70,7 +79,7 @@ class Fact(NamedTuple):
     line: int
 
 
-class KeyUse(NamedTuple):
+class KeyUse(Value):
     """A key as an event carries it. Empty ``fields``: those of its space. ``fd@peers``: what the fact says of fd."""
 
     space: str
@@ -78,14 +87,14 @@ class KeyUse(NamedTuple):
     line: int
 
 
-class Condition(NamedTuple):
+class Condition(Value):
     """The field's value is one of ``values``."""
 
     field: str
     values: tuple[int | str, ...]
 
 
-class Ios(NamedTuple):
+class Ios(Value):
     """What a call does to I/Os that outlive it: its entry queues or awaits them, its exit says how many it did."""
 
     submit: KeyUse | None = None
@@ -101,7 +110,7 @@ class Ios(NamedTuple):
         return self.submit is not None or self.wait is not None
 
 
-class Bios(NamedTuple):
+class Bios(Value):
     """Threads whose bios are ops of their own where no other op is found: globs of their names."""
 
     op_class: str
@@ -109,7 +118,7 @@ class Bios(NamedTuple):
     exceptions: tuple[str, ...]
 
 
-class Rule(NamedTuple):
+class Rule(Value):
     """One way to pass a point: the events, and what they mean. Several rules may share a name."""
 
     name: str  # with its placeholder, if any: "flag:{msg}"
@@ -150,7 +159,7 @@ class Rule(NamedTuple):
     file_by: str | None = None
 
 
-class Stage(NamedTuple):
+class Stage(Value):
     """A name for the intervals from any of ``sources`` to any of ``targets``."""
 
     name: str
@@ -161,7 +170,7 @@ class Stage(NamedTuple):
     line: int
 
 
-class Model(NamedTuple):
+class Model(Value):
     """A parsed op model."""
 
     name: str

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
 
 from .compile import plan_rules
-from .language import KeyUse, Model, Problem, Rule, template
+from .language import Problem, template
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from typing import Any
+
+    from .language import KeyUse, Model, Rule
 
 MAX_KEY_SPACES = 64  # the core keeps a bit for each
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import itertools
 import re
 from functools import cache
-from typing import NamedTuple
+
+from opline.values import Value
 
 Path = tuple[str | int, ...]
 
@@ -28,7 +29,7 @@ _ESCAPE = r'\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[btnfr"\\])'
 _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "\\": "\\"}
 
 
-class Place(NamedTuple):
+class Place(Value):
     """Where a value was written: its line from 1, its ordinal in the text, and whether it is an inline table."""
 
     line: int

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from typing import Any
 
 from .language import (
     BATCH_DOINGS,
@@ -38,7 +36,14 @@ from .language import (
     Rule,
     Stage,
 )
-from .positions import Path, Place, positions
+from .positions import positions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from .positions import Path, Place
 
 _KEY_USE = re.compile(r"\s*([^\s()]+)\s*(?:\(([^()]*)\))?\s*")
 _TOML_PLACE = r" \(at (?:line (\d+), column \d+|end of document)\)$"

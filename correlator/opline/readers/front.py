@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
 
 from opline import _core
 from opline.errors import OplineError, UsageError
@@ -14,25 +12,30 @@ from opline.readers.native import NativeReader, Unsupported
 from opline.readers.trace import TraceError
 from opline.talk import explain
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Protocol
+
+    class Front(Protocol):
+        """A front end, opened on some traces."""
+
+        name: str
+
+        def read(self, consumer: _core.Core | _core.Printer) -> Iterator[float | None]:
+            """Push all events, in slices; each ``next()`` gives the share that is read, None if it is not known."""
+
+        def losses(self) -> tuple[dict[str, int], list[str]]:
+            """Counts of what was wrong with the bytes, by names of opline.losses, and a line for each of the first."""
+
+        def environment(self) -> list[dict[str, Any]]:
+            """Path, environment and clock of each trace."""
+
+        def version(self) -> str | None:
+            """Of the library that decodes; None for our own."""
+
+
 READERS = ("auto", "native", "bt2")
-
-
-class Front(Protocol):
-    """A front end, opened on some traces."""
-
-    name: str
-
-    def read(self, consumer: _core.Core | _core.Printer) -> Iterator[float | None]:
-        """Push all events, in slices; each ``next()`` gives the share that is read, None if it is not known."""
-
-    def losses(self) -> tuple[dict[str, int], list[str]]:
-        """Counts of what was wrong with the bytes, by names of opline.losses, and a line for each of the first."""
-
-    def environment(self) -> list[dict[str, Any]]:
-        """Path, environment and clock of each trace."""
-
-    def version(self) -> str | None:
-        """Of the library that decodes; None for our own."""
 
 
 def reader_wanted(argument: str | None) -> str:

@@ -11,7 +11,10 @@ import json
 import re
 import struct
 from pathlib import Path
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _PACKET_MAGIC = 0x75D11D57
 _PACKET = "I16sIIIBBBBB"  # magic, uuid, checksum, content bits, packet bits, compression, encryption, scheme, version

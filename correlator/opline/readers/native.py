@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from opline import _core
 from opline.errors import UsageError
 from opline.readers.streams import cut_between_packets
 from opline.readers.trace import TraceError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
 Unsupported = _core.Unsupported
 EVENTS_PER_SLICE = 1 << 15

@@ -12,13 +12,17 @@ import json
 import os
 import re
 import struct
-from collections.abc import Sequence
-from io import RawIOBase
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from opline.readers.metadata import metadata_text
 from opline.readers.trace import stream_files
+from opline.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from io import RawIOBase
+    from typing import Any
 
 _MAGIC = 0xC1FC1FC1
 _INDEX_MAGIC = 0xC1F1DCC1
@@ -42,7 +46,7 @@ _NO_COUNT = 2**64 - 1  # what babeltrace 2.0 itself means by "none": it aborts o
 _SIZES = struct.Struct("QQ")  # content_size, packet_size: in bits
 
 
-class StreamDamage(NamedTuple):
+class StreamDamage(Value):
     """What is wrong with one file. Bytes from ``good_bytes`` on make no whole packet; the packet that begins there can
     be read to the file's end if ``partial`` is set. ``order``: where its packets lie, (begin, end) in the order of
     their times, if that is not how they follow each other.
@@ -57,7 +61,7 @@ class StreamDamage(NamedTuple):
     order: Sequence[tuple[int, int]] = ()
 
 
-class Layout(NamedTuple):
+class Layout(Value):
     """Where a packet's sizes lie, in bytes from its begin."""
 
     sizes_at: int

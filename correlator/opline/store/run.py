@@ -6,18 +6,24 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from opline.correlate import SCHEMA_VERSION, correlate, digest
 from opline.errors import OplineError, UsageError
-from opline.model import Model, load_model
+from opline.model import load_model
 from opline.readers.trace import find_traces
+from opline.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from opline.model import Model
 
 
-class RunOnDisk(NamedTuple):
+class RunOnDisk(Value):
     """A run's directory and its manifest."""
 
     path: Path
@@ -29,7 +35,7 @@ def is_run(path: Path) -> bool:
     return (path / "manifest.json").is_file()
 
 
-class BareTrace(NamedTuple):
+class BareTrace(Value):
     """A trace that no run is kept of, and the model that it is to be correlated with."""
 
     path: Path

@@ -9,10 +9,10 @@ Absent (null) means unknown: never 0, never -1.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from opline.values import Value
 
 
-class Column(NamedTuple):
+class Column(Value):
     """One column: its name (unit included), type and one sentence."""
 
     name: str
@@ -20,7 +20,7 @@ class Column(NamedTuple):
     meaning: str
 
 
-class TableSpec(NamedTuple):
+class TableSpec(Value):
     """One table: a row per ``row``."""
 
     name: str

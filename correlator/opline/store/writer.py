@@ -7,11 +7,14 @@ import contextlib
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 from opline import _core
 from opline.store.arrow import SCHEMAS
 from opline.store.schema import TABLES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class RunWriter:

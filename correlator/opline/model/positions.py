@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Where things stand in a TOML text: takes a text that tomllib has accepted, gives the line of every key and element.
+"""Where things stand in a TOML text: takes a text that tomli has accepted, gives the line of every key and element.
 
-tomllib keeps no positions, and a mistake without a line number is hard to find. The text is known to be valid here, so
-the scan only has to tell strings, comments, brackets and keys apart; a property test holds it against tomllib's result.
+tomli keeps no positions, and a mistake without a line number is hard to find. The text is known to be valid here, so
+the scan only has to tell strings, comments, brackets and keys apart; a property test holds it against tomli's result.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class _Scanner:
                 self.at = found.end()
                 inner = found[0][1:-1]
                 return re.sub(_ESCAPE, _unescape, inner) if quotes == '"' and "\\" in inner else inner
-        raise AssertionError("not TOML that tomllib accepts")
+        raise AssertionError("not TOML that tomli accepts")
 
     def value(self, path: Path) -> None:
         if self.here('"') or self.here("'"):

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import re
-import tomllib
+
+import tomli
 
 from .language import (
     BATCH_DOINGS,
@@ -52,7 +53,7 @@ _TOML_PLACE = r" \(at (?:line (\d+), column \d+|end of document)\)$"
 def parse(text: str, name: str, path: str) -> tuple[Model, list[Problem]]:
     """Parse a model. The problems are sorted by line; with an error among them the model is what could be read."""
     try:
-        document = tomllib.loads(text)
+        document = tomli.loads(text)
         places = positions(text)
     except ValueError as error:  # TOMLDecodeError is one; an integer of thousands of digits is another
         message = str(error)

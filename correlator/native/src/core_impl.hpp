@@ -23,6 +23,7 @@ struct Core::Impl {
 
     Plan plan;
     StringPool strings;
+    NameIds names{strings};
     std::vector<std::unique_ptr<BoundClass>> classes;
     std::vector<StreamDecl> streams;
     std::vector<std::uint32_t> stream_hosts;
@@ -41,7 +42,6 @@ struct Core::Impl {
     } deferred;
     SchedTimelines sched;
     std::uint64_t sched_events = 0;
-    std::array<std::pair<std::string, std::uint32_t>, 64> recent_comms{};  // by thread: the last name, and its pool id (0 is that of "")
 
     std::map<std::uint32_t, std::string> device_names;
     nlohmann::json damages = nlohmann::json::array();
@@ -69,7 +69,7 @@ struct Core::Impl {
     explicit Impl(const std::string &plan_json)
         : plan(parse_plan(plan_json)),
           emitter(strings, space_names(plan)),
-          stitcher(plan, strings,
+          stitcher(plan, strings, names,
                    {[this](Op &op) { settle(op); }, [this](const ShapedOp &op) { return settle_shaped(op); }, [this](const Batch &b) { emitter.batch(b); },
                     [this](Op &op, std::int64_t at_ns) { linker.wrote(op, at_ns); },
                     [this](Op &op, std::int64_t tid, std::int64_t at_ns) { linker.sync_begun(op, tid, at_ns); },
@@ -79,7 +79,7 @@ struct Core::Impl {
           linker(stitcher, plan, strings),
           block(plan.match_by_sector ? BlockMatch::kSector : BlockMatch::kPointer,
                 {[this](const BlockEvent &ev, Bio &bio) {
-                     if (bio.comm == 0 && bio.split_from == 0) bio.comm = comm_of(*block_at.event, block_at.comm_slot, bio.tid);
+                     if (bio.comm == 0 && bio.split_from == 0) bio.comm = names.of(*block_at.event, block_at.comm_slot);
                      Owner owner = linker.bio_queued(ev, bio, current_host);
                      stitcher.bio_opened(owner.op);
                      return owner;
@@ -221,20 +221,15 @@ struct Core::Impl {
         stitcher.bio_done(b);
     }
 
-    std::uint32_t comm_of(const Event &ev, std::int32_t slot, std::int64_t tid) {
-        if (slot == kNoSlot || ev.slots[slot].kind != Slot::Kind::kString) return 0;
-        auto &[last, id] = recent_comms[static_cast<std::uint64_t>(tid) % recent_comms.size()];
-        if (const auto comm = ev.slots[slot].str(); !same_text(comm, last)) {
-            last.assign(comm);
-            id = strings.intern(comm);
-        }
-        return id;
+    // Of the thread's name, where each event of the class is asked for it. Of a block event that no table shows, where a bio begins.
+    std::int32_t name_slot(const BoundClass &cls) const {
+        if (cls.kind != ClassKind::kBlock) return cls.comm_slot;
+        return names_requests || cls.block.blank.kind == BlockKind::kBioQueue ? cls.block.comm : kNoSlot;
     }
 
     Fate block_event(const BoundClass &cls, const Event &ev) {
         BlockEvent b = block_event_of(cls.block, ev);
-        // Whose name no table shows is asked for where a bio begins.
-        if (names_requests || b.kind == BlockKind::kBioQueue) b.comm = comm_of(ev, cls.block.comm, b.tid);
+        b.comm = names.of(ev, name_slot(cls));
         block_at = {&ev, cls.block.comm};
         ++block_events;
         if (b.kind == BlockKind::kBioRemap) linker.remapped(b);
@@ -248,7 +243,7 @@ struct Core::Impl {
         if (cls.kind == ClassKind::kSchedSwitch)
             sched.on_switch(current_host, ev.ts_ns, number(s.prev_tid), number(s.prev_state), number(s.next_tid));
         else
-            sched.on_wake(current_host, ev.ts_ns, s.wake, number(s.tid), number(cls.tid_slot), comm_of(ev, cls.comm_slot, number(cls.tid_slot)));
+            sched.on_wake(current_host, ev.ts_ns, s.wake, number(s.tid), number(cls.tid_slot), names.of(ev, cls.comm_slot));
         if (sched.changes() < kSchedChanges) return;
         std::int64_t oldest = last_ns;
         stitcher.ops().for_each_live([&](const Op &op) { oldest = std::min(oldest, op.begin_ns); });
@@ -260,8 +255,8 @@ struct Core::Impl {
         else last_ns = ev.ts_ns;
         stitcher.advance(last_ns);
         BoundClass &cls = *classes[ev.cls];
-        if (Hint(ev.hint) == Hint::kSame) {
-            if (stitcher.follow(cls, ev, stream_hosts)) return;
+        if (hint_of(ev) == Hint::kSame) {
+            if (stitcher.follow(cls, ev)) return;
         } else if (cls.kind >= ClassKind::kContext) {
             ++cls.fates[static_cast<std::size_t>(cls.kind == ClassKind::kIgnored ? Fate::kIgnored : Fate::kContext)];
             return;
@@ -271,13 +266,13 @@ struct Core::Impl {
 
     // It comes soon.
     [[gnu::always_inline]] void expect(const Event &ev) {
-        if (Hint(ev.hint) == Hint::kBegins) stitcher.expect_key(*classes[ev.cls], ev, stream_hosts);
+        if (hint_of(ev) == Hint::kBegins) stitcher.expect_key(*classes[ev.cls], ev, stream_hosts);
         else stitcher.expect_followed(ev);
     }
 
     [[gnu::noinline]] void look_at(BoundClass &cls, const Event &ev) {
         current_host = stream_hosts[ev.stream];
-        if (Hint(ev.hint) != Hint::kNone) stitcher.lose_track(ev);
+        if (hint_of(ev) != Hint::kNone) stitcher.lose_track(ev);
         const bool points = cls.kind == ClassKind::kPoints && cls.cpu_slot == kNoSlot;
         const Fate fate = points ? stitcher.event(cls, ev, current_host) : cls.kind == ClassKind::kBlock ? block_event(cls, ev) : dispatch(cls, ev);
         ++cls.fates[static_cast<std::size_t>(fate)];

@@ -11,8 +11,8 @@ constexpr std::size_t kBatchWork = 1u << 14;  // points of one batch: more than 
 
 }  // namespace
 
-Stitcher::Stitcher(const Plan &plan, StringPool &strings, Hooks hooks)
-    : plan_(plan), strings_(strings), hooks_(std::move(hooks)),
+Stitcher::Stitcher(const Plan &plan, StringPool &strings, NameIds &names, Hooks hooks)
+    : plan_(plan), strings_(strings), names_(names), hooks_(std::move(hooks)),
       completed_(strings.intern("completed")), reaped_(strings.intern("reaped")), queued_(strings.intern("queued")) {
     for (const auto &p : plan_.points) {
         has_soft_ends_ = has_soft_ends_ || p.role == Role::kSoftEnd;
@@ -111,17 +111,6 @@ Fate Stitcher::work_of(Batch &batch, Transition t, BoundPoint &bp) {
     return Fate::kBatch;
 }
 
-// The thread's name as the event has it: a pool id; 0: it has none.
-std::uint32_t Stitcher::name_of(const BoundClass &cls, const Event &ev, ThreadState &ts) {
-    if (cls.comm_slot == kNoSlot || ev.slots[cls.comm_slot].kind != Slot::Kind::kString) return 0;
-    const auto comm = ev.slots[cls.comm_slot].str();
-    if (!same_text(comm, ts.comm)) {
-        ts.comm.assign(comm);
-        ts.comm_id = strings_.intern(comm);
-    }
-    return ts.comm_id;
-}
-
 Fate Stitcher::any_event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     const std::int64_t tid = number_in(ev, cls.tid_slot, -1);
     const auto pid = static_cast<std::int32_t>(number_in(ev, cls.pid_slot, -1));
@@ -142,7 +131,7 @@ Fate Stitcher::any_event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     t.tid = tid;
     t.pid = pid;
     t.cpu = ev.cpu;
-    t.comm = name_of(cls, ev, ts);
+    t.comm = names_.of(ev, cls.comm_slot);
     t.point = bp->name_slot == kNoSlot ? bp->name_id : point_name(*bp, spec, ev.slots[bp->name_slot]);
     if (bp->at != 0)
         for (const auto &[mark, when] : ts.marks)

@@ -17,6 +17,7 @@
 #include "op_table.hpp"
 #include "ring.hpp"
 #include "settled_keys.hpp"
+#include "thread_names.hpp"
 
 namespace opline {
 
@@ -38,8 +39,6 @@ struct ThreadState {
     std::vector<std::pair<std::uint32_t, std::int64_t>> marks;  // (mark, when)
     std::shared_ptr<Batch> batch;      // open on this thread
     std::vector<std::pair<std::int64_t, std::uint32_t>> done;  // its work for the last one: Batch::before of the next
-    std::string comm;                  // its last name, and its pool id
-    std::uint32_t comm_id = 0;
     std::unique_ptr<IoCall> call;      // that it is in
     std::unique_ptr<OwnBio> own;
 };
@@ -69,13 +68,13 @@ class Stitcher {
         std::function<void(Op &, std::int64_t)> sync_ended;  // kNoTime: its end was not seen
     };
 
-    Stitcher(const Plan &plan, StringPool &strings, Hooks hooks);
+    Stitcher(const Plan &plan, StringPool &strings, NameIds &names, Hooks hooks);
 
     // stitcher_bare.hpp
     Fate event(BoundClass &cls, const Event &ev, std::uint32_t host);
     void add_stream() { followed_.emplace_back(); }
     // An event with Hint::kSame. False: nothing was done.
-    bool follow(const BoundClass &cls, const Event &ev, const std::vector<std::uint32_t> &hosts);
+    bool follow(const BoundClass &cls, const Event &ev);
     // An event that has a hint and is not followed.
     void lose_track(const Event &ev) { followed_[ev.stream].rebindings = 0; }
     // An event comes soon: the op that it probably follows, or the cell of the key that it brings.
@@ -130,7 +129,6 @@ class Stitcher {
     BoundPoint *choose(BoundClass &cls, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid, bool &broken);
     bool facts_known(const BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid) const;
     bool finds(const BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
-    std::uint32_t name_of(const BoundClass &, const Event &, ThreadState &);
     Fate any_event(BoundClass &, const Event &, std::uint32_t host);
     bool plain(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
     void passed(Op &, BoundPoint &, std::int64_t ts_ns);
@@ -219,6 +217,7 @@ class Stitcher {
 
     const Plan &plan_;
     StringPool &strings_;
+    NameIds &names_;
     Hooks hooks_;
     OpTable ops_;
     FlatMap<Key, std::uint64_t, KeyHash> keys_;  // → op ref, or alias

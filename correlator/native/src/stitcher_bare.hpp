@@ -35,8 +35,7 @@ inline void Stitcher::follow_from_here(const BoundClass &cls, const Event &ev, O
     if (!named) return false;
     Op *op = ops_.itself(*named);
     if (!op || op->partner != 0) return false;
-    const std::uint32_t comm = cls.comm_slot == kNoSlot ? 0 : name_of(cls, ev, thread(host, tid));
-    if (!op->transitions.push_known(bp.kinds[0], ev.ts_ns, tid, pid, ev.cpu, comm)) return false;
+    if (!op->transitions.push_known(bp.kinds[0], ev.ts_ns, tid, pid, ev.cpu, names_.of(ev, cls.comm_slot))) return false;
     ++use.found;
     ++bp.transitions;
     follow_from_here(cls, ev, *op, op->transitions.last_thread());
@@ -44,14 +43,13 @@ inline void Stitcher::follow_from_here(const BoundClass &cls, const Event &ev, O
     return true;
 }
 
-[[gnu::always_inline]] inline bool Stitcher::follow(const BoundClass &cls, const Event &ev, const std::vector<std::uint32_t> &hosts) {
+[[gnu::always_inline]] inline bool Stitcher::follow(const BoundClass &cls, const Event &ev) {
     const Followed &f = followed_[ev.stream];
     if (f.rebindings != rebindings_) return false;
     Op &op = *f.op;
     if (op.serial != f.serial) return false;  // as that of an op that was settled or put away
-    const std::uint32_t comm = cls.comm_slot == kNoSlot ? 0 : name_of(cls, ev, thread(hosts[ev.stream], number_in(ev, cls.tid_slot, -1)));
     BoundPoint &bp = *cls.bare;
-    if (!op.transitions.push_by(bp.kinds[0], f.thread, ev.ts_ns, ev.cpu, comm)) return false;
+    if (!op.transitions.push_by(bp.kinds[0], f.thread, ev.ts_ns, ev.cpu, names_.of(ev, cls.comm_slot))) return false;
     ++bp.followed;
     ends(op, bp, ev.ts_ns);  // the key's space is among the op's since it was first found by it
     return true;

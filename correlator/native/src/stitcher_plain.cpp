@@ -29,7 +29,7 @@ bool Stitcher::plain(const BoundClass &cls, BoundPoint &bp, const Event &ev, std
         op = ops_.itself(ref);
     }
     if (!op || op->partner != 0) return false;
-    if (!op->transitions.push_known(bp.kinds[working.op == op], ev.ts_ns, tid, pid, ev.cpu, ts ? name_of(cls, ev, *ts) : 0)) return false;
+    if (!op->transitions.push_known(bp.kinds[working.op == op], ev.ts_ns, tid, pid, ev.cpu, names_.of(ev, cls.comm_slot))) return false;
     if (use) ++use->found;
     if (bp.decorates) decorate(*op, bp, plan_.points[bp.spec], ev, tid, pid);
     ++bp.transitions;
@@ -56,7 +56,7 @@ bool Stitcher::begin(const BoundClass &cls, BoundPoint &bp, const Event &ev, std
     const std::uint64_t ref = op_ref(op);
     key_text(use, ev, op.key_text);
     if (bp.decorates) decorate(op, bp, plan_.points[bp.spec], ev, tid, pid);
-    op.transitions.push_first(bp.kinds[0], ev.ts_ns, tid, pid, ev.cpu, name_of(cls, ev, ts));
+    op.transitions.push_first(bp.kinds[0], ev.ts_ns, tid, pid, ev.cpu, names_.of(ev, cls.comm_slot));
     ++bp.transitions;
     bind_key(op, ref, use.space, key);
     op.global_spaces |= bp.global_spaces;

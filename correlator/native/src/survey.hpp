@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which events are about what their stream's last one was about: seen in their numbers alone, where they are decoded, so that who
-// correlates looks at no slots of most.
+// correlates looks at no slots of most. And which threads' names are the same.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -9,20 +9,23 @@
 
 #include "classes.hpp"
 #include "event.hpp"
+#include "thread_names.hpp"
 
 namespace opline {
 
-// Event::hint, of classes with BoundClass::numbers.
+// In Event::hint, of classes with BoundClass::numbers.
 enum class Hint : std::uint8_t {
     kNone,
     kSame,   // a bare point with the numbers of the stream's last event that has a hint
     kLeads,  // the next can be the same
     kBegins  // so it can, and this one makes an op
 };
+inline Hint hint_of(const Event &ev) { return static_cast<Hint>(ev.hint & ((1u << kHintBits) - 1)); }
 
 class Survey {
   public:
-    void add_class(const BoundClass &);  // in the order of their ids
+    // In the order of their ids. `name`: the slot of a thread's name that is going to be asked for.
+    void add_class(const BoundClass &, std::int32_t name);
     void add_stream() { last_.emplace_back(); }
     // Events of one stream.
     void run(Event *first, Event *past);
@@ -31,16 +34,18 @@ class Survey {
     struct Class {
         BoundClass::Numbers numbers;
         Hint hint = Hint::kNone, repeated = Hint::kNone;  // repeated: where the numbers are the last one's
-        std::uint32_t alike = 0;                          // the same of classes with equal Numbers
+        std::uint32_t alike = 0;                          // the same of classes with equal Numbers and names
+        std::int32_t name = kNoSlot;
     };
     struct Last {
         Slot key, tid, pid;
         std::uint32_t means = 0;
     };
     std::vector<Class> classes_;
-    std::map<std::array<std::uint32_t, 4>, std::uint32_t> alike_;
+    std::map<std::array<std::uint32_t, 5>, std::uint32_t> alike_;
     std::vector<Last> last_;  // by stream
-    bool any_ = false;        // class has a hint
+    NameNumbers names_;
+    bool any_ = false;        // class has a hint or a name
 };
 
 }  // namespace opline

@@ -135,9 +135,9 @@ void Distribution::add_another(std::int64_t value) {
 
 // More of it: what is there stays where it is.
 void Distribution::make_room(std::size_t values) {
-    blocks_.push_back({std::unique_ptr<std::uint32_t[]>(new std::uint32_t[values]), values});  // not cleared: it is written before it is read
+    blocks_.push_back({static_cast<std::uint32_t *>(arena_->take(values * sizeof(std::uint32_t))), values});
     room_ += values;
-    next_ = blocks_.back().values.get();
+    next_ = blocks_.back().values;
     end_ = next_ + values;
 }
 
@@ -157,7 +157,7 @@ void Distribution::count_in_buckets() {
         room_ = 0;
         next_ = end_ = nullptr;
     } else {
-        next_ = blocks_.front().values.get();
+        next_ = blocks_.front().values;
     }
 }
 

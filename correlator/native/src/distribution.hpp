@@ -3,8 +3,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
+
+#include "pages.hpp"
 
 namespace opline {
 
@@ -14,6 +15,8 @@ class Distribution {
   public:
     static constexpr std::size_t kExact = std::size_t{1} << 18;
 
+    // Values are kept in the arena, which outlives it.
+    explicit Distribution(Arena &arena) : arena_(&arena) {}
     void add(std::int64_t value) {
         if (next_ == end_ || static_cast<std::uint64_t>(value) > kMostShort) return add_another(value);
         *next_++ = static_cast<std::uint32_t>(value);
@@ -32,7 +35,7 @@ class Distribution {
     // So much fits into four bytes, and one more into a float.
     static constexpr std::uint64_t kMostShort = INT32_MAX - 1;
     struct Block {
-        std::unique_ptr<std::uint32_t[]> values;
+        std::uint32_t *values;
         std::size_t size;
     };
     struct Sum {
@@ -47,11 +50,12 @@ class Distribution {
     void make_room(std::size_t values);
     template <class F>  // void(const std::uint32_t *values, std::size_t size)
     void for_each_block(F f) const {
-        for (const auto &b : blocks_) f(b.values.get(), &b == &blocks_.back() ? static_cast<std::size_t>(next_ - b.values.get()) : b.size);
+        for (const auto &b : blocks_) f(b.values, &b == &blocks_.back() ? static_cast<std::size_t>(next_ - b.values) : b.size);
     }
     void count_in_buckets();
     std::vector<std::uint32_t> select(const std::vector<std::size_t> &ranks, Sum &sum) const;
 
+    Arena *arena_;
     std::vector<Block> blocks_;  // of what was added and not counted in buckets, as far as it is short; the last one has room
     std::size_t room_ = 0;       // in all of them
     std::uint32_t *next_ = nullptr, *end_ = nullptr;

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "pages.hpp"
+
 namespace opline {
 
 // Finalizer of splitmix64: every bit of the result depends on every bit of x.
@@ -44,6 +46,7 @@ class FlatMap {
         V value{};
         bool used = false;
     };
+    using Cells = std::vector<Cell, PageAllocator<Cell>>;
 
   public:
     std::size_t size() const { return size_; }
@@ -143,7 +146,7 @@ class FlatMap {
         --size_;
     }
     void grow(std::size_t n) {
-        std::vector<Cell> old(n);
+        Cells old(n);
         old.swap(cells_);
         for (auto &c : old) {
             if (!c.used) continue;
@@ -154,7 +157,7 @@ class FlatMap {
         }
     }
 
-    std::vector<Cell> cells_;
+    Cells cells_;
     std::size_t size_ = 0;
 };
 

@@ -22,7 +22,7 @@ FrozenOps::Op *FrozenOps::put(const opline::Op &op) {
     if (chunks_.empty() || chunks_[filling_].used + size > kChunk) {
         if (!chunks_.empty() && chunks_[filling_].ops == 0) empty_.push_back(filling_);
         if (empty_.empty()) {
-            chunks_.push_back({std::unique_ptr<unsigned char[]>(new unsigned char[kChunk])});
+            chunks_.push_back({static_cast<unsigned char *>(arena_.take(kChunk))});
             empty_.push_back(static_cast<std::uint32_t>(chunks_.size() - 1));
         }
         filling_ = empty_.back();
@@ -30,7 +30,7 @@ FrozenOps::Op *FrozenOps::put(const opline::Op &op) {
         chunks_[filling_].used = 0;
     }
     Chunk &chunk = chunks_[filling_];
-    unsigned char *at = chunk.bytes.get() + chunk.used;
+    unsigned char *at = chunk.bytes + chunk.used;
     chunk.used += size;
     ++chunk.ops;
     auto *frozen = new (at) Op{op.serial, op.global_spaces, op.facts(), filling_, static_cast<std::uint32_t>(op.keys.size())};

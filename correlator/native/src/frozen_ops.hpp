@@ -4,11 +4,11 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "op.hpp"
+#include "pages.hpp"
 
 namespace opline {
 
@@ -36,9 +36,10 @@ class FrozenOps {
 
   private:
     struct Chunk {
-        std::unique_ptr<unsigned char[]> bytes;
+        unsigned char *bytes;
         std::size_t used = 0, ops = 0;  // ops: not taken yet
     };
+    Arena arena_;
     std::vector<Chunk> chunks_;
     std::vector<std::uint32_t> empty_;  // chunks without ops
     std::uint32_t filling_ = 0;

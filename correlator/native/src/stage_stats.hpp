@@ -69,6 +69,7 @@ class StageStatistics {
 
   private:
     struct Stage {
+        explicit Stage(Arena &arena) : values(arena) {}
         Distribution values;
         std::uint32_t name = 0;
         std::uint64_t rows = 0, seq_sum = 0;      // of all ops
@@ -100,10 +101,11 @@ class StageStatistics {
     }
     std::uint32_t add_stage(std::uint32_t name, std::uint32_t kind);
 
+    Arena arena_;
     std::deque<Stage> stages_;  // they stay where they are
     std::vector<std::uint32_t> places_;  // by name, plus 1
     std::vector<Shape> shapes_;
-    Distribution unattributed_, unknown_, latency_;
+    Distribution unattributed_{arena_}, unknown_{arena_}, latency_{arena_};
 };
 
 }  // namespace opline

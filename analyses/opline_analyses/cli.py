@@ -7,7 +7,6 @@ failed, 2 usage, 3 losses above --max-loss, 130 interrupted. Only `main` catches
 
 from __future__ import annotations
 
-import argparse
 import gc
 import importlib
 import os
@@ -20,6 +19,7 @@ from opline.talk import explaining, talk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator, Sequence
     from typing import NoReturn, Protocol
 
@@ -119,6 +119,8 @@ def overview() -> str:
 
 def parser_of(name: str) -> argparse.ArgumentParser:
     """A command's parser."""
+    import argparse  # not at the top: what it makes comes after program() has put the garbage collector off
+
     command = load(name)
     parser = argparse.ArgumentParser(
         prog=f"opline {name}",

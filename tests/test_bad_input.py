@@ -330,7 +330,7 @@ def test_a_sound_trace_has_no_damage(trace: Callable[[str], Path]) -> None:
 
 def test_all_streams_gone(damaged: Path) -> None:
     for folder in find_traces(damaged):
-        for stream in folder.glob("*ch_*"):
+        for stream in Path(folder).glob("*ch_*"):
             stream.write_bytes(b"")
     with pytest.raises(TraceError, match="nothing was recorded"):
         find_traces(damaged)

@@ -110,7 +110,7 @@ def test_what_it_refuses(trace: Callable[[str], Path], tmp_path: Path) -> None:
 
 
 def test_a_cut_off_stream_is_an_error_after_its_events(trace: Callable[[str], Path], tmp_path: Path) -> None:
-    source = next(p for p in find_traces(trace("app-sync-2m-nvme-split")) if p.name == "64-bit")
+    source = next(p for p in map(Path, find_traces(trace("app-sync-2m-nvme-split"))) if p.name == "64-bit")
     files = [p for p in source.iterdir() if p.name not in ("metadata", "index")]
     biggest = max(files, key=lambda p: p.stat().st_size)
     for path in files:

@@ -103,4 +103,4 @@ def test_where_they_lie(tmp_path: Path) -> None:
     assert find_extents(trace) == []  # somebody else's: this is no recording
     (tmp_path / "run" / "recording.json").write_text("{}")
     (tmp_path / "run" / "trace.filefrag").write_text("")
-    assert find_extents(trace) == [tmp_path / "run" / "trace.filefrag", tmp_path / "run" / "extents.json"]
+    assert find_extents(trace) == [str(tmp_path / "run" / name) for name in ("trace.filefrag", "extents.json")]

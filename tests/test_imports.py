@@ -15,7 +15,7 @@ PACKAGES = {"opline": ROOT / "correlator" / "opline", "opline_analyses": ROOT / 
 
 # Lowest first: a module imports modules of its own layer and of those before it.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("opline.units", "opline.errors", "opline.talk", "opline.values", "opline._core"),
+    ("opline.units", "opline.errors", "opline.talk", "opline.values", "opline.paths", "opline._core"),
     ("opline.losses",),
     ("opline.model",),
     ("opline.readers",),
@@ -23,7 +23,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("opline.correlate",),
     ("opline.store",),
 )
-CAPTURE_MAY_USE = ("opline.units", "opline.errors", "opline.values", "opline.losses", "opline.model", "opline.capture")
+CAPTURE_MAY_USE = tuple(
+    f"opline.{name}" for name in ("units", "errors", "values", "paths", "losses", "model", "capture")
+)
 
 
 def module_name(path: Path) -> str:

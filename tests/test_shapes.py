@@ -28,7 +28,7 @@ from opline.store.writer import RunWriter
 
 @pytest.mark.parametrize("name", NAMES)
 def test_recorded_traces(name: str, trace: Callable[[str], Path], run_of: RunOf, tmp_path: Path) -> None:
-    maps = [m.plan() for path in find_extents(trace(name)) for m in read_extents(path)]
+    maps = [m.plan() for path in find_extents(trace(name)) for m in read_extents(Path(path))]
     plan = model_of(name).plan_json("pointer", maps)
     core = _core.Core(plan)
     core.attribute_each()

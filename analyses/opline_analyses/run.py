@@ -33,7 +33,7 @@ class Run:
         self.path = path
         self.manifest = manifest
         self.given = given
-        self.fresh = path is not given
+        self.fresh = path != given
         self._stack = stack
 
     @cached_property
@@ -172,8 +172,8 @@ def open_run(
             path_of_tables = stack.enter_context(
                 open_or_correlate(given, model=model, reader=reader, extents=extents, tables=tables)
             ).path
-        run = open_tables(path_of_tables, None if path_of_tables is given else given, stack)
-        if path_of_tables is given:
+        run = open_tables(path_of_tables, None if path_of_tables == given else given, stack)
+        if path_of_tables == given:
             read_by, why = run.manifest.get("reader"), run.manifest.get("reader_reason")
             explain(f"{given}: a run; its trace was read by the reader {read_by}: {why}")
         yield run

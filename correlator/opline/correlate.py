@@ -7,10 +7,10 @@ import json
 import os
 import sys
 import time
-from pathlib import Path
 
 from opline import __version__, _core, losses
 from opline.errors import OplineError
+from opline.paths import is_recording, plain
 from opline.readers.front import choose, reader_wanted
 from opline.readers.trace import find_extents, find_traces
 from opline.talk import talk
@@ -19,9 +19,11 @@ from opline.values import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
     from typing import Any
 
     from opline.model import Model
+    from opline.paths import StrPath
     from opline.readers.extents import FileMap
     from opline.readers.front import Front
 
@@ -50,9 +52,9 @@ class Progress:
 
 
 def correlate(
-    trace: Path,
+    trace: StrPath,
     model: Model,
-    out: Path,
+    out: StrPath,
     *,
     reader: str | None = None,
     match: str = "pointer",
@@ -68,6 +70,7 @@ def correlate(
     """
     # what statistics alone do not need
     import datetime
+    from pathlib import Path
 
     from opline.store.writer import RunWriter
 
@@ -78,7 +81,7 @@ def correlate(
     core = _core.Core(model.plan_json(match, [m.plan() for found in maps.values() for m in found]))
     if tables is not None:
         core.keep_tables((*tables, "losses"))
-    writer = RunWriter(out)
+    writer = RunWriter(Path(out))
 
     try:
         done = _push(front, core, progress, lambda: writer.write(core) if core.take_ready() else None)
@@ -91,8 +94,8 @@ def correlate(
             "schema_version": SCHEMA_VERSION,
             "opline": __version__,
             "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "trace": str(trace.absolute()),
-            "traces": [str(t) for t in traces],
+            "trace": str(Path(trace).absolute()),
+            "traces": traces,
             "reader": front.name,
             "reader_version": front.version(),
             "reader_reason": why,
@@ -122,16 +125,18 @@ def correlate(
     return manifest
 
 
-def _maps(trace: Path, named: Sequence[Path]) -> dict[Path, list[FileMap]]:
+def _maps(trace: StrPath, named: Sequence[Path]) -> dict[Path, list[FileMap]]:
     """Maps of files by the file that has them: those that are named, and those that lie with the trace."""
     beside = find_extents(trace)
     if not named and not beside:
         return {}
 
+    from pathlib import Path
+
     from opline.readers.extents import read_extents
 
     maps = {path.absolute(): read_extents(path) for path in named}
-    for path in beside:
+    for path in map(Path, beside):
         if path.absolute() not in maps:
             maps[path.absolute()] = read_extents(path)
             talk(f"{path} says where files lie on disk: used.")
@@ -139,7 +144,7 @@ def _maps(trace: Path, named: Sequence[Path]) -> dict[Path, list[FileMap]]:
 
 
 def stage_statistics(
-    trace: Path,
+    trace: StrPath,
     model: Model,
     *,
     reader: str | None = None,
@@ -164,7 +169,7 @@ def stage_statistics(
 
 
 def feed_csv(
-    trace: Path,
+    trace: StrPath,
     model: Model,
     rows: _core.OpCsv,
     *,
@@ -235,13 +240,14 @@ def digest(model: Model) -> str:
     return hashlib.sha256(model.text.encode()).hexdigest()
 
 
-def recording_of(trace: Path) -> dict[str, Any] | None:
+def recording_of(trace: StrPath) -> dict[str, Any] | None:
     """What `opline record` wrote about the trace, if it recorded it."""
-    for folder in (trace, trace.parent):
-        path = folder / "recording.json"
-        if path.is_file():
+    for folder in (trace, os.path.dirname(plain(trace))):
+        if is_recording(folder):
+            path = os.path.join(folder, "recording.json")
             try:
-                return dict(json.loads(path.read_text()))
+                with open(path) as text:
+                    return dict(json.load(text))
             except ValueError as error:
                 raise OplineError(f"Cannot read {path}: not JSON ({error}).") from error
     return None

@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _places(args: argparse.Namespace, trace: BareTrace) -> list[Path]:
     """As Run.places() has them."""
-    return [Path(args.run), *([trace.path.parent] if recording_of(trace.path) else [])]
+    return [Path(args.run), *([Path(trace.path).parent] if recording_of(trace.path) else [])]
 
 
 def _tell_left_out(incomplete: int) -> None:

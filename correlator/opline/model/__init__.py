@@ -9,9 +9,10 @@ The language is described in docs/model.md.
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
 from opline.errors import OplineError
+from opline.paths import plain
 
 from .language import Model, Problem
 from .lint import check, check_trace
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 
-_SHIPPED = Path(__file__).parent.parent / "models"
+_SHIPPED = os.path.join(os.path.dirname(os.path.dirname(__file__)), "models")
 
 
 class ModelError(OplineError):
@@ -44,10 +45,10 @@ class ModelError(OplineError):
 
 def shipped_models() -> list[str]:
     """The names of the models that come with opline, sorted."""
-    return sorted(path.stem for path in _SHIPPED.glob("*.toml"))
+    return sorted(file.removesuffix(".toml") for file in os.listdir(_SHIPPED) if file.endswith(".toml"))
 
 
-def load_model(name_or_path: str | Path) -> Model:
+def load_model(name_or_path: str | os.PathLike[str]) -> Model:
     """A shipped model by its name, or a model of one's own by the path of its file.
 
     A text that ends in ``.toml`` or has a slash is a path. Raises ``ModelError`` with all errors of the model.
@@ -69,21 +70,21 @@ def check_text(text: str, name: str, path: str, advice: bool = True) -> tuple[Mo
 
 def read_text(name_or_path: str) -> tuple[str, str, str]:
     """The TOML of a model, its name, and where it was found. Raises ``ModelError``."""
-    path: Path
     if name_or_path.endswith(".toml") or "/" in name_or_path:
-        path = Path(name_or_path)
+        path = plain(name_or_path)
     elif name_or_path in shipped_models():
-        path = _SHIPPED / f"{name_or_path}.toml"
+        path = os.path.join(_SHIPPED, f"{name_or_path}.toml")
     else:
         message = f"no such model: there are {', '.join(shipped_models())}, or give the path of a .toml file"
         raise ModelError(name_or_path, [Problem(0, "error", message)])
     try:
-        text = path.read_bytes().decode()
+        with open(path, "rb") as file:
+            text = file.read().decode()
     except OSError as error:
-        raise ModelError(str(path), [Problem(0, "error", f"cannot be read: {error.strerror}")]) from None
+        raise ModelError(path, [Problem(0, "error", f"cannot be read: {error.strerror}")]) from None
     except ValueError:  # no UTF-8, or a path with a NUL
-        raise ModelError(str(path), [Problem(0, "error", "is not a text in UTF-8")]) from None
-    return text, path.stem, str(path)
+        raise ModelError(path, [Problem(0, "error", "is not a text in UTF-8")]) from None
+    return text, os.path.splitext(os.path.basename(path))[0], path
 
 
 def format_problem(path: str, problem: Problem) -> str:

@@ -46,8 +46,9 @@ class Bt2Reader:
 
     name = "bt2"
 
-    def __init__(self, traces: list[Path]) -> None:
+    def __init__(self, folders: list[str]) -> None:
         """Looks for damaged files. Raises TraceError for what this babeltrace2 can't read."""
+        traces = [Path(folder) for folder in folders]
         for trace in traces:
             if is_ctf_2(trace) and not reads_ctf_2():
                 raise TraceError(

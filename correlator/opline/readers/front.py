@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from opline import _core
 from opline.errors import OplineError, UsageError
@@ -46,12 +45,12 @@ def reader_wanted(argument: str | None) -> str:
     return wanted
 
 
-def choose(traces: list[Path], wanted: str) -> tuple[Front, str]:
+def choose(traces: list[str], wanted: str) -> tuple[Front, str]:
     """The front end, and why this one. A forced reader that can't is an error, never a silent other one."""
     front, why = _choose(traces, wanted)
     library = front.version()
     name = "the native reader" if library is None else f"babeltrace2 {library}"
-    explain(f"{' and '.join(map(str, traces))}: read by {name}: {why}")
+    explain(f"{' and '.join(traces)}: read by {name}: {why}")
     _check_clocks(front.environment())
     return front, why
 
@@ -72,7 +71,7 @@ def _check_clocks(environments: list[dict[str, Any]]) -> None:
             )
 
 
-def _choose(traces: list[Path], wanted: str) -> tuple[Front, str]:
+def _choose(traces: list[str], wanted: str) -> tuple[Front, str]:
     if wanted == "bt2":
         return _bt2(traces), "it was asked for"
     try:
@@ -86,7 +85,7 @@ def _choose(traces: list[Path], wanted: str) -> tuple[Front, str]:
             raise TraceError(f"{other} The native reader does not recognise it: {error}.") from error
 
 
-def _bt2(traces: list[Path]) -> Front:
+def _bt2(traces: list[str]) -> Front:
     try:
         from opline.readers.ctf import Bt2Reader
     except ImportError as error:

@@ -8,22 +8,25 @@ sequences: https://diamon.org/ctf/, fragments `trace-class` and `clock-class`).
 from __future__ import annotations
 
 import json
+import os
 import re
 import struct
-from pathlib import Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from opline.paths import StrPath
 
 _PACKET_MAGIC = 0x75D11D57
 _PACKET = "I16sIIIBBBBB"  # magic, uuid, checksum, content bits, packet bits, compression, encryption, scheme, version
 _STRING = r'"((?:[^"\\]|\\.)*)"'
 
 
-def metadata_text(folder: Path) -> str:
+def metadata_text(folder: StrPath) -> str:
     """The text of the metadata: packets' payloads joined. Raises OSError; ValueError if the packets make no sense."""
-    data = (folder / "metadata").read_bytes()
+    with open(os.path.join(folder, "metadata"), "rb") as file:
+        data = file.read()
     order = next((o for o in "<>" if data[:4] == struct.pack(o + "I", _PACKET_MAGIC)), None)
     if order is None:
         return data.decode("utf-8", "replace")
@@ -41,7 +44,7 @@ def metadata_text(folder: Path) -> str:
     return b"".join(parts).decode("utf-8", "replace")
 
 
-def environment(folder: Path) -> dict[str, Any]:
+def environment(folder: StrPath) -> dict[str, Any]:
     """Path, environment (texts), uuid and clock of a trace; parts that the metadata does not have are empty."""
     try:
         text = metadata_text(folder)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 
 from opline import _core
 from opline.errors import UsageError
@@ -14,7 +13,7 @@ from opline.readers.trace import TraceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
 Unsupported = _core.Unsupported
@@ -38,10 +37,10 @@ class NativeReader:
 
     name = "native"
 
-    def __init__(self, traces: list[Path]) -> None:
+    def __init__(self, traces: Sequence[str]) -> None:
         """Maps the files and compiles the metadata. Raises Unsupported or TraceError."""
         self.traces = traces
-        self._reader = self._guard(lambda: _core.NativeReader([str(t) for t in traces]))
+        self._reader = self._guard(lambda: _core.NativeReader(list(traces)))
 
     @staticmethod
     def _guard(work: Callable[[], Any]) -> Any:

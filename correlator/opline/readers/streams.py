@@ -12,7 +12,6 @@ import json
 import os
 import re
 import struct
-from pathlib import Path
 
 from opline.readers.metadata import metadata_text
 from opline.readers.trace import stream_files
@@ -22,7 +21,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from io import RawIOBase
+    from pathlib import Path
     from typing import Any
+
+    from opline.paths import StrPath
 
 _MAGIC = 0xC1FC1FC1
 _INDEX_MAGIC = 0xC1F1DCC1
@@ -80,7 +82,7 @@ class Layout(Value):
         return content, packet
 
 
-def layout_of(folder: Path) -> Layout | None:
+def layout_of(folder: StrPath) -> Layout | None:
     """The layout of LTTng's packets; None for a trace of another tracer, or one whose metadata can't be read."""
     try:
         text = metadata_text(folder)
@@ -135,13 +137,16 @@ def _layout_of_ctf_2(text: str) -> Layout | None:
     return Layout(first // 8 + 16, first // 8 + (48 if counters else 32), order, counters)
 
 
-def check(folder: Path) -> list[StreamDamage]:
+def check(folder: StrPath) -> list[StreamDamage]:
     """What is wrong with the files of a trace; an empty list if nothing is, or if another tracer wrote it."""
     layout = layout_of(folder)
     if layout is None:
         return []
+
+    from pathlib import Path
+
     found = []
-    for path in stream_files(folder):
+    for path in map(Path, stream_files(folder)):
         size = path.stat().st_size
         if size == 0:
             continue
@@ -154,17 +159,18 @@ def check(folder: Path) -> list[StreamDamage]:
     return found
 
 
-def cut_between_packets(folder: Path) -> list[StreamDamage]:
+def cut_between_packets(folder: StrPath) -> list[StreamDamage]:
     """Of what ``check`` finds that alone which only LTTng's index tells: the loss ``packets_missing``."""
-    if all((_indexed_bytes(folder, path) or 0) <= path.stat().st_size for path in stream_files(folder)):
+    if all((_indexed_bytes(folder, path) or 0) <= os.stat(path).st_size for path in stream_files(folder)):
         return []
     return [damage for damage in check(folder) if damage.loss == "packets_missing"]
 
 
-def _indexed_bytes(folder: Path, stream: Path) -> int | None:
+def _indexed_bytes(folder: StrPath, stream: StrPath) -> int | None:
     """Where the last packet of a stream ends by LTTng's index; None without a whole index."""
     try:
-        data = (folder / "index" / f"{stream.name}.idx").read_bytes()
+        with open(os.path.join(folder, "index", f"{os.path.basename(stream)}.idx"), "rb") as index:
+            data = index.read()
     except OSError:
         return None
     if len(data) < 16:
@@ -222,12 +228,14 @@ def mend(folder: Path, damages: list[StreamDamage], into: Path) -> None:
 
     LTTng's indexes are left out: babeltrace2 makes its own. Raises OSError.
     """
+    from pathlib import Path
+
     layout = layout_of(folder)
     assert layout is not None
     ends = {d.path.name: d for d in damages if d.loss != "packets_out_of_order"}
     orders = {d.path.name: d.order for d in damages if d.order}
     into.mkdir(parents=True)
-    for path in [folder / "metadata", *stream_files(folder)]:
+    for path in [folder / "metadata", *map(Path, stream_files(folder))]:
         damage, target = ends.get(path.name), into / path.name
         if damage is not None and (damage.good_bytes > 0 or damage.partial):
             _copy(path, target, damage, layout)

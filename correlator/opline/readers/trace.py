@@ -6,9 +6,15 @@ that lie with a trace.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from opline.errors import OplineError
+from opline.paths import is_recording, plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from opline.paths import StrPath
 
 _PACKETIZED = (b"\x57\x1d\xd1\x75", b"\x75\xd1\x1d\x57")  # the magic of metadata in packets, both byte orders
 _PACKET_HEADER_BYTES = 37
@@ -21,52 +27,57 @@ class TraceError(OplineError):
     """A trace that can't be read: what, where, what to do."""
 
 
-def find_traces(path: Path) -> list[Path]:
+def find_traces(path: StrPath) -> list[str]:
     """The folders under ``path`` (itself included) that hold a CTF trace: a file ``metadata`` and streams.
 
     Sorted by path. Raises TraceError if there is none, or one that is no CTF.
     """
+    path = plain(path)
     try:
-        path.stat()
+        os.stat(path)
     except FileNotFoundError as error:
         raise TraceError(f"{path} does not exist.") from error
     except OSError as error:
         raise TraceError(f"Cannot read {path}: {error.strerror}.") from error
-    if not path.is_dir():
+    if not os.path.isdir(path):
         raise TraceError(f"{path} is a file: give the folder of a CTF trace (the one with `metadata` at or below it).")
     unreadable: list[str] = []
-    found: list[Path] = []
+    found: list[str] = []
     for name, folders, files in os.walk(path, onerror=lambda e: unreadable.append(str(e.filename))):
         folders[:] = sorted(f for f in folders if f != "index")
         if "metadata" in files:
-            found.append(Path(name))
+            found.append(plain(name))
     if not found:
         raise TraceError(_why_none(path, unreadable))
     for folder in found:
-        _check_metadata(folder / "metadata")
-    if not any(p.stat().st_size for folder in found for p in stream_files(folder)):
+        _check_metadata(os.path.join(folder, "metadata"))
+    if not any(os.stat(p).st_size for folder in found for p in stream_files(folder)):
         raise TraceError(f"{path} has no data in its streams: nothing was recorded there.")
-    return sorted(found)
+    return sorted(found, key=lambda folder: folder.split("/"))
 
 
-def stream_files(folder: Path) -> list[Path]:
+def stream_files(folder: StrPath) -> list[str]:
     """The data stream files of a trace, as babeltrace2 sees them: everything that is not metadata nor hidden."""
-    return sorted(p for p in folder.iterdir() if p.name != "metadata" and not p.name.startswith(".") and p.is_file())
+    with os.scandir(folder) as entries:
+        return sorted(e.path for e in entries if e.name != "metadata" and not e.name.startswith(".") and e.is_file())
 
 
-def find_extents(trace: Path) -> list[Path]:
+def find_extents(trace: StrPath) -> list[str]:
     """The maps that lie with a trace: ``TRACE.filefrag`` beside it, ``extents.json`` of its recording."""
-    places = [Path(f"{trace.absolute()}.filefrag")]
-    places += [p / "extents.json" for p in (trace, trace.parent) if (p / "recording.json").is_file()]
-    return [p for p in places if p.is_file()]
+    trace = plain(trace)
+    places = [plain(os.path.join(os.getcwd(), trace)) + ".filefrag"]
+    places += [os.path.join(p, "extents.json") for p in (trace, os.path.dirname(trace)) if is_recording(p)]
+    return [p for p in places if os.path.isfile(p)]
 
 
-def _why_none(path: Path, unreadable: list[str]) -> str:
+def _why_none(path: str, unreadable: list[str]) -> str:
+    from pathlib import Path
+
     if unreadable:
         return f"Cannot read {unreadable[0]}: permission denied. Run as the user who recorded it, or as root."
-    if not any(path.iterdir()):
+    if not os.listdir(path):
         return f"{path} is empty: nothing was recorded there."
-    if any(p.suffix == ".idx" or _begins_packet(p) for p in path.rglob("*_[0-9]*")):
+    if any(p.suffix == ".idx" or _begins_packet(p) for p in Path(path).rglob("*_[0-9]*")):
         return f"{path} has data streams but no `metadata`: the trace is incomplete. Copy the whole folder again."
     return f"{path} is not a CTF trace: no file `metadata` at or below it."
 
@@ -79,9 +90,9 @@ def _begins_packet(path: Path) -> bool:
         return False
 
 
-def _check_metadata(path: Path) -> None:
+def _check_metadata(path: str) -> None:
     try:
-        with path.open("rb") as file:
+        with open(path, "rb") as file:
             head = file.read(16)
     except OSError as error:
         raise TraceError(f"Cannot read {path}: {error.strerror}.") from error
@@ -91,8 +102,8 @@ def _check_metadata(path: Path) -> None:
         raise TraceError(f"{path} is not the metadata of a CTF trace (it begins with {head[:4].hex(' ')}).")
 
 
-def is_ctf_2(folder: Path) -> bool:
+def is_ctf_2(folder: StrPath) -> bool:
     """True for a trace whose metadata is CTF 2 (JSON text sequences), as it is or in packets."""
-    with (folder / "metadata").open("rb") as file:
+    with open(os.path.join(folder, "metadata"), "rb") as file:
         head = file.read(_PACKET_HEADER_BYTES + 1)
     return head[_PACKET_HEADER_BYTES if head.startswith(_PACKETIZED) else 0 :][:1] == _CTF_2

@@ -7,20 +7,22 @@ import fcntl
 import json
 import os
 from contextlib import contextmanager
-from pathlib import Path
 
 from opline.correlate import SCHEMA_VERSION, correlate, digest
 from opline.errors import OplineError, UsageError
 from opline.model import load_model
+from opline.paths import is_recording, plain
 from opline.readers.trace import find_traces
 from opline.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
     from typing import Any
 
     from opline.model import Model
+    from opline.paths import StrPath
 
 
 class RunOnDisk(Value):
@@ -30,20 +32,20 @@ class RunOnDisk(Value):
     manifest: dict[str, Any]
 
 
-def is_run(path: Path) -> bool:
+def is_run(path: StrPath) -> bool:
     """A directory that has a manifest is a whole run."""
-    return (path / "manifest.json").is_file()
+    return os.path.isfile(os.path.join(path, "manifest.json"))
 
 
 class BareTrace(Value):
     """A trace that no run is kept of, and the model that it is to be correlated with."""
 
-    path: Path
+    path: str
     model: Model
 
 
 def locate(
-    path: Path, model: str | None = None, *, reader: str | None = None, extents: Sequence[Path] = ()
+    path: StrPath, model: str | None = None, *, reader: str | None = None, extents: Sequence[Path] = ()
 ) -> RunOnDisk | BareTrace:
     """The run at ``path``, or the trace that is to be correlated first. A recording (``recording.json`` beside
     ``trace/``) is correlated in place at first need, with the model that it was recorded with; a bare trace, another
@@ -51,21 +53,24 @@ def locate(
 
     Raises OplineError.
     """
+    path = plain(path)
     recorded = _recorded_model(path)
     if model is None and recorded is not None and extents:
         model = recorded
     elif model is None and recorded is not None:
         with _alone(path):  # two commands at once: the second takes what the first has made
             if not is_run(path):
-                correlate(path / "trace", load_model(recorded), path, reader=reader)
-    trace = path / "trace" if (path / "recording.json").is_file() else path
+                correlate(os.path.join(path, "trace"), load_model(recorded), path, reader=reader)
+    trace = os.path.join(path, "trace") if is_recording(path) else path
     if is_run(path):
+        from pathlib import Path  # 5 ms to import: what counts a trace alone does without
+
         manifest = read_manifest(path)
         if not extents and (model is None or manifest["model"]["sha256"] == digest(load_model(model))):
-            return RunOnDisk(path, manifest)
+            return RunOnDisk(Path(path), manifest)
         if trace == path:
-            trace = Path(manifest["trace"])
-            if not trace.is_dir():
+            trace = manifest["trace"]
+            if not os.path.isdir(trace):
                 raise OplineError(
                     f"{path} was correlated with the model {manifest['model']['name']}, and its trace {trace} is gone: "
                     "leave out --model and --extents."
@@ -78,7 +83,7 @@ def locate(
 
 @contextmanager
 def open_or_correlate(
-    path: Path,
+    path: StrPath,
     model: str | None = None,
     *,
     reader: str | None = None,
@@ -95,17 +100,19 @@ def open_or_correlate(
         yield found
         return
     import tempfile
+    from pathlib import Path
 
     with tempfile.TemporaryDirectory(prefix="opline-") as folder:
         manifest = correlate(found.path, found.model, Path(folder), reader=reader, extents=extents, tables=tables)
         yield RunOnDisk(Path(folder), manifest)
 
 
-def read_manifest(path: Path) -> dict[str, Any]:
+def read_manifest(path: StrPath) -> dict[str, Any]:
     """A run's manifest. Raises OplineError."""
-    file = path / "manifest.json"
+    file = os.path.join(path, "manifest.json")
     try:
-        manifest = dict(json.loads(file.read_text()))
+        with open(file) as text:
+            manifest = dict(json.load(text))
     except OSError as error:
         raise OplineError(f"Cannot read {file}: {error.strerror}.") from error
     except ValueError as error:
@@ -119,7 +126,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def _alone(path: StrPath) -> Iterator[None]:
     """Nobody else correlates into this folder meanwhile."""
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -129,13 +136,14 @@ def _alone(path: Path) -> Iterator[None]:
         os.close(folder)
 
 
-def _recorded_model(path: Path) -> str | None:
+def _recorded_model(path: StrPath) -> str | None:
     """The model of a recording; None if it is none, or was recorded without a model."""
-    manifest = path / "recording.json"
-    if not manifest.is_file():
+    if not is_recording(path):
         return None
+    manifest = os.path.join(path, "recording.json")
     try:
-        note = json.loads(manifest.read_text()).get("model")
+        with open(manifest) as text:
+            note = json.load(text).get("model")
     except (ValueError, AttributeError) as error:
         raise OplineError(f"Cannot read {manifest}: not the manifest of a recording.") from error
     return str(note["argument"]) if note else None

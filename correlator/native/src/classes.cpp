@@ -132,6 +132,7 @@ void bind_plain(BoundPoint &p, const PointSpec &spec, std::uint32_t event) {
     p.begins = simple && p.find.empty() && p.bind.size() == 1 && p.release.empty() && spec.role == Role::kBegin;
     p.ends = spec.role == Role::kEnd;
     p.thread = spec.thread;
+    p.direction = spec.direction;
     p.decorates = p.class_id != 0 || p.class_slot != kNoSlot || p.object_slot != kNoSlot || p.offset_slot != kNoSlot ||
                   p.length_slot != kNoSlot || p.file_slot != kNoSlot || p.inode_slot != kNoSlot || spec.direction != Direction::kUnknown;
     TransitionKind kind;
@@ -286,13 +287,11 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
     }
     c.plan.wanted = slots.take();
     for (auto &p : c.points) bind_plain(p, plan.points[p.spec], c.name_id);
-    if (c.points.size() == 1) {
+    if (c.kind == ClassKind::kPoints && c.points.size() == 1) {
         BoundPoint &p = c.points.front();
         if (!p.broken && p.when.empty() && !p.needs_facts && !plan.points[p.spec].optional) c.only = &p;
-        p.bare = c.only && p.plain && !plan.threads_work && !p.decorates && p.release.empty() && p.find.size() == 1 &&
-                 p.find.front().one_slot != kNoSlot;
-        if (p.bare && c.cpu_slot == kNoSlot) c.bare = &p;
-        const BoundKey *key = p.bare ? &p.find.front() : c.only && p.begins ? &p.bind.front() : nullptr;
+        if (c.only && p.plain && !plan.threads_work && !p.decorates && p.release.empty() && p.find.size() == 1 && p.find.front().one_slot != kNoSlot) c.bare = &p;
+        const BoundKey *key = c.bare ? &p.find.front() : c.only && p.begins ? &p.bind.front() : nullptr;
         if (key && key->one_slot != kNoSlot) {
             auto at = [key](std::int32_t slot) { return static_cast<std::uint32_t>(slot != kNoSlot ? slot : key->one_slot) * std::uint32_t{sizeof(Slot)}; };
             c.numbers = {at(key->one_slot), at(c.tid_slot), at(c.pid_slot),

@@ -26,16 +26,10 @@ struct BoundKey {
     std::int32_t one_slot = kNoSlot;         // it is of this field alone, and no fact
     std::uint64_t found = 0, missed = 0;  // for `opline model lint`
     struct Seed {  // what a key in the scope of the last event begins with
-        bool valid = false;
-        std::uint32_t host = 0;
-        std::int32_t pid = 0;
-        std::int64_t tid = 0;
+        std::int64_t host = -1, who = 0;  // -1: there was none yet
         std::uint64_t lo = 0, hi = 0;
     };
     mutable Seed seed;
-    bool seeded(std::uint32_t host, std::int32_t pid, std::int64_t tid) const {
-        return seed.valid && seed.host == host && (scope == KeyScope::kGlobal || (scope == KeyScope::kProcess ? seed.pid == pid : seed.tid == tid));
-    }
 };
 
 struct BoundPredicate {
@@ -48,12 +42,11 @@ struct BoundPoint {
     // One key or the thread says whose it is, and nothing else can come of it but these: Stitcher::plain().
     bool plain = false, ends = false, decorates = false;
     bool of_files = true;  // it may say of what file the op is, or when its bytes are in flight or it waits for them
-    // Plain, of one key that is one field, and all it does is to go on or to end; and threads do nothing for ops: Stitcher::bare().
-    bool bare = false;
     ThreadRule thread = ThreadRule::kNone;
+    Direction direction = Direction::kUnknown;
     bool begins = false;  // it makes an op, names it by one key, and nothing else can come of it: Stitcher::begin()
     std::uint64_t seen = 0, transitions = 0;
-    std::uint64_t followed = 0;  // events that Stitcher::follow() took; counted nowhere else until BoundClass::count_followed()
+    std::uint64_t bare = 0;  // events that Stitcher::follow() and bare() took; counted nowhere else until BoundClass::count_bare()
     std::uint64_t global_spaces = 0;  // bit per global key space of find and bind
     std::array<KnownKind, 2> kinds;   // of a plain point, or one that begins; 1: in the op's thread
     std::vector<BoundPredicate> when;
@@ -90,7 +83,8 @@ struct BoundClass {
     Domain domain = Domain::kUst;
     std::uint32_t name_id = 0;
     BoundPoint *only = nullptr;  // the point, where there is but one and no event of the class is passed over
-    BoundPoint *bare = nullptr;  // the same, if it is bare and the event's CPU is its stream's
+    // The same, if it is plain, of one key that is one field, and all it does is to go on or to end; and threads do nothing for ops: Stitcher::bare().
+    BoundPoint *bare = nullptr;
     // Where the point is bare or begins, and its key is one field: where the slots are of what says whom an event is about and who did it.
     struct Numbers {
         std::uint32_t key = 0, tid = 0, pid = 0;  // from the first slot, in bytes; without thread or process the key again
@@ -107,11 +101,11 @@ struct BoundClass {
     FateCounts fates{};
     ClassPlan plan;
 
-    // What the shortest way through the stitcher leaves out, as it is the same for each event.
-    void count_followed() {
+    // What the shortest ways through the stitcher leave out, as it is the same for each event.
+    void count_bare() {
         if (!bare) return;
-        for (auto *count : {&bare->seen, &bare->transitions, &bare->find.front().found, &fates[static_cast<std::size_t>(Fate::kTransition)]}) *count += bare->followed;
-        bare->followed = 0;
+        for (auto *count : {&bare->seen, &bare->transitions, &bare->find.front().found, &fates[static_cast<std::size_t>(Fate::kTransition)]}) *count += bare->bare;
+        bare->bare = 0;
     }
 };
 

@@ -7,7 +7,7 @@ namespace opline {
 namespace {
 
 constexpr std::size_t kChunkRows = 1u << 16;
-constexpr std::ptrdiff_t kAhead = 4;  // events; what one needs is out of the caches for about as long as those take
+constexpr std::ptrdiff_t kAhead = 8, kFarAhead = 12;  // events; what one needs is out of the caches for less than those take
 
 std::string stream_name(const StreamDecl &s) {
     return s.channel.empty() ? s.path : s.channel + "_" + std::to_string(s.instance);
@@ -49,9 +49,8 @@ void Core::events(const Event *const *first, std::size_t count) {
     if (count != 0 && m.events == 0) m.first_ns = (*first)->ts_ns;
     m.events += count;
     const auto past = first + count;
-    for (; past - first > 3 * kAhead; ++first) {
-        __builtin_prefetch(first[3 * kAhead]);  // with two threads they are in the other processor's caches
-        __builtin_prefetch(first[2 * kAhead]->slots);
+    for (const auto last = past - std::min(past - first, kFarAhead); first != last; ++first) {
+        __builtin_prefetch(first[kFarAhead]);  // with two threads they are in the other processor's caches
         m.expect(*first[kAhead]);
         m.take(**first);
     }

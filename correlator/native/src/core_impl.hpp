@@ -183,7 +183,7 @@ struct Core::Impl {
     }
 
     const std::vector<std::unique_ptr<BoundClass>> &counted_classes() const {
-        for (const auto &c : classes) c->count_followed();
+        for (const auto &c : classes) c->count_bare();
         return classes;
     }
 
@@ -264,14 +264,16 @@ struct Core::Impl {
         look_at(cls, ev);
     }
 
-    // It comes soon.
+    // It comes soon. Of what is followed no slot is looked at.
     [[gnu::always_inline]] void expect(const Event &ev) {
+        if (hint_of(ev) == Hint::kSame) return;
         if (hint_of(ev) == Hint::kBegins) stitcher.expect_key(*classes[ev.cls], ev, stream_hosts);
-        else stitcher.expect_followed(ev);
+        else fetch(ev.slots, 1);
     }
 
     [[gnu::noinline]] void look_at(BoundClass &cls, const Event &ev) {
         current_host = stream_hosts[ev.stream];
+        if (cls.bare && stitcher.bare(cls, ev, current_host)) return;
         if (hint_of(ev) != Hint::kNone) stitcher.lose_track(ev);
         const bool points = cls.kind == ClassKind::kPoints && cls.cpu_slot == kNoSlot;
         const Fate fate = points ? stitcher.event(cls, ev, current_host) : cls.kind == ClassKind::kBlock ? block_event(cls, ev) : dispatch(cls, ev);

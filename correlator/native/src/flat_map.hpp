@@ -67,10 +67,10 @@ class FlatMap {
 
     // The value of key, made with V{} if it was not there; second: it was made.
     std::pair<V *, bool> insert(const K &key) {
-        if (cells_.empty()) grow(16);
+        if (mask_ == 0) grow(16);
         std::size_t i = seek(key);
         if (cells_[i].used) return {&cells_[i].value, false};  // nothing moves for a key that is there
-        if ((size_ + 1) * 2 > cells_.size()) {
+        if (size_ * 2 > mask_) {
             grow(cells_.size() * 2);
             i = seek(key);
         }
@@ -115,7 +115,7 @@ class FlatMap {
 
     void clear() {
         cells_.clear();
-        size_ = 0;
+        size_ = mask_ = 0;
     }
     void reserve(std::size_t n) {
         std::size_t want = 16;
@@ -124,18 +124,17 @@ class FlatMap {
     }
 
   private:
-    std::size_t home(const K &key) const { return static_cast<std::size_t>(Hash{}(key)) & (cells_.size() - 1); }
+    std::size_t home(const K &key) const { return static_cast<std::size_t>(Hash{}(key)) & mask_; }
     // The cell of key, or the empty one where it would go.
     std::size_t seek(const K &key) const {
         std::size_t i = home(key);
-        while (cells_[i].used && !(cells_[i].key == key)) i = (i + 1) & (cells_.size() - 1);
+        while (cells_[i].used && !(cells_[i].key == key)) i = (i + 1) & mask_;
         return i;
     }
     void erase_cell(std::size_t hole) {
-        const std::size_t mask = cells_.size() - 1;
-        for (std::size_t i = (hole + 1) & mask; cells_[i].used; i = (i + 1) & mask) {
+        for (std::size_t i = (hole + 1) & mask_; cells_[i].used; i = (i + 1) & mask_) {
             // Cell i may fill the hole if its home is not in the cyclic range (hole, i].
-            if (((i - home(cells_[i].key)) & mask) < ((i - hole) & mask)) continue;
+            if (((i - home(cells_[i].key)) & mask_) < ((i - hole) & mask_)) continue;
             cells_[hole].key = std::move(cells_[i].key);
             cells_[hole].value = std::move(cells_[i].value);
             hole = i;
@@ -148,6 +147,7 @@ class FlatMap {
     void grow(std::size_t n) {
         Cells old(n);
         old.swap(cells_);
+        mask_ = n - 1;
         for (auto &c : old) {
             if (!c.used) continue;
             Cell &to = cells_[seek(c.key)];
@@ -158,7 +158,7 @@ class FlatMap {
     }
 
     Cells cells_;
-    std::size_t size_ = 0;
+    std::size_t size_ = 0, mask_ = 0;  // mask_: the number of cells, less 1; 0: there are none
 };
 
 }  // namespace opline

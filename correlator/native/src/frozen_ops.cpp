@@ -14,7 +14,7 @@ constexpr std::size_t kMostTransitions = 1024;  // a longer one would not pay
 
 static_assert(sizeof(Op) == 704, "a new field of an op is frozen with it, or has_no_more() looks at it");
 
-FrozenOps::Op *FrozenOps::put(const opline::Op &op) {
+FrozenOps::Op *FrozenOps::put(opline::Op &op) {
     const std::size_t transitions = op.transitions.frozen_size();
     if (transitions == 0 || op.transitions.size() > kMostTransitions || op.state != OpState::kEnded || !op.hard || !op.has_no_more()) return nullptr;
     const std::size_t keys = op.keys.size() * sizeof(Key), size = (sizeof(Op) + keys + transitions + 15) / 16 * 16;
@@ -40,6 +40,9 @@ FrozenOps::Op *FrozenOps::put(const opline::Op &op) {
         at += sizeof key;
     }
     op.transitions.freeze(at);
+    op.hard = false;
+    op.global_spaces = 0;
+    op.keys.clear();
     return frozen;
 }
 

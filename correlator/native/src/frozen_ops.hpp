@@ -21,8 +21,8 @@ class FrozenOps {
         std::uint32_t keys;  // behind it, then the transitions
     };
 
-    // nullptr: the op has more to it than fits. Else the caller's `op` is not needed any more.
-    Op *put(const opline::Op &op);
+    // nullptr: the op has more to it than fits. Else the caller's `op` is as if it was reset.
+    Op *put(opline::Op &op);
     // The same op again, in one that was reset.
     void take(Op *, opline::Op &op);
     // What it is as long as it stays frozen.

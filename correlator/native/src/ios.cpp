@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "stitcher.hpp"
+#include "stitcher_bare.hpp"
 
 namespace opline {
 namespace {

@@ -50,17 +50,19 @@ struct KeyBuilder {
 constexpr std::uint64_t kOneNumber = 0;  // Key::hi of a fact that is one integer: it stands for itself
 
 // What a key begins with: its space, and its scope.
-inline void seed_key(const BoundKey &use, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
-    if (use.seeded(host, pid, tid)) return;
-    KeyBuilder seed(use.space);
-    seed.add_scope(use.scope, host, pid, tid);
-    use.seed = {true, host, pid, tid, seed.lo, seed.hi};
+[[gnu::always_inline]] inline KeyBuilder seeded_key(const BoundKey &use, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
+    const std::int64_t who = use.scope == KeyScope::kProcess ? pid : use.scope == KeyScope::kThread ? tid : 0;
+    if (use.seed.host != host || use.seed.who != who) {
+        KeyBuilder seed(use.space);
+        seed.add_scope(use.scope, host, pid, tid);
+        use.seed = {host, who, seed.lo, seed.hi};
+    }
+    return {use.seed.lo, use.seed.hi};
 }
 
 // Of one field that is a number.
-inline Key one_key(const BoundKey &use, const Slot &field, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
-    seed_key(use, host, pid, tid);
-    KeyBuilder b(use.seed.lo, use.seed.hi);
+[[gnu::always_inline]] inline Key one_key(const BoundKey &use, const Slot &field, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
+    KeyBuilder b = seeded_key(use, host, pid, tid);
     b.add(field.bits());
     return {b.lo, b.hi};
 }
@@ -71,8 +73,7 @@ inline Stitcher::KeyState Stitcher::key_of(const BoundKey &use, const Event &ev,
         key = one_key(use, ev.slots[use.one_slot], host, pid, tid);
         return KeyState::kKnown;
     }
-    seed_key(use, host, pid, tid);
-    KeyBuilder b(use.seed.lo, use.seed.hi);
+    KeyBuilder b = seeded_key(use, host, pid, tid);
     for (std::size_t i = 0; i < use.slots.size(); ++i) {
         const Slot &s = ev.slots[use.slots[i]];
         if (!s.present()) return KeyState::kAbsent;

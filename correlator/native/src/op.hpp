@@ -92,10 +92,11 @@ struct ShapedOp {
 // What every event looks at comes first, in one cache line.
 struct OpAtHand {
     std::uint64_t serial = 0;  // op_id
+    std::uint64_t followed_as = 0;          // by the streams that follow it; 0: by none
     std::uint32_t slot = 0;
     OpState state = OpState::kFree;
     bool hard = false;                      // a begin made it, not a soft one
-    std::uint64_t partner = 0;              // probably the other half of it, by order
+    bool paired = false;                    // it has a partner
     std::uint64_t global_spaces = 0;        // bit per global key space in which it has a key
     TransitionList transitions;
 };
@@ -141,6 +142,7 @@ inline constexpr OpFacts kNoFacts{};
 inline constexpr OpOddities kNoOddities{};
 
 struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
+    std::uint64_t partner = 0;              // probably the other half of it, by order
     std::vector<Key> keys;
     std::string object, key_text;
     std::string file_name;                  // where the model's `file_by` is a text
@@ -154,6 +156,10 @@ struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
     // It ended, and not before it began: where times go back it can.
     bool complete() const { return state == OpState::kEnded && end_ns >= begin_ns; }
     ShapedOp shaped() const { return {transitions.shaped(), serial, begin_ns, end_ns, end_order, pid}; }
+    void pair_with(std::uint64_t other) {  // 0: it has no partner any more
+        partner = other;
+        paired = other != 0;
+    }
     // What the other half of it read, wrote and synced.
     void take_io(const Op &gone) {
         if (direction == Direction::kUnknown) direction = gone.direction;
@@ -172,21 +178,20 @@ struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
     // Its facts, keys and transitions are all that there is to it.
     bool has_no_more() const {
         return std::memcmp(&oddities(), &kNoOddities, sizeof kNoOddities) == 0 && object.empty() && key_text.empty() && file_name.empty() && requests.empty() &&
-               batches.empty() && parents.empty() && aliases.empty() && waits.empty() && halves.empty() && partner == 0;
+               batches.empty() && parents.empty() && aliases.empty() && waits.empty() && halves.empty() && !paired;
     }
 
-    // Ready for a new op, with the capacity kept.
+    // Ready for a new op, with the capacity kept; its facts are yet to come.
     void reset(Shapes *shapes) {
         state = OpState::kFree;
-        hard = false;
-        partner = global_spaces = 0;
+        hard = paired = false;
+        global_spaces = partner = 0;
         transitions.clear(shapes);
-        facts() = kNoFacts;
+        keys.clear();
         std::memcpy(static_cast<void *>(&oddities()), &kNoOddities, sizeof kNoOddities);  // with what is between them
         object.clear();
         key_text.clear();
         file_name.clear();
-        keys.clear();
         requests.clear();
         batches.clear();
         parents.clear();

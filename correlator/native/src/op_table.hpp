@@ -21,10 +21,11 @@ constexpr std::uint64_t kNoSerial = ~std::uint64_t{0};  // of an op's place whil
 // The ops in memory. At most 2^24 at once; 2^39 in a trace.
 class OpTable {
   public:
-    Op &create() {
+    Op &create(const OpFacts &facts = kNoFacts) {
         Op &op = take_slot();
         op.serial = next_serial_++;
         op.state = OpState::kOpen;
+        op.facts() = facts;
         return op;
     }
     // Aliases have serials of their own: ops are numbered without gaps for them.
@@ -39,12 +40,11 @@ class OpTable {
         if (op.serial + 1 == next_serial_) --next_serial_;
     }
     void release(Op &op) {
-        op.state = OpState::kFree;
-        op.serial = kNoSerial;
         slots_[op.slot] = {};
         free_.push_back(op.slot);
-        spare_.push_back(&op);
         --live_;
+        op.reset(&shapes_);
+        put_by(op);
     }
     void release(std::uint64_t ref) {
         if (Op *op = at(ref)) release(*op);
@@ -56,9 +56,7 @@ class OpTable {
         if (!slot.op || slot.op->state != OpState::kEnded || slot.op->serial != serial_of(ref)) return;
         slot.frozen = frozen_.put(*slot.op);
         if (!slot.frozen) return;
-        slot.op->state = OpState::kFree;
-        slot.op->serial = kNoSerial;
-        spare_.push_back(slot.op);
+        put_by(*slot.op);
         slot.op = nullptr;
     }
     // The op as it was put away; nullptr: it is not, or was settled.
@@ -141,30 +139,36 @@ class OpTable {
         Op *op = nullptr;
         FrozenOps::Op *frozen = nullptr;  // then there is no op
     };
-    Op *at(std::uint64_t ref) const {
-        const auto number = slot_of(ref);
-        if (ref == 0 || number >= slots_.size()) return nullptr;
-        const Slot &slot = slots_[number];
+    [[gnu::always_inline]] Op *at(std::uint64_t ref) const {
+        const Slot &slot = slots_[slot_of(ref)];
         if (slot.op) return slot.op->serial == serial_of(ref) ? slot.op : nullptr;
-        return slot.frozen && slot.frozen->serial == serial_of(ref) ? &thaw(number) : nullptr;
+        return slot.frozen && slot.frozen->serial == serial_of(ref) ? &thaw(slot_of(ref)) : nullptr;
     }
     // Who asks for a frozen op can't tell the difference.
-    Op &thaw(std::uint32_t number) const {
+    [[gnu::noinline]] Op &thaw(std::uint32_t number) const {
         Op &op = take_spare();
         frozen_.take(slots_[number].frozen, op);
         op.slot = number;
         slots_[number] = {&op, nullptr};
         return op;
     }
+    // It is nobody's, and ready for a new op.
+    void put_by(Op &op) const {
+        op.state = OpState::kFree;
+        op.serial = kNoSerial;
+        op.followed_as = 0;
+        spare_.push_back(&op);
+    }
     Op &take_spare() const {
-        if (spare_.empty()) {
-            ops_.push_back(std::make_unique<Op>());
-            spare_.push_back(ops_.back().get());
-        }
+        if (spare_.empty()) add_spare();
         Op &op = *spare_.back();
         spare_.pop_back();
-        op.reset(&shapes_);
         return op;
+    }
+    [[gnu::noinline]] void add_spare() const {
+        ops_.push_back(std::make_unique<Op>());
+        ops_.back()->transitions.clear(&shapes_);
+        put_by(*ops_.back());
     }
     Op &take_slot() {
         std::uint32_t number;
@@ -182,7 +186,7 @@ class OpTable {
         return op;
     }
     mutable Shapes shapes_;
-    mutable std::vector<Slot> slots_;
+    mutable std::vector<Slot> slots_ = std::vector<Slot>(1);  // the first is never anybody's: there a ref of 0 leads
     mutable std::vector<std::unique_ptr<Op>> ops_;
     mutable std::vector<Op *> spare_;  // the last one was used last
     mutable FrozenOps frozen_;

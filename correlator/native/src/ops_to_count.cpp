@@ -9,8 +9,7 @@ void OpsToCount::share() {
     while (blocks_.size() < kBlocks) blocks_.push_back(std::make_unique<Block>());
 }
 
-void OpsToCount::count(const ShapedOp &op, std::size_t times, ShapeAttribution &shape, bool tainted) {
-    if (blocks_.empty()) return statistics_.count(op, shape, tainted);
+void OpsToCount::let_wait(const ShapedOp &op, std::size_t times, ShapeAttribution &shape, bool tainted) {
     if (times > Block::kTimes) {
         count_waiting();
         return statistics_.count(op, shape, tainted);

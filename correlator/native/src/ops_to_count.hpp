@@ -20,7 +20,10 @@ class OpsToCount {
     // From now on help() is called, too.
     void share();
     // An op of a shape with so many times, those of Attributor::times_of(), which are copied where they are needed later.
-    void count(const ShapedOp &, std::size_t times, ShapeAttribution &, bool tainted);
+    void count(const ShapedOp &op, std::size_t times, ShapeAttribution &shape, bool tainted) {
+        if (blocks_.empty()) statistics_.count(op, shape, tainted);
+        else let_wait(op, times, shape, tainted);
+    }
     void count(const Op &, const Attribution &, bool tainted);
     // From any thread: counts a block, if one waits and nobody is at it.
     bool help();
@@ -40,6 +43,7 @@ class OpsToCount {
     };
     static constexpr std::size_t kBlocks = 16;
     Block &filling() { return *blocks_[filled_ % kBlocks]; }
+    void let_wait(const ShapedOp &, std::size_t times, ShapeAttribution &, bool tainted);
     void hand_over();
     void count(Block &);
     void count_waiting();

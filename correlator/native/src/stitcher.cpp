@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stitcher.hpp"
+#include "stitcher_bare.hpp"
 
 #include <algorithm>
 
@@ -283,7 +283,7 @@ Fate Stitcher::any_event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     Op &op = *found.op;
     t.in_thread = working.op && ops_.find(working.ref) == &op;
     t.child = found.child;
-    decorate(op, *bp, spec, ev, tid, pid);
+    decorate(op, *bp, ev, tid, pid);
     if ((spec.batch_do == BatchDo::kJoin || spec.batch_do == BatchDo::kOpenOrJoin) && ts.batch) {
         op.batches.push_back({ts.batch, static_cast<std::uint32_t>(op.transitions.size())});
         ++ts.batch->members;

@@ -72,13 +72,14 @@ class Stitcher {
 
     // stitcher_bare.hpp
     Fate event(BoundClass &cls, const Event &ev, std::uint32_t host);
-    void add_stream() { followed_.emplace_back(); }
+    void add_stream() { followed_.push_back({&nobody_, kNobody, 0}); }
     // An event with Hint::kSame. False: nothing was done.
     bool follow(const BoundClass &cls, const Event &ev);
-    // An event that has a hint and is not followed.
-    void lose_track(const Event &ev) { followed_[ev.stream].rebindings = 0; }
-    // An event comes soon: the op that it probably follows, or the cell of the key that it brings.
-    void expect_followed(const Event &ev) const { fetch(followed_[ev.stream].op, 2 * 64); }
+    // An event of a class that has a bare point. False: nothing was done.
+    bool bare(const BoundClass &, const Event &, std::uint32_t host);
+    // An event that has a hint and was neither followed nor bare.
+    void lose_track(const Event &ev) { followed_[ev.stream].as = kNobody; }
+    // An event comes soon: the cell of the key that it brings.
     void expect_key(const BoundClass &cls, const Event &ev, const std::vector<std::uint32_t> &hosts) const;
     // Settles what ended more than linger_ns before now.
     void advance(std::int64_t now_ns) {
@@ -134,15 +135,20 @@ class Stitcher {
     void passed(Op &, BoundPoint &, std::int64_t ts_ns);
     void ends(Op &, const BoundPoint &, std::int64_t ts_ns);
     bool begin(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
-    bool bare(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
     // Whom a stream's last event with a hint was about: threads go on with what they are at.
     struct alignas(32) Followed {
-        std::uint64_t rebindings = 0;  // as they were then; 0: it is not known
-        Op *op = nullptr;
-        std::uint64_t serial = 0;
-        std::uint32_t thread = 0;  // its ordinal in the op
+        Op *op;
+        std::uint64_t as;      // Op::followed_as then: it is another once the op is settled or put away, or lost a key
+        std::uint32_t thread;  // its ordinal in the op
     };
+    static constexpr std::uint64_t kNobody = 1;  // no op is followed as that
     void follow_from_here(const BoundClass &, const Event &, Op &, std::uint32_t thread);
+    // A key may not name it any more, or it got a partner.
+    void lose_followers(Op &op) { op.followed_as = 0; }
+    void lose_followers(std::uint64_t named) {
+        if (Op *op = ops_.frozen(named) ? nullptr : ops_.find(named)) lose_followers(*op);
+    }
+    void add_detail(const BoundClass &, const Event &, Op &);
     // Stragglers come soon: the last few are left as they are.
     static constexpr std::size_t kUnfrozen = 4;
     static constexpr std::size_t kManyEnded = 1024;  // more than 300 KiB of them
@@ -164,7 +170,10 @@ class Stitcher {
     Op &unite(Op &, Op &, std::uint32_t child, bool proven);
     void wait_under(Op &, const Key &);
     void stop_waiting(Op &, const Key &);
-    void stop_waiting(Op &);
+    void stop_waiting(Op &op) {
+        if (!op.waits.empty()) stop_waiting_at_all(op);
+    }
+    void stop_waiting_at_all(Op &);
     Op *waits_alone(const Key &) const;
     Op &meet(Op &, std::uint32_t child, const Key &, bool by_order, std::int64_t tid, bool &sure);
     Op &join_partner(Op &, std::int64_t now_ns);
@@ -172,18 +181,21 @@ class Stitcher {
     void link_partners(Op &, Op &, bool sure);
 
     std::uint32_t point_name(BoundPoint &, const PointSpec &, const Slot &value);
-    ThreadState &thread(std::uint32_t host, std::int64_t tid) {
-        RecentThread &recent = recent_threads_[static_cast<std::size_t>(tid) % recent_threads_.size()];
-        if (recent.state && recent.tid == tid && recent.host == host) return *recent.state;
+    [[gnu::always_inline]] ThreadState &thread(std::uint32_t host, std::int64_t tid) {
+        const RecentThread &recent = recent_threads_[static_cast<std::size_t>(tid) % recent_threads_.size()];
+        return recent.state && recent.tid == tid && recent.host == host ? *recent.state : another_thread(host, tid);
+    }
+    [[gnu::noinline]] ThreadState &another_thread(std::uint32_t host, std::int64_t tid) {
         auto [state, added] = threads_.insert(thread_key(host, tid));
         if (added) recent_threads_ = {};  // the others may have moved
-        recent = {tid, host, state};
+        recent_threads_[static_cast<std::size_t>(tid) % recent_threads_.size()] = {tid, host, state};
         return *state;
     }
     KeyState key_of(const BoundKey &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid, Key &) const;
     static Key fact_key(std::int32_t fact, KeyScope, const Slot &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
     void key_text(const BoundKey &, const Event &, std::string &out) const;  // appended
     Op &new_op(std::uint32_t host, std::int32_t pid, std::int64_t begin_ns);
+    void evict_oldest();
     // ios.cpp
     void enter_call(ThreadState &, const BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid,
                     std::int64_t tid, const Op *head);
@@ -200,7 +212,9 @@ class Stitcher {
     std::uint32_t class_of_io(std::uint32_t base, IoKind);
     void name_op(Op &, const BoundKey &, const Event &) const;
     void bind_key(Op &op, std::uint64_t ref, std::uint32_t space, const Key &key);
-    void decorate(Op &op, const BoundPoint &, const PointSpec &, const Event &, std::int64_t tid, std::int32_t pid);
+    void taken_over(std::uint64_t before, const Op &, std::uint32_t space);
+    void decorate(Op &op, const BoundPoint &, const Event &, std::int64_t tid, std::int32_t pid);
+    void decorate_with_file(Op &op, const BoundPoint &, const Event &, std::int64_t tid, std::int32_t pid);
     void append(Op &op, const Transition &t, const BoundPoint &, const Event &);
     void end_op(Op &op, std::int64_t ts_ns, std::uint32_t order);
     void settle(Op &op);
@@ -232,8 +246,9 @@ class Stitcher {
         ThreadState *state = nullptr;
     };
     std::array<RecentThread, 64> recent_threads_{};
+    Op nobody_;
     std::vector<Followed> followed_;  // by stream
-    std::uint64_t rebindings_ = 1;  // how often a key was taken from whom it named, or an op got a partner
+    std::uint64_t last_followed_ = kNobody;  // Op::followed_as of the op that was given one last
     Ring<std::pair<std::int64_t, std::uint64_t>> ended_;  // (end, op ref), in order of the end events
     std::int64_t settles_ns_ = std::numeric_limits<std::int64_t>::max();  // past it the first of them does
     std::int64_t due_ns_ = std::numeric_limits<std::int64_t>::max();  // past it something settles, or is to be put away

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "key_builder.hpp"
-#include "stitcher.hpp"
+#include "stitcher_bare.hpp"
 
 namespace opline {
 namespace {
@@ -53,16 +52,13 @@ void Stitcher::name_op(Op &op, const BoundKey &use, const Event &ev) const {
     key_text(use, ev, op.key_text);
 }
 
-void Stitcher::bind_key(Op &op, std::uint64_t ref, std::uint32_t space, const Key &key) {
-    std::uint64_t &named = *keys_.insert(key).first;
-    if (named == ref) return;
-    // A new generation, if it named another op. Where its end would find that one by it, its last soft end must do.
-    if (named != 0) ++rebindings_;
-    Op *before = named != 0 ? ops_.find(named) : nullptr;
-    named = ref;
-    op.keys.push_back(key);
-    if (before && before != &op && before->state == OpState::kOpen && before->has_soft_end &&
-        (!before->hard || (end_spaces_ >> space & 1) != 0))
+// A key of that space names `op` now, a new generation of what it named. Where its end would find that one by it, its last soft end must do.
+void Stitcher::taken_over(std::uint64_t named, const Op &op, std::uint32_t space) {
+    if (ops_.frozen(named)) return;  // nobody follows it, and it has ended
+    Op *before = ops_.find(named);
+    if (!before) return;
+    lose_followers(*before);
+    if (before != &op && before->state == OpState::kOpen && before->has_soft_end && (!before->hard || (end_spaces_ >> space & 1) != 0))
         end_op(*before, before->soft_end_ns, before->soft_end_order);
 }
 
@@ -72,8 +68,9 @@ void Stitcher::bind_batch(Batch &batch, const Key &key) {
         alias.alias_batch = &batch;
         batch.alias = op_ref(alias);
     }
-    ++rebindings_;
-    keys_.put(key, batch.alias);
+    std::uint64_t &named = *keys_.insert(key).first;
+    if (named != 0) lose_followers(named);
+    named = batch.alias;
     batch.keys.push_back(key);
 }
 
@@ -144,7 +141,11 @@ Fate Stitcher::note(BoundPoint &bp, const PointSpec &spec, const Event &ev, Thre
 void Stitcher::release_keys(const BoundPoint &bp, const Event &ev, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
     Key key;
     for (const auto &use : bp.release)
-        if (key_of(use, ev, host, pid, tid, key) == KeyState::kKnown) rebindings_ += keys_.erase(key);
+        if (key_of(use, ev, host, pid, tid, key) == KeyState::kKnown)
+            if (std::uint64_t *named = keys_.find(key)) {
+                lose_followers(*named);
+                keys_.erase_found(named);
+            }
 }
 
 }  // namespace opline

@@ -2,8 +2,7 @@
 // An op's life: begun, given its points, ended, settled.
 #include <algorithm>
 
-#include "key_builder.hpp"
-#include "stitcher.hpp"
+#include "stitcher_bare.hpp"
 
 namespace opline {
 
@@ -34,20 +33,12 @@ std::uint64_t Stitcher::begin_child(Op &op, std::uint32_t parent, std::uint32_t 
     return op_ref(alias);
 }
 
-Op &Stitcher::new_op(std::uint32_t host, std::int32_t pid, std::int64_t begin_ns) {
-    if (ops_.full()) {  // cannot happen below 16 M ops in flight; keeps the reference's 24 bits honest
-        Op *oldest = nullptr;
-        ops_.for_each_live([&](Op &op) { if (!oldest || op.serial < oldest->serial) oldest = &op; });
-        ++counts_.evicted_ops;
-        settle(*oldest);
-    }
-    Op &op = ops_.create();
-    op.host = host;
-    op.pid = pid;
-    op.begin_ns = begin_ns;
-    op.target = thread_key(host, pid);
-    op.hard = true;
-    return op;
+// There is no room for another one. Cannot happen below 16 M ops in flight; keeps the reference's 24 bits honest.
+void Stitcher::evict_oldest() {
+    Op *oldest = nullptr;
+    ops_.for_each_live([&](Op &op) { if (!oldest || op.serial < oldest->serial) oldest = &op; });
+    ++counts_.evicted_ops;
+    settle(*oldest);
 }
 
 void Stitcher::close_io_window(Op &op) {
@@ -60,26 +51,8 @@ void Stitcher::close_io_window(Op &op) {
     }
 }
 
-void Stitcher::decorate(Op &op, const BoundPoint &bp, const PointSpec &spec, const Event &ev, std::int64_t tid,
-                        std::int32_t pid) {
-    if (bp.class_id != 0) op.op_class = bp.class_id;
-    if (bp.class_slot != kNoSlot && ev.slots[bp.class_slot].kind == Slot::Kind::kString)
-        op.op_class = strings_.intern(ev.slots[bp.class_slot].str());
-    if (bp.object_slot != kNoSlot && with_objects_) {
-        const Slot &s = ev.slots[bp.object_slot];
-        if (s.kind == Slot::Kind::kString) op.object.assign(s.str());
-        else if (s.is_number()) op.object = std::to_string(s.u);
-    }
-    if (bp.offset_slot != kNoSlot && ev.slots[bp.offset_slot].is_number()) {
-        op.offset_bytes = ev.slots[bp.offset_slot].i;
-        op.has_offset = true;
-    }
-    if (bp.length_slot != kNoSlot && ev.slots[bp.length_slot].is_number() && ev.slots[bp.length_slot].i >= 0) {
-        op.length_bytes = ev.slots[bp.length_slot].i;
-        op.has_length = true;
-    }
-    if (spec.direction != Direction::kUnknown) op.direction = spec.direction;
-    if (!bp.of_files) return;
+void Stitcher::decorate_with_file(Op &op, const BoundPoint &bp, const Event &ev, std::int64_t tid, std::int32_t pid) {
+    const PointSpec &spec = plan_.points[bp.spec];
     if (bp.file_slot != kNoSlot && ev.slots[bp.file_slot].present()) {
         const Slot &s = ev.slots[bp.file_slot];
         KeyBuilder b(thread_key(op.host, pid));
@@ -175,6 +148,29 @@ void Stitcher::expect_settling() {
     if (const Key *key = ops_.first_key(ended_[3].second)) keys_.expect(*key);
 }
 
+// Those of an op that is settled that still name it.
+template <class Mine>
+[[gnu::always_inline]] inline void Stitcher::forget_keys(const Key *keys, std::size_t count, Mine mine) {
+    for (const Key *key = keys; key != keys + count; ++key) {
+        std::uint64_t *named = keys_.find(*key);
+        if (!named || !mine(*named)) continue;
+        keys_.erase_found(named);
+        settled_keys_.add(*key);
+    }
+}
+
+// An op that was put away had nothing but keys and transitions.
+[[gnu::always_inline]] inline bool Stitcher::settle_frozen(std::uint64_t ref, std::int64_t end_ns) {
+    const FrozenOps::Op *frozen = ops_.frozen(ref);
+    if (!frozen) return false;
+    const ShapedOp op = FrozenOps::look(*frozen);
+    if (op.end_ns != end_ns || !hooks_.settle_shaped(op)) return false;
+    const auto [keys, count] = FrozenOps::keys(*frozen);
+    forget_keys(keys, count, [ref](std::uint64_t named) { return named == ref; });
+    ops_.release_frozen(ref);
+    return true;
+}
+
 // The first of the ended ops, if that is where it ended: a soft end can have moved on, and what ended may have been found
 // to be a part of something that goes on.
 void Stitcher::settle_ended() {
@@ -203,29 +199,6 @@ void Stitcher::do_what_is_due(std::int64_t now_ns) {
 void Stitcher::freeze_ended() {
     unfrozen_ = std::min(unfrozen_, ended_.size());
     for (; unfrozen_ > kUnfrozen; --unfrozen_) ops_.freeze(ended_[ended_.size() - unfrozen_].second);
-}
-
-// Those of an op that is settled that still name it.
-template <class Mine>
-void Stitcher::forget_keys(const Key *keys, std::size_t count, Mine mine) {
-    for (const Key *key = keys; key != keys + count; ++key) {
-        std::uint64_t *named = keys_.find(*key);
-        if (!named || !mine(*named)) continue;
-        keys_.erase_found(named);
-        settled_keys_.add(*key);
-    }
-}
-
-// An op that was put away had nothing but keys and transitions.
-bool Stitcher::settle_frozen(std::uint64_t ref, std::int64_t end_ns) {
-    const FrozenOps::Op *frozen = ops_.frozen(ref);
-    if (!frozen) return false;
-    const ShapedOp op = FrozenOps::look(*frozen);
-    if (op.end_ns != end_ns || !hooks_.settle_shaped(op)) return false;
-    const auto [keys, count] = FrozenOps::keys(*frozen);
-    forget_keys(keys, count, [ref](std::uint64_t named) { return named == ref; });
-    ops_.release_frozen(ref);
-    return true;
 }
 
 void Stitcher::settle(Op &op) {

@@ -5,16 +5,22 @@
 
 namespace opline {
 
+// Of a bare point's transition that an op has already.
+void Stitcher::add_detail(const BoundClass &cls, const Event &ev, Op &op) {
+    const std::uint32_t cpu = cls.cpu_slot == kNoSlot ? ev.cpu : static_cast<std::uint32_t>(ev.slots[cls.cpu_slot].bits());
+    op.transitions.add_detail(cpu, names_.of(ev, cls.comm_slot));
+}
+
 // What any_event() does for a plain point, where the op keeps its shape. False: nothing was done.
 bool Stitcher::plain(const BoundClass &cls, BoundPoint &bp, const Event &ev, std::uint32_t host) {
     const std::int64_t tid = number_in(ev, cls.tid_slot, -1);
     const auto pid = static_cast<std::int32_t>(number_in(ev, cls.pid_slot, -1));
     ThreadState *ts = nullptr;
     Found working;
-    if (plan_.threads_work || cls.comm_slot != kNoSlot) {
+    if (plan_.threads_work) {
         ts = &thread(host, tid);
         if (ts->call) return false;
-        if (plan_.threads_work) working = current(*ts);
+        working = current(*ts);
     }
     std::uint64_t ref = working.ref;
     Op *op = working.child == 0 ? working.op : nullptr;
@@ -28,10 +34,10 @@ bool Stitcher::plain(const BoundClass &cls, BoundPoint &bp, const Event &ev, std
         ref = *named;
         op = ops_.itself(ref);
     }
-    if (!op || op->partner != 0) return false;
-    if (!op->transitions.push_known(bp.kinds[working.op == op], ev.ts_ns, tid, pid, ev.cpu, names_.of(ev, cls.comm_slot))) return false;
+    if (!op || op->paired || op->transitions.push_known(bp.kinds[working.op == op], ev.ts_ns, tid, pid) == Shapes::kMaxThreads) return false;
+    if (op->transitions.detailed()) op->transitions.add_detail(ev.cpu, names_.of(ev, cls.comm_slot));
     if (use) ++use->found;
-    if (bp.decorates) decorate(*op, bp, plan_.points[bp.spec], ev, tid, pid);
+    if (bp.decorates) decorate(*op, bp, ev, tid, pid);
     ++bp.transitions;
     passed(*op, bp, ev.ts_ns);
     if (bp.thread != ThreadRule::kNone) apply_thread_rule(*ts, bp.thread, {op, 0, ref, use ? use->spaces : 0});
@@ -49,19 +55,22 @@ bool Stitcher::begin(const BoundClass &cls, BoundPoint &bp, const Event &ev, std
     if (one_number) key = one_key(use, ev.slots[use.one_slot], host, pid, tid);
     else if (key_of(use, ev, host, pid, tid, key) != KeyState::kKnown) return false;
     keys_.expect(key);
-    ThreadState &ts = thread(host, tid);
-    if (ts.call) return false;
-    if (plan_.threads_work) current(ts);
+    ThreadState *ts = nullptr;
+    if (plan_.threads_work) {
+        ts = &thread(host, tid);
+        if (ts->call) return false;
+        current(*ts);
+    }
     Op &op = new_op(host, pid, ev.ts_ns);
     const std::uint64_t ref = op_ref(op);
     key_text(use, ev, op.key_text);
-    if (bp.decorates) decorate(op, bp, plan_.points[bp.spec], ev, tid, pid);
+    if (bp.decorates) decorate(op, bp, ev, tid, pid);
     op.transitions.push_first(bp.kinds[0], ev.ts_ns, tid, pid, ev.cpu, names_.of(ev, cls.comm_slot));
     ++bp.transitions;
     bind_key(op, ref, use.space, key);
     op.global_spaces |= bp.global_spaces;
     if (one_number && cls.only) follow_from_here(cls, ev, op, 0);
-    if (bp.thread != ThreadRule::kNone) apply_thread_rule(ts, bp.thread, {&op, 0, ref, bp.kinds[0].kind.spaces});
+    if (bp.thread != ThreadRule::kNone) apply_thread_rule(*ts, bp.thread, {&op, 0, ref, bp.kinds[0].kind.spaces});
     return true;
 }
 

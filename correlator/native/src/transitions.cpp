@@ -38,15 +38,13 @@ void TransitionList::copy_to(std::vector<Transition> &out) const {
     }
 }
 
-void TransitionList::freeze(unsigned char *to) const {
-    const Frozen head{node_, threads_, first_comm_, static_cast<std::uint32_t>(times_.size())};
-    std::memcpy(to, &head, sizeof head);
-    to += sizeof head;
-    for (std::uint32_t i = 0; i < threads_; ++i) {
-        std::memcpy(to, &ids_[i], sizeof ids_[i]);
-        to += sizeof ids_[i];
-    }
+void TransitionList::freeze(unsigned char *to) {
+    new (to) Frozen{node_, threads_, first_comm_, static_cast<std::uint32_t>(times_.size())};
+    to += sizeof(Frozen);
+    for (std::uint32_t i = 0; i < threads_; ++i, to += sizeof(Thread)) new (to) Thread(ids_[i]);
     std::memcpy(to, times_.data(), times_.size() * sizeof times_[0]);
+    node_ = threads_ = 0;
+    times_.clear();
 }
 
 void TransitionList::thaw(const unsigned char *from) {

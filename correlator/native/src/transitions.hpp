@@ -127,23 +127,24 @@ class TransitionList {
         if (shaped_ && fits(t)) return;
         in_full().push_back(t);
     }
-    // The same as push_back(), the list's order being the transition's, if the list stays a shape; else nothing happens.
-    [[gnu::always_inline]] bool push_known(KnownKind &known, std::int64_t ts_ns, std::int64_t tid, std::int32_t pid, std::uint32_t cpu, std::uint32_t comm) {
-        if (!shaped_ || times_.empty() || ts_ns < times_.back()) return false;
+    // The same as push_back(), the list's order being the transition's, if the list stays a shape: the thread's ordinal. Else nothing happens:
+    // Shapes::kMaxThreads. Where the list has details add_detail() comes next.
+    [[gnu::always_inline]] std::uint32_t push_known(KnownKind &known, std::int64_t ts_ns, std::int64_t tid, std::int32_t pid) {
+        if (!shaped_ || times_.empty() || ts_ns < times_.back()) return Shapes::kMaxThreads;
         KnownKind::Step &step = known.steps[node_ % known.steps.size()];
         if (step.from == node_ && step.thread < threads_ && ids_[step.thread].tid == tid && ids_[step.thread].pid == pid) {
-            keep(step.to, ts_ns, cpu, comm);
-            return true;
+            keep(step.to, ts_ns);
+            return step.thread;
         }
         const std::uint32_t thread = ordinal_of(tid, pid);
-        if (thread == Shapes::kMaxThreads) return false;
+        if (thread == Shapes::kMaxThreads) return thread;
         if (step.from != node_ || step.thread != thread) {
             const std::uint32_t next = shapes_->step(node_, known.kind, thread);
-            if (next == 0) return false;
+            if (next == 0) return Shapes::kMaxThreads;
             step = {node_, thread, next};
         }
-        go_on(step.to, thread, ts_ns, tid, pid, cpu, comm);
-        return true;
+        go_on(step.to, thread, ts_ns, tid, pid);
+        return thread;
     }
     // The same as push_back() for an empty list.
     void push_first(KnownKind &known, std::int64_t ts_ns, std::int64_t tid, std::int32_t pid, std::uint32_t cpu, std::uint32_t comm) {
@@ -152,7 +153,8 @@ class TransitionList {
             first_comm_ = comm;
             ids_[0] = {tid, pid};
             threads_ = 1;
-            keep(known.first, ts_ns, cpu, comm);
+            keep(known.first, ts_ns);
+            if (detailed_) add_detail(cpu, comm);
             return;
         }
         Transition t;
@@ -164,16 +166,17 @@ class TransitionList {
         t.comm = comm;
         in_full().push_back(t);
     }
-    // The same for the thread of that ordinal, where kinds have followed each other like that before.
-    [[gnu::always_inline]] bool push_by(const KnownKind &known, std::uint32_t thread, std::int64_t ts_ns, std::uint32_t cpu, std::uint32_t comm) {
+    // The same for the thread of that ordinal, where kinds have followed each other like that before. False: nothing happened.
+    [[gnu::always_inline]] bool push_by(const KnownKind &known, std::uint32_t thread, std::int64_t ts_ns) {
         // No step comes from the node of a list that is empty or kept in full.
         const KnownKind::Step &step = known.steps[node_ % known.steps.size()];
         if (((step.from ^ node_) | (step.thread ^ thread)) != 0 || ts_ns < times_.back()) return false;
-        keep(step.to, ts_ns, cpu, comm);
+        keep(step.to, ts_ns);
         return true;
     }
-    // Of a list that has a shape: the ordinal of the last one's thread.
-    std::uint32_t last_thread() const { return shapes_->node(node_).thread; }
+    bool detailed() const { return detailed_; }
+    // Of what push_known() or push_by() took.
+    void add_detail(std::uint32_t cpu, std::uint32_t comm) { details_.push_back({cpu, comm}); }
     std::uint32_t last_order() const { return shaped_ ? static_cast<std::uint32_t>(times_.size() - 1) : wide_.back().order; }
 
     // Of the first; with or without details.
@@ -217,7 +220,8 @@ class TransitionList {
     std::size_t frozen_size() const {
         return !shaped_ || times_.empty() || !details_.empty() ? 0 : sizeof(Frozen) + threads_ * sizeof(Thread) + times_.size() * sizeof times_[0];
     }
-    void freeze(unsigned char *to) const;
+    // The list is empty then.
+    void freeze(unsigned char *to);
     // Valid as long as the list or those bytes are.
     ShapedList shaped() const { return shaped_ && !times_.empty() ? ShapedList{node_, first_comm_, ids_[0].tid, times_.size(), times_.data()} : ShapedList{}; }
     static ShapedList shaped(const unsigned char *frozen) {
@@ -248,7 +252,8 @@ class TransitionList {
         const std::uint32_t next = thread == Shapes::kMaxThreads ? 0 : shapes_->step(node_, t, thread);
         if (next == 0) return false;
         if (n == 0) first_comm_ = t.comm;
-        go_on(next, thread, t.ts_ns, t.tid, t.pid, t.cpu, t.comm);
+        go_on(next, thread, t.ts_ns, t.tid, t.pid);
+        if (detailed_) add_detail(t.cpu, t.comm);
         return true;
     }
     // The thread's, or the next one for a new thread; kMaxThreads: it can have none.
@@ -257,17 +262,16 @@ class TransitionList {
         while (thread < threads_ && ids_[thread].tid != tid) ++thread;
         return thread == threads_ || ids_[thread].pid == pid ? thread : Shapes::kMaxThreads;
     }
-    void go_on(std::uint32_t node, std::uint32_t thread, std::int64_t ts_ns, std::int64_t tid, std::int32_t pid, std::uint32_t cpu, std::uint32_t comm) {
+    void go_on(std::uint32_t node, std::uint32_t thread, std::int64_t ts_ns, std::int64_t tid, std::int32_t pid) {
         if (thread == threads_) {
             ids_[thread] = {tid, pid};
             ++threads_;
         }
-        keep(node, ts_ns, cpu, comm);
+        keep(node, ts_ns);
     }
-    [[gnu::always_inline]] void keep(std::uint32_t node, std::int64_t ts_ns, std::uint32_t cpu, std::uint32_t comm) {
+    [[gnu::always_inline]] void keep(std::uint32_t node, std::int64_t ts_ns) {
         node_ = node;
         times_.push_back(ts_ns);
-        if (detailed_) details_.push_back({cpu, comm});
     }
     std::vector<Transition> &in_full() const {
         if (shaped_) {

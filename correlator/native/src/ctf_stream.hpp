@@ -148,7 +148,7 @@ class Stream {
     }
 
   private:
-    static constexpr std::size_t kAhead = 1024;  // bytes that are fetched into the caches before they are needed: a dozen events
+    static constexpr std::size_t kAhead = 4096;  // bytes that are fetched into the caches before they are needed: about what a block holds
     bool next_packet(StreamNotes &);
     bool event(StreamNotes &, Slot *);
     void usual_events(EventBlock &);

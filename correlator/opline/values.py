@@ -5,7 +5,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, dataclass_transform
+    from typing import Any, ClassVar, dataclass_transform
 
     @dataclass_transform(frozen_default=True)
     class _Checked: ...
@@ -21,6 +21,11 @@ class Value(_Checked):
     nothing happens then.
     """
 
+    _defaults: ClassVar[dict[str, Any]]
+
+    def __init_subclass__(cls) -> None:
+        cls._defaults = {name: vars(cls)[name] for name in cls.__annotations__ if name in vars(cls)}
+
     def __init__(self, *args: Any, **named: Any) -> None:
         kind = type(self)
         fields = kind.__annotations__
@@ -28,15 +33,13 @@ class Value(_Checked):
         if len(given) < len(args) + len(named):
             raise TypeError(f"{kind.__name__}: more values than fields, or one given twice")
         own = vars(self)
-        for name in fields:
-            if name in given:
-                own[name] = given.pop(name)
-            elif hasattr(kind, name):
-                own[name] = getattr(kind, name)
-            else:
-                raise TypeError(f"{kind.__name__}: {name} is missing")
-        if given:
-            raise TypeError(f"{kind.__name__} has no field {', '.join(given)}")
+        own.update(fields)  # for their order
+        own.update(kind._defaults)
+        own.update(given)
+        if len(own) > len(fields):
+            raise TypeError(f"{kind.__name__} has no field {', '.join(given.keys() - fields.keys())}")
+        if len(given) < len(fields) and (missing := fields.keys() - given.keys() - kind._defaults.keys()):
+            raise TypeError(f"{kind.__name__} needs {', '.join(missing)}")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable: {name}")

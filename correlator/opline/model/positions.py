@@ -2,39 +2,34 @@
 """Where things stand in a TOML text: takes a text that tomli has accepted, gives the line of every key and element.
 
 tomli keeps no positions, and a mistake without a line number is hard to find. The text is known to be valid here, so
-the scan only has to tell strings, comments, brackets and keys apart; a property test holds it against tomli's result.
+it is enough to tell strings, comments, brackets and words apart; a property test holds it against tomli's result.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
-from functools import cache
-
-from opline.values import Value
 
 Path = tuple[str | int, ...]
 
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_BLANK = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
-_SPACE = re.compile(r"[ \t]*")
-_BARE_VALUE = re.compile(r"[^,\]}\n#]+")
-_STRINGS = {  # by what they begin with, the longer first; compiled when one is met
-    '"""': r'"""(?:\\.|[^\\])*?"{3,5}(?!")',
-    "'''": r"'''.*?'{3,5}(?!')",
-    '"': r'"(?:\\.|[^"\\\n])*"',
-    "'": r"'[^'\n]*'",
-}
+# a bracket, sign or line's end; strings, the longer quotes first; a comment; a word, which is a key's or a value's part
+_TOKEN = re.compile(
+    r"""[\n\[\]{},=]|"{3}(?:\\.|[^\\])*?"{3,5}(?!")|'{3}.*?'{3,5}(?!')|"(?:\\.|[^"\\\n])*"|'[^'\n]*'"""
+    r"""|\#[^\n]*|[^\s"'\#,.=\[\]{}]+""",
+    re.DOTALL,
+)
 _ESCAPE = r'\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[btnfr"\\])'
 _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "\\": "\\"}
 
 
-class Place(Value):
+class Place:
     """Where a value was written: its line from 1, its ordinal in the text, and whether it is an inline table."""
 
-    line: int
-    order: int
-    inline: bool = False
+    __slots__ = ("inline", "line", "order")
+
+    def __init__(self, line: int, order: int, inline: bool) -> None:
+        self.line = line
+        self.order = order
+        self.inline = inline
 
 
 def positions(text: str) -> dict[Path, Place]:
@@ -42,128 +37,116 @@ def positions(text: str) -> dict[Path, Place]:
 
     A table that several headers add to has the place of the first.
     """
-    return _Scanner(text.replace("\r\n", "\n")).document()
+    scan = _Scan()
+    for found in _TOKEN.finditer(text.replace("\r\n", "\n")):
+        token = found[0]
+        if token == "\n":
+            scan.line += 1
+            if not scan.inside:
+                scan.take = scan.key
+        elif token[0] != "#":
+            scan.take(token)
+            if token[:3] in ('"""', "'''"):
+                scan.line += token.count("\n")
+    return scan.places
 
 
-class _Scanner:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-        self.line = 1
-        self.counted = 0  # newlines are counted up to here
+class _Scan:
+    """What has been met; ``take`` gets the next token, and is one of the methods behind it."""
+
+    def __init__(self) -> None:
         self.places: dict[Path, Place] = {}
+        self.line = 1
+        self.take = self.key
+        self.path: Path = ()  # of the table that keys belong to, or of the value that comes next
+        self.table: Path = ()  # the last header's
+        self.parts: list[str] = []  # of the key that is being read
+        self.brackets = 0  # of the header that is being read
         self.lengths: dict[Path, int] = {}  # of arrays of tables
-
-    def skip(self, pattern: re.Pattern[str]) -> None:
-        if found := pattern.match(self.text, self.at):
-            self.at = found.end()
+        self.inside: list[tuple[Path, int]] = []  # inline tables (-1) and arrays (their elements so far) around
 
     def note(self, path: Path, inline: bool = False) -> None:
-        self.line += self.text.count("\n", self.counted, self.at)
-        self.counted = self.at
-        self.places.setdefault(path, Place(self.line, len(self.places), inline))
+        if path not in self.places:
+            self.places[path] = Place(self.line, len(self.places), inline)
 
-    def here(self, char: str) -> bool:
-        return self.text.startswith(char, self.at)
+    def key(self, token: str) -> None:
+        """A key, up to its `=`; a header; or the end of an inline table."""
+        if token == "=":
+            self.path = self.inside[-1][0] if self.inside else self.table
+            for part in self.parts:
+                self.path += (part,)
+                self.note(self.path)
+            self.parts = []
+            self.take = self.value
+        elif token == "[":
+            self.brackets += 1
+        elif token == "]":
+            if self.parts:
+                self.header()
+        elif token == "}":
+            self.leave()
+        elif token != ",":
+            self.parts.append(_text(token))
 
-    def document(self) -> dict[Path, Place]:
-        base: Path = ()
-        while True:
-            self.skip(_BLANK)
-            if self.at >= len(self.text):
-                return self.places
-            if self.here("["):
-                base = self.header()
-            else:
-                self.pair(base)
-
-    def header(self) -> Path:
-        array = self.here("[[")
-        self.at += 2 if array else 1
-        parts = self.dotted_key()
-        self.at += 2 if array else 1
+    def header(self) -> None:
         path: Path = ()
-        for i, part in enumerate(parts):
+        for i, part in enumerate(self.parts, 1):
             path += (part,)
             self.note(path)
-            last = i == len(parts) - 1
-            if last and array:
+            if i == len(self.parts) and self.brackets == 2:
                 self.lengths[path] = self.lengths.get(path, 0) + 1
             if path in self.lengths:
                 path += (self.lengths[path] - 1,)
                 self.note(path)
-        return path
+        self.table = path
+        self.parts = []
+        self.brackets = 0
 
-    def pair(self, base: Path) -> None:
-        parts = self.dotted_key()
-        path = base
-        for part in parts[:-1]:
-            path += (part,)
-            self.note(path)
-        path += (parts[-1],)
-        self.note(path)
-        place = self.places[path]
-        self.at += 1  # '='
-        self.skip(_SPACE)
-        if self.here("{"):
-            self.places[path] = Place(place.line, place.order, inline=True)
-        self.value(path)
+    def value(self, token: str) -> None:
+        """The first token of a key's value."""
+        if token == "{":
+            self.places[self.path].inline = True
+        self.enter(token)
 
-    def dotted_key(self) -> list[str]:
-        parts: list[str] = []
-        while True:
-            self.skip(_SPACE)
-            if found := _BARE_KEY.match(self.text, self.at):
-                self.at = found.end()
-                parts.append(found[0])
-            else:
-                parts.append(self.string())
-            self.skip(_SPACE)
-            if not self.here("."):
-                return parts
-            self.at += 1
+    def element(self, token: str) -> None:
+        """The first token of an array's element, or the array's end."""
+        if token == "]":
+            self.leave()
+        elif token != ",":
+            array, count = self.inside[-1]
+            self.inside[-1] = (array, count + 1)
+            self.path = (*array, count)
+            self.note(self.path, inline=token == "{")
+            self.enter(token)
 
-    def string(self) -> str:
-        for quotes in _STRINGS:
-            if self.here(quotes) and (found := _string_in(quotes).match(self.text, self.at)):
-                self.at = found.end()
-                inner = found[0][1:-1]
-                return re.sub(_ESCAPE, _unescape, inner) if quotes == '"' and "\\" in inner else inner
-        raise AssertionError("not TOML that tomli accepts")
-
-    def value(self, path: Path) -> None:
-        if self.here('"') or self.here("'"):
-            self.string()
-        elif self.here("["):
-            self.at += 1
-            for i in itertools.count():
-                self.skip(_BLANK)
-                if self.here("]"):
-                    break
-                self.note((*path, i), inline=self.here("{"))
-                self.value((*path, i))
-                self.skip(_BLANK)
-                if self.here(","):
-                    self.at += 1
-            self.at += 1
-        elif self.here("{"):
-            self.at += 1
-            while True:
-                self.skip(_SPACE)
-                if self.here("}"):
-                    break
-                self.pair(path)
-                self.skip(_SPACE)
-                if self.here(","):
-                    self.at += 1
-            self.at += 1
+    def enter(self, token: str) -> None:
+        if token == "{":
+            self.inside.append((self.path, -1))
+            self.take = self.key
+        elif token == "[":
+            self.inside.append((self.path, 0))
+            self.take = self.element
         else:
-            self.skip(_BARE_VALUE)
+            self.take = self.rest
+
+    def leave(self) -> None:
+        self.inside.pop()
+        self.take = self.rest
+
+    def rest(self, token: str) -> None:
+        """What is left of a value, up to a comma or a bracket, or to the line's end."""
+        if token == ",":
+            self.take = self.key if self.inside[-1][1] < 0 else self.element
+        elif token in ("]", "}"):
+            self.leave()
 
 
-@cache
-def _string_in(quotes: str) -> re.Pattern[str]:
-    return re.compile(_STRINGS[quotes], re.DOTALL)
+def _text(token: str) -> str:
+    """A key's part without its quotes."""
+    if token[0] not in "\"'":
+        return token
+    inner = token[1:-1]
+    return re.sub(_ESCAPE, _unescape, inner) if token[0] == '"' and "\\" in inner else inner
 
 
 def _unescape(found: re.Match[str]) -> str:

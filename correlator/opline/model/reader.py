@@ -297,6 +297,8 @@ class _Reader:
                 yield Condition(field, tuple(good))
 
     def key_uses(self, path: Path, field: str, value: Mapping[str, Any]) -> tuple[KeyUse, ...]:
+        if field not in value:
+            return ()
         uses: list[KeyUse] = []
         for written in self.texts(path, field, value):
             found = _KEY_USE.fullmatch(written)
@@ -376,7 +378,7 @@ class _Reader:
             self.error(("linger_ns",), f"`linger_ns` lies between 0 and {MAX_LINGER_NS} (an hour)")
         return value
 
-    # -- values --------------------------------------------------------------------------------------------------------
+    # -- values (most fields are absent: that is to cost little) ------------------------------------------------------
 
     def known(self, path: Path, table: Mapping[str, Any], fields: tuple[str, ...], what: str) -> bool:
         unknown = [f for f in table if f not in fields]
@@ -396,13 +398,17 @@ class _Reader:
         return None
 
     def text(self, path: Path, field: str, table: Mapping[str, Any]) -> str | None:
+        if field not in table:
+            return None
         value: str | None = self.typed(path, field, table, str, "a text")
         if value == "":
             self.error((*path, field), f"`{field}` is empty")
         return value or None
 
     def texts(self, path: Path, field: str, table: Mapping[str, Any]) -> tuple[str, ...]:
-        value = table.get(field)
+        if field not in table:
+            return ()
+        value = table[field]
         if isinstance(value, list) and all(isinstance(v, str) and v for v in value):
             return tuple(value)
         if isinstance(value, list):
@@ -412,6 +418,8 @@ class _Reader:
         return () if one is None else (one,)
 
     def word(self, path: Path, field: str, table: Mapping[str, Any], words: tuple[str, ...]) -> str | None:
+        if field not in table:
+            return None
         value = self.text(path, field, table)
         if value is None or value in words:
             return value

@@ -83,10 +83,8 @@ class Attributor {
     const std::int64_t *times_of(const Op &op);
     static std::size_t count_times_of(const Op &op);
     static std::int64_t tid_of(const Op &op, const ShapeAttribution::Cut &);
-    // The same of what is left of such an op; nullptr also where no op of its shape has been looked at yet.
-    ShapeAttribution *by_shape(const ShapedOp &op) const {
-        return op.whole() && op.list.shape < shapes_.size() ? shapes_[op.list.shape].found.get() : nullptr;
-    }
+    // The same of such an op that has nothing but transitions; nullptr also where no op of its shape has been looked at yet. 0: it has none.
+    ShapeAttribution *by_shape(std::uint32_t shape) const { return shape < shapes_.size() ? shapes_[shape].found.get() : nullptr; }
 
   private:
     // An end of a stage: the point's name, and how it is shown.

@@ -112,7 +112,7 @@ void Core::write_csv(OpCsv &csv, bool all) {
 void Core::attribute_each() { impl_->stitcher.take_no_short_way(); }
 std::size_t Core::shapes() const { return impl_->stitcher.ops().shapes().size(); }
 void Core::keep_statistics(bool tainted) {
-    impl_->statistics.emplace(tainted);
+    impl_->statistics.emplace(tainted, impl_->stitcher.ops().frozen_ops());
 }
 bool Core::take_ready() const { return impl_->finished || impl_->emitter.pending_rows() >= kChunkRows; }
 std::vector<Table> &Core::tables() { return impl_->emitter.tables(); }

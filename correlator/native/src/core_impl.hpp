@@ -70,7 +70,7 @@ struct Core::Impl {
         : plan(parse_plan(plan_json)),
           emitter(strings, space_names(plan)),
           stitcher(plan, strings, names,
-                   {[this](Op &op) { settle(op); }, [this](const ShapedOp &op) { return settle_shaped(op); }, [this](const Batch &b) { emitter.batch(b); },
+                   {[this](Op &op) { settle(op); }, [this](const FrozenOps::Op &op) { return settle_frozen(op); }, [this](const Batch &b) { emitter.batch(b); },
                     [this](Op &op, std::int64_t at_ns) { linker.wrote(op, at_ns); },
                     [this](Op &op, std::int64_t tid, std::int64_t at_ns) { linker.sync_begun(op, tid, at_ns); },
                     [this](Op &op, std::int64_t at_ns) {
@@ -170,16 +170,17 @@ struct Core::Impl {
     }
 
     // The same, where nobody wants the op itself.
-    bool settle_shaped(const ShapedOp &op) {
-        if (!statistics || emitter.takes_ops() || op.end_ns < op.begin_ns) return false;
-        ShapeAttribution *shape = attributor.by_shape(op);
-        if (!shape) return false;
-        const bool tainted = linker.lost_between(op.begin_ns, op.end_ns);
+    Stitcher::Hooks::Taken settle_frozen(const FrozenOps::Op &op) {
+        using Taken = Stitcher::Hooks::Taken;
+        const OpFacts &facts = op.facts;
+        if (!statistics || emitter.takes_ops() || facts.end_ns < facts.begin_ns) return Taken::kNot;
+        ShapeAttribution *shape = attributor.by_shape(op.shape);
+        if (!shape) return Taken::kNot;
+        const bool tainted = linker.lost_between(facts.begin_ns, facts.end_ns);
         ++ops_complete;
         if (tainted) ++ops_tainted;
         if (has_block_classes) ++unlinked_ops;
-        statistics->count(op, op.list.size, *shape, tainted);
-        return true;
+        return statistics->count(op, *shape, tainted) ? Taken::kKept : Taken::kDone;
     }
 
     const std::vector<std::unique_ptr<BoundClass>> &counted_classes() const {

@@ -33,7 +33,8 @@ FrozenOps::Op *FrozenOps::put(opline::Op &op) {
     unsigned char *at = chunk.bytes + chunk.used;
     chunk.used += size;
     ++chunk.ops;
-    auto *frozen = new (at) Op{op.serial, op.global_spaces, op.facts(), filling_, static_cast<std::uint32_t>(op.keys.size())};
+    const ShapedOp shaped = op.shaped();
+    auto *frozen = new (at) Op{op.serial, op.global_spaces, op.facts(), filling_, static_cast<std::uint32_t>(op.keys.size()), shaped.whole() ? shaped.list.shape : 0};
     at += sizeof(Op);
     for (const Key &key : op.keys) {  // one, mostly
         std::memcpy(at, &key, sizeof key);
@@ -56,12 +57,7 @@ void FrozenOps::take(Op *frozen, opline::Op &op) {
     op.keys.resize(frozen->keys);
     std::memcpy(static_cast<void *>(op.keys.data()), at, frozen->keys * sizeof(Key));
     op.transitions.thaw(at + frozen->keys * sizeof(Key));
-    drop(frozen);
-}
-
-void FrozenOps::drop(Op *frozen) {
-    Chunk &chunk = chunks_[frozen->chunk];
-    if (--chunk.ops == 0 && frozen->chunk != filling_) empty_.push_back(frozen->chunk);
+    drop(frozen->chunk);
 }
 
 }  // namespace opline

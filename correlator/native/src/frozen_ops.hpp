@@ -19,6 +19,7 @@ class FrozenOps {
         OpFacts facts;
         std::uint32_t chunk;
         std::uint32_t keys;  // behind it, then the transitions
+        std::uint32_t shape;  // of these, if the op is ShapedOp::whole(); else 0
     };
 
     // nullptr: the op has more to it than fits. Else the caller's `op` is as if it was reset.
@@ -31,8 +32,10 @@ class FrozenOps {
         return {TransitionList::shaped(transitions), op.serial, op.facts.begin_ns, op.facts.end_ns, op.facts.end_order, op.facts.pid};
     }
     static std::pair<const Key *, std::size_t> keys(const Op &op) { return {reinterpret_cast<const Key *>(&op + 1), op.keys}; }
-    // It is not needed any more.
-    void drop(Op *);
+    // One of that chunk is not needed any more.
+    void drop(std::uint32_t chunk) {
+        if (--chunks_[chunk].ops == 0 && chunk != filling_) empty_.push_back(chunk);
+    }
 
   private:
     struct Chunk {

@@ -4,6 +4,12 @@
 #include <algorithm>
 
 namespace opline {
+namespace {
+
+constexpr std::ptrdiff_t kAhead = 4;      // ops
+constexpr std::size_t kFetched = 5 * 64;  // of one that was put away: with some twenty times
+
+}  // namespace
 
 void OpsToCount::share() {
     while (blocks_.size() < kBlocks) blocks_.push_back(std::make_unique<Block>());
@@ -16,9 +22,9 @@ void OpsToCount::let_wait(const ShapedOp &op, std::size_t times, ShapeAttributio
     }
     if (filling().size == Block::kOps || Block::kTimes - filling().used < times) hand_over();
     Block &block = filling();
-    Waiting &waiting = block.ops[block.size++];
-    waiting = {op, &shape, tainted};
-    waiting.op.list.times = block.times.data() + block.used;
+    block.ops[block.size++] = {nullptr, &shape, 0, tainted};
+    ShapedOp &copy = block.copies[block.copied++] = op;
+    copy.list.times = block.times.data() + block.used;
     std::copy_n(op.list.times, times, block.times.data() + block.used);
     block.used += times;
 }
@@ -28,25 +34,30 @@ void OpsToCount::count(const Op &op, const Attribution &found, bool tainted) {
     statistics_.count(op, found, tainted);
 }
 
-// The block that is being filled. There is one to go on with.
+// The block that is being filled. There is one to go on with, whose ops have been counted.
 void OpsToCount::hand_over() {
     bool full;
     {
         const std::lock_guard<std::mutex> lock(mutex_);
         full = ++filled_ - counted_ == kBlocks;
     }
-    if (!full) return;
-    const std::lock_guard<std::mutex> counting(counting_);
-    if (filled_ - counted_ == kBlocks) count(*blocks_[counted_ % kBlocks]);
+    if (full) {
+        const std::lock_guard<std::mutex> counting(counting_);
+        if (filled_ - counted_ == kBlocks) count(*blocks_[counted_ % kBlocks]);
+    }
+    Block &next = filling();
+    for (std::size_t i = 0; i < next.size; ++i)
+        if (next.ops[i].frozen) frozen_.drop(next.ops[i].chunk);
+    next.size = next.copied = next.used = 0;
 }
 
 // The first that waits, by who holds counting_.
-void OpsToCount::count(Block &block) {
-    for (std::size_t i = 0; i < block.size; ++i) {
-        const Waiting &w = block.ops[i];
-        statistics_.count(w.op, *w.shape, w.tainted);
+void OpsToCount::count(const Block &block) {
+    const ShapedOp *copy = block.copies.data();
+    for (const Waiting *w = block.ops.data(), *past = w + block.size; w != past; ++w) {
+        if (past - w > kAhead && w[kAhead].frozen) fetch(w[kAhead].frozen, kFetched);
+        statistics_.count(w->frozen ? FrozenOps::look(*w->frozen) : *copy++, *w->shape, w->tainted);
     }
-    block.size = block.used = 0;
     const std::lock_guard<std::mutex> lock(mutex_);
     ++counted_;
 }

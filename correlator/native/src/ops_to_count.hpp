@@ -10,13 +10,14 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "frozen_ops.hpp"
 #include "op_statistics.hpp"
 
 namespace opline {
 
 class OpsToCount {
   public:
-    explicit OpsToCount(bool with_tainted) : statistics_(with_tainted) {}
+    OpsToCount(bool with_tainted, FrozenOps &frozen) : statistics_(with_tainted), frozen_(frozen) {}
     // From now on help() is called, too.
     void share();
     // An op of a shape with so many times, those of Attributor::times_of(), which are copied where they are needed later.
@@ -25,30 +26,44 @@ class OpsToCount {
         else let_wait(op, times, shape, tainted);
     }
     void count(const Op &, const Attribution &, bool tainted);
+    // An op as it was put away. True: it is counted later, and then dropped.
+    bool count(const FrozenOps::Op &op, ShapeAttribution &shape, bool tainted) {
+        if (blocks_.empty()) {
+            statistics_.count(FrozenOps::look(op), shape, tainted);
+            return false;
+        }
+        if (filling().size == Block::kOps) hand_over();
+        Block &block = filling();
+        block.ops[block.size++] = {&op, &shape, op.chunk, tainted};
+        return true;
+    }
     // From any thread: counts a block, if one waits and nobody is at it.
     bool help();
     nlohmann::json json(const StringPool &);  // OpStatistics::json() of all
 
   private:
     struct Waiting {
-        ShapedOp op;
+        const FrozenOps::Op *frozen = nullptr;  // nullptr: the next of the copies
         ShapeAttribution *shape = nullptr;
+        std::uint32_t chunk = 0;  // of what is frozen
         bool tainted = false;
     };
     struct Block {
         static constexpr std::size_t kOps = 256, kTimes = 32 * kOps;
         std::array<Waiting, kOps> ops;
-        std::array<std::int64_t, kTimes> times;
-        std::size_t size = 0, used = 0;  // used: of the times
+        std::array<ShapedOp, kOps> copies;
+        std::array<std::int64_t, kTimes> times;  // of the copies
+        std::size_t size = 0, copied = 0, used = 0;  // used: of the times
     };
     static constexpr std::size_t kBlocks = 16;
     Block &filling() { return *blocks_[filled_ % kBlocks]; }
     void let_wait(const ShapedOp &, std::size_t times, ShapeAttribution &, bool tainted);
     void hand_over();
-    void count(Block &);
+    void count(const Block &);
     void count_waiting();
 
     OpStatistics statistics_;
+    FrozenOps &frozen_;
     // A ring: those from counted_ to filled_ wait, the next one is being filled.
     std::vector<std::unique_ptr<Block>> blocks_;  // none: nobody helps
     std::mutex mutex_;                            // of these numbers

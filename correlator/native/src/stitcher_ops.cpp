@@ -163,11 +163,12 @@ template <class Mine>
 [[gnu::always_inline]] inline bool Stitcher::settle_frozen(std::uint64_t ref, std::int64_t end_ns) {
     const FrozenOps::Op *frozen = ops_.frozen(ref);
     if (!frozen) return false;
-    const ShapedOp op = FrozenOps::look(*frozen);
-    if (op.end_ns != end_ns || !hooks_.settle_shaped(op)) return false;
+    if (frozen->facts.end_ns != end_ns) return false;
+    const Hooks::Taken taken = hooks_.settle_frozen(*frozen);
+    if (taken == Hooks::Taken::kNot) return false;
     const auto [keys, count] = FrozenOps::keys(*frozen);
     forget_keys(keys, count, [ref](std::uint64_t named) { return named == ref; });
-    ops_.release_frozen(ref);
+    ops_.release_frozen(ref, taken == Hooks::Taken::kKept);
     return true;
 }
 

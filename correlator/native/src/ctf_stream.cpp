@@ -266,16 +266,22 @@ void StreamClass::gather_usual() {
         const auto layout = c.straight.layout();
         if (!layout.empty()) c.layout = layouts.emplace(layout, static_cast<std::uint32_t>(layouts.size() + 1)).first->second;
     }
+    if (usual_header.id_bits == kCompactHeader.id_bits && !usual.empty()) usual.resize(kCompactHeader.id_mask + 1);
 }
 
 // What event() does, in short, for events as LTTng writes most, as long as there are such.
 void Stream::usual_events(EventBlock &out) {
+    if (!usual_at_) return;
+    if (cls->usual_header.id_bits == kCompactHeader.id_bits) usual_events_of<kCompactHeader>(out);
+    else usual_events_of<kLargeHeader>(out);
+}
+
+template <const UsualHeader &h>
+void Stream::usual_events_of(EventBlock &out) {
     const std::uint8_t *p = usual_at_;
-    if (!p) return;
     const MappedFile &file = *files_[file_].bytes;
     const std::uint8_t *const packet = cursor_.packet, *const content_end = packet + cursor_.end / 8, *const file_end = file.data() + file.size();
     const std::uint8_t *const last_word = file_end - 8;
-    const UsualHeader h = cls->usual_header;
     UsualClass *const classes = cls->usual.data(), *found = nullptr;
     const std::size_t ids = cls->usual.size();
     const std::uint32_t cpu = packet_.cpu, stream = number;
@@ -290,7 +296,7 @@ void Stream::usual_events(EventBlock &out) {
         std::uint64_t word;
         std::memcpy(&word, p, 8);
         const std::uint64_t id = word & h.id_mask;
-        if (id >= ids) break;
+        if (&h != &kCompactHeader && id >= ids) break;
         UsualClass &c = classes[id];
         const std::uint8_t *after = c.layout == layout ? c.straight.repeat(p, file_end, like) : nullptr;
         if (!after || after > content_end) {

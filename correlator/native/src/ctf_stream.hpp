@@ -67,6 +67,7 @@ struct UsualHeader {
     std::uint32_t id_bits = 0;
     std::uint64_t id_mask = 0, time_mask = 0;
 };
+constexpr UsualHeader kCompactHeader{4, 5, 31, 0x7ffffff}, kLargeHeader{6, 16, 65535, 0xffffffff};
 
 // Everything that streams of one class share.
 struct StreamClass {
@@ -77,7 +78,7 @@ struct StreamClass {
     Program header_program;                     // kOther: slot 0 the event's id, then
     std::vector<std::uint32_t> timestamp_bits;  // a slot for each timestamp field; 0: it is of variable length
     std::vector<EventClass> events;  // by event id
-    std::vector<UsualClass> usual;   // the same, as far as a usual header goes
+    std::vector<UsualClass> usual;   // the same, as far as a usual header goes; of a compact one, for each id that it can have
     std::size_t slot_count = 0;
     std::uint32_t registers = 0;
 
@@ -152,6 +153,8 @@ class Stream {
     bool next_packet(StreamNotes &);
     bool event(StreamNotes &, Slot *);
     void usual_events(EventBlock &);
+    template <const UsualHeader &>
+    void usual_events_of(EventBlock &);
     void events(EventBlock &, StreamNotes &);
     // The cursor and the place of the next usual event follow each other.
     void go_on_usually() {

@@ -12,7 +12,7 @@ void Survey::add_class(const BoundClass &cls, std::int32_t name) {
     c.hint = cls.only->begins ? Hint::kBegins : Hint::kLeads;
     c.repeated = cls.bare ? Hint::kSame : c.hint;
     const auto &n = c.numbers;
-    c.alike = alike_.emplace(std::array{n.key, n.tid, n.pid, n.means, static_cast<std::uint32_t>(name)}, static_cast<std::uint32_t>(alike_.size())).first->second;
+    c.alike = alike_.emplace(std::array{n.key, n.tid, n.pid, n.means, static_cast<std::uint32_t>(name)}, static_cast<std::uint32_t>(alike_.size() + 1)).first->second;
 }
 
 void Survey::run(Event *first, Event *past) {
@@ -23,13 +23,13 @@ void Survey::run(Event *first, Event *past) {
     auto name_in = [this](const Slot &slot) { return slot.kind == Slot::Kind::kString ? names_.of(slot.str()) << kHintBits : 0; };
     for (const Class *const classes = classes_.data(); first != past; ++first) {
         const Class &c = classes[first->cls];
+        if (first->slots == slots && c.alike == alike) {
+            first->hint = name | static_cast<std::uint32_t>(c.repeated);
+            continue;
+        }
         const auto &n = c.numbers;
         if (n.means == 0) {
             if (c.name != kNoSlot) first->hint = name_in(first->slots[c.name]);
-            continue;
-        }
-        if (first->slots == slots && c.alike == alike) {
-            first->hint = name | static_cast<std::uint32_t>(c.repeated);
             continue;
         }
         slots = first->slots;

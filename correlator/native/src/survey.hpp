@@ -31,10 +31,10 @@ class Survey {
     void run(Event *first, Event *past);
 
   private:
-    struct Class {
+    struct alignas(32) Class {
         BoundClass::Numbers numbers;
         Hint hint = Hint::kNone, repeated = Hint::kNone;  // repeated: where the numbers are the last one's
-        std::uint32_t alike = 0;                          // the same of classes with equal Numbers and names
+        std::uint32_t alike = 0;                          // the same of classes with equal Numbers and names; 0: without numbers
         std::int32_t name = kNoSlot;
     };
     struct Last {

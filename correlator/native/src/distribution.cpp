@@ -133,6 +133,23 @@ void Distribution::add_another(std::int64_t value) {
     *next_++ = static_cast<std::uint32_t>(value);
 }
 
+void Distribution::add_differences(const std::int64_t *from, const std::int64_t *to, std::size_t stride, std::size_t count) {
+    std::uint32_t *next = next_;
+    std::uint64_t bits = 0;  // of all: no value is larger
+    if (static_cast<std::size_t>(end_ - next_) >= count) {
+        for (std::size_t i = 0; i != count * stride; i += stride) {
+            const auto value = static_cast<std::uint64_t>(to[i] - from[i]);
+            bits |= value;
+            *next++ = static_cast<std::uint32_t>(value);
+        }
+        if (bits <= kMostShort) {
+            next_ = next;
+            return;
+        }
+    }
+    for (std::size_t i = 0; i != count * stride; i += stride) add(to[i] - from[i]);
+}
+
 // More of it: what is there stays where it is.
 void Distribution::make_room(std::size_t values) {
     blocks_.push_back({static_cast<std::uint32_t *>(arena_->take(values * sizeof(std::uint32_t))), values});

@@ -48,9 +48,24 @@ std::uint32_t StageStatistics::add_shape(const std::vector<ShapeStage> &stages) 
         const std::uint32_t place = place_of(name, kind);
         shape.recurs = shape.recurs || std::any_of(shape.parts.begin(), shape.parts.end(), [place](const auto &p) { return p.place == place; });
         shape.parts.push_back({&stages_[place].values, to_at, place});
+        shape.width = std::max<std::size_t>(shape.width, to_at + 1);
     }
+    shape.times.resize(shape.width);
     shapes_.push_back(std::move(shape));
     return static_cast<std::uint32_t>(shapes_.size());
+}
+
+void StageStatistics::count_waiting(Shape &shape) {
+    std::size_t from_at = 0;
+    for (const auto &part : shape.parts) {
+        part.values->add_differences(&shape.times[from_at], &shape.times[part.to_at], shape.width, shape.waiting);
+        from_at = part.to_at;
+    }
+    shape.waiting = 0;
+    if (shape.room == kWaiting || shape.ops < kFewOps || room_ + kWaiting * shape.width > kMostWaiting) return;
+    shape.room = kWaiting;
+    room_ += kWaiting * shape.width;
+    shape.times.resize(kWaiting * shape.width);
 }
 
 void StageStatistics::op_of_each(const Shape &shape, std::uint64_t op, bool counts, const std::int64_t *times) {
@@ -75,6 +90,7 @@ nlohmann::json StageStatistics::json(const std::function<std::string(std::uint32
     using Order = std::tuple<double, double, std::string, std::uint32_t>;
     std::vector<Order> order;
     for (auto &shape : shapes_) {
+        count_waiting(shape);
         for (std::size_t i = 0; i < shape.parts.size() && !shape.recurs; ++i) {
             Stage &s = stages_[shape.parts[i].place];
             s.rows += shape.ops;

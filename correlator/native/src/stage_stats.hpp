@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -48,12 +49,8 @@ class StageStatistics {
         ++shape.ops;
         if (op < kOrderOps) ++shape.first_ops;
         if (!counts) return;
-        std::int64_t from_ns = times[0];
-        for (const auto &part : shape.parts) {
-            const std::int64_t to_ns = times[part.to_at];
-            part.values->add(to_ns - from_ns);
-            from_ns = to_ns;
-        }
+        if (shape.waiting == shape.room) count_waiting(shape);
+        std::memcpy(&shape.times[shape.waiting++ * shape.width], times, shape.width * sizeof *times);
     }
     // An op that counts.
     void op(std::int64_t latency_ns, std::int64_t unattributed_ns, std::int64_t unknown_ns) {
@@ -80,15 +77,20 @@ class StageStatistics {
         std::vector<std::uint64_t> places;        // how many ops have it first there
         std::uint64_t place_count = 0, place_sum = 0;
     };
+    // Times of ops of a shape wait until there are so many of them. Of a shape that few ops have only one waits, and all together are not more than so many times.
+    static constexpr std::size_t kWaiting = 32, kFewOps = 256, kMostWaiting = 1u << 19;
     struct Shape {
         struct Part {
             Distribution *values;
             std::uint32_t to_at, place;  // place: in stages_
         };
         std::vector<Part> parts;
+        std::vector<std::int64_t> times;  // `width` for each of the ops that wait
+        std::size_t width = 1, waiting = 0, room = 1;
         bool recurs = false;  // a stage does
         std::uint64_t ops = 0, first_ops = 0;
     };
+    void count_waiting(Shape &);
     void op_of_each(const Shape &, std::uint64_t op, bool counts, const std::int64_t *times);
     static void close(Stage &s) {
         if (s.op != 0 && s.counts) s.values.add(s.sum_ns);
@@ -105,6 +107,7 @@ class StageStatistics {
     std::deque<Stage> stages_;  // they stay where they are
     std::vector<std::uint32_t> places_;  // by name, plus 1
     std::vector<Shape> shapes_;
+    std::size_t room_ = 0;  // for times that wait, of shapes with more than one op's
     Distribution unattributed_{arena_}, unknown_{arena_}, latency_{arena_};
 };
 

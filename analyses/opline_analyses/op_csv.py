@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import csv
 import io
-import tempfile
+import os
 from contextlib import contextmanager
 from functools import cache
 
@@ -21,7 +21,7 @@ from opline.correlate import temporary_file_failed
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any, BinaryIO
+    from typing import IO, Any, BinaryIO
 
     import numpy as np
 
@@ -74,8 +74,19 @@ def collector(stages: bool) -> Iterator[_core.OpCsv]:
     """What gets the ops, or with ``stages`` their intervals, until ``write``; what does not fit into memory waits in a
     temporary file.
     """
-    with tempfile.TemporaryFile(prefix="opline-") as file:
+    with _file_without_a_name() as file:
         yield _core.OpCsv(stages, file.fileno())
+
+
+def _file_without_a_name() -> IO[bytes]:
+    """What ``tempfile.TemporaryFile`` opens first; importing that takes 6 ms."""
+    folder = next(filter(None, map(os.environ.get, ("TMPDIR", "TEMP", "TMP"))), "/tmp")
+    try:
+        return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600), "r+b", buffering=0)
+    except OSError:  # no such folder, or a file system without such files
+        import tempfile
+
+        return tempfile.TemporaryFile(prefix="opline-")
 
 
 def feed(run: Run, which: Selection, rows: _core.OpCsv, *, stages: bool = False, client: bool = False) -> None:

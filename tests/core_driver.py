@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Drives the native core without a trace: takes a model and events in a readable form, gives its tables as rows.
 
-An event is one line: ``TIME EVENT key=value ...``. ``tid pid cpu comm host`` are the context, the rest is payload; a
-number is an integer (``0x`` too), ``1.5`` a float, everything else a text. An event name without a colon is the kernel
-domain's; system calls from BPF (``syscall:``) have all in their payload, and so have events from the shim's rings
-(``cephring:``), by the contexts' names. ``:tid`` is a field of the payload.
+An event is one line: ``TIME EVENT key=value ...``. ``tid pid cpu comm host stream`` are the context (``stream`` tells
+several of one host and domain apart), the rest is payload; a number is an integer (``0x`` too), ``1.5`` a float,
+everything else a text. An event name without a colon is the kernel domain's; system calls from BPF (``syscall:``) have
+all in their payload, and so have events from the shim's rings (``cephring:``), by the contexts' names. ``:tid`` is a
+field of the payload.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def parse_line(text: str) -> Line:
             continue
         kernel_payload = key in ("tid", "comm") and ":" not in name
         from_bpf = name.startswith("syscall:") and key != "host"
-        where = line.context if key in (*CONTEXT, "cpu", "host") and not from_bpf else line.payload
+        where = line.context if key in (*CONTEXT, "cpu", "host", "stream") and not from_bpf else line.payload
         where[key.removeprefix(":")] = value_of(raw)
         if kernel_payload and name.startswith("block_"):
             line.payload[key] = where[key]

@@ -7,7 +7,7 @@ namespace opline {
 namespace {
 
 constexpr std::size_t kChunkRows = 1u << 16;
-constexpr std::ptrdiff_t kAhead = 8, kFarAhead = 12;  // events; what one needs is out of the caches for less than those take
+constexpr std::ptrdiff_t kAhead = 4, kFarAhead = 12;  // events; what one needs is out of the caches for less than those take
 
 std::string stream_name(const StreamDecl &s) {
     return s.channel.empty() ? s.path : s.channel + "_" + std::to_string(s.instance);

@@ -54,6 +54,9 @@ COLUMNS = [
 ]
 
 
+SLOW = ("text | awk", "bt2 Python")
+
+
 @dataclass(slots=True)
 class Sample:
     """One execution: seconds of CPU and wall time, peak resident memory of its largest process in KiB."""
@@ -147,7 +150,7 @@ def prove_equal(trace: Path, events: int, slow: bool) -> None:
     ops = events // generated.EVENTS_PER_OP
     if ours["latency"][0] != ops:
         raise SystemExit(f"{trace}: {ours['latency'][0]} ops, not {ops}: nothing is timed")
-    for name in ("text | awk", "bt2 Python") if slow else ():
+    for name in SLOW if slow else ():
         theirs = 0
         for line in text_of(commands[name]).splitlines():
             head, _, rest = line.rpartition(" ")
@@ -188,13 +191,16 @@ def machine() -> dict[str, str]:
 def measure(
     trace: Path, commands: dict[str, str], events: int, streams: int, rounds: int, slow_rounds: int
 ) -> list[dict[str, object]]:
-    """Times every command, interleaved; a row for each."""
-    timed = commands
-    samples: dict[str, list[Sample]] = {name: [] for name in timed}
+    """Times every command, interleaved; a row for each. The native reader's are timed before each of the others: a
+    round takes minutes, within which a machine's speed changes, and they take seconds of it.
+    """
+    samples: dict[str, list[Sample]] = {name: [] for name in commands}
+    native = [name for name in commands if "native" in name]
     for number in range(rounds):
-        for name, command in timed.items():
-            if name not in ("text | awk", "bt2 Python") or number < slow_rounds:
-                samples[name].append(execute(command))
+        others = [name for name in commands if name not in native and (name not in SLOW or number < slow_rounds)]
+        for name in others:
+            for one in (*native, name):
+                samples[one].append(execute(commands[one]))
     size = sum(f.stat().st_size for f in trace.rglob("*") if f.is_file() and f.suffix != ".idx")
     dummy = samples["babeltrace2 -o dummy"]
     dummy_cpu = statistics.median(s.cpu_s for s in dummy)
@@ -206,7 +212,7 @@ def measure(
         cpu, wall = statistics.median(s.cpu_s for s in got), statistics.median(s.wall_s for s in got)
         rows.append(
             {
-                "events": events, "streams": streams, "bytes": size, "method": name, "rounds": len(got),
+                "events": events, "streams": streams, "bytes": size, "method": name, "rounds": min(len(got), rounds),
                 "cpu_s": f"{cpu:.3f}", "wall_s": f"{wall:.3f}", "ns_per_event": f"{cpu / events * 1e9:.0f}",
                 "x_dummy": f"{dummy_cpu / cpu:.2f}", "x_dummy_wall": f"{dummy_wall / wall:.2f}",
                 "peak_rss_mib": f"{statistics.median(s.rss_kib for s in got) / 1024:.0f}",

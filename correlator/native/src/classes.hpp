@@ -46,7 +46,7 @@ struct BoundPoint {
     Direction direction = Direction::kUnknown;
     bool begins = false;  // it makes an op, names it by one key, and nothing else can come of it: Stitcher::begin()
     std::uint64_t seen = 0, transitions = 0;
-    std::uint64_t bare = 0;  // events that Stitcher::follow() and bare() took; counted nowhere else until BoundClass::count_bare()
+    std::uint64_t bare_events = 0;  // that Stitcher::follow() and bare() took; counted nowhere else until BoundClass::count_bare()
     std::uint64_t global_spaces = 0;  // bit per global key space of find and bind
     std::array<KnownKind, 2> kinds;   // of a plain point, or one that begins; 1: in the op's thread
     std::vector<BoundPredicate> when;
@@ -104,8 +104,8 @@ struct BoundClass {
     // What the shortest ways through the stitcher leave out, as it is the same for each event.
     void count_bare() {
         if (!bare) return;
-        for (auto *count : {&bare->seen, &bare->transitions, &bare->find.front().found, &fates[static_cast<std::size_t>(Fate::kTransition)]}) *count += bare->bare;
-        bare->bare = 0;
+        for (auto *count : {&bare->seen, &bare->transitions, &bare->find.front().found, &fates[static_cast<std::size_t>(Fate::kTransition)]}) *count += bare->bare_events;
+        bare->bare_events = 0;
     }
 };
 

@@ -144,7 +144,7 @@ Straight::Straight(const Program &program, std::uint32_t header) {
 
 void Straight::find_windows() {
     Stretch &s = stretches_.front();
-    if (!s.alone || s.has_others || s.string_slot >= 0) return;
+    if (!s.alone || s.has_others || s.string_slot >= 0 || integers_.empty()) return;
     std::vector<std::uint32_t> wanted;  // bytes
     for (const Pair &pair : integers_)
         for (int i = 0; i < 2; ++i)

@@ -83,7 +83,7 @@ inline void Stitcher::follow_from_here(const BoundClass &cls, const Event &ev, O
     const std::uint32_t thread = op->transitions.push_known(bp.kinds[0], ev.ts_ns, tid, pid);
     if (thread == Shapes::kMaxThreads) return false;
     if (op->transitions.detailed()) add_detail(cls, ev, *op);
-    ++bp.bare;
+    ++bp.bare_events;
     follow_from_here(cls, ev, *op, thread);
     passed(*op, bp, ev.ts_ns);
     return true;
@@ -96,7 +96,7 @@ inline void Stitcher::follow_from_here(const BoundClass &cls, const Event &ev, O
     BoundPoint &bp = *cls.bare;
     if (!op.transitions.push_by(bp.kinds[0], f.thread, ev.ts_ns)) return false;
     if (op.transitions.detailed()) add_detail(cls, ev, op);
-    ++bp.bare;
+    ++bp.bare_events;
     ends(op, bp, ev.ts_ns);  // the key's space is among the op's since it was first found by it
     return true;
 }

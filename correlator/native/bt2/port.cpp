@@ -202,7 +202,7 @@ Port::Status Port::advance() {
 Event Port::event() {
     if (!slots_read_) read_slots(*class_, event_, slots_.data());
     slots_read_ = true;
-    return Event{time_ns, class_->plan.id, stream_->number, stream_->cpu, 0, slots_.data()};
+    return Event{{class_->plan.id, 0}, {stream_->number, stream_->cpu}, time_ns, slots_.data()};
 }
 
 }  // namespace opline::bt2

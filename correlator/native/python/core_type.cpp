@@ -335,7 +335,7 @@ PyObject *core_event(PyObject *self, PyObject *args) {
         std::vector<opline::Slot> slots(static_cast<std::size_t>(PyTuple_GET_SIZE(values)) + 1);
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(values); ++i)
             if (!slot_from(PyTuple_GET_ITEM(values, i), slots[static_cast<std::size_t>(i)])) return nullptr;
-        opline::Event ev{ts_ns, cls, stream, opline::kNoCpu, 0, slots.data()};
+        opline::Event ev{{cls, 0}, {stream, opline::kNoCpu}, ts_ns, slots.data()};
         if (cpu != Py_None) ev.cpu = static_cast<std::uint32_t>(PyLong_AsUnsignedLong(cpu));
         if (PyErr_Occurred()) return nullptr;
         core_of(self).event(ev);

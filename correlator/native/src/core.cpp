@@ -22,7 +22,7 @@ ClassPlan Core::add_class(const ClassDecl &decl) {
     BoundClass bound = bind_class(decl, impl_->plan, impl_->strings, {impl_->emitter.keeps_states(), impl_->emitter.keeps_transitions()});
     bound.plan.id = static_cast<std::uint32_t>(impl_->classes.size());
     if (bound.kind == ClassKind::kBlock || bound.kind == ClassKind::kPlug) impl_->has_block_classes = true;
-    impl_->survey.add_class(bound, impl_->name_slot(bound));
+    impl_->survey.add_class(bound, impl_->name_slot(bound), bound.plan);
     impl_->classes.push_back(std::make_unique<BoundClass>(std::move(bound)));
     return impl_->classes.back()->plan;
 }

@@ -168,6 +168,8 @@ struct Reader::Impl : StreamNotes {
             event.cls = plan.id;
             event.slots = static_cast<std::uint32_t>(plan.wanted.size());
             event.time_slot = plan.time_slot;
+            event.again = plan.again;
+            event.alike = plan.alike;
             std::size_t field = 0;
             for (const auto *leaves : {&payload, &common, &specific})
                 for (const auto &leaf : *leaves) {

@@ -19,9 +19,32 @@ std::uint64_t rest_of(const Slot &slot) {
 
 }  // namespace
 
-std::size_t Straight::find_far_nul(const std::uint8_t *p, const std::uint8_t *end) {
-    const void *nul = end > p ? std::memchr(p, 0, static_cast<std::size_t>(end - p)) : nullptr;
-    return nul ? static_cast<std::size_t>(static_cast<const std::uint8_t *>(nul) - p) : kNowhere;
+void Straight::Stretch::guess_from(std::uint32_t size) {
+    guess = size;
+    past_guess = size + past_nul;
+    nul_bit = 1;
+    nul_mask = 0;  // it is not among kProbe bytes: never
+    if (size >= kProbe) return;
+    nul_bit = 1u << size;
+    nul_mask = nul_bit | (nul_bit - 1);
+}
+
+const std::uint8_t *Straight::Stretch::past_other_string(const std::uint8_t *p, const std::uint8_t *end, Slot *wanted) {
+    std::uint32_t size = 0;
+    if (const std::uint32_t near = zeros(p)) {
+        size = static_cast<std::uint32_t>(__builtin_ctz(near));
+    } else {
+        const void *nul = end > p ? std::memchr(p, 0, static_cast<std::size_t>(end - p)) : nullptr;
+        if (!nul) return nullptr;
+        size = static_cast<std::uint32_t>(static_cast<const std::uint8_t *>(nul) - p);
+    }
+    if (wanted) text(p, size, *wanted);
+    // A long string as long as the last: the same again. The compiler is not to know that both are the same.
+    std::uint32_t expected = guess;
+    __asm__("" : "+r"(expected));
+    if (size != expected) guess_from(size);
+    else size = guess;
+    return p + size + past_nul;
 }
 
 void Straight::Stretch::read_others(const std::uint8_t *p, Slot *slots) const {
@@ -38,10 +61,8 @@ void Straight::Stretch::read_others(const std::uint8_t *p, Slot *slots) const {
             slot = Slot::of(d);
         } else if (l->what == Read::What::kBytes) {
             text(at, l->size, slot);
-#ifdef __SSE2__
         } else if (l->size < kProbe) {  // the name of a thread
-            text(at, static_cast<std::size_t>(__builtin_ctz(zeros(at) | zeros(at + 16) << 16 | 1u << l->size)), slot);
-#endif
+            text(at, static_cast<std::size_t>(__builtin_ctz(zeros(at) | 1u << l->size)), slot);
         } else {
             text(at, strnlen(reinterpret_cast<const char *>(at), l->size), slot);
         }
@@ -136,6 +157,7 @@ Straight::Straight(const Program &program, std::uint32_t header) {
         stretch.alone = parts.size() == 1 && stretch.align == 1;
         const std::size_t beyond = stretch.string || !part.others.empty() ? kProbe : part.integers.empty() ? 0 : 8;
         stretch.room = stretch.bytes + static_cast<std::int64_t>(beyond);
+        stretch.guess_from(0);
         stretches_.push_back(stretch);
     }
     find_windows();
@@ -165,7 +187,7 @@ void Straight::find_windows() {
 
 std::vector<std::uint64_t> Straight::layout() const {
     std::vector<std::uint64_t> out;
-    if (windows_.ones[0][0] == 0) return out;  // the first byte that is wanted
+    if (windows_.ones[0][0] == 0 || first_.room > kRepeatRoom) return out;  // the first byte that is wanted
     for (const Pair &pair : integers_)
         for (int i = 0; i < 2; ++i) out.insert(out.end(), {pair.offset[i], pair.mask[i], pair.sign[i], pair.slot_at[i]});
     return out;

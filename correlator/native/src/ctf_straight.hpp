@@ -27,8 +27,8 @@ class Straight {
     Straight(Straight &&) = default;
     Straight &operator=(Straight &&) = default;
     explicit operator bool() const { return !stretches_.empty(); }
-    // Where in an event all that is wanted of it lies; empty where that is more than integers within two times 16 bytes, or not always there.
-    // Of events of two programs for which this is equal, equal bytes there make equal slots.
+    // Where in an event all that is wanted of it lies; empty where that is more than integers within two times 16 bytes, or not always there,
+    // or the event is long. Of events of two programs for which this is equal, equal bytes there make equal slots.
     std::vector<std::uint64_t> layout() const;
 
     // The same as decode(), of the event whose header is at the byte `p` of a packet: where it ends. It may lie behind the packet's content, which the
@@ -37,14 +37,14 @@ class Straight {
         return __builtin_expect(first_.alone, 1) ? first_.run(p, end, slots) : run_all(packet, p, end, slots);
     }
     // Where the event at `p` ends if its slots are those of the one at `like`, which was run by a program of the same layout(), and not the empty one.
-    // nullptr: they may be others.
+    // nullptr: they may be others. There are kRepeatRoom bytes before `end`, one at least.
+    static constexpr std::ptrdiff_t kRepeatRoom = 256;
     [[gnu::always_inline]] const std::uint8_t *repeat(const std::uint8_t *p, const std::uint8_t *end, const std::uint8_t *like) {
-        return end - p >= first_.room && windows_.same(p, like) ? first_.past(p, end) : nullptr;
+        return windows_.same(p, like) ? first_.past(p, end) : nullptr;
     }
 
   private:
     static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-    static constexpr std::size_t kNowhere = ~std::size_t{0};
     static constexpr std::size_t kProbe = 32;  // bytes of a string that are looked at at once
     // Two integers: with only one, it is read twice.
     struct Pair {
@@ -83,7 +83,8 @@ class Straight {
         std::int64_t room = kNever;  // bytes that must be there, those that are only looked at with them
         std::uint32_t bytes = 0;
         std::uint32_t past_nul = 1;  // from the string's NUL to what the next stretch begins with
-        std::uint32_t guess = 0;     // the last string's length
+        std::uint32_t guess = 0;     // the last string's length; with past_nul, and what zeros() says of its bytes:
+        std::uint32_t past_guess = 0, nul_mask = 0, nul_bit = 1;
         std::int32_t string_slot = -1;
         const Pair *integers = nullptr, *past_integers = nullptr;
         const Other *others = nullptr, *past_others = nullptr;
@@ -94,26 +95,22 @@ class Straight {
             if (end - p < room) return nullptr;
             for (const Pair *l = integers, *past = past_integers; l != past; ++l) read(*l, p, slots);
             if (__builtin_expect(has_others, 0)) read_others(p, slots);
-            if (string && string_slot >= 0) return past_string(p + bytes, find_nul(p + bytes, end), &slots[string_slot]);
+            if (string && string_slot >= 0) return past_string(p + bytes, end, &slots[string_slot]);
             return past(p, end);
         }
         // Where it ends.
         [[gnu::always_inline]] const std::uint8_t *past(const std::uint8_t *p, const std::uint8_t *end) {
             p += bytes;
-            return string ? past_string(p, find_nul(p, end), nullptr) : p;
+            return string ? past_string(p, end, nullptr) : p;
         }
-        [[gnu::always_inline]] const std::uint8_t *past_string(const std::uint8_t *p, std::size_t size, Slot *wanted) {
-            if (wanted) text(p, size, *wanted);
-            // Where the next event begins must not wait for the search, as long as it finds what it did the last time: then only
-            // the guess leads there. The compiler is not to know that both are the same.
-            std::size_t guessed = guess;
-            const std::size_t expected = guessed;
-            __asm__("" : "+r"(guessed));
-            if (__builtin_expect(size == expected, 1)) return p + guessed + past_nul;
-            if (size == kNowhere) return nullptr;
-            guess = static_cast<std::uint32_t>(size);
-            return p + size + past_nul;
+        // Where the next event begins does not wait for the search, as long as the string is as long as the last: only the guess leads there.
+        [[gnu::always_inline]] const std::uint8_t *past_string(const std::uint8_t *p, const std::uint8_t *end, Slot *wanted) {
+            if (__builtin_expect((zeros(p) & nul_mask) != nul_bit, 0)) return past_other_string(p, end, wanted);
+            if (wanted) text(p, guess, *wanted);
+            return p + past_guess;
         }
+        const std::uint8_t *past_other_string(const std::uint8_t *p, const std::uint8_t *end, Slot *wanted);
+        void guess_from(std::uint32_t size);
         void read_others(const std::uint8_t *p, Slot *slots) const;
     };
 
@@ -144,21 +141,21 @@ class Straight {
         slot.size = static_cast<std::uint32_t>(size);
         slot.kind = Slot::Kind::kString;
     }
-#ifdef __SSE2__
-    static std::uint32_t zeros(const std::uint8_t *at) {
-        const auto bytes = _mm_loadu_si128(reinterpret_cast<const __m128i *>(at));
-        return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_setzero_si128())));
-    }
-#endif
-    // How far it is to the next NUL; from `p` on kProbe bytes may be looked at.
-    [[gnu::always_inline]] static std::size_t find_nul(const std::uint8_t *p, const std::uint8_t *end) {
-#ifdef __SSE2__
+    // A bit for each of kProbe bytes: it is 0.
+    [[gnu::always_inline]] static std::uint32_t zeros(const std::uint8_t *p) {
         static_assert(kProbe == 32);
-        if (const std::uint32_t found = zeros(p) | zeros(p + 16) << 16) return static_cast<std::uint32_t>(__builtin_ctz(found));
+#ifdef __SSE2__
+        auto half = [](const std::uint8_t *at) {
+            const auto bytes = _mm_loadu_si128(reinterpret_cast<const __m128i *>(at));
+            return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_setzero_si128())));
+        };
+        return half(p) | half(p + 16) << 16;
+#else
+        std::uint32_t found = 0;
+        for (std::size_t i = 0; i < kProbe; ++i) found |= static_cast<std::uint32_t>(p[i] == 0) << i;
+        return found;
 #endif
-        return find_far_nul(p, end);
     }
-    static std::size_t find_far_nul(const std::uint8_t *p, const std::uint8_t *end);
     const std::uint8_t *run_all(const std::uint8_t *packet, const std::uint8_t *p, const std::uint8_t *end, Slot *slots);
 
     void find_windows();

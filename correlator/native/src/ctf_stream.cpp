@@ -17,7 +17,6 @@ constexpr std::uint64_t kPacketMagic = 0xc1fc1fc1;
 constexpr std::uint64_t low_bits(std::uint32_t n) { return n < 64 ? (std::uint64_t{1} << n) - 1 : ~std::uint64_t{0}; }
 
 constexpr std::uint64_t kNoCount = ~std::uint64_t{0};  // babeltrace 2.0's own mark of "none": it aborts on it
-constexpr std::uint32_t kNoLayout = ~std::uint32_t{0};
 
 }  // namespace
 
@@ -262,9 +261,11 @@ void StreamClass::gather_usual() {
             usual.emplace_back();
             continue;
         }
-        UsualClass &c = usual.emplace_back(UsualClass{Straight(e.program, usual_header.bytes), e.cls, e.slots, &e, 0});
-        const auto layout = c.straight.layout();
-        if (!layout.empty()) c.layout = layouts.emplace(layout, static_cast<std::uint32_t>(layouts.size() + 1)).first->second;
+        UsualClass &c = usual.emplace_back(UsualClass{Straight(e.program, usual_header.bytes), {e.cls, e.again}, e.slots, &e, 0});
+        auto layout = c.straight.layout();
+        if (layout.empty()) continue;
+        layout.push_back(e.alike);
+        c.layout = layouts.emplace(layout, static_cast<std::uint32_t>(layouts.size() + 1)).first->second;
     }
     if (usual_header.id_bits == kCompactHeader.id_bits && !usual.empty()) usual.resize(kCompactHeader.id_mask + 1);
 }
@@ -281,37 +282,51 @@ void Stream::usual_events_of(EventBlock &out) {
     const std::uint8_t *p = usual_at_;
     const MappedFile &file = *files_[file_].bytes;
     const std::uint8_t *const packet = cursor_.packet, *const content_end = packet + cursor_.end / 8, *const file_end = file.data() + file.size();
-    const std::uint8_t *const last_word = file_end - 8;
-    UsualClass *const classes = cls->usual.data(), *found = nullptr;
+    const std::uint8_t *const last_word = file_end - 8, *const last_repeat = file_end - Straight::kRepeatRoom;
+    UsualClass *const classes = cls->usual.data();
+    const UsualClass *found = nullptr;
     const std::size_t ids = cls->usual.size();
-    const std::uint32_t cpu = packet_.cpu, stream = number;
+    const EventSource source{number, packet_.cpu};
     std::uint64_t clock = clock_;
     Event *const begin = out.next(), *const past = out.last();
     Event *at = begin;
-    Slot *slots = out.next_slots(), *its = slots;
-    std::uint32_t layout = kNoLayout;  // of the last event that was read into slots, which is at `like`
-    const std::uint8_t *like = p;
-    while (at != past && p <= last_word) {
+    Slot *slots = out.next_slots();
+    // The class of the event at `p`, whose first eight bytes are there. False: it is not in the table.
+    auto look = [&](std::uint64_t &word, UsualClass *&c) {
         __builtin_prefetch(p + kAhead);  // an event of LTTng is mostly longer than one line, and shorter than two
         __builtin_prefetch(p + kAhead + 64);
-        std::uint64_t word;
         std::memcpy(&word, p, 8);
         const std::uint64_t id = word & h.id_mask;
-        if (&h != &kCompactHeader && id >= ids) break;
-        UsualClass &c = classes[id];
-        const std::uint8_t *after = c.layout == layout ? c.straight.repeat(p, file_end, like) : nullptr;
-        if (!after || after > content_end) {
-            after = c.straight.run(packet, p, file_end, slots);
-            if (!after || after > content_end) break;
-            its = slots;
-            slots += c.slots;
-            layout = c.layout != 0 ? c.layout : kNoLayout;
-            like = p;
-        }
+        c = classes + id;
+        return &h == &kCompactHeader || id < ids;
+    };
+    auto add = [&](const EventKind &kind, std::uint64_t word, const Slot *its, const std::uint8_t *after) {
         p = after;
-        found = &c;
         clock += ((word >> h.id_bits) - clock) & h.time_mask;
-        *at++ = Event{static_cast<std::int64_t>(clock), c.cls, stream, cpu, 0, its};
+        std::memcpy(static_cast<EventKind *>(at), &kind, sizeof kind);
+        std::memcpy(static_cast<EventSource *>(at), &source, sizeof source);
+        at->ts_ns = static_cast<std::int64_t>(clock);
+        at->slots = its;
+        ++at;
+    };
+    std::uint64_t word;
+    UsualClass *c;
+    while (at != past && p <= last_word && look(word, c)) {
+        const std::uint8_t *const like = p, *after = c->straight.run(packet, p, file_end, slots);
+        if (!after || after > content_end) break;
+        Event &first = *at;
+        add({c->again.cls, 0}, word, slots, after);
+        found = c;
+        if (const std::uint32_t layout = c->layout) {
+            while (at != past && p <= last_repeat && look(word, c) && c->layout == layout) {
+                after = c->straight.repeat(p, file_end, like);
+                if (!after || after > content_end) break;
+                add(c->again, word, slots, after);
+                found = c;
+            }
+            first.hint = static_cast<std::uint32_t>(at - &first - 1);
+        }
+        slots += found->slots;
     }
     if (!found) return;
     if (frequency_ != 1'000'000'000)
@@ -333,7 +348,7 @@ void Stream::events(EventBlock &out, StreamNotes &notes) {
             return;
         }
         Event *at = out.next();
-        *at = Event{time_ns, event_class->cls, number, packet_.cpu, 0, slots};
+        *at = Event{{event_class->cls, 0}, {number, packet_.cpu}, time_ns, slots};
         out.grown(at + 1, slots + event_class->slots);
     }
 }

@@ -46,6 +46,7 @@ enum class HeaderKind : std::uint8_t { kCompact, kLarge, kOther };
 struct EventClass {
     std::uint32_t cls = 0;      // the consumer's
     std::uint32_t slots = 0;    // that it wants
+    std::uint32_t again = 0, alike = 0;
     std::int32_t time_slot = -1;
     bool known = false;
     std::vector<std::int32_t> absent;  // wanted slots that no step fills
@@ -56,9 +57,10 @@ struct EventClass {
 // What of a usual class every event needs, side by side. Of another class: its straight way never goes.
 struct alignas(128) UsualClass {
     Straight straight;
-    std::uint32_t cls = 0, slots = 0;
+    EventKind again{0, 0};     // of an event with the slots of the one before it
+    std::uint32_t slots = 0;
     const EventClass *all = nullptr;
-    std::uint32_t layout = 0;  // the number of straight.layout(); 0: it is empty
+    std::uint32_t layout = 0;  // the number of straight.layout() among those alike; 0: it is empty
 };
 
 // A header as LTTng writes most: the event's id, then the low bits of its time, in less than eight bytes.

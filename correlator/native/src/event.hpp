@@ -52,6 +52,8 @@ struct ClassPlan {
     std::uint32_t id = 0;                // the event's `cls` from now on
     std::vector<std::uint32_t> wanted;   // slot k holds field wanted[k] of the declaration
     std::int32_t time_slot = -1;         // slot that holds the event's own time (BPF's ktime), else -1
+    std::uint32_t again = 0;             // what Event::hint is first where the slots are those of the event before it, of a class with the same
+    std::uint32_t alike = 0;             // number here
 };
 
 // One decoded field. A string is valid until Consumer::event() returns.
@@ -80,13 +82,18 @@ struct Slot {
     std::uint64_t bits() const { return u; }
 };
 
-struct Event {
-    std::int64_t ts_ns;    // raw value of the monotonic clock, in ns; BPF block events: the kernel's own time
-    std::uint32_t cls;     // ClassPlan::id
+// What is the same in many events, together.
+struct EventKind {
+    std::uint32_t cls;   // ClassPlan::id
+    std::uint32_t hint;  // what the consumer's survey() leaves here; before it ClassPlan::again or, with slots of its own, how many events behind it have the same
+};
+struct EventSource {
     std::uint32_t stream;  // Core::add_stream()'s answer
     std::uint32_t cpu;     // kNoCpu: unknown
-    std::uint32_t hint;    // the consumer's survey() leaves it here; else 0
-    const Slot *slots;     // one per ClassPlan::wanted; perhaps those of an event before it, which are the same
+};
+struct Event : EventKind, EventSource {
+    std::int64_t ts_ns;  // raw value of the monotonic clock, in ns; BPF block events: the kernel's own time
+    const Slot *slots;   // one per ClassPlan::wanted; perhaps those of an event before it, which are the same
 };
 
 constexpr std::int32_t kNoSlot = -1;

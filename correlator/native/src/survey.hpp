@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which events are about what their stream's last one was about: seen in their numbers alone, where they are decoded, so that who
-// correlates looks at no slots of most. And which threads' names are the same.
+// correlates looks at no slots of most. And which threads' names are the same. Events with the same slots are seen at once.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -24,8 +24,8 @@ inline Hint hint_of(const Event &ev) { return static_cast<Hint>(ev.hint & ((1u <
 
 class Survey {
   public:
-    // In the order of their ids. `name`: the slot of a thread's name that is going to be asked for.
-    void add_class(const BoundClass &, std::int32_t name);
+    // In the order of their ids. `name`: the slot of a thread's name that is going to be asked for. Says in the plan what hints are alike.
+    void add_class(const BoundClass &, std::int32_t name, ClassPlan &);
     void add_stream() { last_.emplace_back(); }
     // Events of one stream.
     void run(Event *first, Event *past);
@@ -33,8 +33,7 @@ class Survey {
   private:
     struct alignas(32) Class {
         BoundClass::Numbers numbers;
-        Hint hint = Hint::kNone, repeated = Hint::kNone;  // repeated: where the numbers are the last one's
-        std::uint32_t alike = 0;                          // the same of classes with equal Numbers and names; 0: without numbers
+        Hint hint = Hint::kNone, again = Hint::kNone;  // again: where the numbers are the last one's
         std::int32_t name = kNoSlot;
     };
     struct Last {
@@ -42,10 +41,9 @@ class Survey {
         std::uint32_t means = 0;
     };
     std::vector<Class> classes_;
-    std::map<std::array<std::uint32_t, 5>, std::uint32_t> alike_;
+    std::map<std::array<std::uint32_t, 5>, std::uint32_t> alike_;  // classes with equal numbers and names
     std::vector<Last> last_;  // by stream
     NameNumbers names_;
-    bool any_ = false;        // class has a hint or a name
 };
 
 }  // namespace opline

@@ -280,21 +280,34 @@ struct Keeper : CountingConsumer {
         plan.id = static_cast<std::uint32_t>(counts.size());
         for (std::uint32_t i = 0; i < decl.fields.size(); ++i)
             if (decl.fields[i].name[0] == 'w') plan.wanted.push_back(i);
+        plan.again = 7 + plan.id;
+        plan.alike = 1 + plan.id % 2;
         counts.push_back(plan.wanted.size());
+        plans.push_back(plan);
         return plan;
+    }
+    void survey(Event *first, Event *past) override {
+        while (first < past) {
+            const Event &own = *first++;
+            for (std::uint32_t i = 0; i < own.hint; ++i, ++first, ++repeated)
+                if (first == past || first->slots != own.slots || plans[first->cls].alike != plans[own.cls].alike || first->hint != plans[first->cls].again) ++wrong;
+        }
     }
     void event(const Event &e) override {
         values.push_back(e.cls);
         for (std::size_t i = 0; i < counts[e.cls]; ++i) values.push_back(e.slots[i].bits());
     }
     std::vector<std::size_t> counts;
+    std::vector<ClassPlan> plans;
     std::vector<std::uint64_t> values;
+    std::size_t repeated = 0, wrong = 0;
 };
 
 TEST_CASE("events that repeat fields of the one before have their own values") {
     const std::uint64_t seed = 20240611;
     std::mt19937_64 random(seed);
     auto below = [&](std::uint64_t n) { return random() % n; };
+    std::size_t repeated = 0;
     for (int round = 0; round < 200; ++round) {
         CAPTURE(round);
         struct Field {
@@ -353,5 +366,8 @@ TEST_CASE("events that repeat fields of the one before have their own values") {
         }
         CHECK(reader.losses().messages.empty());
         CHECK(seen.values == expected);
+        CHECK(seen.wrong == 0);
+        repeated += seen.repeated;
     }
+    CHECK(repeated > 1000);
 }

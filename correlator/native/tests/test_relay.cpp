@@ -46,7 +46,7 @@ class OneStream {
     std::uint64_t made = 0;
 
   private:
-    Event event_{1, 0, 0, kNoCpu, 0, nullptr};
+    Event event_{{0, 0}, {0, kNoCpu}, 1, nullptr};
 };
 
 class Helper final : public CountingConsumer {

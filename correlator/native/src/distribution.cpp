@@ -66,6 +66,26 @@ __m128i places_of(__m128i v) {
 }
 #endif
 
+#ifdef __SSE2__
+constexpr std::size_t kMostAtOnce = 64;
+
+// As far as there are four rows more, four columns of them. How many rows that were.
+std::size_t turn_fours(const std::uint32_t *row, std::size_t width, std::size_t count, std::uint32_t *const (&to)[4]) {
+    std::size_t at = 0;
+    auto put = [&at](std::uint32_t *column, __m128i values) { _mm_storeu_si128(reinterpret_cast<__m128i *>(column + at), values); };
+    for (std::uint32_t *const a = to[0], *const b = to[1], *const c = to[2], *const d = to[3]; at + 4 <= count; at += 4, row += 4 * width) {
+        const __m128i first = four(row), second = four(row + width), third = four(row + 2 * width), fourth = four(row + 3 * width);
+        const __m128i low = _mm_unpacklo_epi32(first, second), next_low = _mm_unpacklo_epi32(third, fourth);
+        const __m128i high = _mm_unpackhi_epi32(first, second), next_high = _mm_unpackhi_epi32(third, fourth);
+        put(a, _mm_unpacklo_epi64(low, next_low));
+        put(b, _mm_unpackhi_epi64(low, next_low));
+        put(c, _mm_unpacklo_epi64(high, next_high));
+        put(d, _mm_unpackhi_epi64(high, next_high));
+    }
+    return at;
+}
+#endif
+
 // Into either counter in turns.
 void count_places(const std::uint32_t *v, std::size_t size, std::uint32_t *counts, std::uint32_t *odd_counts, Totals &totals) {
     const std::uint32_t *const end = v + size;
@@ -124,7 +144,7 @@ void Distribution::Sum::add(std::uint64_t values, std::int64_t their_total, std:
 
 // One that does not fit, or for which there is no room.
 void Distribution::add_another(std::int64_t value) {
-    if (counted_.count + kept() + others_.size() >= kExact) count_in_buckets();
+    if (count() >= kExact) count_in_buckets();
     if (static_cast<std::uint64_t>(value) > kMostShort) {
         others_.push_back(value);
         return;
@@ -133,21 +153,40 @@ void Distribution::add_another(std::int64_t value) {
     *next_++ = static_cast<std::uint32_t>(value);
 }
 
-void Distribution::add_differences(const std::int64_t *from, const std::int64_t *to, std::size_t stride, std::size_t count) {
-    std::uint32_t *next = next_;
-    std::uint64_t bits = 0;  // of all: no value is larger
-    if (static_cast<std::size_t>(end_ - next_) >= count) {
-        for (std::size_t i = 0; i != count * stride; i += stride) {
-            const auto value = static_cast<std::uint64_t>(to[i] - from[i]);
-            bits |= value;
-            *next++ = static_cast<std::uint32_t>(value);
+// Of one column.
+void Distribution::add_column(const std::uint32_t *values, std::size_t width, std::size_t count) {
+    while (count != 0) {
+        if (next_ == end_) {
+            add_another(*values);
+            values += width;
+            --count;
+            continue;
         }
-        if (bits <= kMostShort) {
-            next_ = next;
-            return;
+        const std::size_t now = std::min(count, static_cast<std::size_t>(end_ - next_));
+        for (std::size_t i = 0; i < now; ++i, values += width) *next_++ = *values;
+        count -= now;
+    }
+}
+
+void Distribution::add_rows(const std::vector<Distribution *> &of, const std::uint32_t *rows, std::size_t count) {
+    const std::size_t width = row_width(of.size());
+    for (std::size_t column = 0; column < of.size(); column += 4) {
+        const std::size_t columns = std::min<std::size_t>(4, of.size() - column);
+        std::size_t at_once = 0;
+#ifdef __SSE2__
+        std::uint32_t nobodys[kMostAtOnce], *to[] = {nobodys, nobodys, nobodys, nobodys};
+        bool room = count <= kMostAtOnce;
+        for (std::size_t i = 0; i < columns; ++i) {
+            to[i] = of[column + i]->next_;
+            room = room && static_cast<std::size_t>(of[column + i]->end_ - to[i]) >= count;
+        }
+        if (room) at_once = turn_fours(rows + column, width, count, to);
+#endif
+        for (std::size_t i = 0; i < columns; ++i) {
+            of[column + i]->next_ += at_once;
+            of[column + i]->add_column(rows + at_once * width + column + i, width, count - at_once);
         }
     }
-    for (std::size_t i = 0; i != count * stride; i += stride) add(to[i] - from[i]);
 }
 
 // More of it: what is there stays where it is.
@@ -169,6 +208,7 @@ void Distribution::count_in_buckets() {
     for_each_block([&](const std::uint32_t *v, std::size_t size) { std::for_each(v, v + size, count); });
     std::for_each(others_.begin(), others_.end(), count);
     others_.clear();
+    for (; zeros_ != 0; --zeros_) count(0);
     if (room_ != kWaitForBuckets || blocks_.size() != 1) {
         blocks_.clear();
         room_ = 0;
@@ -190,7 +230,8 @@ std::vector<std::uint32_t> Distribution::select(const std::vector<std::size_t> &
     Totals totals;
     for_each_block([&](const std::uint32_t *v, std::size_t size) { count_places(v, size, counts.data(), odd_counts.data(), totals); });
     std::transform(counts.begin(), counts.end(), odd_counts.begin(), counts.begin(), std::plus<>());
-    sum.add(kept(), static_cast<std::int64_t>(totals.sum), totals.most);
+    counts[place_of(0)] += static_cast<std::uint32_t>(zeros_);
+    sum.add(kept() + zeros_, static_cast<std::int64_t>(totals.sum), totals.most);
     std::vector<Member> members;
     std::vector<std::size_t> member_of;  // per rank
     std::vector<std::uint32_t> wanted;   // places of several values
@@ -229,10 +270,10 @@ std::vector<std::uint32_t> Distribution::select(const std::vector<std::size_t> &
 Distribution::Summary Distribution::summary(const std::vector<std::uint32_t> &per_mille) {
     Summary out;
     out.percentiles.resize(per_mille.size());
-    out.exact = exact();
+    const std::uint64_t count = this->count();
+    out.exact = count <= kExact;
     if (!out.exact) count_in_buckets();
     Sum sum = counted_;
-    const std::uint64_t count = sum.count + kept() + others_.size();
     auto rank_of = [count](std::uint32_t q) { return std::max<std::uint64_t>(1, (count * q + 999) / 1000); };
     if (!out.exact) {
         std::size_t bucket = 0;
@@ -244,13 +285,14 @@ Distribution::Summary Distribution::summary(const std::vector<std::uint32_t> &pe
     } else if (count != 0) {
         std::sort(others_.begin(), others_.end());
         const auto negative = static_cast<std::size_t>(std::lower_bound(others_.begin(), others_.end(), 0) - others_.begin());
-        std::vector<std::size_t> ranks, places;  // in values_, and in the result
+        const std::size_t shorts = kept() + zeros_;
+        std::vector<std::size_t> ranks, places;  // among the short ones, and in the result
         for (std::size_t i = 0; i < per_mille.size(); ++i) {
             const auto at = static_cast<std::size_t>(rank_of(per_mille[i]) - 1);
             if (at < negative) {
                 out.percentiles[i] = others_[at];
-            } else if (at - negative >= kept()) {
-                out.percentiles[i] = others_[at - kept()];
+            } else if (at - negative >= shorts) {
+                out.percentiles[i] = others_[at - shorts];
             } else {
                 ranks.push_back(at - negative);
                 places.push_back(i);

@@ -21,8 +21,13 @@ class Distribution {
         if (next_ == end_ || static_cast<std::uint64_t>(value) > kMostShort) return add_another(value);
         *next_++ = static_cast<std::uint32_t>(value);
     }
-    // The differences to[0] - from[0], to[stride] - from[stride], … So many at once take half the time of one after the other.
-    void add_differences(const std::int64_t *from, const std::int64_t *to, std::size_t stride, std::size_t count);
+    // So many zeros.
+    void add_zeros(std::size_t count) { zeros_ += count; }
+    // So many rows of values up to kMostShort, of which the i-th is for of[i].
+    static void add_rows(const std::vector<Distribution *> &of, const std::uint32_t *rows, std::size_t count);
+    static constexpr std::size_t row_width(std::size_t columns) { return (columns + 3) / 4 * 4; }  // with some that are nobody's
+    // So much fits into four bytes, and one more into a float.
+    static constexpr std::uint64_t kMostShort = INT32_MAX - 1;
     // Percentiles are the values of rank ceil(per_mille / 1000 · count), for ascending per_mille; in buckets the middle of
     // the value's: at most 1/512 off. Without values all is 0.
     struct Summary {
@@ -34,8 +39,6 @@ class Distribution {
     Summary summary(const std::vector<std::uint32_t> &per_mille);
 
   private:
-    // So much fits into four bytes, and one more into a float.
-    static constexpr std::uint64_t kMostShort = INT32_MAX - 1;
     struct Block {
         std::uint32_t *values;
         std::size_t size;
@@ -47,8 +50,9 @@ class Distribution {
         void add(std::uint64_t values, std::int64_t their_total, std::int64_t their_max);
     };
     std::size_t kept() const { return room_ - static_cast<std::size_t>(end_ - next_); }
-    bool exact() const { return counted_.count + kept() + others_.size() <= kExact; }
+    std::uint64_t count() const { return counted_.count + zeros_ + kept() + others_.size(); }
     void add_another(std::int64_t value);
+    void add_column(const std::uint32_t *values, std::size_t width, std::size_t count);
     void make_room(std::size_t values);
     template <class F>  // void(const std::uint32_t *values, std::size_t size)
     void for_each_block(F f) const {
@@ -61,6 +65,7 @@ class Distribution {
     std::vector<Block> blocks_;  // of what was added and not counted in buckets, as far as it is short; the last one has room
     std::size_t room_ = 0;       // in all of them
     std::uint32_t *next_ = nullptr, *end_ = nullptr;
+    std::size_t zeros_ = 0;      // that were not kept, nor counted in buckets
     std::vector<std::int64_t> others_;
     Sum counted_;                              // in buckets
     std::vector<std::uint64_t> buckets_;

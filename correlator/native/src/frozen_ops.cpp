@@ -8,7 +8,6 @@ namespace opline {
 namespace {
 
 constexpr std::size_t kChunk = 1u << 16;
-constexpr std::size_t kMostTransitions = 1024;  // a longer one would not pay
 
 }  // namespace
 
@@ -16,7 +15,7 @@ static_assert(sizeof(Op) == 704, "a new field of an op is frozen with it, or has
 
 FrozenOps::Op *FrozenOps::put(opline::Op &op) {
     const std::size_t transitions = op.transitions.frozen_size();
-    if (transitions == 0 || op.transitions.size() > kMostTransitions || op.state != OpState::kEnded || !op.hard || !op.has_no_more()) return nullptr;
+    if (transitions == 0 || op.state != OpState::kEnded || !op.hard || !op.has_no_more()) return nullptr;
     const std::size_t keys = op.keys.size() * sizeof(Key), size = (sizeof(Op) + keys + transitions + 15) / 16 * 16;
     if (size > kChunk) return nullptr;
     if (chunks_.empty() || chunks_[filling_].used + size > kChunk) {

@@ -27,10 +27,7 @@ class FrozenOps {
     // The same op again, in one that was reset.
     void take(Op *, opline::Op &op);
     // What it is as long as it stays frozen.
-    static ShapedOp look(const Op &op) {
-        const auto *transitions = reinterpret_cast<const unsigned char *>(&op + 1) + op.keys * sizeof(Key);
-        return {TransitionList::shaped(transitions), op.serial, op.facts.begin_ns, op.facts.end_ns, op.facts.end_order, op.facts.pid};
-    }
+    static SteppedList transitions(const Op &op) { return TransitionList::stepped(reinterpret_cast<const unsigned char *>(&op + 1) + op.keys * sizeof(Key)); }
     static std::pair<const Key *, std::size_t> keys(const Op &op) { return {reinterpret_cast<const Key *>(&op + 1), op.keys}; }
     // One of that chunk is not needed any more.
     void drop(std::uint32_t chunk) {

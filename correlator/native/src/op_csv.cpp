@@ -118,7 +118,7 @@ std::uint32_t OpCsv::add_shape(const std::vector<Stage> &stages) {
         shape.middles.emplace_back();
         add_middle(shape.middles.back(), s);
     }
-    shape.order = order_.add_shape(order);
+    shape.order = order_.add_shape(order, {});
     shapes_.push_back(std::move(shape));
     return static_cast<std::uint32_t>(shapes_.size());
 }

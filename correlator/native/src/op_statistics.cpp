@@ -6,18 +6,25 @@
 
 namespace opline {
 
-void OpStatistics::count(const ShapedOp &op, ShapeAttribution &shape, bool tainted) {
+template <class Times>
+bool OpStatistics::count_stages(ShapeAttribution &shape, std::uint64_t op, Times times, bool tainted) {
     const bool counted = counts(tainted);
     if (shape.statistics == 0) {
         std::vector<StageStatistics::ShapeStage> stages;
         for (const auto &c : shape.cuts) stages.push_back({c.stage, c.kind, c.to_at});
-        shape.statistics = stages_.add_shape(stages);
+        shape.statistics = stages_.add_shape(stages, shape.unknown);
     }
-    const std::int64_t *times = op.list.times;
-    stages_.op_of_shape(shape.statistics, op.serial, counted, times);
-    if (!counted) return;
-    stages_.op(op.end_ns - op.begin_ns, 0, shape.unknown_ns(times));
-    count_program(op.serial, op.pid, op.list.tid, op.list.comm);
+    stages_.op_of_shape(shape.statistics, op, counted, times);
+    return counted;
+}
+
+void OpStatistics::count(const ShapedOp &op, ShapeAttribution &shape, bool tainted) {
+    if (count_stages(shape, op.serial, op.list.times, tainted)) count_program(op.serial, op.pid, op.list.tid, op.list.comm);
+}
+
+void OpStatistics::count(const FrozenOps::Op &op, ShapeAttribution &shape, bool tainted) {
+    const SteppedList list = FrozenOps::transitions(op);
+    if (count_stages(shape, op.serial, list.steps, tainted)) count_program(op.serial, op.facts.pid, list.tid, list.comm);
 }
 
 void OpStatistics::count(const Op &op, const Attribution &found, bool tainted) {

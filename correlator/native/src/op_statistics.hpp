@@ -6,6 +6,7 @@
 
 #include "attribution.hpp"
 #include "flat_map.hpp"
+#include "frozen_ops.hpp"
 #include "op.hpp"
 #include "stage_stats.hpp"
 #include "strings.hpp"
@@ -19,6 +20,7 @@ class OpStatistics {
 
     // An op of a shape: the attribution is the shape's.
     void count(const ShapedOp &, ShapeAttribution &, bool tainted);
+    void count(const FrozenOps::Op &, ShapeAttribution &, bool tainted);
     void count(const Op &, const Attribution &, bool tainted);
     // What StageStatistics::json() has, "tainted" (complete ops that are) and "programs": pid, name, ops that count.
     nlohmann::json json(const StringPool &, bool two_threads);
@@ -40,6 +42,9 @@ class OpStatistics {
         }
         return *recent_;
     }
+    // An op of the shape that has these times, or steps. True: it counts.
+    template <class Times>
+    bool count_stages(ShapeAttribution &, std::uint64_t op, Times, bool tainted);
     // `tid`, `comm`: of its first point.
     void count_program(std::uint64_t op, std::int32_t pid, std::int64_t tid, std::uint32_t comm);
 

@@ -83,7 +83,7 @@ class OpTable {
     [[gnu::always_inline]] void expect_op(std::uint64_t ref) const {
         const Slot &slot = slots_[slot_of(ref)];
         if (slot.op) fetch(slot.op, sizeof(Op));
-        else fetch(slot.frozen, 2 * 64);  // as far as the first key
+        else fetch(slot.frozen, 4 * 64);  // with some twenty times
     }
     [[gnu::always_inline]] void expect_contents(std::uint64_t ref) const {
         const Slot &slot = slots_[slot_of(ref)];

@@ -56,7 +56,8 @@ void OpsToCount::count(const Block &block) {
     const ShapedOp *copy = block.copies.data();
     for (const Waiting *w = block.ops.data(), *past = w + block.size; w != past; ++w) {
         if (past - w > kAhead && w[kAhead].frozen) fetch(w[kAhead].frozen, kFetched);
-        statistics_.count(w->frozen ? FrozenOps::look(*w->frozen) : *copy++, *w->shape, w->tainted);
+        if (w->frozen) statistics_.count(*w->frozen, *w->shape, w->tainted);
+        else statistics_.count(*copy++, *w->shape, w->tainted);
     }
     const std::lock_guard<std::mutex> lock(mutex_);
     ++counted_;

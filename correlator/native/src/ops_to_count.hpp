@@ -29,7 +29,7 @@ class OpsToCount {
     // An op as it was put away. True: it is counted later, and then dropped.
     bool count(const FrozenOps::Op &op, ShapeAttribution &shape, bool tainted) {
         if (blocks_.empty()) {
-            statistics_.count(FrozenOps::look(op), shape, tainted);
+            statistics_.count(op, shape, tainted);
             return false;
         }
         if (filling().size == Block::kOps) hand_over();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <future>
+#include <numeric>
 #include <tuple>
 
 namespace opline {
@@ -42,41 +43,81 @@ std::uint32_t StageStatistics::add_stage(std::uint32_t name, std::uint32_t kind)
     return (places_[name] = static_cast<std::uint32_t>(stages_.size())) - 1;
 }
 
-std::uint32_t StageStatistics::add_shape(const std::vector<ShapeStage> &stages) {
+std::uint32_t StageStatistics::add_shape(const std::vector<ShapeStage> &stages, const std::vector<std::uint32_t> &unknown) {
     Shape shape;
+    shape.unknown = unknown;
+    shape.each_step = unknown.empty();
     for (const auto &[name, kind, to_at] : stages) {
         const std::uint32_t place = place_of(name, kind);
         shape.recurs = shape.recurs || std::any_of(shape.parts.begin(), shape.parts.end(), [place](const auto &p) { return p.place == place; });
-        shape.parts.push_back({&stages_[place].values, to_at, place});
-        shape.width = std::max<std::size_t>(shape.width, to_at + 1);
+        shape.parts.push_back({to_at, place});
+        shape.values.push_back(&stages_[place].values);
+        shape.each_step = shape.each_step && !shape.recurs && to_at == shape.parts.size();
+        shape.times = std::max<std::size_t>(shape.times, to_at + 1);
     }
-    shape.times.resize(shape.width);
+    shape.values.push_back(&latency_);
+    if (!unknown.empty()) shape.values.push_back(&unknown_);
+    shape.rows.resize(Distribution::row_width(shape.values.size()));
     shapes_.push_back(std::move(shape));
     return static_cast<std::uint32_t>(shapes_.size());
 }
 
 void StageStatistics::count_waiting(Shape &shape) {
-    std::size_t from_at = 0;
-    for (const auto &part : shape.parts) {
-        part.values->add_differences(&shape.times[from_at], &shape.times[part.to_at], shape.width, shape.waiting);
-        from_at = part.to_at;
-    }
+    Distribution::add_rows(shape.values, shape.rows.data(), shape.waiting);
+    unattributed_.add_zeros(shape.waiting);
+    if (shape.unknown.empty()) unknown_.add_zeros(shape.waiting);
     shape.waiting = 0;
-    if (shape.room == kWaiting || shape.ops < kFewOps || room_ + kWaiting * shape.width > kMostWaiting) return;
+    const std::size_t all = kWaiting * Distribution::row_width(shape.values.size());
+    if (shape.room == kWaiting || shape.ops < kFewOps || room_ + all > kMostWaiting) return;
     shape.room = kWaiting;
-    room_ += kWaiting * shape.width;
-    shape.times.resize(kWaiting * shape.width);
+    room_ += all;
+    shape.rows.resize(all);
+}
+
+// One after the other, each given to take(its number, its duration).
+template <class Take>
+void StageStatistics::each_duration(const Shape &shape, const std::int64_t *times, Take take) {
+    std::int64_t from_ns = times[0], unknown_ns = 0;
+    for (std::size_t i = 0; i < shape.parts.size(); ++i) {
+        const std::int64_t to_ns = times[shape.parts[i].to_at];
+        take(i, to_ns - from_ns);
+        if (std::find(shape.unknown.begin(), shape.unknown.end(), i) != shape.unknown.end()) unknown_ns += to_ns - from_ns;
+        from_ns = to_ns;
+    }
+    op(from_ns - times[0], 0, unknown_ns);
+}
+
+void StageStatistics::add_durations(Shape &shape, const std::int64_t *times) {
+    std::uint32_t *const row = next_row(shape), *to = row;
+    std::int64_t from_ns = times[0];
+    for (const auto &part : shape.parts) {
+        *to++ = static_cast<std::uint32_t>(times[part.to_at] - from_ns);
+        from_ns = times[part.to_at];
+    }
+    const std::int64_t latency_ns = from_ns - times[0];
+    if (latency_ns > Steps::kLongest) {
+        each_duration(shape, times, [&](std::size_t i, std::int64_t duration_ns) { shape.values[i]->add(duration_ns); });
+        return;
+    }
+    *to++ = static_cast<std::uint32_t>(latency_ns);
+    if (!shape.unknown.empty()) *to = std::accumulate(shape.unknown.begin(), shape.unknown.end(), std::uint32_t{0}, [row](std::uint32_t sum, std::uint32_t i) { return sum + row[i]; });
+    ++shape.waiting;
+}
+
+// As they lie behind the first, which is 0.
+const std::int64_t *StageStatistics::times_of(const Shape &shape, Steps steps) {
+    if (times_.size() < shape.times) times_.resize(shape.times);
+    for (std::size_t i = 1; i < shape.times; ++i) times_[i] = times_[i - 1] + *steps.ns++;
+    return times_.data();
 }
 
 void StageStatistics::op_of_each(const Shape &shape, std::uint64_t op, bool counts, const std::int64_t *times) {
-    std::int64_t from_ns = counts ? times[0] : 0;
-    std::uint32_t seq = 0;
-    for (const auto &part : shape.parts) {
-        const Stage &s = stages_[part.place];
-        const std::int64_t to_ns = counts ? times[part.to_at] : 0;
-        stage(s.name, s.kind, op, seq++, to_ns - from_ns, counts);
-        from_ns = to_ns;
-    }
+    auto meets = [&](std::size_t i, std::int64_t duration_ns) {
+        const Stage &s = stages_[shape.parts[i].place];
+        stage(s.name, s.kind, op, static_cast<std::uint32_t>(i), duration_ns, counts);
+    };
+    if (counts) return each_duration(shape, times, meets);
+    for (std::size_t i = 0; i < shape.parts.size(); ++i) meets(i, 0);
 }
 
 nlohmann::json StageStatistics::json(const std::function<std::string(std::uint32_t)> &text, bool two_threads) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "distribution.hpp"
+#include "transitions.hpp"
 
 namespace opline {
 
@@ -40,17 +41,25 @@ class StageStatistics {
     struct ShapeStage {
         std::uint32_t name, kind, to_at;
     };
-    // Ops that all meet these stages in this order: a handle for op_of_shape(), never 0.
-    std::uint32_t add_shape(const std::vector<ShapeStage> &stages);
-    // The same as stage() for each of its stages. Of an op that does not count no time is looked at.
+    // Ops that all meet these stages in this order, and nothing else; `unknown`: which of these are of kind unknown. A handle for op_of_shape(), never 0.
+    std::uint32_t add_shape(const std::vector<ShapeStage> &stages, const std::vector<std::uint32_t> &unknown);
+    // The same as stage() for each of its stages, and op(). Of an op that does not count no time is looked at.
     void op_of_shape(std::uint32_t handle, std::uint64_t op, bool counts, const std::int64_t *times) {
         Shape &shape = shapes_[handle - 1];
         if (shape.recurs) return op_of_each(shape, op, counts, times);
-        ++shape.ops;
-        if (op < kOrderOps) ++shape.first_ops;
+        shape.met_by(op);
+        if (counts) add_durations(shape, times);
+    }
+    // The same, of the times' steps.
+    void op_of_shape(std::uint32_t handle, std::uint64_t op, bool counts, Steps steps) {
+        Shape &shape = shapes_[handle - 1];
+        if (!shape.each_step) return op_of_shape(handle, op, counts, times_of(shape, steps));
+        shape.met_by(op);
         if (!counts) return;
-        if (shape.waiting == shape.room) count_waiting(shape);
-        std::memcpy(&shape.times[shape.waiting++ * shape.width], times, shape.width * sizeof *times);
+        std::uint32_t *row = next_row(shape);
+        std::memcpy(row, steps.ns, shape.parts.size() * sizeof *row);
+        row[shape.parts.size()] = steps.all_ns;
+        ++shape.waiting;
     }
     // An op that counts.
     void op(std::int64_t latency_ns, std::int64_t unattributed_ns, std::int64_t unknown_ns) {
@@ -77,20 +86,37 @@ class StageStatistics {
         std::vector<std::uint64_t> places;        // how many ops have it first there
         std::uint64_t place_count = 0, place_sum = 0;
     };
-    // Times of ops of a shape wait until there are so many of them. Of a shape that few ops have only one waits, and all together are not more than so many times.
+    // What ops of a shape have waits until there are so many of them. Of a shape that few ops have only one's waits, and all together are not more than so many
+    // values.
     static constexpr std::size_t kWaiting = 32, kFewOps = 256, kMostWaiting = 1u << 19;
+    static_assert(Steps::kLongest <= Distribution::kMostShort);
     struct Shape {
         struct Part {
-            Distribution *values;
             std::uint32_t to_at, place;  // place: in stages_
         };
         std::vector<Part> parts;
-        std::vector<std::int64_t> times;  // `width` for each of the ops that wait
-        std::size_t width = 1, waiting = 0, room = 1;
-        bool recurs = false;  // a stage does
+        std::vector<std::uint32_t> unknown;  // which of them
+        std::vector<Distribution *> values;  // of each part, of latency, of unknown time if there can be some
+        std::vector<std::uint32_t> rows;     // of each of the ops that wait
+        std::size_t waiting = 0, room = 1;   // rows
+        std::size_t times = 1;               // of an op that are looked at
+        bool recurs = false;                 // a stage does
+        bool each_step = true;               // is a part, none recurs and none is unknown
         std::uint64_t ops = 0, first_ops = 0;
+        void met_by(std::uint64_t op) {
+            ++ops;
+            if (op < kOrderOps) ++first_ops;
+        }
     };
+    std::uint32_t *next_row(Shape &shape) {
+        if (shape.waiting == shape.room) count_waiting(shape);
+        return &shape.rows[shape.waiting * Distribution::row_width(shape.values.size())];
+    }
     void count_waiting(Shape &);
+    void add_durations(Shape &, const std::int64_t *times);
+    const std::int64_t *times_of(const Shape &, Steps);
+    template <class Take>
+    void each_duration(const Shape &, const std::int64_t *times, Take);
     void op_of_each(const Shape &, std::uint64_t op, bool counts, const std::int64_t *times);
     static void close(Stage &s) {
         if (s.op != 0 && s.counts) s.values.add(s.sum_ns);
@@ -107,7 +133,8 @@ class StageStatistics {
     std::deque<Stage> stages_;  // they stay where they are
     std::vector<std::uint32_t> places_;  // by name, plus 1
     std::vector<Shape> shapes_;
-    std::size_t room_ = 0;  // for times that wait, of shapes with more than one op's
+    std::size_t room_ = 0;  // for what waits, of shapes with more than one op's
+    std::vector<std::int64_t> times_;  // of times_of()
     Distribution unattributed_{arena_}, unknown_{arena_}, latency_{arena_};
 };
 

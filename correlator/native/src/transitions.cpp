@@ -3,7 +3,25 @@
 
 #include <cstring>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 namespace opline {
+namespace {
+
+// What lies between so many times and the ones behind each.
+void steps_of(const std::int64_t *times, std::size_t count, std::uint32_t *steps) {
+    std::size_t i = 0;
+#ifdef __SSE2__
+    auto two = [](const std::int64_t *t) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(t)); };
+    auto between = [two](const std::int64_t *t) { return _mm_castsi128_ps(_mm_sub_epi64(two(t + 1), two(t))); };
+    for (; i + 4 <= count; i += 4) _mm_storeu_ps(reinterpret_cast<float *>(steps + i), _mm_shuffle_ps(between(times + i), between(times + i + 2), _MM_SHUFFLE(2, 0, 2, 0)));
+#endif
+    for (; i < count; ++i) steps[i] = static_cast<std::uint32_t>(times[i + 1] - times[i]);
+}
+
+}  // namespace
 
 std::uint32_t Shapes::find(std::uint32_t from, const TransitionKind &kind, std::uint32_t thread) {
     const std::uint64_t hash = mix64(kind.hash() ^ (static_cast<std::uint64_t>(from) << 8 | thread));
@@ -39,10 +57,11 @@ void TransitionList::copy_to(std::vector<Transition> &out) const {
 }
 
 void TransitionList::freeze(unsigned char *to) {
-    new (to) Frozen{node_, threads_, first_comm_, static_cast<std::uint32_t>(times_.size())};
+    const auto all_ns = static_cast<std::uint32_t>(times_.back() - times_.front());
+    new (to) Frozen{node_, first_comm_, static_cast<std::uint16_t>(threads_), static_cast<std::uint16_t>(times_.size()), all_ns, times_.front()};
     to += sizeof(Frozen);
     for (std::uint32_t i = 0; i < threads_; ++i, to += sizeof(Thread)) new (to) Thread(ids_[i]);
-    std::memcpy(to, times_.data(), times_.size() * sizeof times_[0]);
+    steps_of(times_.data(), times_.size() - 1, reinterpret_cast<std::uint32_t *>(to));
     node_ = threads_ = 0;
     times_.clear();
 }
@@ -55,9 +74,9 @@ void TransitionList::thaw(const unsigned char *from) {
     threads_ = head.threads;
     first_comm_ = head.comm;
     std::memcpy(ids_.data(), from, threads_ * sizeof ids_[0]);
-    from += threads_ * sizeof ids_[0];
-    times_.resize(head.times);
-    std::memcpy(times_.data(), from, head.times * sizeof times_[0]);
+    const auto *step = reinterpret_cast<const std::uint32_t *>(from + threads_ * sizeof ids_[0]);
+    times_.push_back(head.first_ns);
+    while (times_.size() < head.times) times_.push_back(times_.back() + *step++);
 }
 
 }  // namespace opline

@@ -109,8 +109,23 @@ struct ShapedList {
     const std::int64_t *times = nullptr;
 };
 
+// Times of a list that is not longer than 2.1 s, as what lies between each and the next.
+struct Steps {
+    static constexpr std::int64_t kLongest = INT32_MAX - 1;
+    const std::uint32_t *ns;
+    std::uint32_t all_ns;
+};
+
+// Of a list that was put away: what a statistic wants.
+struct SteppedList {
+    std::uint32_t comm = 0;  // of the first
+    std::int64_t tid = -1;   // of the first
+    Steps steps{};
+};
+
 class TransitionList {
   public:
+    static constexpr std::size_t kMostFrozen = 1024;  // a longer one would not pay
     // Empty again, with the capacity kept; as a shape if there are `shapes`.
     void clear(Shapes *shapes) {
         shapes_ = shapes;
@@ -216,18 +231,19 @@ class TransitionList {
         fetch(times_.data(), times_.size() * sizeof times_[0]);
         fetch(details_.data(), details_.size() * sizeof details_[0]);
     }
-    // Put away as so many bytes; 0: it can't be, it has no shape or has details.
+    // Put away as so many bytes; 0: it can't be, it has no shape or has details, has too many times or takes too long.
     std::size_t frozen_size() const {
-        return !shaped_ || times_.empty() || !details_.empty() ? 0 : sizeof(Frozen) + threads_ * sizeof(Thread) + times_.size() * sizeof times_[0];
+        const bool can = shaped_ && details_.empty() && times_.size() - 1 < kMostFrozen && times_.back() - times_.front() <= Steps::kLongest;
+        return !can ? 0 : sizeof(Frozen) + threads_ * sizeof(Thread) + (times_.size() - 1) * sizeof(std::uint32_t);
     }
     // The list is empty then.
     void freeze(unsigned char *to);
     // Valid as long as the list or those bytes are.
     ShapedList shaped() const { return shaped_ && !times_.empty() ? ShapedList{node_, first_comm_, ids_[0].tid, times_.size(), times_.data()} : ShapedList{}; }
-    static ShapedList shaped(const unsigned char *frozen) {
+    static SteppedList stepped(const unsigned char *frozen) {
         const auto *head = reinterpret_cast<const Frozen *>(frozen);
         const auto *threads = reinterpret_cast<const Thread *>(head + 1);
-        return {head->node, head->comm, threads->tid, head->times, reinterpret_cast<const std::int64_t *>(threads + head->threads)};
+        return {head->comm, threads->tid, {reinterpret_cast<const std::uint32_t *>(threads + head->threads), head->all_ns}};
     }
     // The list was empty.
     void thaw(const unsigned char *from);
@@ -238,8 +254,11 @@ class TransitionList {
     struct Detail {
         std::uint32_t cpu, comm;
     };
-    struct Frozen {  // then the threads, then the times
-        std::uint32_t node, threads, comm, times;
+    struct Frozen {  // then the threads, then the steps
+        std::uint32_t node, comm;
+        std::uint16_t threads, times;
+        std::uint32_t all_ns;
+        std::int64_t first_ns;
     };
     struct Thread {
         std::int64_t tid = 0;

@@ -122,6 +122,25 @@ TEST_CASE("what has more to it than fits stays as it is") {
     ops.freeze(op_ref(op));
     CHECK(ops.find(op_ref(op)) == &op);
     op.requests.clear();
+    const std::size_t passed = op.transitions.size();
+    Transition late;
+    late.ts_ns = op.end_ns + 3'000'000'000;  // three seconds
+    late.tid = 1;
+    late.pid = 7;
+    late.order = op.transitions.last_order() + 1;
+    op.transitions.push_back(late);
+    REQUIRE(op.transitions.size() == passed + 1);
+    ops.freeze(op_ref(op));
+    CHECK(ops.find(op_ref(op)) == &op);
+    ops.release(op);
+}
+
+TEST_CASE("what is put away and asked for") {
+    std::mt19937_64 random(6);
+    OpTable ops;
+    ops.shapes().forget_details();
+    Copy copy;
+    Op &op = make(ops, random, copy);
     op.state = OpState::kOpen;
     ops.freeze(op_ref(op));
     CHECK(ops.find(op_ref(op)) == &op);

@@ -194,10 +194,11 @@ def runs_of_one_op(draw: st.DrawFn) -> list[Line]:
             context["pid"] = 2
         for name in draw(st.sampled_from(RUNS)):
             now += draw(st.sampled_from([0, 1, 20, 120]))
+            at = now - draw(st.sampled_from([0] * 19 + [30]))  # perhaps too late
             fields: dict[str, Any] = {f: payload[f] for f in KEYS_OF[name]}
             if odd == 2:
                 fields[KEYS_OF[name][0]] = "a text"
-            lines.append(Line(now, f"app:{name}", context, fields))
+            lines.append(Line(at, f"app:{name}", context, fields))
     return lines
 
 
@@ -220,6 +221,21 @@ def test_a_released_key_is_not_gone_on_with() -> None:
     short, general = both(lines, KEYS_ALONE)
     assert short == general
     assert short[1]["orphans"] == {"orphan:no_op_for_key": 1}
+
+
+def test_what_ended_is_not_gone_on_with() -> None:
+    """An event about an op that has ended: its thread left the one before, and is at this one until it settles."""
+    late: list[Line] = []
+    for settled in (0, 200):
+        points = [(2, "submit", 1), (2, "queued", 1), (2, "queued", 1), (1, "submit", 2), (1, "queued", 2),
+                  (1, "queued", 2), (1, "reply", 2), (2, "queued", 2), (2, "queued", 2), (1, "queued", 2)]  # fmt: skip
+        for thread, name, op in points:
+            at = 1000 + 10 * settled + len(late) + (settled if len(late) % 10 == 8 else 0)
+            late.append(Line(at, f"app:{name}", {"tid": thread, "pid": 1, "comm": "t", "stream": thread}, {"id": op}))
+    short, general = both(late, KEYS_ALONE)
+    assert short == general
+    assert short[1]["losses"]["late_transitions"] == 4
+    assert short[1]["orphans"] == {"orphan:op_settled": 2}
 
 
 def of_template(op: int, template: tuple[str, ...], at: int, tid: int = 1) -> list[Line]:

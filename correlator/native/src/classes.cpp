@@ -130,7 +130,6 @@ void bind_plain(BoundPoint &p, const PointSpec &spec, std::uint32_t event) {
     p.of_files = p.file_slot != kNoSlot || p.inode_slot != kNoSlot || spec.io != IoWindow::kNone || spec.sync_wait != IoWindow::kNone;
     p.plain = simple && found && p.bind.empty() && (spec.role == Role::kNone || spec.role == Role::kEnd);
     p.begins = simple && p.find.empty() && p.bind.size() == 1 && p.release.empty() && spec.role == Role::kBegin;
-    p.ends = spec.role == Role::kEnd;
     p.thread = spec.thread;
     p.direction = spec.direction;
     p.decorates = p.class_id != 0 || p.class_slot != kNoSlot || p.object_slot != kNoSlot || p.offset_slot != kNoSlot ||
@@ -149,6 +148,7 @@ void bind_plain(BoundPoint &p, const PointSpec &spec, std::uint32_t event) {
         kind.spaces = p.bind.front().spaces;
     }
     p.kinds[0].kind = p.kinds[1].kind = kind;
+    p.ends = spec.role == Role::kEnd;
     p.kinds[1].kind.in_thread = true;
 }
 
@@ -293,6 +293,9 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
         if (c.only && p.plain && !plan.threads_work && !p.decorates && p.release.empty() && p.find.size() == 1 && p.find.front().one_slot != kNoSlot) c.bare = &p;
         const BoundKey *key = c.bare ? &p.find.front() : c.only && p.begins ? &p.bind.front() : nullptr;
         if (key && key->one_slot != kNoSlot) {
+            c.one_key = key;
+            c.no_tid = c.tid_slot != kNoSlot ? 0 : -1;
+            c.no_pid = c.pid_slot != kNoSlot ? 0 : -1;
             auto at = [key](std::int32_t slot) { return static_cast<std::uint32_t>(slot != kNoSlot ? slot : key->one_slot) * std::uint32_t{sizeof(Slot)}; };
             c.numbers = {at(key->one_slot), at(c.tid_slot), at(c.pid_slot),
                          (key->space + 1) << 2 | std::uint32_t{c.tid_slot != kNoSlot} << 1 | std::uint32_t{c.pid_slot != kNoSlot}};

@@ -46,7 +46,7 @@ struct BoundPoint {
     Direction direction = Direction::kUnknown;
     bool begins = false;  // it makes an op, names it by one key, and nothing else can come of it: Stitcher::begin()
     std::uint64_t seen = 0, transitions = 0;
-    std::uint64_t bare_events = 0;  // that Stitcher::follow() and bare() took; counted nowhere else until BoundClass::count_bare()
+    std::uint64_t bare_events = 0;  // that Stitcher::bare() took; counted nowhere else until BoundClass::count_bare()
     std::uint64_t global_spaces = 0;  // bit per global key space of find and bind
     std::array<KnownKind, 2> kinds;   // of a plain point, or one that begins; 1: in the op's thread
     std::vector<BoundPredicate> when;
@@ -90,6 +90,8 @@ struct BoundClass {
         std::uint32_t key = 0, tid = 0, pid = 0;  // from the first slot, in bytes; without thread or process the key again
         std::uint32_t means = 0;  // the key's space, and which of them there are; 0: nothing of this
     } numbers;
+    const BoundKey *one_key = nullptr;    // the key of these
+    std::int64_t no_tid = 0, no_pid = 0;  // -1: there is none, whatever lies there
     std::string name;
     std::vector<BoundPoint> points;
     BlockSlots block;
@@ -104,8 +106,9 @@ struct BoundClass {
     // What the shortest ways through the stitcher leave out, as it is the same for each event.
     void count_bare() {
         if (!bare) return;
-        for (auto *count : {&bare->seen, &bare->transitions, &bare->find.front().found, &fates[static_cast<std::size_t>(Fate::kTransition)]}) *count += bare->bare_events;
-        bare->bare_events = 0;
+        std::uint64_t &followed = bare->kinds[0].followed;
+        for (auto *count : {&bare->seen, &bare->transitions, &bare->find.front().found, &fates[static_cast<std::size_t>(Fate::kTransition)]}) *count += bare->bare_events + followed;
+        bare->bare_events = followed = 0;
     }
 };
 

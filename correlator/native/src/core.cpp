@@ -7,7 +7,6 @@ namespace opline {
 namespace {
 
 constexpr std::size_t kChunkRows = 1u << 16;
-constexpr std::ptrdiff_t kAhead = 4, kFarAhead = 12;  // events; what one needs is out of the caches for less than those take
 
 std::string stream_name(const StreamDecl &s) {
     return s.channel.empty() ? s.path : s.channel + "_" + std::to_string(s.instance);
@@ -24,6 +23,7 @@ ClassPlan Core::add_class(const ClassDecl &decl) {
     if (bound.kind == ClassKind::kBlock || bound.kind == ClassKind::kPlug) impl_->has_block_classes = true;
     impl_->survey.add_class(bound, impl_->name_slot(bound), bound.plan);
     impl_->classes.push_back(std::make_unique<BoundClass>(std::move(bound)));
+    impl_->stitcher.add_class(*impl_->classes.back());
     return impl_->classes.back()->plan;
 }
 
@@ -48,15 +48,10 @@ void Core::events(const Event *const *first, std::size_t count) {
     Impl &m = *impl_;
     if (count != 0 && m.events == 0) m.first_ns = (*first)->ts_ns;
     m.events += count;
-    const auto past = first + count;
-    for (const auto last = past - std::min(past - first, kFarAhead); first != last; ++first) {
-        __builtin_prefetch(first[kFarAhead]);  // with two threads they are in the other processor's caches
-        m.expect(*first[kAhead]);
-        m.take(**first);
-    }
-    for (; first != past; ++first) {
-        if (past - first > kAhead) m.expect(*first[kAhead]);
-        m.take(**first);
+    for (const auto past = first + count; first != past;) {
+        const auto some = std::min<std::ptrdiff_t>(past - first, Impl::kAtOnce);
+        m.take(first, static_cast<std::size_t>(some));
+        first += some;
     }
 }
 
@@ -69,6 +64,7 @@ bool Core::help() { return impl_->statistics && impl_->statistics->help(); }
 void Core::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
                      bool packets) {
     Impl &m = *impl_;
+    m.stitcher.advance(m.last_ns);
     m.stitcher.events_lost();
     if (m.streams[stream].domain == Domain::kKernel) m.sched.lost(end_ns);
     if (begin_ns != kNoTime && end_ns != kNoTime) m.linker.discarded(begin_ns, end_ns);
@@ -80,6 +76,7 @@ void Core::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t e
 
 void Core::damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) {
     Impl &m = *impl_;
+    m.stitcher.advance(m.last_ns);
     if (m.streams[stream].domain == Domain::kKernel) m.sched.lost_from(from_ns);
     m.linker.discarded(from_ns, std::numeric_limits<std::int64_t>::max());
     m.damages.push_back({{"stream", stream_name(m.streams[stream])}, {"from_ns", nullptr}, {"why", std::string(why)}});

@@ -19,6 +19,7 @@
 namespace opline {
 
 struct Core::Impl {
+    static constexpr std::size_t kAtOnce = 64;  // events: a bit each
     static constexpr std::uint64_t kSchedChanges = 1u << 16;  // so many changes of threads' states until the oldest are looked for
 
     Plan plan;
@@ -57,6 +58,7 @@ struct Core::Impl {
         const Event *event = nullptr;
         std::int32_t comm_slot = kNoSlot;
     } block_at;  // the block event at hand
+    std::array<Stitcher::Lead, kAtOnce> leads_;  // of the events at hand
     bool finished = false;
     bool has_block_classes = false;  // the trace has block events, or could have
 
@@ -251,42 +253,49 @@ struct Core::Impl {
         sched.forget_before(oldest);
     }
 
-    [[gnu::always_inline]] void take(const Event &ev) {
+    // At most kAtOnce. Which of them only go on with an op nobody can guess: so what the others say is found before, without a branch for each.
+    [[gnu::always_inline]] void take(const Event *const *first, std::size_t count) {
+        std::uint64_t leading = 0;
+        for (std::size_t i = count; i-- != 0;) leading = 2 * leading + leads(*first[i]);
+        Stitcher::Lead *lead = leads_.data();
+        for (; leading != 0; leading &= leading - 1) {
+            const Event &ev = *first[__builtin_ctzll(leading)];
+            *lead++ = stitcher.lead_of(*classes[ev.cls], ev, stream_hosts[ev.stream]);
+        }
+        lead = leads_.data();
+        for (const auto past = first + count; first != past; ++first) {
+            if (hint_of(**first) == Hint::kSame && (first = stitcher.follow(first, past, last_ns)) == past) return;
+            take(**first, leads(**first) ? lead++ : nullptr);
+        }
+    }
+
+    [[gnu::always_inline]] void take(const Event &ev, const Stitcher::Lead *lead) {
         if (ev.ts_ns < last_ns) ++out_of_order;
         else last_ns = ev.ts_ns;
         stitcher.advance(last_ns);
         BoundClass &cls = *classes[ev.cls];
-        if (hint_of(ev) == Hint::kSame) {
-            if (stitcher.follow(cls, ev)) return;
-        } else if (cls.kind >= ClassKind::kContext) {
-            ++cls.fates[static_cast<std::size_t>(cls.kind == ClassKind::kIgnored ? Fate::kIgnored : Fate::kContext)];
-            return;
-        }
-        look_at(cls, ev);
+        if (cls.kind >= ClassKind::kContext) ++cls.fates[static_cast<std::size_t>(cls.kind == ClassKind::kIgnored ? Fate::kIgnored : Fate::kContext)];
+        else look_at(cls, ev, lead);
     }
 
-    // It comes soon. Of what is followed no slot is looked at.
-    [[gnu::always_inline]] void expect(const Event &ev) {
-        if (hint_of(ev) == Hint::kSame) return;
-        if (hint_of(ev) == Hint::kBegins) stitcher.expect_key(*classes[ev.cls], ev, stream_hosts);
-        else fetch(ev.slots, 1);
-    }
-
-    [[gnu::noinline]] void look_at(BoundClass &cls, const Event &ev) {
+    [[gnu::noinline]] void look_at(BoundClass &cls, const Event &ev, const Stitcher::Lead *lead) {
         current_host = stream_hosts[ev.stream];
-        if (cls.bare && stitcher.bare(cls, ev, current_host)) return;
-        if (hint_of(ev) != Hint::kNone) stitcher.lose_track(ev);
+        if (cls.bare) {
+            if (!lead) lead = &(leads_.back() = stitcher.lead_of(cls, ev, current_host));  // not all lead, so the last is free
+            if (stitcher.bare(cls, ev, *lead)) return;
+        }
+        if (lead) stitcher.lose_track(ev);
         const bool points = cls.kind == ClassKind::kPoints && cls.cpu_slot == kNoSlot;
-        const Fate fate = points ? stitcher.event(cls, ev, current_host) : cls.kind == ClassKind::kBlock ? block_event(cls, ev) : dispatch(cls, ev);
+        const Fate fate = points ? stitcher.event(cls, ev, current_host, lead) : cls.kind == ClassKind::kBlock ? block_event(cls, ev) : dispatch(cls, ev, lead);
         ++cls.fates[static_cast<std::size_t>(fate)];
     }
 
-    Fate dispatch(BoundClass &cls, const Event &ev) {
+    Fate dispatch(BoundClass &cls, const Event &ev, const Stitcher::Lead *lead) {
         switch (cls.kind) {
         case ClassKind::kPoints: {
             Event own = ev;
             if (cls.cpu_slot != kNoSlot) own.cpu = static_cast<std::uint32_t>(ev.slots[cls.cpu_slot].bits());
-            return stitcher.event(cls, own, current_host);
+            return stitcher.event(cls, own, current_host, lead);
         }
         case ClassKind::kPlug:
             ++block_events;

@@ -118,6 +118,12 @@ inline const Slot &slot_at(const Event &ev, std::uint32_t bytes) {
 #endif
 }
 
+inline bool all_numbers(const Slot &a, const Slot &b, const Slot &c) {
+    static_assert(static_cast<int>(Slot::Kind::kUnsigned) == 1 && static_cast<int>(Slot::Kind::kSigned) == 2);
+    auto less_one = [](const Slot &s) { return static_cast<unsigned>(s.kind) - 1; };
+    return (less_one(a) | less_one(b) | less_one(c)) <= 1;
+}
+
 // The integer in a slot of an event.
 inline std::int64_t number_in(const Event &ev, std::int32_t slot, std::int64_t otherwise) {
     return slot == kNoSlot || !ev.slots[slot].is_number() ? otherwise : ev.slots[slot].i;

@@ -21,11 +21,11 @@ constexpr std::uint64_t kNoSerial = ~std::uint64_t{0};  // of an op's place whil
 // The ops in memory. At most 2^24 at once; 2^39 in a trace.
 class OpTable {
   public:
-    Op &create(const OpFacts &facts = kNoFacts) {
+    Op &create() {
         Op &op = take_slot();
         op.serial = next_serial_++;
         op.state = OpState::kOpen;
-        op.facts() = facts;
+        op.facts() = kNoFacts;
         return op;
     }
     // Aliases have serials of their own: ops are numbered without gaps for them.

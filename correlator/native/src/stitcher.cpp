@@ -21,6 +21,12 @@ Stitcher::Stitcher(const Plan &plan, StringPool &strings, NameIds &names, Hooks 
     }
 }
 
+void Stitcher::add_class(BoundClass &cls) {
+    classes_.push_back(&cls);
+    bare_kinds_.push_back(cls.bare ? &cls.bare->kinds[0] : nullptr);
+    if (cls.bare) cls.bare->kinds[0].more = cls.bare->ends || ops_.shapes().details();
+}
+
 Op *Stitcher::current_op(std::uint32_t host, std::int64_t tid) {
     ThreadState *ts = threads_.find(thread_key(host, tid));
     return ts ? current(*ts).op : nullptr;
@@ -120,7 +126,7 @@ Fate Stitcher::any_event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     ++bp->seen;
     if (bp->plain && !cls.only && plain(cls, *bp, ev, host)) return Fate::kTransition;
     const PointSpec &spec = plan_.points[bp->spec];
-    if (bp->begins && !cls.only && short_begins_ && begin(cls, *bp, ev, host)) return Fate::kTransition;
+    if (bp->begins && !cls.only && short_begins_ && begin(cls, *bp, ev, host, nullptr)) return Fate::kTransition;
     ThreadState &ts = thread(host, tid);
     if (bp->mark != 0 || spec.learn != kNoFact) return note(*bp, spec, ev, ts, host, pid, tid);
 

@@ -73,16 +73,25 @@ class Stitcher {
     Stitcher(const Plan &plan, StringPool &strings, NameIds &names, Hooks hooks);
 
     // stitcher_bare.hpp
-    Fate event(BoundClass &cls, const Event &ev, std::uint32_t host);
+    // What an event of a class with BoundClass::numbers says: whom it is about and who did it.
+    struct Lead {
+        Key key;
+        std::int64_t tid;
+        std::int32_t pid;
+        bool known;  // they are numbers
+    };
+    // Best asked some events ahead: what the key leads to is fetched.
+    Lead lead_of(const BoundClass &, const Event &, std::uint32_t host) const;
+    // `lead`: nullptr where the class has no numbers.
+    Fate event(BoundClass &, const Event &, std::uint32_t host, const Lead *lead);
+    void add_class(BoundClass &);
     void add_stream() { followed_.push_back({&nobody_, kNobody, 0}); }
-    // An event with Hint::kSame. False: nothing was done.
-    bool follow(const BoundClass &cls, const Event &ev);
+    // Events with Hint::kSame that don't go back in time, of which now_ns is the last. Returns the first that is not such a one, or was left as it was.
+    const Event *const *follow(const Event *const *first, const Event *const *past, std::int64_t &now_ns);
     // An event of a class that has a bare point. False: nothing was done.
-    bool bare(const BoundClass &, const Event &, std::uint32_t host);
+    bool bare(const BoundClass &, const Event &, const Lead &);
     // An event that has a hint and was neither followed nor bare.
     void lose_track(const Event &ev) { followed_[ev.stream].as = kNobody; }
-    // An event comes soon: the cell of the key that it brings.
-    void expect_key(const BoundClass &cls, const Event &ev, const std::vector<std::uint32_t> &hosts) const;
     // Settles what ended more than linger_ns before now.
     void advance(std::int64_t now_ns) {
         if (now_ns > due_ns_) do_what_is_due(now_ns);
@@ -136,17 +145,18 @@ class Stitcher {
     bool plain(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
     void passed(Op &, BoundPoint &, std::int64_t ts_ns);
     void ends(Op &, const BoundPoint &, std::int64_t ts_ns);
-    bool begin(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
+    bool begin(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host, const Lead *);
     // Whom a stream's last event with a hint was about: threads go on with what they are at.
     struct alignas(32) Followed {
         Op *op;
         std::uint64_t as;      // Op::followed_as then: it is another once the op is settled or put away, or lost a key
-        std::uint32_t thread;  // its ordinal in the op
+        Place next_by;         // of the stream's thread
     };
     static constexpr std::uint64_t kNobody = 1;  // no op is followed as that
-    void follow_from_here(const BoundClass &, const Event &, Op &, std::uint32_t thread);
-    // A key may not name it any more, or it got a partner.
+    void follow_from_here(const Event &, Op &, std::uint32_t thread);
+    // It ended, so that it can settle before the next event, a key may not name it any more, or it got a partner.
     void lose_followers(Op &op) { op.followed_as = 0; }
+    void does_more(const Event &, Op &);
     void lose_followers(std::uint64_t named) {
         if (Op *op = ops_.frozen(named) ? nullptr : ops_.find(named)) lose_followers(*op);
     }
@@ -195,7 +205,10 @@ class Stitcher {
     }
     KeyState key_of(const BoundKey &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid, Key &) const;
     static Key fact_key(std::int32_t fact, KeyScope, const Slot &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
-    void key_text(const BoundKey &, const Event &, std::string &out) const;  // appended
+    void key_text(const BoundKey &use, const Event &ev, std::string &out) const {
+        if (with_key_texts_) append_key_text(use, ev, out);
+    }
+    void append_key_text(const BoundKey &, const Event &, std::string &out) const;
     Op &new_op(std::uint32_t host, std::int32_t pid, std::int64_t begin_ns);
     void evict_oldest();
     // ios.cpp
@@ -248,6 +261,8 @@ class Stitcher {
         ThreadState *state = nullptr;
     };
     std::array<RecentThread, 64> recent_threads_{};
+    std::vector<KnownKind *> bare_kinds_;  // by class; nullptr: it has no bare point
+    std::vector<const BoundClass *> classes_;
     Op nobody_;
     std::vector<Followed> followed_;  // by stream
     std::uint64_t last_followed_ = kNobody;  // Op::followed_as of the op that was given one last

@@ -4,17 +4,17 @@
 #pragma once
 #include "key_builder.hpp"
 #include "stitcher.hpp"
+#include "survey.hpp"
 
 namespace opline {
 
 inline Op &Stitcher::new_op(std::uint32_t host, std::int32_t pid, std::int64_t begin_ns) {
     if (ops_.full()) evict_oldest();
-    OpFacts facts;
-    facts.begin_ns = begin_ns;
-    facts.target = thread_key(host, pid);
-    facts.host = host;
-    facts.pid = pid;
-    Op &op = ops_.create(facts);
+    Op &op = ops_.create();
+    op.begin_ns = begin_ns;
+    op.target = thread_key(host, pid);
+    op.host = host;
+    op.pid = pid;
     op.hard = true;
     return op;
 }
@@ -61,54 +61,65 @@ inline void Stitcher::ends(Op &op, const BoundPoint &bp, std::int64_t ts_ns) {
     }
 }
 
-// From now on the stream's events are about that op, as long as their numbers are the same.
-inline void Stitcher::follow_from_here(const BoundClass &cls, const Event &ev, Op &op, std::uint32_t thread) {
-    if (cls.numbers.means == 0) return;
+// From now on the stream's events are about that op, as long as their numbers are the same. One that ended can settle before the next.
+inline void Stitcher::follow_from_here(const Event &ev, Op &op, std::uint32_t thread) {
+    if (op.state != OpState::kOpen) return lose_track(ev);
     if (op.followed_as == 0) op.followed_as = ++last_followed_;
-    followed_[ev.stream] = {&op, op.followed_as, thread};
+    followed_[ev.stream] = {&op, op.followed_as, next_by(thread)};
 }
 
 // What plain() does, without what BoundClass::bare rules out.
-[[gnu::always_inline]] inline bool Stitcher::bare(const BoundClass &cls, const Event &ev, std::uint32_t host) {
+[[gnu::always_inline]] inline bool Stitcher::bare(const BoundClass &cls, const Event &ev, const Lead &lead) {
     BoundPoint &bp = *cls.bare;
-    const BoundKey &use = bp.find.front();
-    const Slot &field = ev.slots[use.one_slot];
-    if (!field.is_number()) return false;
-    const std::int64_t tid = number_in(ev, cls.tid_slot, -1);
-    const auto pid = static_cast<std::int32_t>(number_in(ev, cls.pid_slot, -1));
-    const std::uint64_t *named = keys_.find(one_key(use, field, host, pid, tid));
+    const std::uint64_t *named = lead.known ? keys_.find(lead.key) : nullptr;
     if (!named) return false;
     Op *op = ops_.itself(*named);
     if (!op || op->paired) return false;
-    const std::uint32_t thread = op->transitions.push_known(bp.kinds[0], ev.ts_ns, tid, pid);
+    const std::uint32_t thread = op->transitions.push_known(bp.kinds[0], ev.ts_ns, lead.tid, lead.pid);
     if (thread == Shapes::kMaxThreads) return false;
     if (op->transitions.detailed()) add_detail(cls, ev, *op);
     ++bp.bare_events;
-    follow_from_here(cls, ev, *op, thread);
+    follow_from_here(ev, *op, thread);
     passed(*op, bp, ev.ts_ns);
     return true;
 }
 
-[[gnu::always_inline]] inline bool Stitcher::follow(const BoundClass &cls, const Event &ev) {
-    const Followed &f = followed_[ev.stream];
-    Op &op = *f.op;
-    if (op.followed_as != f.as) return false;
-    BoundPoint &bp = *cls.bare;
-    if (!op.transitions.push_by(bp.kinds[0], f.thread, ev.ts_ns)) return false;
-    if (op.transitions.detailed()) add_detail(cls, ev, op);
-    ++bp.bare_events;
-    ends(op, bp, ev.ts_ns);  // the key's space is among the op's since it was first found by it
-    return true;
+// What bare() does, of whom the stream's event before was about.
+[[gnu::always_inline]] inline const Event *const *Stitcher::follow(const Event *const *first, const Event *const *past, std::int64_t &now_ns) {
+    const Followed *const followed = followed_.data();
+    KnownKind *const *const kinds = bare_kinds_.data();
+    std::int64_t last_ns = now_ns;
+    for (; first != past && hint_of(**first) == Hint::kSame && (*first)->ts_ns >= last_ns; ++first) {
+        const Event &ev = **first;
+        last_ns = ev.ts_ns;
+        const Followed &f = followed[ev.stream];
+        Op &op = *f.op;
+        if (op.followed_as != f.as) break;
+        KnownKind &kind = *kinds[ev.cls];
+        if (!op.transitions.push_by(kind, f.next_by, last_ns)) break;
+        ++kind.followed;
+        if (!kind.more) continue;
+        now_ns = last_ns;
+        does_more(ev, op);
+    }
+    now_ns = last_ns;
+    return first;
 }
 
-[[gnu::always_inline]] inline void Stitcher::expect_key(const BoundClass &cls, const Event &ev, const std::vector<std::uint32_t> &hosts) const {
-    const BoundKey &use = cls.only->bind.front();
-    keys_.expect(one_key(use, ev.slots[use.one_slot], hosts[ev.stream], static_cast<std::int32_t>(number_in(ev, cls.pid_slot, -1)), number_in(ev, cls.tid_slot, -1)));
+[[gnu::always_inline]] inline Stitcher::Lead Stitcher::lead_of(const BoundClass &cls, const Event &ev, std::uint32_t host) const {
+    const Slot &key = slot_at(ev, cls.numbers.key), &tid = slot_at(ev, cls.numbers.tid), &pid = slot_at(ev, cls.numbers.pid);
+    Lead out;
+    out.tid = tid.i | cls.no_tid;
+    out.pid = static_cast<std::int32_t>(pid.i | cls.no_pid);
+    out.known = all_numbers(key, tid, pid);
+    out.key = one_key(*cls.one_key, key, host, out.pid, out.tid);
+    keys_.expect(out.key);
+    return out;
 }
 
-inline Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
+inline Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host, const Lead *lead) {
     BoundPoint *bp = cls.only;
-    if (!bp || !(bp->plain ? plain(cls, *bp, ev, host) : bp->begins && short_begins_ && begin(cls, *bp, ev, host))) return any_event(cls, ev, host);
+    if (!bp || !(bp->plain ? plain(cls, *bp, ev, host) : bp->begins && short_begins_ && begin(cls, *bp, ev, host, lead))) return any_event(cls, ev, host);
     ++bp->seen;
     return Fate::kTransition;
 }

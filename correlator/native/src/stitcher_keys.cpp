@@ -20,8 +20,7 @@ Key Stitcher::fact_key(std::int32_t fact, KeyScope scope, const Slot &value, std
     return {b.lo, b.hi};
 }
 
-void Stitcher::key_text(const BoundKey &use, const Event &ev, std::string &out) const {
-    if (!with_key_texts_) return;
+void Stitcher::append_key_text(const BoundKey &use, const Event &ev, std::string &out) const {
     out += plan_.key_spaces[use.space].name;
     char separator = '=';
     auto number = [&out](auto v, int base) {

@@ -119,6 +119,7 @@ void Stitcher::end_op(Op &op, std::int64_t ts_ns, std::uint32_t order) {
     op.state = OpState::kEnded;
     op.end_ns = ts_ns;
     op.end_order = order;
+    lose_followers(op);
     if (op.io_open) {
         close_io_window(op);
         hooks_.wrote(op, ts_ns);

@@ -11,6 +11,15 @@ void Stitcher::add_detail(const BoundClass &cls, const Event &ev, Op &op) {
     op.transitions.add_detail(cpu, names_.of(ev, cls.comm_slot));
 }
 
+// An op that is followed is open, so nothing was due for it; the key's space is among its since it was first found by it.
+void Stitcher::does_more(const Event &ev, Op &op) {
+    const BoundClass &cls = *classes_[ev.cls];
+    if (op.transitions.detailed()) add_detail(cls, ev, op);
+    if (!cls.bare->ends) return;
+    advance(ev.ts_ns);
+    ends(op, *cls.bare, ev.ts_ns);
+}
+
 // What any_event() does for a plain point, where the op keeps its shape. False: nothing was done.
 bool Stitcher::plain(const BoundClass &cls, BoundPoint &bp, const Event &ev, std::uint32_t host) {
     const std::int64_t tid = number_in(ev, cls.tid_slot, -1);
@@ -46,15 +55,17 @@ bool Stitcher::plain(const BoundClass &cls, BoundPoint &bp, const Event &ev, std
 }
 
 // What any_event() does for a point that begins. False: nothing was done.
-bool Stitcher::begin(const BoundClass &cls, BoundPoint &bp, const Event &ev, std::uint32_t host) {
+bool Stitcher::begin(const BoundClass &cls, BoundPoint &bp, const Event &ev, std::uint32_t host, const Lead *lead) {
     const BoundKey &use = bp.bind.front();
-    const std::int64_t tid = number_in(ev, cls.tid_slot, -1);
-    const auto pid = static_cast<std::int32_t>(number_in(ev, cls.pid_slot, -1));
-    Key key;
-    const bool one_number = use.one_slot != kNoSlot && ev.slots[use.one_slot].is_number();
-    if (one_number) key = one_key(use, ev.slots[use.one_slot], host, pid, tid);
-    else if (key_of(use, ev, host, pid, tid, key) != KeyState::kKnown) return false;
-    keys_.expect(key);
+    Lead own;
+    own.known = false;
+    if (!lead || !lead->known) {
+        own.tid = number_in(ev, cls.tid_slot, -1);
+        own.pid = static_cast<std::int32_t>(number_in(ev, cls.pid_slot, -1));
+        if (key_of(use, ev, host, own.pid, own.tid, own.key) != KeyState::kKnown) return false;
+        keys_.expect(own.key);
+    }
+    const auto &[key, tid, pid, followed] = lead && lead->known ? *lead : own;
     ThreadState *ts = nullptr;
     if (plan_.threads_work) {
         ts = &thread(host, tid);
@@ -69,7 +80,7 @@ bool Stitcher::begin(const BoundClass &cls, BoundPoint &bp, const Event &ev, std
     ++bp.transitions;
     bind_key(op, ref, use.space, key);
     op.global_spaces |= bp.global_spaces;
-    if (one_number && cls.only) follow_from_here(cls, ev, op, 0);
+    if (followed) follow_from_here(ev, op, 0);
     if (bp.thread != ThreadRule::kNone) apply_thread_rule(*ts, bp.thread, {&op, 0, ref, bp.kinds[0].kind.spaces});
     return true;
 }

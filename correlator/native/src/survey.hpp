@@ -15,12 +15,14 @@ namespace opline {
 
 // In Event::hint, of classes with BoundClass::numbers.
 enum class Hint : std::uint8_t {
-    kNone,
-    kSame,   // a bare point with the numbers of the stream's last event that has a hint
-    kLeads,  // the next can be the same
-    kBegins  // so it can, and this one makes an op
+    kNone = 0,
+    kSame = 2,   // a bare point with the numbers of the stream's last event that has a hint
+    kLeads = 1,  // the next can be the same
+    kBegins = 3  // so it can, and this one makes an op
 };
 inline Hint hint_of(const Event &ev) { return static_cast<Hint>(ev.hint & ((1u << kHintBits) - 1)); }
+// Others can follow it.
+inline bool leads(const Event &ev) { return (ev.hint & 1) != 0; }
 
 class Survey {
   public:

@@ -40,9 +40,9 @@ std::uint32_t Shapes::find(std::uint32_t from, const TransitionKind &kind, std::
 }
 
 void TransitionList::copy_to(std::vector<Transition> &out) const {
-    out.resize(times_.size());
-    std::uint32_t node = node_;
-    for (std::size_t i = times_.size(); i-- > 0;) {
+    out.resize(depth_at(place_));
+    std::uint32_t node = node_at(place_);
+    for (std::size_t i = out.size(); i-- > 0;) {
         const Shapes::Node &n = shapes_->node(node);
         Transition &t = out[i];
         static_cast<TransitionKind &>(t) = n.kind;
@@ -57,26 +57,31 @@ void TransitionList::copy_to(std::vector<Transition> &out) const {
 }
 
 void TransitionList::freeze(unsigned char *to) {
-    const auto all_ns = static_cast<std::uint32_t>(times_.back() - times_.front());
-    new (to) Frozen{node_, first_comm_, static_cast<std::uint16_t>(threads_), static_cast<std::uint16_t>(times_.size()), all_ns, times_.front()};
+    const auto all_ns = static_cast<std::uint32_t>(last_ns() - times_.front());
+    new (to) Frozen{place_, first_comm_, threads_, all_ns, times_.front()};
     to += sizeof(Frozen);
     for (std::uint32_t i = 0; i < threads_; ++i, to += sizeof(Thread)) new (to) Thread(ids_[i]);
-    steps_of(times_.data(), times_.size() - 1, reinterpret_cast<std::uint32_t *>(to));
-    node_ = threads_ = 0;
-    times_.clear();
+    steps_of(times_.data(), size() - 1, reinterpret_cast<std::uint32_t *>(to));
+    place_ = threads_ = 0;
 }
 
 void TransitionList::thaw(const unsigned char *from) {
     Frozen head;
     std::memcpy(&head, from, sizeof head);
     from += sizeof head;
-    node_ = head.node;
+    place_ = head.place;
     threads_ = head.threads;
     first_comm_ = head.comm;
     std::memcpy(ids_.data(), from, threads_ * sizeof ids_[0]);
     const auto *step = reinterpret_cast<const std::uint32_t *>(from + threads_ * sizeof ids_[0]);
-    times_.push_back(head.first_ns);
-    while (times_.size() < head.times) times_.push_back(times_.back() + *step++);
+    if (size() > room_) make_room(size());
+    times_[0] = head.first_ns;
+    for (std::size_t i = 1; i < size(); ++i) times_[i] = times_[i - 1] + *step++;
+}
+
+void TransitionList::make_room(std::size_t size) {
+    times_.resize(std::max({size, 2 * times_.size(), std::size_t{16}}));
+    room_ = static_cast<std::uint32_t>(times_.size());
 }
 
 }  // namespace opline

@@ -52,15 +52,26 @@ struct Transition : TransitionKind {
     std::uint32_t child = 0;     // of the op; 0: the op itself
 };
 
-// A kind that many transitions have, with the steps in the tree of shapes that it took last.
-struct KnownKind {
+// Where a list is in the tree of shapes: the node, from the 16th bit on how deep it lies, which is the list's size, and perhaps from the 29th
+// on the ordinal of the thread that takes the next step.
+using Place = std::uint32_t;
+constexpr std::uint32_t node_at(Place place) { return place & 0xffff; }
+constexpr std::uint32_t depth_at(Place place) { return place >> 16; }
+constexpr Place next_by(std::uint32_t thread) { return thread << 29; }
+
+// A kind that many transitions have, with the steps in the tree of shapes that it took last. What every event looks at comes first, in one
+// cache line.
+struct alignas(64) KnownKind {
     struct Step {
-        std::uint32_t from = kNone, thread = 0, to = 0, unused = 0;
-        static constexpr std::uint32_t kNone = 0xffffffff;  // it is no list's place
+        Place from = 0xffffffff, to = 0;  // `from` with the thread; no step yet: from nowhere
     };
-    TransitionKind kind;
+    Step &step_from(Place place) { return steps[place % steps.size()]; }
+
     std::array<Step, 4> steps;
-    std::uint32_t first = 0;  // the node of a list that begins with it; 0: not looked for yet
+    std::uint64_t followed = 0;  // so many events were, by Stitcher::follow()
+    bool more = true;            // the time is not all that is to be kept of an event, or it may be its op's last
+    Place first = 0;             // of a list that begins with it; 0: not looked for yet
+    TransitionKind kind;
 };
 
 // The tree of shapes. A node is a sequence of kinds, each with the ordinal of its thread in the op; node 0 is empty.
@@ -68,6 +79,8 @@ class Shapes {
   public:
     static constexpr std::uint32_t kMaxNodes = 1u << 16;
     static constexpr std::uint32_t kMaxThreads = 6;
+    static constexpr std::uint32_t kMaxDepth = (1u << 13) - 1;
+    static_assert(kMaxNodes <= 1u << 16 && kMaxThreads < 1u << 3, "a Place has no room for more");
 
     struct Node {
         TransitionKind kind;
@@ -85,11 +98,12 @@ class Shapes {
     std::size_t size() const { return nodes_.size() - 1; }
     const Node &node(std::uint32_t n) const { return nodes_[n]; }
 
-    // The node after `from`; 0: there is no more room.
-    std::uint32_t step(std::uint32_t from, const TransitionKind &kind, std::uint32_t thread) {
-        const std::uint32_t likely = nodes_[from].last_child;
-        if (likely != 0 && nodes_[likely].thread == thread && nodes_[likely].kind == kind) return likely;
-        return find(from, kind, thread);
+    // The place after `from`; 0: there is no more room.
+    Place step(Place from, const TransitionKind &kind, std::uint32_t thread) {
+        const std::uint32_t depth = depth_at(from) + 1, likely = nodes_[node_at(from)].last_child;
+        const bool same = likely != 0 && nodes_[likely].thread == thread && nodes_[likely].kind == kind;
+        const std::uint32_t next = same ? likely : depth <= kMaxDepth ? find(node_at(from), kind, thread) : 0;
+        return next == 0 ? 0 : depth << 16 | next;
     }
 
   private:
@@ -131,12 +145,11 @@ class TransitionList {
         shapes_ = shapes;
         shaped_ = shapes != nullptr;
         detailed_ = shaped_ && shapes->details();
-        node_ = threads_ = 0;
-        times_.clear();
+        place_ = threads_ = 0;
         details_.clear();
         wide_.clear();
     }
-    std::size_t size() const { return shaped_ ? times_.size() : wide_.size(); }
+    std::size_t size() const { return shaped_ ? depth_at(place_) : wide_.size(); }
     bool empty() const { return size() == 0; }
     void push_back(const Transition &t) {
         if (shaped_ && fits(t)) return;
@@ -145,18 +158,19 @@ class TransitionList {
     // The same as push_back(), the list's order being the transition's, if the list stays a shape: the thread's ordinal. Else nothing happens:
     // Shapes::kMaxThreads. Where the list has details add_detail() comes next.
     [[gnu::always_inline]] std::uint32_t push_known(KnownKind &known, std::int64_t ts_ns, std::int64_t tid, std::int32_t pid) {
-        if (!shaped_ || times_.empty() || ts_ns < times_.back()) return Shapes::kMaxThreads;
-        KnownKind::Step &step = known.steps[node_ % known.steps.size()];
-        if (step.from == node_ && step.thread < threads_ && ids_[step.thread].tid == tid && ids_[step.thread].pid == pid) {
+        if (!shaped_ || place_ == 0 || ts_ns < last_ns()) return Shapes::kMaxThreads;
+        KnownKind::Step &step = known.step_from(place_);
+        const std::uint32_t likely = (step.from ^ place_) >> 29;  // the step's thread, if it is from here
+        if (step.from == (place_ | next_by(likely)) && likely < threads_ && ids_[likely].tid == tid && ids_[likely].pid == pid) {
             keep(step.to, ts_ns);
-            return step.thread;
+            return likely;
         }
         const std::uint32_t thread = ordinal_of(tid, pid);
         if (thread == Shapes::kMaxThreads) return thread;
-        if (step.from != node_ || step.thread != thread) {
-            const std::uint32_t next = shapes_->step(node_, known.kind, thread);
+        if (const Place from = place_ | next_by(thread); step.from != from) {
+            const Place next = shapes_->step(place_, known.kind, thread);
             if (next == 0) return Shapes::kMaxThreads;
-            step = {node_, thread, next};
+            step = {from, next};
         }
         go_on(step.to, thread, ts_ns, tid, pid);
         return thread;
@@ -181,18 +195,19 @@ class TransitionList {
         t.comm = comm;
         in_full().push_back(t);
     }
-    // The same for the thread of that ordinal, where kinds have followed each other like that before. False: nothing happened.
-    [[gnu::always_inline]] bool push_by(const KnownKind &known, std::uint32_t thread, std::int64_t ts_ns) {
-        // No step comes from the node of a list that is empty or kept in full.
-        const KnownKind::Step &step = known.steps[node_ % known.steps.size()];
-        if (((step.from ^ node_) | (step.thread ^ thread)) != 0 || ts_ns < times_.back()) return false;
+    // The same, not before any of the list's times, for the thread whose next_by() that is, where kinds have followed each other like that
+    // before. False: nothing happened.
+    [[gnu::always_inline]] bool push_by(KnownKind &known, Place next_by, std::int64_t ts_ns) {
+        // No step comes from the place of a list that is empty or kept in full.
+        const KnownKind::Step &step = known.step_from(place_);
+        if (step.from != (place_ | next_by)) return false;
         keep(step.to, ts_ns);
         return true;
     }
     bool detailed() const { return detailed_; }
     // Of what push_known() or push_by() took.
     void add_detail(std::uint32_t cpu, std::uint32_t comm) { details_.push_back({cpu, comm}); }
-    std::uint32_t last_order() const { return shaped_ ? static_cast<std::uint32_t>(times_.size() - 1) : wide_.back().order; }
+    std::uint32_t last_order() const { return shaped_ ? depth_at(place_) - 1 : wide_.back().order; }
 
     // Of the first; with or without details.
     std::int64_t first_tid() const { return shaped_ ? ids_[0].tid : wide_.front().tid; }
@@ -210,13 +225,13 @@ class TransitionList {
     template <class Such>
     bool any_kind(Such such) const {
         if (!shaped_) return std::any_of(wide_.begin(), wide_.end(), such);
-        for (std::uint32_t node = node_; node != 0; node = shapes_->node(node).parent)
+        for (std::uint32_t node = node_at(place_); node != 0; node = shapes_->node(node).parent)
             if (such(shapes_->node(node).kind)) return true;
         return false;
     }
 
     // The shape; 0: it has none. Then, per transition: its time, its thread's ordinal is that of the node; per ordinal the ids.
-    std::uint32_t shape() const { return shaped_ ? node_ : 0; }
+    std::uint32_t shape() const { return shaped_ ? node_at(place_) : 0; }
     const Shapes &shapes() const { return *shapes_; }
     const std::int64_t *times() const { return times_.data(); }
     std::int64_t tid(std::uint32_t thread) const { return ids_[thread].tid; }
@@ -225,21 +240,21 @@ class TransitionList {
     // kNoCpu and 0 without details.
     std::uint32_t cpu(std::size_t i) const { return details_.empty() ? kNoCpu : details_[i].cpu; }
     std::uint32_t comm(std::size_t i) const { return details_.empty() ? (i == 0 ? first_comm_ : 0) : details_[i].comm; }
-    std::int64_t last_tid() const { return ids_[shapes_->node(node_).thread].tid; }
+    std::int64_t last_tid() const { return ids_[shapes_->node(node_at(place_)).thread].tid; }
     // It will be looked at soon.
     [[gnu::always_inline]] void expect() const {
-        fetch(times_.data(), times_.size() * sizeof times_[0]);
+        fetch(times_.data(), depth_at(place_) * sizeof times_[0]);
         fetch(details_.data(), details_.size() * sizeof details_[0]);
     }
     // Put away as so many bytes; 0: it can't be, it has no shape or has details, has too many times or takes too long.
     std::size_t frozen_size() const {
-        const bool can = shaped_ && details_.empty() && times_.size() - 1 < kMostFrozen && times_.back() - times_.front() <= Steps::kLongest;
-        return !can ? 0 : sizeof(Frozen) + threads_ * sizeof(Thread) + (times_.size() - 1) * sizeof(std::uint32_t);
+        const bool can = shaped_ && details_.empty() && size() - 1 < kMostFrozen && last_ns() - times_.front() <= Steps::kLongest;
+        return !can ? 0 : sizeof(Frozen) + threads_ * sizeof(Thread) + (size() - 1) * sizeof(std::uint32_t);
     }
     // The list is empty then.
     void freeze(unsigned char *to);
     // Valid as long as the list or those bytes are.
-    ShapedList shaped() const { return shaped_ && !times_.empty() ? ShapedList{node_, first_comm_, ids_[0].tid, times_.size(), times_.data()} : ShapedList{}; }
+    ShapedList shaped() const { return shaped_ && place_ != 0 ? ShapedList{node_at(place_), first_comm_, ids_[0].tid, size(), times_.data()} : ShapedList{}; }
     static SteppedList stepped(const unsigned char *frozen) {
         const auto *head = reinterpret_cast<const Frozen *>(frozen);
         const auto *threads = reinterpret_cast<const Thread *>(head + 1);
@@ -255,9 +270,8 @@ class TransitionList {
         std::uint32_t cpu, comm;
     };
     struct Frozen {  // then the threads, then the steps
-        std::uint32_t node, comm;
-        std::uint16_t threads, times;
-        std::uint32_t all_ns;
+        Place place;
+        std::uint32_t comm, threads, all_ns;
         std::int64_t first_ns;
     };
     struct Thread {
@@ -265,10 +279,10 @@ class TransitionList {
         std::int32_t pid = 0;
     };
     bool fits(const Transition &t) {
-        const std::size_t n = times_.size();
-        if (t.order != n || t.child != 0 || t.interval_begin || t.batch >= 0 || (n != 0 && t.ts_ns < times_.back())) return false;
+        const std::uint32_t n = depth_at(place_);
+        if (t.order != n || t.child != 0 || t.interval_begin || t.batch >= 0 || (n != 0 && t.ts_ns < last_ns())) return false;
         const std::uint32_t thread = ordinal_of(t.tid, t.pid);
-        const std::uint32_t next = thread == Shapes::kMaxThreads ? 0 : shapes_->step(node_, t, thread);
+        const Place next = thread == Shapes::kMaxThreads ? 0 : shapes_->step(place_, t, thread);
         if (next == 0) return false;
         if (n == 0) first_comm_ = t.comm;
         go_on(next, thread, t.ts_ns, t.tid, t.pid);
@@ -281,22 +295,26 @@ class TransitionList {
         while (thread < threads_ && ids_[thread].tid != tid) ++thread;
         return thread == threads_ || ids_[thread].pid == pid ? thread : Shapes::kMaxThreads;
     }
-    void go_on(std::uint32_t node, std::uint32_t thread, std::int64_t ts_ns, std::int64_t tid, std::int32_t pid) {
+    void go_on(Place place, std::uint32_t thread, std::int64_t ts_ns, std::int64_t tid, std::int32_t pid) {
         if (thread == threads_) {
             ids_[thread] = {tid, pid};
             ++threads_;
         }
-        keep(node, ts_ns);
+        keep(place, ts_ns);
     }
-    [[gnu::always_inline]] void keep(std::uint32_t node, std::int64_t ts_ns) {
-        node_ = node;
-        times_.push_back(ts_ns);
+    std::int64_t last_ns() const { return times_[depth_at(place_) - 1]; }
+    [[gnu::always_inline]] void keep(Place place, std::int64_t ts_ns) {
+        const std::size_t size = depth_at(place);
+        if (size > room_) make_room(size);
+        place_ = place;
+        times_[size - 1] = ts_ns;
     }
+    [[gnu::noinline]] void make_room(std::size_t size);
     std::vector<Transition> &in_full() const {
         if (shaped_) {
             copy_to(wide_);
             shaped_ = false;
-            node_ = 0;
+            place_ = 0;
         }
         return wide_;
     }
@@ -304,9 +322,11 @@ class TransitionList {
     // What every event looks at comes first.
     mutable bool shaped_ = false;
     bool detailed_ = false;
-    mutable std::uint32_t node_ = 0;
-    std::vector<std::int64_t> times_;
-    std::uint32_t threads_ = 0, first_comm_ = 0;
+    mutable Place place_ = 0;
+    std::uint32_t room_ = 0;
+    std::uint32_t threads_ = 0;
+    std::vector<std::int64_t> times_;  // room_ of them: how many there are the place says
+    std::uint32_t first_comm_ = 0;
     Shapes *shapes_ = nullptr;
     std::array<Thread, Shapes::kMaxThreads> ids_{};
     std::vector<Detail> details_;

@@ -175,13 +175,13 @@ void Straight::find_windows() {
     Windows found;
     int used = 0;
     for (const std::uint32_t byte : wanted) {
-        if (used == 0 || byte - found.at[used - 1] >= Windows::kBytes) {
+        if (used == 0 || byte - found.at[used - 1] >= sizeof(Sixteen)) {
             if (used == 2) return;
             found.at[used++] = byte;
         }
         found.ones[used - 1][byte - found.at[used - 1]] = 0xff;
     }
-    for (const std::uint32_t at : found.at) s.room = std::max<std::int64_t>(s.room, at + Windows::kBytes);
+    for (const std::uint32_t at : found.at) s.room = std::max<std::int64_t>(s.room, at + sizeof(Sixteen));
     windows_ = found;
 }
 
@@ -190,6 +190,7 @@ std::vector<std::uint64_t> Straight::layout() const {
     if (windows_.ones[0][0] == 0 || first_.room > kRepeatRoom) return out;  // the first byte that is wanted
     for (const Pair &pair : integers_)
         for (int i = 0; i < 2; ++i) out.insert(out.end(), {pair.offset[i], pair.mask[i], pair.sign[i], pair.slot_at[i]});
+    out.insert(out.end(), {first_.bytes, first_.string, first_.past_nul});
     return out;
 }
 

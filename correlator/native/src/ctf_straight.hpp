@@ -27,8 +27,8 @@ class Straight {
     Straight(Straight &&) = default;
     Straight &operator=(Straight &&) = default;
     explicit operator bool() const { return !stretches_.empty(); }
-    // Where in an event all that is wanted of it lies; empty where that is more than integers within two times 16 bytes, or not always there,
-    // or the event is long. Of events of two programs for which this is equal, equal bytes there make equal slots.
+    // Where in an event all that is wanted of it lies, and where it ends; empty where that is more than integers within two times 16 bytes, or not always
+    // there, or the event is long. Of events of two programs for which this is equal, equal bytes there make equal slots.
     std::vector<std::uint64_t> layout() const;
 
     // The same as decode(), of the event whose header is at the byte `p` of a packet: where it ends. It may lie behind the packet's content, which the
@@ -36,12 +36,8 @@ class Straight {
     [[gnu::always_inline]] const std::uint8_t *run(const std::uint8_t *packet, const std::uint8_t *p, const std::uint8_t *end, Slot *slots) {
         return __builtin_expect(first_.alone, 1) ? first_.run(p, end, slots) : run_all(packet, p, end, slots);
     }
-    // Where the event at `p` ends if its slots are those of the one at `like`, which was run by a program of the same layout(), and not the empty one.
-    // nullptr: they may be others. There are kRepeatRoom bytes before `end`, one at least.
-    static constexpr std::ptrdiff_t kRepeatRoom = 256;
-    [[gnu::always_inline]] const std::uint8_t *repeat(const std::uint8_t *p, const std::uint8_t *end, const std::uint8_t *like) {
-        return windows_.same(p, like) ? first_.past(p, end) : nullptr;
-    }
+    static constexpr std::ptrdiff_t kRepeatRoom = 256;  // bytes
+    class Repeats;
 
   private:
     static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
@@ -53,26 +49,31 @@ class Straight {
         std::uint64_t sign[2];                // of these the one that says that it is negative
         std::uint64_t rest[2];                // the slot's other half
     };
+    struct Sixteen {  // bytes
+#ifdef __SSE2__
+        __m128i v;
+        static Sixteen at(const std::uint8_t *p) { return {_mm_loadu_si128(reinterpret_cast<const __m128i *>(p))}; }
+        Sixteen operator^(Sixteen o) const { return {_mm_xor_si128(v, o.v)}; }
+        Sixteen operator&(Sixteen o) const { return {_mm_and_si128(v, o.v)}; }
+        Sixteen operator|(Sixteen o) const { return {_mm_or_si128(v, o.v)}; }
+        bool none() const { return _mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_setzero_si128())) == 0xffff; }
+#else
+        std::uint64_t low, high;
+        static Sixteen at(const std::uint8_t *p) {
+            Sixteen out;
+            std::memcpy(&out, p, sizeof out);
+            return out;
+        }
+        Sixteen operator^(Sixteen o) const { return {low ^ o.low, high ^ o.high}; }
+        Sixteen operator&(Sixteen o) const { return {low & o.low, high & o.high}; }
+        Sixteen operator|(Sixteen o) const { return {low | o.low, high | o.high}; }
+        bool none() const { return (low | high) == 0; }
+#endif
+    };
     // Bytes of an event, of which those with ones are looked at.
     struct Windows {
-        static constexpr std::uint32_t kBytes = 16;
-        alignas(16) std::uint8_t ones[2][kBytes] = {};
+        std::uint8_t ones[2][sizeof(Sixteen)] = {};
         std::uint32_t at[2] = {};
-        // Whether another event has the same ones.
-        [[gnu::always_inline]] bool same(const std::uint8_t *p, const std::uint8_t *q) const {
-#ifdef __SSE2__
-            auto differ = [&](int i) {
-                const auto a = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p + at[i])), b = _mm_loadu_si128(reinterpret_cast<const __m128i *>(q + at[i]));
-                return _mm_and_si128(_mm_xor_si128(a, b), _mm_load_si128(reinterpret_cast<const __m128i *>(ones[i])));
-            };
-            return _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_or_si128(differ(0), differ(1)), _mm_setzero_si128())) == 0xffff;
-#else
-            std::uint8_t differ = 0;
-            for (int i = 0; i < 2; ++i)
-                for (std::uint32_t k = 0; k < kBytes; ++k) differ |= static_cast<std::uint8_t>((p[at[i] + k] ^ q[at[i] + k]) & ones[i][k]);
-            return differ == 0;
-#endif
-        }
     };
     struct Other {
         std::uint32_t offset, size;
@@ -165,6 +166,28 @@ class Straight {
     std::vector<Stretch> stretches_;
     std::vector<Pair> integers_;
     std::vector<Other> others_;
+};
+
+// Finds events that have the slots of one that was run: of the program's class, or of another for which layout(), not the empty one, is equal.
+class Straight::Repeats {
+  public:
+    Repeats(Straight &of, const std::uint8_t *like) : of_(of.first_) {
+        for (int i = 0; i < 2; ++i) {
+            at_[i] = of.windows_.at[i];
+            ones_[i] = Sixteen::at(of.windows_.ones[i]);
+            like_[i] = Sixteen::at(like + at_[i]);
+        }
+    }
+    // Where the event at `p` ends; nullptr: its slots may be others. There are kRepeatRoom bytes from `like` and from `p` on, and before `end`.
+    [[gnu::always_inline]] const std::uint8_t *past(const std::uint8_t *p, const std::uint8_t *end) {
+        auto differ = [&](int i) { return (Sixteen::at(p + at_[i]) ^ like_[i]) & ones_[i]; };
+        return (differ(0) | differ(1)).none() ? of_.past(p, end) : nullptr;
+    }
+
+  private:
+    Stretch &of_;
+    std::uint32_t at_[2];
+    Sixteen ones_[2], like_[2];
 };
 
 }  // namespace opline::ctf

@@ -317,9 +317,10 @@ void Stream::usual_events_of(EventBlock &out) {
         Event &first = *at;
         add({c->again.cls, 0}, word, slots, after);
         found = c;
-        if (const std::uint32_t layout = c->layout) {
+        if (const std::uint32_t layout = c->layout; layout != 0 && like <= last_repeat) {
+            Straight::Repeats repeats(c->straight, like);
             while (at != past && p <= last_repeat && look(word, c) && c->layout == layout) {
-                after = c->straight.repeat(p, file_end, like);
+                after = repeats.past(p, file_end);
                 if (!after || after > content_end) break;
                 add(c->again, word, slots, after);
                 found = c;

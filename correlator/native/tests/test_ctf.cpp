@@ -318,6 +318,7 @@ TEST_CASE("events that repeat fields of the one before have their own values") {
         for (auto &fields : classes) {
             if (&fields != &classes[0] && below(2) == 0) {
                 fields = classes[0];  // often all are laid out alike
+                for (auto more = below(3); more-- != 0;) fields.push_back({below(2) == 0 ? 0u : 4u, false, false});  // but for where they end
             } else {
                 fields.resize(1 + below(7));
                 for (auto &f : fields) f = {below(8) == 0 ? 0u : 1u << below(4), below(2) == 0, below(3) == 0};

@@ -6,14 +6,16 @@
 
 namespace opline {
 
+void OpStatistics::add_shape(ShapeAttribution &shape) {
+    std::vector<StageStatistics::ShapeStage> stages;
+    for (const auto &c : shape.cuts) stages.push_back({c.stage, c.kind, c.to_at});
+    shape.statistics = stages_.add_shape(stages, shape.unknown);
+}
+
 template <class Times>
-bool OpStatistics::count_stages(ShapeAttribution &shape, std::uint64_t op, Times times, bool tainted) {
+[[gnu::always_inline]] inline bool OpStatistics::count_stages(ShapeAttribution &shape, std::uint64_t op, Times times, bool tainted) {
     const bool counted = counts(tainted);
-    if (shape.statistics == 0) {
-        std::vector<StageStatistics::ShapeStage> stages;
-        for (const auto &c : shape.cuts) stages.push_back({c.stage, c.kind, c.to_at});
-        shape.statistics = stages_.add_shape(stages, shape.unknown);
-    }
+    if (shape.statistics == 0) add_shape(shape);
     stages_.op_of_shape(shape.statistics, op, counted, times);
     return counted;
 }
@@ -35,16 +37,6 @@ void OpStatistics::count(const Op &op, const Attribution &found, bool tainted) {
     stages_.op(op.end_ns - op.begin_ns, found.unattributed_ns, found.unknown_ns);
     if (op.transitions.empty()) ++program(op.pid).ops;
     else count_program(op.serial, op.pid, op.transitions.first_tid(), op.transitions.first_comm());
-}
-
-void OpStatistics::count_program(std::uint64_t op, std::int32_t pid, std::int64_t tid, std::uint32_t comm) {
-    Program &p = program(pid);
-    ++p.ops;
-    const bool main = tid == pid;
-    if (p.comm != 0 && (p.main > main || (p.main == main && p.named_by < op))) return;
-    p.comm = comm;
-    p.main = main;
-    p.named_by = op;
 }
 
 nlohmann::json OpStatistics::json(const StringPool &strings, bool two_threads) {

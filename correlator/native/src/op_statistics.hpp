@@ -35,18 +35,25 @@ class OpStatistics {
         if (tainted) ++tainted_;
         return with_tainted_ || !tainted;
     }
-    Program &program(std::int32_t pid) {
-        if (!recent_ || recent_pid_ != pid) {
-            recent_ = programs_.insert(pid).first;
-            recent_pid_ = pid;
-        }
-        return *recent_;
+    Program &program(std::int32_t pid) { return recent_ && recent_pid_ == pid ? *recent_ : another_program(pid); }
+    [[gnu::noinline]] Program &another_program(std::int32_t pid) {
+        recent_pid_ = pid;
+        return *(recent_ = programs_.insert(pid).first);
     }
+    [[gnu::noinline]] void add_shape(ShapeAttribution &);
     // An op of the shape that has these times, or steps. True: it counts.
     template <class Times>
     bool count_stages(ShapeAttribution &, std::uint64_t op, Times, bool tainted);
     // `tid`, `comm`: of its first point.
-    void count_program(std::uint64_t op, std::int32_t pid, std::int64_t tid, std::uint32_t comm);
+    void count_program(std::uint64_t op, std::int32_t pid, std::int64_t tid, std::uint32_t comm) {
+        Program &p = program(pid);
+        ++p.ops;
+        const bool main = tid == pid;
+        if (p.comm != 0 && (p.main > main || (p.main == main && p.named_by < op))) return;
+        p.comm = comm;
+        p.main = main;
+        p.named_by = op;
+    }
 
     bool with_tainted_;
     std::uint64_t tainted_ = 0;

@@ -57,19 +57,19 @@ std::uint32_t StageStatistics::add_shape(const std::vector<ShapeStage> &stages, 
     }
     shape.values.push_back(&latency_);
     if (!unknown.empty()) shape.values.push_back(&unknown_);
-    shape.rows.resize(Distribution::row_width(shape.values.size()));
+    shape.width = Distribution::row_width(shape.values.size());
+    shape.rows.resize(shape.width);
     shapes_.push_back(std::move(shape));
     return static_cast<std::uint32_t>(shapes_.size());
 }
 
 void StageStatistics::count_waiting(Shape &shape) {
-    Distribution::add_rows(shape.values, shape.rows.data(), shape.waiting);
-    unattributed_.add_zeros(shape.waiting);
-    if (shape.unknown.empty()) unknown_.add_zeros(shape.waiting);
-    shape.waiting = 0;
-    const std::size_t all = kWaiting * Distribution::row_width(shape.values.size());
-    if (shape.room == kWaiting || shape.ops < kFewOps || room_ + all > kMostWaiting) return;
-    shape.room = kWaiting;
+    const std::size_t waiting = shape.next / shape.width, all = kWaiting * shape.width;
+    Distribution::add_rows(shape.values, shape.rows.data(), waiting);
+    unattributed_.add_zeros(waiting);
+    if (shape.unknown.empty()) unknown_.add_zeros(waiting);
+    shape.next = 0;
+    if (shape.rows.size() == all || shape.ops < kFewOps || room_ + all > kMostWaiting) return;
     room_ += all;
     shape.rows.resize(all);
 }
@@ -101,7 +101,7 @@ void StageStatistics::add_durations(Shape &shape, const std::int64_t *times) {
     }
     *to++ = static_cast<std::uint32_t>(latency_ns);
     if (!shape.unknown.empty()) *to = std::accumulate(shape.unknown.begin(), shape.unknown.end(), std::uint32_t{0}, [row](std::uint32_t sum, std::uint32_t i) { return sum + row[i]; });
-    ++shape.waiting;
+    shape.next += shape.width;
 }
 
 // As they lie behind the first, which is 0.

@@ -57,9 +57,10 @@ class StageStatistics {
         shape.met_by(op);
         if (!counts) return;
         std::uint32_t *row = next_row(shape);
-        std::memcpy(row, steps.ns, shape.parts.size() * sizeof *row);
-        row[shape.parts.size()] = steps.all_ns;
-        ++shape.waiting;
+        const std::size_t parts = shape.parts.size();
+        std::memcpy(row, steps.ns, parts * sizeof *row);
+        row[parts] = steps.all_ns;
+        shape.next += shape.width;
     }
     // An op that counts.
     void op(std::int64_t latency_ns, std::int64_t unattributed_ns, std::int64_t unknown_ns) {
@@ -97,8 +98,8 @@ class StageStatistics {
         std::vector<Part> parts;
         std::vector<std::uint32_t> unknown;  // which of them
         std::vector<Distribution *> values;  // of each part, of latency, of unknown time if there can be some
-        std::vector<std::uint32_t> rows;     // of each of the ops that wait
-        std::size_t waiting = 0, room = 1;   // rows
+        std::vector<std::uint32_t> rows;     // of the ops that wait, with room for kWaiting or one
+        std::size_t width = 0, next = 0;     // of a row; where the next one begins
         std::size_t times = 1;               // of an op that are looked at
         bool recurs = false;                 // a stage does
         bool each_step = true;               // is a part, none recurs and none is unknown
@@ -109,8 +110,8 @@ class StageStatistics {
         }
     };
     std::uint32_t *next_row(Shape &shape) {
-        if (shape.waiting == shape.room) count_waiting(shape);
-        return &shape.rows[shape.waiting * Distribution::row_width(shape.values.size())];
+        if (shape.next == shape.rows.size()) count_waiting(shape);
+        return &shape.rows[shape.next];
     }
     void count_waiting(Shape &);
     void add_durations(Shape &, const std::int64_t *times);

@@ -161,8 +161,8 @@ class Stitcher {
         if (Op *op = ops_.frozen(named) ? nullptr : ops_.find(named)) lose_followers(*op);
     }
     void add_detail(const BoundClass &, const Event &, Op &);
-    // Stragglers come soon: the last few are left as they are.
-    static constexpr std::size_t kUnfrozen = 4;
+    // Stragglers come soon: the last few are left as they are, and the others put away some at a time.
+    static constexpr std::size_t kUnfrozen = 4, kMostUnfrozen = 2 * kUnfrozen;
     static constexpr std::size_t kManyEnded = 1024;  // more than 300 KiB of them
     void freeze_ended();
     void do_what_is_due(std::int64_t now_ns);

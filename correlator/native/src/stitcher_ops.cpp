@@ -126,7 +126,7 @@ void Stitcher::end_op(Op &op, std::int64_t ts_ns, std::uint32_t order) {
     }
     end_sync(op, ts_ns);
     ended_.push_back({ts_ns, op_ref(op)});
-    if (++unfrozen_ > kUnfrozen) due_ns_ = kNoTime;
+    if (++unfrozen_ >= kMostUnfrozen) due_ns_ = kNoTime;
     if (ended_.size() == 1) next_settles();
 }
 
@@ -194,7 +194,7 @@ void Stitcher::settle_ended() {
 void Stitcher::do_what_is_due(std::int64_t now_ns) {
     last_ns_ = now_ns;
     while (last_ns_ > settles_ns_) settle_ended();
-    if (unfrozen_ > kUnfrozen) freeze_ended();
+    if (unfrozen_ >= kMostUnfrozen) freeze_ended();
     due_ns_ = settles_ns_;
 }
 

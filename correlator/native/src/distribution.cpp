@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -31,26 +30,38 @@ std::int64_t middle_of(std::size_t bucket) {
     return static_cast<std::int64_t>(((bucket % kSplit + kSplit) << shift) + (std::uint64_t{1} << (shift - 1)));
 }
 
-// Where a short value stands among all of them: the upper bits of the next one as a float, so each power of two is split in 256, as it is in
-// buckets, and four are found at once. What is below kSinglePlaces has a place of its own.
-constexpr unsigned kFloatDropped = 23 - kSplitBits;
-constexpr std::uint32_t kFloatOne = 0x3f800000u >> kFloatDropped;
-constexpr std::size_t kPlaces = 31 * kSplit + 1, kSinglePlaces = 9 * kSplit;
+// Where a short value stands among all of them: the upper bits of the next one as a float, so each power of two is split in as many places, and four
+// are found at once. What is below kSingle has a place of its own.
+template <unsigned kBits>
+struct Places {
+    static constexpr unsigned kDropped = 23 - kBits;
+    static constexpr std::uint32_t kOne = 0x3f800000u >> kDropped;
+    static constexpr std::size_t kCount = (31u << kBits) + 1, kSingle = (kBits + 1u) << kBits;
+    static_assert(kCount <= INT16_MAX);
 
-std::uint32_t place_of(std::uint32_t v) {
-    static_assert(sizeof(float) == 4 && std::numeric_limits<float>::is_iec559);
-    const float next = static_cast<float>(static_cast<std::int32_t>(v + 1));
-    std::uint32_t bits;
-    std::memcpy(&bits, &next, sizeof bits);
-    return (bits >> kFloatDropped) - kFloatOne;
-}
-
-std::uint32_t single_value(std::size_t place) {
-    const auto bits = (static_cast<std::uint32_t>(place) + kFloatOne) << kFloatDropped;
-    float next;
-    std::memcpy(&next, &bits, sizeof next);
-    return static_cast<std::uint32_t>(next) - 1;
-}
+    static std::uint32_t of(std::uint32_t v) {
+        static_assert(sizeof(float) == 4 && std::numeric_limits<float>::is_iec559);
+        const float next = static_cast<float>(static_cast<std::int32_t>(v + 1));
+        std::uint32_t bits;
+        std::memcpy(&bits, &next, sizeof bits);
+        return (bits >> kDropped) - kOne;
+    }
+#ifdef __SSE2__
+    static __m128i of(__m128i v) {
+        const __m128 next = _mm_cvtepi32_ps(_mm_sub_epi32(v, _mm_set1_epi32(-1)));
+        return _mm_sub_epi32(_mm_srli_epi32(_mm_castps_si128(next), kDropped), _mm_set1_epi32(kOne));
+    }
+#endif
+    static std::uint32_t single_value(std::size_t place) {
+        const auto bits = (static_cast<std::uint32_t>(place) + kOne) << kDropped;
+        float next;
+        std::memcpy(&next, &bits, sizeof next);
+        return static_cast<std::uint32_t>(next) - 1;
+    }
+};
+using FewPlaces = Places<8>;
+using ManyPlaces = Places<10>;  // where there are so many values that fewer of them are to be looked at again
+constexpr std::size_t kManyValues = 1u << 16;
 
 struct Totals {
     std::uint64_t sum = 0;
@@ -60,13 +71,6 @@ struct Totals {
 #ifdef __SSE2__
 __m128i four(const std::uint32_t *v) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(v)); }
 
-__m128i places_of(__m128i v) {
-    const __m128 next = _mm_cvtepi32_ps(_mm_sub_epi32(v, _mm_set1_epi32(-1)));
-    return _mm_sub_epi32(_mm_srli_epi32(_mm_castps_si128(next), kFloatDropped), _mm_set1_epi32(kFloatOne));
-}
-#endif
-
-#ifdef __SSE2__
 constexpr std::size_t kMostAtOnce = 64;
 
 // As far as there are four rows more, four columns of them. How many rows that were.
@@ -87,12 +91,13 @@ std::size_t turn_fours(const std::uint32_t *row, std::size_t width, std::size_t 
 #endif
 
 // Into either counter in turns.
+template <class Places>
 void count_places(const std::uint32_t *v, std::size_t size, std::uint32_t *counts, std::uint32_t *odd_counts, Totals &totals) {
     const std::uint32_t *const end = v + size;
 #ifdef __SSE2__
     __m128i sum = _mm_setzero_si128(), most = _mm_setzero_si128();
     for (; end - v >= 4; v += 4) {
-        const __m128i values = four(v), places = places_of(values);
+        const __m128i values = four(v), places = Places::of(values);
         ++counts[_mm_extract_epi16(places, 0)];
         ++odd_counts[_mm_extract_epi16(places, 2)];
         ++counts[_mm_extract_epi16(places, 4)];
@@ -109,21 +114,21 @@ void count_places(const std::uint32_t *v, std::size_t size, std::uint32_t *count
     totals.most = std::max(totals.most, *std::max_element(std::begin(mosts), std::end(mosts)));
 #endif
     for (; v != end; ++v) {
-        ++(((end - v) & 1) != 0 ? odd_counts : counts)[place_of(*v)];
+        ++(((end - v) & 1) != 0 ? odd_counts : counts)[Places::of(*v)];
         totals.sum += *v;
         totals.most = std::max(totals.most, *v);
     }
 }
 
 // Calls take() with the values that have one of these places, and perhaps with others.
-template <class Take>
+template <class Places, class Take>
 void find_in_places(const std::uint32_t *v, std::size_t size, [[maybe_unused]] const std::vector<std::uint32_t> &wanted, Take take) {
     const std::uint32_t *const end = v + size;
 #ifdef __SSE2__
     std::vector<std::int16_t> wanted_eight;  // each one eight times
     for (auto place : wanted) wanted_eight.insert(wanted_eight.end(), 8, static_cast<std::int16_t>(place));
     for (; end - v >= 8; v += 8) {
-        const __m128i places = _mm_packs_epi32(places_of(four(v)), places_of(four(v + 4)));
+        const __m128i places = _mm_packs_epi32(Places::of(four(v)), Places::of(four(v + 4)));
         __m128i found = _mm_setzero_si128();
         for (std::size_t i = 0; i < wanted_eight.size(); i += 8)
             found = _mm_or_si128(found, _mm_cmpeq_epi16(places, _mm_loadu_si128(reinterpret_cast<const __m128i *>(&wanted_eight[i]))));
@@ -220,44 +225,44 @@ void Distribution::count_in_buckets() {
 
 // Of the short values those of these ascending ranks, without sorting all: counts them by place, then looks into the places that
 // are asked for.
+template <class Places>
 std::vector<std::uint32_t> Distribution::select(const std::vector<std::size_t> &ranks, Sum &sum) const {
     struct Member {
         std::size_t place, before;  // values in lower places
         std::vector<std::uint32_t> values;
     };
     // In turns, as a count waits for itself where neighbours are in one place.
-    std::vector<std::uint32_t> counts(kPlaces), odd_counts(kPlaces);
+    std::vector<std::uint32_t> counts(Places::kCount), odd_counts(Places::kCount);
     Totals totals;
-    for_each_block([&](const std::uint32_t *v, std::size_t size) { count_places(v, size, counts.data(), odd_counts.data(), totals); });
-    std::transform(counts.begin(), counts.end(), odd_counts.begin(), counts.begin(), std::plus<>());
-    counts[place_of(0)] += static_cast<std::uint32_t>(zeros_);
+    for_each_block([&](const std::uint32_t *v, std::size_t size) { count_places<Places>(v, size, counts.data(), odd_counts.data(), totals); });
+    counts[Places::of(0)] += static_cast<std::uint32_t>(zeros_);
     sum.add(kept() + zeros_, static_cast<std::int64_t>(totals.sum), totals.most);
     std::vector<Member> members;
     std::vector<std::size_t> member_of;  // per rank
     std::vector<std::uint32_t> wanted;   // places of several values
     std::size_t place = 0, before = 0;
     for (auto rank : ranks) {
-        while (before + counts[place] <= rank) before += counts[place++];
+        for (std::size_t here; before + (here = counts[place] + odd_counts[place]) <= rank; ++place) before += here;
         if (members.empty() || members.back().place != place) {
             members.push_back({place, before, {}});
-            if (place >= kSinglePlaces) wanted.push_back(static_cast<std::uint32_t>(place));
+            if (place >= Places::kSingle) wanted.push_back(static_cast<std::uint32_t>(place));
         }
         member_of.push_back(members.size() - 1);
     }
     const std::size_t first_wanted = members.size() - wanted.size();
     if (!wanted.empty()) {
-        for (std::size_t i = 0; i < wanted.size(); ++i) members[first_wanted + i].values.reserve(counts[wanted[i]]);
+        for (std::size_t i = 0; i < wanted.size(); ++i) members[first_wanted + i].values.reserve(counts[wanted[i]] + odd_counts[wanted[i]]);
         auto take = [&](std::uint32_t v) {
             for (std::size_t i = 0; i < wanted.size(); ++i)
-                if (wanted[i] == place_of(v)) members[first_wanted + i].values.push_back(v);
+                if (wanted[i] == Places::of(v)) members[first_wanted + i].values.push_back(v);
         };
-        for_each_block([&](const std::uint32_t *v, std::size_t size) { find_in_places(v, size, wanted, take); });
+        for_each_block([&](const std::uint32_t *v, std::size_t size) { find_in_places<Places>(v, size, wanted, take); });
     }
     std::vector<std::uint32_t> out;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         Member &m = members[member_of[i]];
-        if (m.place < kSinglePlaces) {
-            out.push_back(single_value(m.place));
+        if (m.place < Places::kSingle) {
+            out.push_back(Places::single_value(m.place));
             continue;
         }
         const auto at = m.values.begin() + static_cast<std::ptrdiff_t>(ranks[i] - m.before);
@@ -298,7 +303,7 @@ Distribution::Summary Distribution::summary(const std::vector<std::uint32_t> &pe
                 places.push_back(i);
             }
         }
-        const auto found = select(ranks, sum);
+        const auto found = kept() < kManyValues ? select<FewPlaces>(ranks, sum) : select<ManyPlaces>(ranks, sum);
         for (std::size_t i = 0; i < found.size(); ++i) out.percentiles[places[i]] = found[i];
         for (auto v : others_) sum.add(v);
     }

@@ -59,6 +59,7 @@ class Distribution {
         for (const auto &b : blocks_) f(b.values, &b == &blocks_.back() ? static_cast<std::size_t>(next_ - b.values) : b.size);
     }
     void count_in_buckets();
+    template <class Places>
     std::vector<std::uint32_t> select(const std::vector<std::size_t> &ranks, Sum &sum) const;
 
     Arena *arena_;

@@ -83,8 +83,11 @@ TEST_CASE("as many as are kept, and one more") {
     for (const std::size_t ops : {opline::Distribution::kExact, opline::Distribution::kExact + 1}) {
         StageStatistics by_stages, by_steps;
         const std::uint32_t handle = by_steps.add_shape(stages, {});
+        std::vector<std::uint32_t> sorted;
+        std::mt19937_64 random(ops);
         for (std::uint64_t op = 0; op < ops; ++op) {
-            const std::uint32_t steps[] = {static_cast<std::uint32_t>(op * 7919 % 100'003), 5};
+            const std::uint32_t steps[] = {static_cast<std::uint32_t>(random() % (std::uint64_t{1} << random() % 31)), 5};
+            sorted.push_back(steps[0]);
             for (std::uint32_t seq = 0; seq < 2; ++seq) by_stages.stage(stages[seq].name, 1, op, seq, steps[seq], true);
             by_stages.op(steps[0] + 5, 0, 0);
             by_steps.op_of_shape(handle, op, true, Steps{steps, steps[0] + 5});
@@ -93,5 +96,9 @@ TEST_CASE("as many as are kept, and one more") {
         CHECK(result == by_stages.json(text));
         CHECK(result["exact"] == (ops == opline::Distribution::kExact));
         CHECK(result["unattributed"]["count"] == ops);
+        if (!result["exact"]) continue;
+        std::sort(sorted.begin(), sorted.end());
+        const std::size_t per_mille[] = {500, 900, 990, 999};
+        for (std::size_t i = 0; i < 4; ++i) CHECK(result["stages"][0]["quantiles_ns"][i] == sorted[(ops * per_mille[i] + 999) / 1000 - 1]);
     }
 }

@@ -256,6 +256,7 @@ struct Core::Impl {
     // At most kAtOnce. Which of them only go on with an op nobody can guess: so what the others say is found before, without a branch for each.
     [[gnu::always_inline]] void take(const Event *const *first, std::size_t count) {
         std::uint64_t leading = 0;
+#pragma GCC unroll 4
         for (std::size_t i = count; i-- != 0;) leading = 2 * leading + leads(*first[i]);
         Stitcher::Lead *lead = leads_.data();
         for (; leading != 0; leading &= leading - 1) {
@@ -275,16 +276,17 @@ struct Core::Impl {
         stitcher.advance(last_ns);
         BoundClass &cls = *classes[ev.cls];
         if (cls.kind >= ClassKind::kContext) ++cls.fates[static_cast<std::size_t>(cls.kind == ClassKind::kIgnored ? Fate::kIgnored : Fate::kContext)];
-        else look_at(cls, ev, lead);
+        else if (!cls.bare || !bare(cls, ev, lead)) look_at(cls, ev, lead);
+    }
+
+    [[gnu::noinline]] bool bare(const BoundClass &cls, const Event &ev, const Stitcher::Lead *lead) {
+        if (!lead) lead = &(leads_.back() = stitcher.lead_of(cls, ev, stream_hosts[ev.stream]));  // not all lead, so the last is free
+        return stitcher.bare(cls, ev, *lead);
     }
 
     [[gnu::noinline]] void look_at(BoundClass &cls, const Event &ev, const Stitcher::Lead *lead) {
         current_host = stream_hosts[ev.stream];
-        if (cls.bare) {
-            if (!lead) lead = &(leads_.back() = stitcher.lead_of(cls, ev, current_host));  // not all lead, so the last is free
-            if (stitcher.bare(cls, ev, *lead)) return;
-        }
-        if (lead) stitcher.lose_track(ev);
+        if (hint_of(ev) != Hint::kNone) stitcher.lose_track(ev);
         const bool points = cls.kind == ClassKind::kPoints && cls.cpu_slot == kNoSlot;
         const Fate fate = points ? stitcher.event(cls, ev, current_host, lead) : cls.kind == ClassKind::kBlock ? block_event(cls, ev) : dispatch(cls, ev, lead);
         ++cls.fates[static_cast<std::size_t>(fate)];

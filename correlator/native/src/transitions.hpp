@@ -159,14 +159,9 @@ class TransitionList {
     // Shapes::kMaxThreads. Where the list has details add_detail() comes next.
     [[gnu::always_inline]] std::uint32_t push_known(KnownKind &known, std::int64_t ts_ns, std::int64_t tid, std::int32_t pid) {
         if (!shaped_ || place_ == 0 || ts_ns < last_ns()) return Shapes::kMaxThreads;
-        KnownKind::Step &step = known.step_from(place_);
-        const std::uint32_t likely = (step.from ^ place_) >> 29;  // the step's thread, if it is from here
-        if (step.from == (place_ | next_by(likely)) && likely < threads_ && ids_[likely].tid == tid && ids_[likely].pid == pid) {
-            keep(step.to, ts_ns);
-            return likely;
-        }
         const std::uint32_t thread = ordinal_of(tid, pid);
         if (thread == Shapes::kMaxThreads) return thread;
+        KnownKind::Step &step = known.step_from(place_);
         if (const Place from = place_ | next_by(thread); step.from != from) {
             const Place next = shapes_->step(place_, known.kind, thread);
             if (next == 0) return Shapes::kMaxThreads;

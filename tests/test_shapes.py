@@ -238,6 +238,18 @@ def test_what_ended_is_not_gone_on_with() -> None:
     assert short[1]["orphans"] == {"orphan:op_settled": 2}
 
 
+def test_an_op_that_is_longer_than_a_shape_can_be() -> None:
+    """It stops being one on the way, while its thread goes on with it; so does the next, where the steps are known."""
+    lines: list[Line] = []
+    for op in (1, 2):
+        for name in ("submit", *["queued"] * 8200, "reply"):
+            context = {"tid": 1, "pid": 1, "comm": "t", "stream": 1}
+            lines.append(Line(1000 + len(lines) // 4, f"app:{name}", context, {"id": op}))
+    short, general = both(lines, KEYS_ALONE)
+    assert short == general
+    assert [op["transition_count"] for op in short[0]["ops"]] == [8202, 8202]
+
+
 def of_template(op: int, template: tuple[str, ...], at: int, tid: int = 1) -> list[Line]:
     """The events of one op."""
     lines = []

@@ -120,20 +120,23 @@ void count_places(const std::uint32_t *v, std::size_t size, std::uint32_t *count
     }
 }
 
-// Calls take() with the values that have one of these places, and perhaps with others.
+// Calls take() with the values that have one of these places, once each, and perhaps with others.
 template <class Places, class Take>
 void find_in_places(const std::uint32_t *v, std::size_t size, [[maybe_unused]] const std::vector<std::uint32_t> &wanted, Take take) {
     const std::uint32_t *const end = v + size;
 #ifdef __SSE2__
-    std::vector<std::int16_t> wanted_eight;  // each one eight times
-    for (auto place : wanted) wanted_eight.insert(wanted_eight.end(), 8, static_cast<std::int16_t>(place));
-    for (; end - v >= 8; v += 8) {
-        const __m128i places = _mm_packs_epi32(Places::of(four(v)), Places::of(four(v + 4)));
-        __m128i found = _mm_setzero_si128();
-        for (std::size_t i = 0; i < wanted_eight.size(); i += 8)
-            found = _mm_or_si128(found, _mm_cmpeq_epi16(places, _mm_loadu_si128(reinterpret_cast<const __m128i *>(&wanted_eight[i]))));
-        for (auto lanes = static_cast<std::uint32_t>(_mm_movemask_epi8(found)) & 0x5555; lanes != 0; lanes &= lanes - 1) take(v[__builtin_ctz(lanes) / 2]);
+    const std::uint32_t *const rest = v + size / 8 * 8;
+    for (std::size_t n = 0; n < wanted.size(); n += 4) {
+        auto in_each = [&](std::size_t i) { return _mm_set1_epi16(static_cast<std::int16_t>(n + i < wanted.size() ? wanted[n + i] : wanted[n])); };
+        const __m128i first = in_each(0), second = in_each(1), third = in_each(2), fourth = in_each(3);
+        for (const std::uint32_t *at = v; at != rest; at += 8) {
+            const __m128i places = _mm_packs_epi32(Places::of(four(at)), Places::of(four(at + 4)));
+            const __m128i found = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi16(places, first), _mm_cmpeq_epi16(places, second)),
+                                               _mm_or_si128(_mm_cmpeq_epi16(places, third), _mm_cmpeq_epi16(places, fourth)));
+            for (auto lanes = static_cast<std::uint32_t>(_mm_movemask_epi8(found)) & 0x5555; lanes != 0; lanes &= lanes - 1) take(at[__builtin_ctz(lanes) / 2]);
+        }
     }
+    v = rest;
 #endif
     std::for_each(v, end, take);
 }

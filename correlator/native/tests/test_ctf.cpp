@@ -308,7 +308,7 @@ TEST_CASE("events that repeat fields of the one before have their own values") {
     std::mt19937_64 random(seed);
     auto below = [&](std::uint64_t n) { return random() % n; };
     std::size_t repeated = 0;
-    for (int round = 0; round < 200; ++round) {
+    for (int round = 0; round < 1000; ++round) {
         CAPTURE(round);
         struct Field {
             std::uint32_t bytes;  // 0: a string

@@ -130,6 +130,7 @@ void bind_plain(BoundPoint &p, const PointSpec &spec, std::uint32_t event) {
     p.of_files = p.file_slot != kNoSlot || p.inode_slot != kNoSlot || spec.io != IoWindow::kNone || spec.sync_wait != IoWindow::kNone;
     p.plain = simple && found && p.bind.empty() && (spec.role == Role::kNone || spec.role == Role::kEnd);
     p.begins = simple && p.find.empty() && p.bind.size() == 1 && p.release.empty() && spec.role == Role::kBegin;
+    p.ends = spec.role == Role::kEnd;
     p.thread = spec.thread;
     p.direction = spec.direction;
     p.decorates = p.class_id != 0 || p.class_slot != kNoSlot || p.object_slot != kNoSlot || p.offset_slot != kNoSlot ||
@@ -148,7 +149,6 @@ void bind_plain(BoundPoint &p, const PointSpec &spec, std::uint32_t event) {
         kind.spaces = p.bind.front().spaces;
     }
     p.kinds[0].kind = p.kinds[1].kind = kind;
-    p.ends = spec.role == Role::kEnd;
     p.kinds[1].kind.in_thread = true;
 }
 

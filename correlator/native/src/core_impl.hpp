@@ -58,7 +58,7 @@ struct Core::Impl {
         const Event *event = nullptr;
         std::int32_t comm_slot = kNoSlot;
     } block_at;  // the block event at hand
-    std::array<Stitcher::Lead, kAtOnce> leads_;  // of the events at hand
+    std::array<Stitcher::Lead, kAtOnce> leads_at_hand;  // of the events that lead
     bool finished = false;
     bool has_block_classes = false;  // the trace has block events, or could have
 
@@ -258,12 +258,12 @@ struct Core::Impl {
         std::uint64_t leading = 0;
 #pragma GCC unroll 4
         for (std::size_t i = count; i-- != 0;) leading = 2 * leading + leads(*first[i]);
-        Stitcher::Lead *lead = leads_.data();
+        Stitcher::Lead *lead = leads_at_hand.data();
         for (; leading != 0; leading &= leading - 1) {
             const Event &ev = *first[__builtin_ctzll(leading)];
             *lead++ = stitcher.lead_of(*classes[ev.cls], ev, stream_hosts[ev.stream]);
         }
-        lead = leads_.data();
+        lead = leads_at_hand.data();
         for (const auto past = first + count; first != past; ++first) {
             if (hint_of(**first) == Hint::kSame && (first = stitcher.follow(first, past, last_ns)) == past) return;
             take(**first, leads(**first) ? lead++ : nullptr);
@@ -280,7 +280,7 @@ struct Core::Impl {
     }
 
     [[gnu::noinline]] bool bare(const BoundClass &cls, const Event &ev, const Stitcher::Lead *lead) {
-        if (!lead) lead = &(leads_.back() = stitcher.lead_of(cls, ev, stream_hosts[ev.stream]));  // not all lead, so the last is free
+        if (!lead) lead = &(leads_at_hand.back() = stitcher.lead_of(cls, ev, stream_hosts[ev.stream]));  // not all lead, so the last is free
         return stitcher.bare(cls, ev, *lead);
     }
 

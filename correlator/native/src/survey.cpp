@@ -10,8 +10,7 @@ void Survey::add_class(const BoundClass &cls, std::int32_t name, ClassPlan &plan
     const auto &n = c.numbers;
     plan.alike = alike_.emplace(std::array{n.key, n.tid, n.pid, n.means, static_cast<std::uint32_t>(name)}, static_cast<std::uint32_t>(alike_.size() + 1)).first->second;
     if (n.means == 0) return;
-    c.hint = cls.only->begins ? Hint::kBegins : Hint::kLeads;
-    c.again = cls.bare ? Hint::kSame : c.hint;
+    c.again = cls.bare ? Hint::kSame : Hint::kLeads;
     plan.again = static_cast<std::uint32_t>(c.again);
 }
 
@@ -27,7 +26,7 @@ void Survey::run(Event *first, Event *past) {
         if (n.means != 0) {
             const Slot &key = slot_at(*first, n.key), &tid = slot_at(*first, n.tid), &pid = slot_at(*first, n.pid);
             const bool same = same_numbers({&last.key, &last.tid, &last.pid}, {&key, &tid, &pid}, last.means ^ n.means);
-            hint = same ? c.again : c.hint;
+            hint = same ? c.again : Hint::kLeads;
             if (!same) last = {key, tid, pid, n.means};
         }
         Event *const next = first + 1 + first->hint;

@@ -15,10 +15,9 @@ namespace opline {
 
 // In Event::hint, of classes with BoundClass::numbers.
 enum class Hint : std::uint8_t {
-    kNone = 0,
-    kSame = 2,   // a bare point with the numbers of the stream's last event that has a hint
-    kLeads = 1,  // the next can be the same
-    kBegins = 3  // so it can, and this one makes an op
+    kNone,
+    kLeads,  // the next can be the same
+    kSame    // a bare point with the numbers of the stream's last event that has a hint
 };
 inline Hint hint_of(const Event &ev) { return static_cast<Hint>(ev.hint & ((1u << kHintBits) - 1)); }
 // Others can follow it.
@@ -35,7 +34,7 @@ class Survey {
   private:
     struct alignas(32) Class {
         BoundClass::Numbers numbers;
-        Hint hint = Hint::kNone, again = Hint::kNone;  // again: where the numbers are the last one's
+        Hint again = Hint::kNone;  // where the numbers are the last one's
         std::int32_t name = kNoSlot;
     };
     struct Last {

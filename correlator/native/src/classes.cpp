@@ -293,12 +293,10 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
         if (c.only && p.plain && !plan.threads_work && !p.decorates && p.release.empty() && p.find.size() == 1 && p.find.front().one_slot != kNoSlot) c.bare = &p;
         const BoundKey *key = c.bare ? &p.find.front() : c.only && p.begins ? &p.bind.front() : nullptr;
         if (key && key->one_slot != kNoSlot) {
-            c.one_key = key;
-            c.no_tid = c.tid_slot != kNoSlot ? 0 : -1;
-            c.no_pid = c.pid_slot != kNoSlot ? 0 : -1;
             auto at = [key](std::int32_t slot) { return static_cast<std::uint32_t>(slot != kNoSlot ? slot : key->one_slot) * std::uint32_t{sizeof(Slot)}; };
             c.numbers = {at(key->one_slot), at(c.tid_slot), at(c.pid_slot),
-                         (key->space + 1) << 2 | std::uint32_t{c.tid_slot != kNoSlot} << 1 | std::uint32_t{c.pid_slot != kNoSlot}};
+                         (key->space + 1) << 2 | std::uint32_t{c.tid_slot != kNoSlot} << 1 | std::uint32_t{c.pid_slot != kNoSlot},
+                         c.tid_slot != kNoSlot ? 0 : -1, c.pid_slot != kNoSlot ? 0 : -1, *key};
         }
     }
     return c;

@@ -18,18 +18,22 @@
 
 namespace opline {
 
-struct BoundKey {
+// What a key begins with.
+struct KeyStart {
     std::uint32_t space = 0;
-    std::uint64_t spaces = 0;  // that an event with this key carries
     KeyScope scope = KeyScope::kGlobal;
-    std::vector<std::int32_t> slots, facts;  // of each field; facts empty: none is looked up
-    std::int32_t one_slot = kNoSlot;         // it is of this field alone, and no fact
-    std::uint64_t found = 0, missed = 0;  // for `opline model lint`
-    struct Seed {  // what a key in the scope of the last event begins with
+    struct Seed {  // in the scope of the last event
         std::int64_t host = -1, who = 0;  // -1: there was none yet
         std::uint64_t lo = 0, hi = 0;
     };
     mutable Seed seed;
+};
+
+struct BoundKey : KeyStart {
+    std::uint64_t spaces = 0;  // that an event with this key carries
+    std::vector<std::int32_t> slots, facts;  // of each field; facts empty: none is looked up
+    std::int32_t one_slot = kNoSlot;         // it is of this field alone, and no fact
+    std::uint64_t found = 0, missed = 0;  // for `opline model lint`
 };
 
 struct BoundPredicate {
@@ -89,9 +93,9 @@ struct BoundClass {
     struct Numbers {
         std::uint32_t key = 0, tid = 0, pid = 0;  // from the first slot, in bytes; without thread or process the key again
         std::uint32_t means = 0;  // the key's space, and which of them there are; 0: nothing of this
+        std::int64_t no_tid = 0, no_pid = 0;  // -1: there is none, whatever lies there
+        KeyStart start;
     } numbers;
-    const BoundKey *one_key = nullptr;    // the key of these
-    std::int64_t no_tid = 0, no_pid = 0;  // -1: there is none, whatever lies there
     std::string name;
     std::vector<BoundPoint> points;
     BlockSlots block;

@@ -30,29 +30,28 @@ ClassPlan Core::add_class(const ClassDecl &decl) {
 std::uint32_t Core::add_stream(const StreamDecl &decl) {
     impl_->streams.push_back(decl);
     impl_->stream_hosts.push_back(impl_->strings.intern(decl.host));
-    impl_->survey.add_stream();
+    impl_->survey.add_stream(impl_->stream_hosts.back());
     impl_->stitcher.add_stream();
     return static_cast<std::uint32_t>(impl_->streams.size() - 1);
 }
 
 void Core::event(const Event &ev) {
     Event surveyed = ev;
+    Lead lead;
     survey(&surveyed, &surveyed + 1);
-    const Event *const one = &surveyed;
-    events(&one, 1);
+    const Lead *const past_leads = find_leads(&surveyed, &surveyed + 1, &lead);
+    events({&surveyed, &surveyed + 1, &lead, past_leads});
 }
 
 void Core::survey(Event *first, Event *past) { impl_->survey.run(first, past); }
 
-void Core::events(const Event *const *first, std::size_t count) {
+Lead *Core::find_leads(const Event *first, const Event *past, Lead *out) { return impl_->survey.find_leads(first, past, out); }
+
+void Core::events(const Events &all) {
     Impl &m = *impl_;
-    if (count != 0 && m.events == 0) m.first_ns = (*first)->ts_ns;
-    m.events += count;
-    for (const auto past = first + count; first != past;) {
-        const auto some = std::min<std::ptrdiff_t>(past - first, Impl::kAtOnce);
-        m.take(first, static_cast<std::size_t>(some));
-        first += some;
-    }
+    if (m.events == 0) m.first_ns = all.first->ts_ns;
+    m.events += static_cast<std::uint64_t>(all.past - all.first);
+    m.take(all);
 }
 
 void Core::expect_help() {

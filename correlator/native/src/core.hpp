@@ -30,7 +30,8 @@ class Core final : public Consumer {
     // Events whose own time (time_slot) lies before the last one's are counted and still applied.
     void event(const Event &) override;
     void survey(Event *first, Event *past) override;
-    void events(const Event *const *first, std::size_t count) override;
+    Lead *find_leads(const Event *first, const Event *past, Lead *out) override;
+    void events(const Events &) override;
     void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
                    bool packets) override;
     // Ops that reach beyond from_ns are tainted.

@@ -19,7 +19,7 @@
 namespace opline {
 
 struct Core::Impl {
-    static constexpr std::size_t kAtOnce = 64;  // events: a bit each
+    static constexpr int kAhead = 8;  // leads, whose keys are fetched
     static constexpr std::uint64_t kSchedChanges = 1u << 16;  // so many changes of threads' states until the oldest are looked for
 
     Plan plan;
@@ -58,7 +58,6 @@ struct Core::Impl {
         const Event *event = nullptr;
         std::int32_t comm_slot = kNoSlot;
     } block_at;  // the block event at hand
-    std::array<Stitcher::Lead, kAtOnce> leads_at_hand;  // of the events that lead
     bool finished = false;
     bool has_block_classes = false;  // the trace has block events, or could have
 
@@ -253,24 +252,24 @@ struct Core::Impl {
         sched.forget_before(oldest);
     }
 
-    // At most kAtOnce. Which of them only go on with an op nobody can guess: so what the others say is found before, without a branch for each.
-    [[gnu::always_inline]] void take(const Event *const *first, std::size_t count) {
-        std::uint64_t leading = 0;
-#pragma GCC unroll 4
-        for (std::size_t i = count; i-- != 0;) leading = 2 * leading + leads(*first[i]);
-        Stitcher::Lead *lead = leads_at_hand.data();
-        for (; leading != 0; leading &= leading - 1) {
-            const Event &ev = *first[__builtin_ctzll(leading)];
-            *lead++ = stitcher.lead_of(*classes[ev.cls], ev, stream_hosts[ev.stream]);
-        }
-        lead = leads_at_hand.data();
-        for (const auto past = first + count; first != past; ++first) {
-            if (hint_of(**first) == Hint::kSame && (first = stitcher.follow(first, past, last_ns)) == past) return;
-            take(**first, leads(**first) ? lead++ : nullptr);
+    [[gnu::always_inline]] void take(const Events &all) {
+        const Lead *next = all.leads, *expected = next;
+        auto expect = [&] {
+            if (expected != all.past_leads) stitcher.expect(*expected++);
+        };
+        for (int i = 0; i < kAhead; ++i) expect();
+        for (const Event *ev = all.first; ev != all.past; ++ev) {
+            if (hint_of(*ev) == Hint::kSame && (ev = stitcher.follow(ev, all.past, last_ns)) == all.past) return;
+            const Lead *lead = nullptr;
+            if (leads(*ev)) {
+                lead = next++;
+                expect();
+            }
+            take(*ev, lead);
         }
     }
 
-    [[gnu::always_inline]] void take(const Event &ev, const Stitcher::Lead *lead) {
+    [[gnu::always_inline]] void take(const Event &ev, const Lead *lead) {
         if (ev.ts_ns < last_ns) ++out_of_order;
         else last_ns = ev.ts_ns;
         stitcher.advance(last_ns);
@@ -279,12 +278,11 @@ struct Core::Impl {
         else if (!cls.bare || !bare(cls, ev, lead)) look_at(cls, ev, lead);
     }
 
-    [[gnu::noinline]] bool bare(const BoundClass &cls, const Event &ev, const Stitcher::Lead *lead) {
-        if (!lead) lead = &(leads_at_hand.back() = stitcher.lead_of(cls, ev, stream_hosts[ev.stream]));  // not all lead, so the last is free
-        return stitcher.bare(cls, ev, *lead);
+    [[gnu::noinline]] bool bare(const BoundClass &cls, const Event &ev, const Lead *lead) {
+        return stitcher.bare(cls, ev, lead ? *lead : lead_of(cls.numbers, ev, stream_hosts[ev.stream]));
     }
 
-    [[gnu::noinline]] void look_at(BoundClass &cls, const Event &ev, const Stitcher::Lead *lead) {
+    [[gnu::noinline]] void look_at(BoundClass &cls, const Event &ev, const Lead *lead) {
         current_host = stream_hosts[ev.stream];
         if (hint_of(ev) != Hint::kNone) stitcher.lose_track(ev);
         const bool points = cls.kind == ClassKind::kPoints && cls.cpu_slot == kNoSlot;
@@ -292,7 +290,7 @@ struct Core::Impl {
         ++cls.fates[static_cast<std::size_t>(fate)];
     }
 
-    Fate dispatch(BoundClass &cls, const Event &ev, const Stitcher::Lead *lead) {
+    Fate dispatch(BoundClass &cls, const Event &ev, const Lead *lead) {
         switch (cls.kind) {
         case ClassKind::kPoints: {
             Event own = ev;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Decoded events on their way from the streams to the consumer: blocks of one stream's, batches of all streams' in merge order.
+// Decoded events on their way from the streams to the consumer: blocks of one stream's, batches of all streams' in merge order. Batches have events and
+// what was found in them side by side, so that who is on another processor has them without waiting for each; slots stay where they were decoded.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -12,12 +13,11 @@
 
 namespace opline::ctf {
 
-// Events of one stream, in its order, with their slots one after the other.
+// Events of one stream, in its order. Their slots are one after the other, in room that is somebody else's.
 class EventBlock {
   public:
-    // For so many events, of which each has at most `most_slots`.
-    EventBlock(std::size_t events, std::size_t most_slots) : events_(events + 1), slots_(events * most_slots + 1) {}
-    void clear() { past_ = events_.data(), past_slots_ = slots_.data(); }
+    explicit EventBlock(std::size_t events) : events_(events + 1) {}
+    void clear() { past_ = events_.data(); }
     bool empty() const { return past_ == events_.data(); }
     bool full() const { return past_ == &events_.back(); }
     // The next event's place and that of its slots; when they are written, those of the one after it.
@@ -25,6 +25,7 @@ class EventBlock {
     Event *last() { return &events_.back(); }
     Slot *next_slots() const { return past_slots_; }
     void grown(Event *past, Slot *past_slots) { past_ = past, past_slots_ = past_slots; }
+    void go_on_at(Slot *slots) { past_slots_ = slots; }
     // What was written. Behind it stands an event at kNoTime, once it is closed.
     Event *begin() { return events_.data(); }
     Event *end() { return past_; }
@@ -32,7 +33,6 @@ class EventBlock {
 
   private:
     std::vector<Event> events_;
-    std::vector<Slot> slots_;
     Event *past_ = nullptr;
     Slot *past_slots_ = nullptr;
 };
@@ -41,33 +41,34 @@ struct Batch {
     static constexpr std::size_t kMost = 512;  // events
 
     struct Note {
-        std::size_t before;  // the event in the batch that it comes before
+        std::size_t before, leads_before;  // the event in the batch that it comes before, and the lead
         bool is_damage, packets;
         std::uint32_t stream;
         std::int64_t begin_ns, end_ns;
         std::uint64_t count;
         std::string why;
     };
-    std::array<const Event *, kMost> events;
-    std::size_t count = 0;  // of the events
+    std::array<Event, kMost> events;
+    std::array<Lead, kMost> leads;
+    std::size_t count = 0, lead_count = 0;
     std::vector<Note> notes;
-    std::vector<EventBlock *> spent;  // no later batch needs them
-    std::uint64_t bytes_read = 0;     // from the files by then
+    std::vector<Slot *> spent;     // room that no later batch needs
+    std::uint64_t bytes_read = 0;  // from the files by then
 
+    // Once it is full.
+    void find_leads(Consumer &);
     // All of it in its order.
     void replay(Consumer &) const;
 };
 
-// The blocks of all streams, and of the batches that are under way.
-class BlockPool {
+// Room for the slots of all streams' events, those in batches that are under way included.
+class SlotPool {
   public:
-    BlockPool(std::size_t events, std::size_t most_slots) : events_(events), most_slots_(most_slots) {}
-    EventBlock *take() {
-        if (free_.empty()) {
-            blocks_.push_back(std::make_unique<EventBlock>(events_, most_slots_));
-            return blocks_.back().get();
-        }
-        EventBlock *out = free_.back();
+    explicit SlotPool(std::size_t size) : size_(size) {}
+    std::size_t size() const { return size_; }
+    Slot *take() {
+        if (free_.empty()) return all_.emplace_back(new Slot[size_]).get();
+        Slot *out = free_.back();
         free_.pop_back();
         return out;
     }
@@ -76,13 +77,13 @@ class BlockPool {
         free_.insert(free_.end(), batch.spent.begin(), batch.spent.end());
         batch.spent.clear();
         batch.notes.clear();
-        batch.count = 0;
+        batch.count = batch.lead_count = 0;
     }
 
   private:
-    std::size_t events_, most_slots_;
-    std::vector<std::unique_ptr<EventBlock>> blocks_;
-    std::vector<EventBlock *> free_;
+    std::size_t size_;
+    std::vector<std::unique_ptr<Slot[]>> all_;
+    std::vector<Slot *> free_;
 };
 
 }  // namespace opline::ctf

@@ -20,8 +20,8 @@ namespace {
 // What was read stays mapped up to this in all; a system call gives back no less of a stream than the second.
 constexpr std::size_t kMapped = 32u << 20, kLeastStep = 512u << 10;
 constexpr std::ptrdiff_t kLongRun = 8;  // events of one stream in a row: then it is worth while to ask whose turn it is
-constexpr std::size_t kBlock = 48, kBlockSlots = 4096;  // of a stream are decoded at once so many events, and no more slots
-constexpr std::size_t kMostSpent = 64;  // blocks that a batch keeps from being used again
+constexpr std::size_t kBlock = 48, kBlockSlots = 2048;  // of a stream are decoded at once so many events, and no more slots
+constexpr std::size_t kMostSpent = 16;  // pieces of room for slots that a batch keeps from being used again
 
 }  // namespace
 
@@ -29,10 +29,10 @@ struct Reader::Impl : StreamNotes {
     // Notes come from the stream that is being read, and go into the batch at the place that it has come to.
     void discarded(std::uint64_t begin, std::uint64_t end, std::uint64_t count, bool packets) override {
         const Stream &s = *speaker;
-        filling->notes.push_back({filling->count, false, packets, s.number, s.to_ns(begin), s.to_ns(end), count, {}});
+        filling->notes.push_back({filling->count, 0, false, packets, s.number, s.to_ns(begin), s.to_ns(end), count, {}});
     }
     void damaged(std::int64_t from_ns, const std::string &why) override {
-        filling->notes.push_back({filling->count, true, false, speaker->number, from_ns, 0, 0, why});
+        filling->notes.push_back({filling->count, 0, true, false, speaker->number, from_ns, 0, 0, why});
     }
     void lost(Loss loss, const std::string &message) override { losses.add(loss, message); }
 
@@ -44,13 +44,15 @@ struct Reader::Impl : StreamNotes {
     // A stream with what has been decoded of it and not merged yet.
     struct Feed {
         Stream *stream = nullptr;
-        EventBlock *block = nullptr;
+        EventBlock block;
+        Slot *room = nullptr;  // that its slots are in
         const Event *at = nullptr, *end = nullptr;
         bool ended = false;
     };
     std::vector<Feed> feeds;
     Merge<Feed> merge;
-    std::optional<BlockPool> pool;
+    std::optional<SlotPool> pool;
+    std::size_t block_slots = 0;  // that a block needs at most
     Batch batch;  // of the thread that consumes, as long as it decodes, too
     Batch *filling = nullptr;
     const Stream *speaker = nullptr;
@@ -61,24 +63,28 @@ struct Reader::Impl : StreamNotes {
 
     // The feed's block has been merged: on to the next.
     void refill(Feed &feed) {
-        if (feed.block) filling->spent.push_back(feed.block);
-        feed.block = pool->take();
+        EventBlock &block = feed.block;
+        if (!feed.room || static_cast<std::size_t>(feed.room + pool->size() - block.next_slots()) < block_slots) {
+            if (feed.room) filling->spent.push_back(feed.room);
+            feed.room = pool->take();
+            block.go_on_at(feed.room);
+        }
         speaker = feed.stream;
-        feed.ended = !feed.stream->fill(*feed.block, *this);
-        consumer->survey(feed.block->begin(), feed.block->end());
-        feed.at = feed.block->begin();
-        feed.end = feed.block->end();
+        feed.ended = !feed.stream->fill(block, *this);
+        consumer->survey(block.begin(), block.end());
+        feed.at = block.begin();
+        feed.end = block.end();
     }
 
     // Times in their order, but what stands behind a block's end (kNoTime) is the last.
     static std::uint64_t order_of(std::int64_t time_ns) { return static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(kNoTime) - 1; }
 
     // Events of the first stream, one at least: until it has none left or the second is next.
-    static const Event **merge_one(Feed &feed, const Merge<Feed>::Head *second, const Event **out, const Event *const *past) {
+    static Event *merge_one(Feed &feed, const Merge<Feed>::Head *second, Event *out, const Event *past) {
         const auto bound = second ? order_of(second->time_ns) : ~std::uint64_t{0};
         const Event *x = feed.at;
         do {
-            *out++ = x++;
+            *out++ = *x++;
         } while (order_of(x->ts_ns) < bound && out != past);
         feed.at = x;
         return out;
@@ -86,13 +92,13 @@ struct Reader::Impl : StreamNotes {
 
     // Events of the first two, one at least: until one of them has none left or the third may be next. At equal times `fx` is first.
     // Which of the two is next is not asked but computed: of streams that take turns it can't be guessed.
-    static const Event **merge_two(Feed &fx, Feed &fy, const Merge<Feed>::Head *third, const Event **out, const Event *const *past) {
+    static Event *merge_two(Feed &fx, Feed &fy, const Merge<Feed>::Head *third, Event *out, const Event *past) {
         const auto bound = third ? order_of(third->time_ns) : ~std::uint64_t{0};
         const Event *x = fx.at, *y = fy.at;
         std::int64_t x_ns = x->ts_ns, y_ns = y->ts_ns;
         do {
             const bool take = y_ns < x_ns;
-            *out++ = take ? y : x;
+            *out++ = *(take ? y : x);
             y += take;
             x += 1 - static_cast<std::ptrdiff_t>(take);
             x_ns = x->ts_ns;
@@ -106,8 +112,8 @@ struct Reader::Impl : StreamNotes {
     // Adds events in merge order to the batch, until there are so many in it (or it holds too many blocks, of few events each); false: there are none left.
     bool merge_into(Batch &batch, std::size_t most) {
         filling = &batch;
-        const Event **out = batch.events.data() + batch.count;
-        const Event **const past = batch.events.data() + most;
+        Event *out = batch.events.data() + batch.count;
+        Event *const past = batch.events.data() + most;
         // Whose block is at its end goes on with the next; its place in the order is made up for afterwards.
         auto go_on = [&](Feed &feed, std::int64_t &time_ns) {
             if (feed.at == feed.end) {
@@ -134,6 +140,7 @@ struct Reader::Impl : StreamNotes {
             else merge.settle(a);
         }
         batch.count = static_cast<std::size_t>(out - batch.events.data());
+        batch.find_leads(*consumer);
         batch.bytes_read = read_so_far();
         return !merge.empty();
     }
@@ -216,12 +223,13 @@ void Reader::open(Consumer &consumer, unsigned threads) {
         s.prepare(std::max(kLeastStep, kMapped / m.streams.size()));
         most_slots = std::max(most_slots, s.cls->slot_count);
     }
-    m.pool.emplace(std::clamp<std::size_t>(kBlockSlots / (most_slots + 1), 1, kBlock), most_slots);
+    const std::size_t block_events = std::clamp<std::size_t>(kBlockSlots / (most_slots + 1), 1, kBlock);
+    m.block_slots = block_events * most_slots + 1;
+    m.pool.emplace(2 * m.block_slots);
     m.filling = &m.batch;
     m.feeds.reserve(m.streams.size());
     for (std::size_t i = 0; i < m.streams.size(); ++i) {
-        Impl::Feed &feed = m.feeds.emplace_back();
-        feed.stream = m.streams[i].get();
+        Impl::Feed &feed = m.feeds.emplace_back(Impl::Feed{m.streams[i].get(), EventBlock(block_events)});
         m.refill(feed);
         if (!feed.ended) m.merge.add({feed.at->ts_ns, ranks[i], &feed});
     }

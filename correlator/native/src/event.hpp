@@ -96,6 +96,27 @@ struct Event : EventKind, EventSource {
     const Slot *slots;   // one per ClassPlan::wanted; perhaps those of an event before it, which are the same
 };
 
+// A key's identity: 128 hashed bits of (space, scope, field values). Collisions: 2^-64 for 2^32 keys in memory.
+struct Key {
+    std::uint64_t lo = 0, hi = 0;
+    bool operator==(const Key &o) const { return lo == o.lo && hi == o.hi; }
+};
+
+// Whom an event is about and who did it.
+struct Lead {
+    Key key;
+    std::int64_t tid = 0;
+    std::int32_t pid = 0;
+    bool known = false;           // they are numbers
+    const Slot *slots = nullptr;  // the event's, where more of them is looked at
+};
+
+// Events in merge order, with what Consumer::find_leads() found in them.
+struct Events {
+    const Event *first, *past;
+    const Lead *leads, *past_leads;
+};
+
 constexpr std::int32_t kNoSlot = -1;
 
 // The slot that is so many bytes behind the first.
@@ -129,7 +150,7 @@ inline std::int64_t number_in(const Event &ev, std::int32_t slot, std::int64_t o
     return slot == kNoSlot || !ev.slots[slot].is_number() ? otherwise : ev.slots[slot].i;
 }
 
-// Who takes the events: the core, or a printer of raw events. Calls come from one thread, but survey(), events in merge order.
+// Who takes the events: the core, or a printer of raw events. Calls come from one thread, but survey() and find_leads(), events in merge order.
 class Consumer {
   public:
     virtual ~Consumer() = default;
@@ -138,10 +159,13 @@ class Consumer {
     virtual std::uint32_t add_stream(const StreamDecl &) = 0;
     // Where they are decoded, perhaps in another thread and some time before they are merged: events of one stream, each once and in its order.
     virtual void survey(Event * /*first*/, Event * /*past*/) {}
+    // Where they are merged, in the thread that survey() was called in, and some time before events(): what is found in them is written to `out`, where there
+    // is room for one Lead of each. Returns past the last.
+    virtual Lead *find_leads(const Event * /*first*/, const Event * /*past*/, Lead *out) { return out; }
     virtual void event(const Event &) = 0;
-    // So many of them, one after the other: who wants may look ahead. All stay where they are until the call returns.
-    virtual void events(const Event *const *first, std::size_t count) {
-        for (const auto past = first + count; first != past; ++first) event(**first);
+    // One after the other: who wants may look ahead. All stay where they are until the call returns.
+    virtual void events(const Events &all) {
+        for (const Event *ev = all.first; ev != all.past; ++ev) event(*ev);
     }
     // Discarded by the tracer in [begin_ns, end_ns] of that stream; kNoTime where unknown. count 0: unknown number.
     virtual void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,

@@ -50,7 +50,7 @@ struct KeyBuilder {
 constexpr std::uint64_t kOneNumber = 0;  // Key::hi of a fact that is one integer: it stands for itself
 
 // What a key begins with: its space, and its scope.
-[[gnu::always_inline]] inline KeyBuilder seeded_key(const BoundKey &use, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
+[[gnu::always_inline]] inline KeyBuilder seeded_key(const KeyStart &use, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
     const std::int64_t who = use.scope == KeyScope::kProcess ? pid : use.scope == KeyScope::kThread ? tid : 0;
     if (use.seed.host != host || use.seed.who != who) {
         KeyBuilder seed(use.space);
@@ -61,10 +61,20 @@ constexpr std::uint64_t kOneNumber = 0;  // Key::hi of a fact that is one intege
 }
 
 // Of one field that is a number.
-[[gnu::always_inline]] inline Key one_key(const BoundKey &use, const Slot &field, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
+[[gnu::always_inline]] inline Key one_key(const KeyStart &use, const Slot &field, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
     KeyBuilder b = seeded_key(use, host, pid, tid);
     b.add(field.bits());
     return {b.lo, b.hi};
+}
+
+[[gnu::always_inline]] inline Lead lead_of(const BoundClass::Numbers &n, const Event &ev, std::uint32_t host) {
+    const Slot &key = slot_at(ev, n.key), &tid = slot_at(ev, n.tid), &pid = slot_at(ev, n.pid);
+    Lead out;
+    out.tid = tid.i | n.no_tid;
+    out.pid = static_cast<std::int32_t>(pid.i | n.no_pid);
+    out.known = all_numbers(key, tid, pid);
+    out.key = one_key(n.start, key, host, out.pid, out.tid);
+    return out;
 }
 
 inline Stitcher::KeyState Stitcher::key_of(const BoundKey &use, const Event &ev, std::uint32_t host, std::int32_t pid,

@@ -14,12 +14,6 @@
 
 namespace opline {
 
-// A key's identity: 128 hashed bits of (space, scope, field values). Collisions: 2^-64 for 2^32 keys in memory.
-struct Key {
-    std::uint64_t lo = 0, hi = 0;
-    bool operator==(const Key &o) const { return lo == o.lo && hi == o.hi; }
-};
-
 // A block request as one op sees it: the Q of its own bio, then the request's steps. kNoTime: absent.
 struct RequestCut {
     std::uint64_t request = 0;

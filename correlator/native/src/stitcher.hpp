@@ -73,21 +73,14 @@ class Stitcher {
     Stitcher(const Plan &plan, StringPool &strings, NameIds &names, Hooks hooks);
 
     // stitcher_bare.hpp
-    // What an event of a class with BoundClass::numbers says: whom it is about and who did it.
-    struct Lead {
-        Key key;
-        std::int64_t tid;
-        std::int32_t pid;
-        bool known;  // they are numbers
-    };
-    // Best asked some events ahead: what the key leads to is fetched.
-    Lead lead_of(const BoundClass &, const Event &, std::uint32_t host) const;
+    // Best told some events before: what the key leads to is fetched.
+    void expect(const Lead &lead) const { keys_.expect(lead.key), fetch(lead.slots, 128); }
     // `lead`: nullptr where the class has no numbers.
     Fate event(BoundClass &, const Event &, std::uint32_t host, const Lead *lead);
     void add_class(BoundClass &);
     void add_stream() { followed_.push_back({&nobody_, kNobody, 0}); }
     // Events with Hint::kSame that don't go back in time, of which now_ns is the last. Returns the first that is not such a one, or was left as it was.
-    const Event *const *follow(const Event *const *first, const Event *const *past, std::int64_t &now_ns);
+    const Event *follow(const Event *first, const Event *past, std::int64_t &now_ns);
     // An event of a class that has a bare point. False: nothing was done.
     bool bare(const BoundClass &, const Event &, const Lead &);
     // An event that has a hint and was neither followed nor bare.

@@ -85,12 +85,12 @@ inline void Stitcher::follow_from_here(const Event &ev, Op &op, std::uint32_t th
 }
 
 // What bare() does, of whom the stream's event before was about.
-[[gnu::always_inline]] inline const Event *const *Stitcher::follow(const Event *const *first, const Event *const *past, std::int64_t &now_ns) {
+[[gnu::always_inline]] inline const Event *Stitcher::follow(const Event *first, const Event *past, std::int64_t &now_ns) {
     const Followed *const followed = followed_.data();
     KnownKind *const *const kinds = bare_kinds_.data();
     std::int64_t last_ns = now_ns;
-    for (; first != past && hint_of(**first) == Hint::kSame && (*first)->ts_ns >= last_ns; ++first) {
-        const Event &ev = **first;
+    for (; first != past && hint_of(*first) == Hint::kSame && first->ts_ns >= last_ns; ++first) {
+        const Event &ev = *first;
         last_ns = ev.ts_ns;
         const Followed &f = followed[ev.stream];
         Op &op = *f.op;
@@ -104,17 +104,6 @@ inline void Stitcher::follow_from_here(const Event &ev, Op &op, std::uint32_t th
     }
     now_ns = last_ns;
     return first;
-}
-
-[[gnu::always_inline]] inline Stitcher::Lead Stitcher::lead_of(const BoundClass &cls, const Event &ev, std::uint32_t host) const {
-    const Slot &key = slot_at(ev, cls.numbers.key), &tid = slot_at(ev, cls.numbers.tid), &pid = slot_at(ev, cls.numbers.pid);
-    Lead out;
-    out.tid = tid.i | cls.no_tid;
-    out.pid = static_cast<std::int32_t>(pid.i | cls.no_pid);
-    out.known = all_numbers(key, tid, pid);
-    out.key = one_key(*cls.one_key, key, host, out.pid, out.tid);
-    keys_.expect(out.key);
-    return out;
 }
 
 inline Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host, const Lead *lead) {

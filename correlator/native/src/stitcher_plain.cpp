@@ -57,15 +57,17 @@ bool Stitcher::plain(const BoundClass &cls, BoundPoint &bp, const Event &ev, std
 // What any_event() does for a point that begins. False: nothing was done.
 bool Stitcher::begin(const BoundClass &cls, BoundPoint &bp, const Event &ev, std::uint32_t host, const Lead *lead) {
     const BoundKey &use = bp.bind.front();
+    const bool followed = lead && lead->known;
     Lead own;
-    own.known = false;
-    if (!lead || !lead->known) {
+    if (!followed) {
         own.tid = number_in(ev, cls.tid_slot, -1);
         own.pid = static_cast<std::int32_t>(number_in(ev, cls.pid_slot, -1));
         if (key_of(use, ev, host, own.pid, own.tid, own.key) != KeyState::kKnown) return false;
         keys_.expect(own.key);
+        lead = &own;
     }
-    const auto &[key, tid, pid, followed] = lead && lead->known ? *lead : own;
+    const std::int64_t tid = lead->tid;
+    const std::int32_t pid = lead->pid;
     ThreadState *ts = nullptr;
     if (plan_.threads_work) {
         ts = &thread(host, tid);
@@ -78,7 +80,7 @@ bool Stitcher::begin(const BoundClass &cls, BoundPoint &bp, const Event &ev, std
     if (bp.decorates) decorate(op, bp, ev, tid, pid);
     op.transitions.push_first(bp.kinds[0], ev.ts_ns, tid, pid, ev.cpu, names_.of(ev, cls.comm_slot));
     ++bp.transitions;
-    bind_key(op, ref, use.space, key);
+    bind_key(op, ref, use.space, lead->key);
     op.global_spaces |= bp.global_spaces;
     if (followed) follow_from_here(ev, op, 0);
     if (bp.thread != ThreadRule::kNone) apply_thread_rule(*ts, bp.thread, {&op, 0, ref, bp.kinds[0].kind.spaces});

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "survey.hpp"
 
+#include <algorithm>
+
+#include "key_builder.hpp"
+
 namespace opline {
 
 void Survey::add_class(const BoundClass &cls, std::int32_t name, ClassPlan &plan) {
@@ -35,6 +39,25 @@ void Survey::run(Event *first, Event *past) {
             for (Event *e = first + 1; e != next; ++e) e->hint |= name;
         first = next;
     }
+}
+
+// Which of them lead nobody can guess: that is found first, without a branch for each.
+Lead *Survey::find_leads(const Event *first, const Event *past, Lead *out) const {
+    while (first != past) {
+        const std::ptrdiff_t count = std::min<std::ptrdiff_t>(past - first, 64);
+        std::uint64_t leading = 0;
+#pragma GCC unroll 4
+        for (std::ptrdiff_t i = count; i-- != 0;) leading = 2 * leading + leads(first[i]);
+        for (; leading != 0; leading &= leading - 1) {
+            const Event &ev = first[__builtin_ctzll(leading)];
+            const Class &c = classes_[ev.cls];
+            *out = lead_of(c.numbers, ev, hosts_[ev.stream]);
+            if (c.again == Hint::kLeads) out->slots = ev.slots;  // it begins
+            ++out;
+        }
+        first += count;
+    }
+    return out;
 }
 
 }  // namespace opline

@@ -217,8 +217,26 @@ class KeepingConsumer final : public CountingConsumer {
     void discarded(std::uint32_t stream, std::int64_t, std::int64_t, std::uint64_t, bool) override {
         gaps.emplace_back(stream, std::count_if(seen.begin(), seen.end(), [&](const Seen &s) { return std::get<1>(s) == stream; }));
     }
+    // Every third of a stream's leads.
+    static bool leads(const Event &e) { return e.slots[0].bits() % 3 == 0; }
+    Lead *find_leads(const Event *first, const Event *past, Lead *out) override {
+        for (; first != past; ++first)
+            if (leads(*first)) *out++ = Lead{{first->slots[0].bits(), first->stream}, first->ts_ns, 0, true, first->slots};
+        return out;
+    }
+    void events(const Events &all) override {
+        const Lead *lead = all.leads;
+        for (const Event *e = all.first; e != all.past; ++e) {
+            event(*e);
+            if (!leads(*e)) continue;
+            if (lead == all.past_leads || !(lead->key == Key{e->slots[0].bits(), e->stream}) || lead->slots != e->slots) ++wrong_leads;
+            else ++lead;
+        }
+        if (lead != all.past_leads) ++wrong_leads;
+    }
     std::vector<Seen> seen;
     std::vector<std::pair<std::uint32_t, std::ptrdiff_t>> gaps;
+    std::size_t wrong_leads = 0;
 };
 
 }  // namespace
@@ -266,6 +284,7 @@ TEST_CASE("streams are merged by time, then by their rank, whether they take tur
                 }
                 CHECK(consumer.finished);
                 CHECK(consumer.seen == expected);
+                CHECK(consumer.wrong_leads == 0);
                 std::sort(consumer.gaps.begin(), consumer.gaps.end());
                 CHECK(consumer.gaps == gaps);
                 CHECK(reader.losses().truncated_packets == 0);

@@ -39,7 +39,7 @@ class OneStream {
   public:
     bool operator()(ctf::Batch &batch) {
         batch.count = 1;
-        batch.events[0] = &event_;
+        batch.events[0] = event_;
         ++made;
         return true;
     }

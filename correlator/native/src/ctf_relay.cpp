@@ -9,71 +9,70 @@ Relay::Relay(std::function<bool(Batch &)> produce, Consumer &consumer) : consume
     consumer.expect_help();
     for (std::size_t i = 0; i < kBatches; ++i) batches_.push_back(std::make_unique<Batch>());
     thread_ = std::thread([this, produce = std::move(produce)] {
-        std::exception_ptr error;
         try {
             run(produce);
         } catch (...) {
-            error = std::current_exception();
+            error_ = std::current_exception();
         }
-        const std::lock_guard<std::mutex> lock(mutex_);
-        error_ = error;
         ended_ = true;
-        changed_.notify_all();
+        wake(taken_);
     });
 }
 
 Relay::~Relay() {
-    {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        unwanted_ = true;
-        changed_.notify_all();
-    }
+    unwanted_ = true;
+    wake(filled_);
     thread_.join();
 }
 
-void Relay::run(const std::function<bool(Batch &)> &produce) {
-    for (bool more = true; more;) {
-        {
-            std::unique_lock<std::mutex> lock(mutex_);
-            // Once the queue is full it is left alone until it is half empty: to wake a thread takes longer than to fill a batch.
-            auto go_on = [&] { return unwanted_ || filled_ - taken_ <= kBatches / 2; };
-            bool helps = filled_ - taken_ == kBatches;
-            while (helps && !go_on()) {
-                lock.unlock();
-                helps = consumer_.help();
-                lock.lock();
-                if (!helps) changed_.wait(lock, go_on);
-            }
-            if (unwanted_) return;
+// What is waited for is changed before wake(), and looked at after `asleep` is set: one of them sees the other.
+template <class Ready>
+void Relay::wait_until(Side &own, Ready ready) {
+    for (int turns = 0; !ready();) {
+        if (consumer_.help()) continue;
+        if (turns++ < kTurns) {
+            std::this_thread::yield();
+            continue;
         }
-        more = produce(*batches_[filled_ % kBatches]);
-        const std::lock_guard<std::mutex> lock(mutex_);
-        if (filled_++ == taken_) changed_.notify_all();
+        std::unique_lock<std::mutex> lock(mutex_);
+        own.asleep = true;
+        changed_.wait(lock, ready);
+        own.asleep = false;
+    }
+}
+
+void Relay::wake(const Side &other) {
+    if (!other.asleep) return;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    changed_.notify_all();
+}
+
+void Relay::run(const std::function<bool(Batch &)> &produce) {
+    std::uint64_t filled = 0;
+    for (bool more = true; more;) {
+        // Once the queue is full it is left alone until it is half empty: to wake a thread takes longer than to fill a batch.
+        if (filled - taken_.batches == kBatches) wait_until(filled_, [&] { return unwanted_ || filled - taken_.batches <= kBatches / 2; });
+        if (unwanted_) return;
+        more = produce(*batches_[filled % kBatches]);
+        filled_.batches = ++filled;
+        wake(taken_);
     }
 }
 
 bool Relay::deliver(std::uint64_t events) {
     for (std::uint64_t done = 0; done < events;) {
-        {
-            std::unique_lock<std::mutex> lock(mutex_);
-            auto go_on = [&] { return ended_ || filled_ != taken_; };
-            while (!go_on()) {
-                lock.unlock();
-                const bool helped = consumer_.help();
-                lock.lock();
-                if (!helped) changed_.wait(lock, go_on);
-            }
-            if (filled_ == taken_) {
-                if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
-                return false;
-            }
+        std::uint64_t taken = taken_.batches;
+        wait_until(taken_, [&] { return ended_ || filled_.batches != taken; });
+        if (filled_.batches == taken) {
+            if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+            return false;
         }
-        const Batch &batch = *batches_[taken_ % kBatches];
+        const Batch &batch = *batches_[taken % kBatches];
         batch.replay(consumer_);
         done += batch.count;
         bytes_read_ = batch.bytes_read;
-        const std::lock_guard<std::mutex> lock(mutex_);
-        if (filled_ - ++taken_ == kBatches / 2) changed_.notify_all();
+        taken_.batches = ++taken;
+        if (filled_.batches - taken == kBatches / 2) wake(filled_);
     }
     return true;
 }

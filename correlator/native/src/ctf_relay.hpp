@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Hands batches of events from the thread that decodes and merges them to the one that consumes them, through a bounded queue. Nothing is
-// copied: who decodes writes into blocks that the batch refers to, and has them back when it has been consumed.
+// Hands batches of events from the thread that decodes and merges them to the one that consumes them, through a bounded queue. The room
+// of their slots is free again when the batch has been consumed.
 #pragma once
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -32,17 +33,25 @@ class Relay {
     std::uint64_t bytes_read() const { return bytes_read_; }  // by what has been delivered
 
   private:
-    static constexpr std::size_t kBatches = 16;
+    static constexpr std::size_t kBatches = 64;
+    static constexpr int kTurns = 40;  // given to other threads before it sleeps: to be woken takes longer
+    // What one thread writes and the other looks at.
+    struct alignas(128) Side {
+        std::atomic<std::uint64_t> batches{0};  // that it has done with since the beginning
+        std::atomic<bool> asleep{false};
+    };
     void run(const std::function<bool(Batch &)> &produce);
+    template <class Ready>
+    void wait_until(Side &own, Ready);
+    void wake(const Side &);
 
-    // A ring: those from taken_ to filled_ are the consumer's, the others the producer's.
-    std::vector<std::unique_ptr<Batch>> batches_;
+    std::vector<std::unique_ptr<Batch>> batches_;  // a ring: those that are filled and not taken are the consumer's, the others the producer's
     Consumer &consumer_;
-    std::mutex mutex_;
+    Side filled_, taken_;
+    std::atomic<bool> ended_{false}, unwanted_{false};
+    std::mutex mutex_;  // of falling asleep
     std::condition_variable changed_;
-    std::uint64_t filled_ = 0, taken_ = 0;
-    bool ended_ = false, unwanted_ = false;
-    std::exception_ptr error_;
+    std::exception_ptr error_;  // of the producer, until it ended
     std::uint64_t bytes_read_ = 0;
     std::thread thread_;
 };

@@ -3,8 +3,11 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
+#include <random>
 #include <stdexcept>
 #include <thread>
 
@@ -99,6 +102,39 @@ TEST_CASE("what the consumer's own thread throws while it waits for events") {
         consumer);
     CHECK_THROWS_WITH_AS(relay.deliver(1), "no help", std::runtime_error);
     CHECK(consumer.events == 0);
+}
+
+TEST_CASE("all batches arrive, whoever is slower at the time") {
+    constexpr std::uint64_t kBatches = 40'000;
+    std::mt19937 produces(1), consumes(2);
+    // Now and then it takes as long as many batches.
+    auto pause = [](std::mt19937 &random) {
+        if (random() % 200 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
+    };
+    struct Slow final : CountingConsumer {
+        std::function<void()> pause;
+        void event(const Event &e) override {
+            pause();
+            in_order = in_order && e.ts_ns == static_cast<std::int64_t>(events);
+            CountingConsumer::event(e);
+        }
+        bool in_order = true;
+    } consumer;
+    consumer.add_class({});
+    consumer.pause = [&] { pause(consumes); };
+    OneStream stream;
+    ctf::Relay relay(
+        [&](ctf::Batch &batch) {
+            pause(produces);
+            stream(batch);
+            batch.events[0].ts_ns = static_cast<std::int64_t>(stream.made - 1);
+            return stream.made != kBatches;
+        },
+        consumer);
+    while (relay.deliver(100)) {
+    }
+    CHECK(consumer.events == kBatches);
+    CHECK(consumer.in_order);
 }
 
 TEST_CASE("what decoding throws comes behind the events before it") {

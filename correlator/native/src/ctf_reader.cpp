@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kMapped = 32u << 20, kLeastStep = 512u << 10;
 constexpr std::ptrdiff_t kLongRun = 8;  // events of one stream in a row: then it is worth while to ask whose turn it is
 constexpr std::size_t kBlock = 48, kBlockSlots = 2048;  // of a stream are decoded at once so many events, and no more slots
-constexpr std::size_t kMostSpent = 16;  // pieces of room for slots that a batch keeps from being used again
+constexpr std::size_t kSpentSlots = 1u << 16;  // room for so many slots ends a batch, which keeps it from being used again
 
 }  // namespace
 
@@ -122,7 +122,7 @@ struct Reader::Impl : StreamNotes {
             }
             if (!feed.ended) time_ns = feed.at->ts_ns;
         };
-        while (out != past && batch.spent.size() < kMostSpent && !merge.empty()) {
+        while (out != past && batch.spent.size() * pool->size() < kSpentSlots && !merge.empty()) {
             auto *a = &merge.top(), *b = merge.second();
             Feed &first = *a->source;
             if (!b || (first.end - first.at > kLongRun && first.at[kLongRun].ts_ns < b->time_ns)) {

@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Collection
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -55,6 +56,8 @@ COLUMNS = [
 
 
 SLOW = ("text | awk", "bt2 Python")
+TWO_THREADS = "stages native, 2 threads"
+DUMMY = "babeltrace2 -o dummy"
 
 
 @dataclass(slots=True)
@@ -76,11 +79,13 @@ def methods(trace: Path, model_of: str | Path = generated.MODEL) -> dict[str, st
     whole run first: all tables as Parquet. The last two read the generated traces alone.
     """
     model = ("--model", model_of)
+    native = (*model, "--reader", "native", "--threads")
     return {
-        "stages native": shell(*OPLINE, "stages", trace, *model, "--reader", "native", "--csv"),
-        "csv native": shell(*OPLINE, "csv", trace, *model, "--reader", "native"),
-        "full native": shell(*OPLINE, "losses", trace, *model, "--reader", "native"),
-        "babeltrace2 -o dummy": shell("babeltrace2", trace, "-o", "dummy"),
+        "stages native": shell(*OPLINE, "stages", trace, *native, "1", "--csv"),
+        TWO_THREADS: shell(*OPLINE, "stages", trace, *native, "2", "--csv"),
+        "csv native": shell(*OPLINE, "csv", trace, *native, "1"),
+        "full native": shell(*OPLINE, "losses", trace, *native, "1"),
+        DUMMY: shell("babeltrace2", trace, "-o", "dummy"),
         "stages bt2": shell(*OPLINE, "stages", trace, *model, "--reader", "bt2", "--csv"),
         "csv bt2": shell(*OPLINE, "csv", trace, *model, "--reader", "bt2"),
         "text | awk": shell("babeltrace2", trace) + " | " + shell("awk", "-f", HERE / "by_oid.awk"),
@@ -119,10 +124,10 @@ def digest_of(command: str) -> str:
     return digest.hexdigest()
 
 
-def prove_readers_equal(trace: Path, commands: dict[str, str]) -> None:
-    """Ends the program unless both readers' outputs are the same."""
-    for one, other in (("stages native", "stages bt2"), ("csv native", "csv bt2")):
-        if digest_of(commands[one]) != digest_of(commands[other]):
+def prove_readers_equal(trace: Path, commands: dict[str, str], timed: Collection[str]) -> None:
+    """Ends the program unless both readers' outputs, and those of two threads, are the same."""
+    for one, other in (("stages native", "stages bt2"), ("csv native", "csv bt2"), (TWO_THREADS, "stages native")):
+        if one in timed and digest_of(commands[one]) != digest_of(commands[other]):
             raise SystemExit(f"{trace}: '{one}' and '{other}' differ: nothing is timed")
 
 
@@ -141,16 +146,16 @@ def prove_copies(trace: Path, copies: int) -> int:
     return all_events
 
 
-def prove_equal(trace: Path, events: int, slow: bool) -> None:
-    """Ends the program unless all methods found the same ops and the same intervals."""
+def prove_equal(trace: Path, events: int, timed: Collection[str]) -> None:
+    """Ends the program unless all methods that are timed found the same ops and the same intervals."""
     commands = methods(trace)
-    prove_readers_equal(trace, commands)
+    prove_readers_equal(trace, commands, timed)
     stages = text_of(commands["stages native"])
     ours = {r["stage"]: (int(r["count"]), float(r["mean_ns"] or 0)) for r in csv.DictReader(stages.splitlines())}
     ops = events // generated.EVENTS_PER_OP
     if ours["latency"][0] != ops:
         raise SystemExit(f"{trace}: {ours['latency'][0]} ops, not {ops}: nothing is timed")
-    for name in SLOW if slow else ():
+    for name in set(SLOW) & set(timed):
         theirs = 0
         for line in text_of(commands[name]).splitlines():
             head, _, rest = line.rpartition(" ")
@@ -198,13 +203,12 @@ def measure(
     native = [name for name in commands if "native" in name]
     for number in range(rounds):
         others = [name for name in commands if name not in native and (name not in SLOW or number < slow_rounds)]
-        for name in others:
-            for one in (*native, name):
-                samples[one].append(execute(commands[one]))
+        for one in [one for name in others for one in (*native, name)] or native:
+            samples[one].append(execute(commands[one]))
     size = sum(f.stat().st_size for f in trace.rglob("*") if f.is_file() and f.suffix != ".idx")
-    dummy = samples["babeltrace2 -o dummy"]
-    dummy_cpu = statistics.median(s.cpu_s for s in dummy)
-    dummy_wall = statistics.median(s.wall_s for s in dummy)
+    dummy = samples.get(DUMMY)
+    dummy_cpu = statistics.median(s.cpu_s for s in dummy) if dummy else None
+    dummy_wall = statistics.median(s.wall_s for s in dummy) if dummy else None
     rows: list[dict[str, object]] = []
     for name, got in samples.items():
         if not got:
@@ -214,7 +218,8 @@ def measure(
             {
                 "events": events, "streams": streams, "bytes": size, "method": name, "rounds": min(len(got), rounds),
                 "cpu_s": f"{cpu:.3f}", "wall_s": f"{wall:.3f}", "ns_per_event": f"{cpu / events * 1e9:.0f}",
-                "x_dummy": f"{dummy_cpu / cpu:.2f}", "x_dummy_wall": f"{dummy_wall / wall:.2f}",
+                "x_dummy": f"{dummy_cpu / cpu:.2f}" if dummy_cpu else "",
+                "x_dummy_wall": f"{dummy_wall / wall:.2f}" if dummy_wall else "",
                 "peak_rss_mib": f"{statistics.median(s.rss_kib for s in got) / 1024:.0f}",
             }
         )  # fmt: skip
@@ -223,15 +228,10 @@ def measure(
 
 def show(rows: list[dict[str, object]]) -> None:
     """A table for people."""
-    print(f"{'method':22}{'CPU s':>9}{'wall s':>9}{'ns/event':>10}{'x dummy':>9}{'x wall':>8}{'RSS MiB':>9}")
+    print(f"{'method':26}{'CPU s':>9}{'wall s':>9}{'ns/event':>10}{'x dummy':>9}{'x wall':>8}{'RSS MiB':>9}")
     for r in rows:
         cells = (r["cpu_s"], r["wall_s"], r["ns_per_event"], r["x_dummy"], r["x_dummy_wall"], r["peak_rss_mib"])
-        print(f"{r['method']:22}" + "".join(f"{c!s:>{w}}" for c, w in zip(cells, (9, 9, 10, 9, 8, 9), strict=True)))
-
-
-def is_fast(method: str) -> bool:
-    """Timed with --fast-only, and of kernel traces."""
-    return "native" in method or "dummy" in method
+        print(f"{r['method']:26}" + "".join(f"{c!s:>{w}}" for c, w in zip(cells, (9, 9, 10, 9, 8, 9), strict=True)))
 
 
 def report(measured: list[dict[str, object]], trace: str, save: bool) -> None:
@@ -251,28 +251,30 @@ def main() -> None:
     parser.add_argument("--kernel", type=int, metavar="COPIES", help="also so many copies of a recorded kernel trace")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--slow-rounds", type=int, default=5, help="of text | awk and bt2 Python")
-    parser.add_argument(
-        "--fast-only", action="store_true", help="time the native reader and babeltrace2 -o dummy alone"
-    )
+    parser.add_argument("--only", nargs="+", metavar="METHOD", help="time these alone ('stages native', ...)")
     parser.add_argument("--traces", type=Path, help="where generated traces are kept (default: a temporary folder)")
     parser.add_argument("--no-save", action="store_true", help="print only, don't append to results.csv")
     arguments = parser.parse_args()
+    known = methods(Path())
+    if unknown := set(arguments.only or ()) - known.keys():
+        parser.error(f"no such method: {', '.join(sorted(unknown))}; there are: {', '.join(known)}")
+    only = [n for n in arguments.only or known if arguments.slow_rounds > 0 or n not in SLOW]
     with tempfile.TemporaryDirectory(prefix="opline-bench-", dir="/var/tmp") as scratch:
         folder = arguments.traces or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         for events in arguments.events:
             for streams in arguments.streams:
                 trace = generated.trace_of(folder, events, streams)
-                prove_equal(trace, events, arguments.slow_rounds > 0)
-                timed = {n: c for n, c in methods(trace).items() if not arguments.fast_only or is_fast(n)}
+                prove_equal(trace, events, only)
+                timed = {n: c for n, c in methods(trace).items() if n in only}
                 rows = measure(trace, timed, events, streams, arguments.rounds, arguments.slow_rounds)
                 report(rows, "ust", not arguments.no_save)
         if arguments.kernel:
             trace = replicated.trace_of(folder, arguments.kernel)
             events = prove_copies(trace, arguments.kernel)
             commands = methods(trace, replicated.MODEL)
-            prove_readers_equal(trace, commands)
-            timed = {n: c for n, c in commands.items() if is_fast(n)}
+            timed = {n: c for n, c in commands.items() if n in only and ("native" in n or n == DUMMY)}
+            prove_readers_equal(trace, commands, timed)
             rows = measure(trace, timed, events, len(list((trace / "kernel").glob("*_[0-9]*"))), arguments.rounds, 0)
             report(rows, "kernel", not arguments.no_save)
 

@@ -107,8 +107,8 @@ def no_request() -> None:
         print(f"| `{name}` | {meaning} |")
 
 
-def performance() -> None:
-    """The newest figures of each size and number of streams in benchmarks/results.csv."""
+def newest_results() -> dict[tuple[bool, int, int], list[dict[str, str]]]:
+    """Of benchmarks/results.csv the newest rows of each: kernel events or not, number of events, number of streams."""
     with (ROOT / "benchmarks" / "results.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     newest: dict[tuple[bool, int, int], list[dict[str, str]]] = {}
@@ -117,8 +117,15 @@ def performance() -> None:
         if kept and (kept[0]["date"], kept[0]["commit"]) != (r["date"], r["commit"]):
             kept.clear()
         kept.append(r)
-    for (kernel, events, streams), shown in sorted(newest.items()):
+    return dict(sorted(newest.items()))
+
+
+def performance() -> None:
+    """The newest figures of each size and number of streams."""
+    for (kernel, events, streams), shown in newest_results().items():
         r = shown[0]
+        if not r["x_dummy"]:
+            continue
         size = int(r["bytes"]) / events
         what = "kernel events (copies of a recorded trace of fio)" if kernel else "events"
         print(f"**{events:,} {what}, {streams} streams**, {size:.0f} bytes per event on disk.")
@@ -131,6 +138,19 @@ def performance() -> None:
             cells = (r["cpu_s"], r["ns_per_event"], r["x_dummy"], r["x_dummy_wall"], r["peak_rss_mib"])
             print(f"| {r['method'].replace('|', chr(92) + '|')} | {' | '.join(cells)} |")
         print()
+
+
+def two_threads() -> None:
+    """Wall time of `stages` in one thread and in two, the newest of each size and number of streams."""
+    print("| | one thread, s | two threads, s | | rounds | commit |\n|---|---|---|---|---|---|")
+    for (kernel, events, streams), shown in newest_results().items():
+        of = {r["method"]: r for r in shown}
+        if two := of.get("stages native, 2 threads"):
+            one = of["stages native"]
+            what = f"{'kernel' if kernel else 'applications'}, {events:,} events in {streams} streams"
+            ratio = float(one["wall_s"]) / float(two["wall_s"])
+            print(f"| {what} | {one['wall_s']} | {two['wall_s']} | {ratio:.2f} × | {two['rounds']} | {two['commit']} |")
+    print()
 
 
 @cache
@@ -165,7 +185,9 @@ def example(command: str, trace: str, keep: int = 40) -> None:
 def main() -> None:
     """Print one part, to look at it: generate.py PART."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("part", choices=["commands", "command_pages", "tables", "losses", "fates", "performance"])
+    parser.add_argument(
+        "part", choices=["commands", "command_pages", "tables", "losses", "fates", "performance", "two_threads"]
+    )
     globals()[parser.parse_args().part]()
 
 

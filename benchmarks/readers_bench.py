@@ -57,6 +57,7 @@ COLUMNS = [
 
 SLOW = ("text | awk", "bt2 Python")
 TWO_THREADS = "stages native, 2 threads"
+TWICE = "stages native, twice at once"  # the most that two threads could do
 DUMMY = "babeltrace2 -o dummy"
 
 
@@ -80,8 +81,10 @@ def methods(trace: Path, model_of: str | Path = generated.MODEL) -> dict[str, st
     """
     model = ("--model", model_of)
     native = (*model, "--reader", "native", "--threads")
+    stages = shell(*OPLINE, "stages", trace, *native, "1", "--csv")
     return {
-        "stages native": shell(*OPLINE, "stages", trace, *native, "1", "--csv"),
+        "stages native": stages,
+        TWICE: f"{stages} & {stages} && wait $!",
         TWO_THREADS: shell(*OPLINE, "stages", trace, *native, "2", "--csv"),
         "csv native": shell(*OPLINE, "csv", trace, *native, "1"),
         "full native": shell(*OPLINE, "losses", trace, *native, "1"),

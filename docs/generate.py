@@ -135,21 +135,26 @@ def performance() -> None:
         print(f"medians of {r['rounds']} interleaved rounds{f' ({fewer})' if fewer else ''}.\n")
         print("| | CPU s | ns per event | × dummy, CPU | × dummy, wall | peak RSS, MiB |\n|---|---|---|---|---|---|")
         for r in shown:
+            if r["method"] == "stages native, twice at once":
+                continue
             cells = (r["cpu_s"], r["ns_per_event"], r["x_dummy"], r["x_dummy_wall"], r["peak_rss_mib"])
             print(f"| {r['method'].replace('|', chr(92) + '|')} | {' | '.join(cells)} |")
         print()
 
 
 def two_threads() -> None:
-    """Wall time of `stages` in one thread and in two, the newest of each size and number of streams."""
-    print("| | one thread, s | two threads, s | | rounds | commit |\n|---|---|---|---|---|---|")
+    """Wall time of `stages` in one thread and in two, and of two such processes at once; the newest of each size."""
+    print("| | one thread, s | two threads, s | | two processes | rounds | commit |\n|---|---|---|---|---|---|---|")
     for (kernel, events, streams), shown in newest_results().items():
         of = {r["method"]: r for r in shown}
         if two := of.get("stages native, 2 threads"):
             one = of["stages native"]
             what = f"{'kernel' if kernel else 'applications'}, {events:,} events in {streams} streams"
             ratio = float(one["wall_s"]) / float(two["wall_s"])
-            print(f"| {what} | {one['wall_s']} | {two['wall_s']} | {ratio:.2f} × | {two['rounds']} | {two['commit']} |")
+            twice = of.get("stages native, twice at once")
+            most = f"{2 * float(one['wall_s']) / float(twice['wall_s']):.2f} ×" if twice else ""
+            cells = (what, one["wall_s"], two["wall_s"], f"{ratio:.2f} ×", most, two["rounds"], two["commit"])
+            print(f"| {' | '.join(cells)} |")
     print()
 
 

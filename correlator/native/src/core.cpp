@@ -30,7 +30,7 @@ ClassPlan Core::add_class(const ClassDecl &decl) {
 std::uint32_t Core::add_stream(const StreamDecl &decl) {
     impl_->streams.push_back(decl);
     impl_->stream_hosts.push_back(impl_->strings.intern(decl.host));
-    impl_->survey.add_stream(impl_->stream_hosts.back());
+    impl_->survey.add_stream();
     impl_->stitcher.add_stream();
     return static_cast<std::uint32_t>(impl_->streams.size() - 1);
 }
@@ -45,7 +45,7 @@ void Core::event(const Event &ev) {
 
 void Core::survey(Event *first, Event *past) { impl_->survey.run(first, past); }
 
-Lead *Core::find_leads(const Event *first, const Event *past, Lead *out) { return impl_->survey.find_leads(first, past, out); }
+Lead *Core::find_leads(const Event *first, const Event *past, Lead *out) { return impl_->survey.find_leads(first, past, impl_->stream_hosts, out); }
 
 void Core::events(const Events &all) {
     Impl &m = *impl_;

@@ -41,12 +41,13 @@ struct Batch {
     static constexpr std::size_t kMost = 512;  // events
 
     struct Note {
-        std::size_t before, leads_before;  // the event in the batch that it comes before, and the lead
+        std::size_t before;  // the event in the batch that it comes before
         bool is_damage, packets;
         std::uint32_t stream;
         std::int64_t begin_ns, end_ns;
         std::uint64_t count;
         std::string why;
+        std::size_t leads_before = 0;  // the lead; known once they are found
     };
     std::array<Event, kMost> events;
     std::array<Lead, kMost> leads;
@@ -61,13 +62,16 @@ struct Batch {
     void replay(Consumer &) const;
 };
 
-// Room for the slots of all streams' events, those in batches that are under way included.
+// Room for the slots of all streams' events, those in batches that are under way included: pieces of two blocks' slots.
 class SlotPool {
   public:
-    explicit SlotPool(std::size_t size) : size_(size) {}
-    std::size_t size() const { return size_; }
+    // A block needs so many slots at most.
+    explicit SlotPool(std::size_t block) : block_(block) {}
+    std::size_t size() const { return 2 * block_; }  // of a piece
+    // Whether a block's slots can go on there in the piece.
+    bool fits(const Slot *piece, const Slot *next) const { return static_cast<std::size_t>(piece + size() - next) >= block_; }
     Slot *take() {
-        if (free_.empty()) return all_.emplace_back(new Slot[size_]).get();
+        if (free_.empty()) return all_.emplace_back(new Slot[size()]).get();
         Slot *out = free_.back();
         free_.pop_back();
         return out;
@@ -81,7 +85,7 @@ class SlotPool {
     }
 
   private:
-    std::size_t size_;
+    std::size_t block_;
     std::vector<std::unique_ptr<Slot[]>> all_;
     std::vector<Slot *> free_;
 };

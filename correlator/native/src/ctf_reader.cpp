@@ -29,10 +29,10 @@ struct Reader::Impl : StreamNotes {
     // Notes come from the stream that is being read, and go into the batch at the place that it has come to.
     void discarded(std::uint64_t begin, std::uint64_t end, std::uint64_t count, bool packets) override {
         const Stream &s = *speaker;
-        filling->notes.push_back({filling->count, 0, false, packets, s.number, s.to_ns(begin), s.to_ns(end), count, {}});
+        filling->notes.push_back({filling->count, false, packets, s.number, s.to_ns(begin), s.to_ns(end), count, {}});
     }
     void damaged(std::int64_t from_ns, const std::string &why) override {
-        filling->notes.push_back({filling->count, 0, true, false, speaker->number, from_ns, 0, 0, why});
+        filling->notes.push_back({filling->count, true, false, speaker->number, from_ns, 0, 0, why});
     }
     void lost(Loss loss, const std::string &message) override { losses.add(loss, message); }
 
@@ -52,7 +52,6 @@ struct Reader::Impl : StreamNotes {
     std::vector<Feed> feeds;
     Merge<Feed> merge;
     std::optional<SlotPool> pool;
-    std::size_t block_slots = 0;  // that a block needs at most
     Batch batch;  // of the thread that consumes, as long as it decodes, too
     Batch *filling = nullptr;
     const Stream *speaker = nullptr;
@@ -64,7 +63,7 @@ struct Reader::Impl : StreamNotes {
     // The feed's block has been merged: on to the next.
     void refill(Feed &feed) {
         EventBlock &block = feed.block;
-        if (!feed.room || static_cast<std::size_t>(feed.room + pool->size() - block.next_slots()) < block_slots) {
+        if (!feed.room || !pool->fits(feed.room, block.next_slots())) {
             if (feed.room) filling->spent.push_back(feed.room);
             feed.room = pool->take();
             block.go_on_at(feed.room);
@@ -224,8 +223,7 @@ void Reader::open(Consumer &consumer, unsigned threads) {
         most_slots = std::max(most_slots, s.cls->slot_count);
     }
     const std::size_t block_events = std::clamp<std::size_t>(kBlockSlots / (most_slots + 1), 1, kBlock);
-    m.block_slots = block_events * most_slots + 1;
-    m.pool.emplace(2 * m.block_slots);
+    m.pool.emplace(block_events * most_slots + 1);
     m.filling = &m.batch;
     m.feeds.reserve(m.streams.size());
     for (std::size_t i = 0; i < m.streams.size(); ++i) {

@@ -42,7 +42,7 @@ void Survey::run(Event *first, Event *past) {
 }
 
 // Which of them lead nobody can guess: that is found first, without a branch for each.
-Lead *Survey::find_leads(const Event *first, const Event *past, Lead *out) const {
+Lead *Survey::find_leads(const Event *first, const Event *past, const std::vector<std::uint32_t> &hosts, Lead *out) const {
     while (first != past) {
         const std::ptrdiff_t count = std::min<std::ptrdiff_t>(past - first, 64);
         std::uint64_t leading = 0;
@@ -51,7 +51,7 @@ Lead *Survey::find_leads(const Event *first, const Event *past, Lead *out) const
         for (; leading != 0; leading &= leading - 1) {
             const Event &ev = first[__builtin_ctzll(leading)];
             const Class &c = classes_[ev.cls];
-            *out = lead_of(c.numbers, ev, hosts_[ev.stream]);
+            *out = lead_of(c.numbers, ev, hosts[ev.stream]);
             if (c.again == Hint::kLeads) out->slots = ev.slots;  // it begins
             ++out;
         }

@@ -27,11 +27,11 @@ class Survey {
   public:
     // In the order of their ids. `name`: the slot of a thread's name that is going to be asked for. Says in the plan what hints are alike.
     void add_class(const BoundClass &, std::int32_t name, ClassPlan &);
-    void add_stream(std::uint32_t host) { last_.push_back({}), hosts_.push_back(host); }
+    void add_stream() { last_.emplace_back(); }
     // Events of one stream.
     void run(Event *first, Event *past);
-    // Of the events that lead, which are of any streams and have been seen. Returns past the last.
-    Lead *find_leads(const Event *first, const Event *past, Lead *out) const;
+    // Of the events that lead, which are of any streams and have been seen; `hosts`: of each stream. Returns past the last.
+    Lead *find_leads(const Event *first, const Event *past, const std::vector<std::uint32_t> &hosts, Lead *out) const;
 
   private:
     struct alignas(32) Class {
@@ -46,7 +46,6 @@ class Survey {
     std::vector<Class> classes_;
     std::map<std::array<std::uint32_t, 5>, std::uint32_t> alike_;  // classes with equal numbers and names
     std::vector<Last> last_;  // by stream
-    std::vector<std::uint32_t> hosts_;
     NameNumbers names_;
 };
 

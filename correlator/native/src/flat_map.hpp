@@ -39,13 +39,27 @@ struct FlatHash<K, std::enable_if_t<std::is_integral_v<K> || std::is_enum_v<K>>>
     std::uint64_t operator()(K k) const { return mix64(static_cast<std::uint64_t>(k)); }
 };
 
-template <class K, class V, class Hash = FlatHash<K>>
+template <class K, class V>
+struct FlatCell {
+    K key{};
+    V value{};
+    bool used() const { return used_; }
+    void use() { used_ = true; }
+
+  private:
+    bool used_ = false;
+};
+// Of a map whose values are never V{}, which insert() gives: whoever makes one puts another there at once.
+template <class K, class V>
+struct FlatCellByValue {
+    K key{};
+    V value{};
+    bool used() const { return !(value == V{}); }
+    void use() {}
+};
+
+template <class K, class V, class Hash = FlatHash<K>, class Cell = FlatCell<K, V>>
 class FlatMap {
-    struct Cell {
-        K key{};
-        V value{};
-        bool used = false;
-    };
     using Cells = std::vector<Cell, PageAllocator<Cell>>;
 
   public:
@@ -56,7 +70,7 @@ class FlatMap {
     V *find(const K &key) {
         if (size_ == 0) return nullptr;
         std::size_t i = seek(key);
-        return cells_[i].used ? &cells_[i].value : nullptr;
+        return cells_[i].used() ? &cells_[i].value : nullptr;
     }
     const V *find(const K &key) const { return const_cast<FlatMap *>(this)->find(key); }
     // The key will be asked for soon.
@@ -69,13 +83,13 @@ class FlatMap {
     std::pair<V *, bool> insert(const K &key) {
         if (mask_ == 0) grow(16);
         std::size_t i = seek(key);
-        if (cells_[i].used) return {&cells_[i].value, false};  // nothing moves for a key that is there
-        if (size_ * 2 > mask_) {
+        if (cells_[i].used()) return {&cells_[i].value, false};  // nothing moves for a key that is there
+        if (crowded(size_, mask_)) {
             grow(cells_.size() * 2);
             i = seek(key);
         }
         cells_[i].key = key;
-        cells_[i].used = true;
+        cells_[i].use();
         ++size_;
         return {&cells_[i].value, true};
     }
@@ -85,7 +99,7 @@ class FlatMap {
     bool erase(const K &key) {
         if (size_ == 0) return false;
         std::size_t i = seek(key);
-        if (!cells_[i].used) return false;
+        if (!cells_[i].used()) return false;
         erase_cell(i);
         return true;
     }
@@ -98,19 +112,19 @@ class FlatMap {
     std::size_t erase_if(Predicate predicate) {
         std::vector<K> doomed;
         for (auto &c : cells_)
-            if (c.used && predicate(static_cast<const K &>(c.key), c.value)) doomed.push_back(c.key);
+            if (c.used() && predicate(static_cast<const K &>(c.key), c.value)) doomed.push_back(c.key);
         for (const auto &k : doomed) erase(k);
         return doomed.size();
     }
     template <class Function>  // void(const K &, V &); must not insert or erase
     void for_each(Function function) {
         for (auto &c : cells_)
-            if (c.used) function(static_cast<const K &>(c.key), c.value);
+            if (c.used()) function(static_cast<const K &>(c.key), c.value);
     }
     template <class Function>  // void(const K &, const V &)
     void for_each(Function function) const {
         for (const auto &c : cells_)
-            if (c.used) function(c.key, c.value);
+            if (c.used()) function(c.key, c.value);
     }
 
     void clear() {
@@ -119,20 +133,22 @@ class FlatMap {
     }
     void reserve(std::size_t n) {
         std::size_t want = 16;
-        while (n * 2 > want) want *= 2;
+        while (crowded(n, want)) want *= 2;
         if (want > cells_.size()) grow(want);
     }
 
   private:
+    // So many keys are too many for so many cells: more than half.
+    static bool crowded(std::size_t keys, std::size_t cells) { return keys * 2 > cells; }
     std::size_t home(const K &key) const { return static_cast<std::size_t>(Hash{}(key)) & mask_; }
     // The cell of key, or the empty one where it would go.
     std::size_t seek(const K &key) const {
         std::size_t i = home(key);
-        while (cells_[i].used && !(cells_[i].key == key)) i = (i + 1) & mask_;
+        while (cells_[i].used() && !(cells_[i].key == key)) i = (i + 1) & mask_;
         return i;
     }
     void erase_cell(std::size_t hole) {
-        for (std::size_t i = (hole + 1) & mask_; cells_[i].used; i = (i + 1) & mask_) {
+        for (std::size_t i = (hole + 1) & mask_; cells_[i].used(); i = (i + 1) & mask_) {
             // Cell i may fill the hole if its home is not in the cyclic range (hole, i].
             if (((i - home(cells_[i].key)) & mask_) < ((i - hole) & mask_)) continue;
             cells_[hole].key = std::move(cells_[i].key);
@@ -149,11 +165,11 @@ class FlatMap {
         old.swap(cells_);
         mask_ = n - 1;
         for (auto &c : old) {
-            if (!c.used) continue;
+            if (!c.used()) continue;
             Cell &to = cells_[seek(c.key)];
             to.key = std::move(c.key);
             to.value = std::move(c.value);
-            to.used = true;
+            to.use();
         }
     }
 

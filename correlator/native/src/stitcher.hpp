@@ -242,7 +242,7 @@ class Stitcher {
     NameIds &names_;
     Hooks hooks_;
     OpTable ops_;
-    FlatMap<Key, std::uint64_t, KeyHash> keys_;  // → op ref, or alias
+    FlatMap<Key, std::uint64_t, KeyHash, FlatCellByValue<Key, std::uint64_t>> keys_;  // → op ref, or alias
     FlatMap<Key, std::vector<std::uint64_t>, KeyHash> waiting_;  // op refs, the longest first
     // Who takes them out of their order, by key: one thread, or -2 for several, which keep no order among themselves.
     FlatMap<Key, std::int64_t, KeyHash> takers_;

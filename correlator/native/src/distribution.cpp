@@ -70,24 +70,6 @@ struct Totals {
 
 #ifdef __SSE2__
 __m128i four(const std::uint32_t *v) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(v)); }
-
-constexpr std::size_t kMostAtOnce = 64;
-
-// As far as there are four rows more, four columns of them. How many rows that were.
-std::size_t turn_fours(const std::uint32_t *row, std::size_t width, std::size_t count, std::uint32_t *const (&to)[4]) {
-    std::size_t at = 0;
-    auto put = [&at](std::uint32_t *column, __m128i values) { _mm_storeu_si128(reinterpret_cast<__m128i *>(column + at), values); };
-    for (std::uint32_t *const a = to[0], *const b = to[1], *const c = to[2], *const d = to[3]; at + 4 <= count; at += 4, row += 4 * width) {
-        const __m128i first = four(row), second = four(row + width), third = four(row + 2 * width), fourth = four(row + 3 * width);
-        const __m128i low = _mm_unpacklo_epi32(first, second), next_low = _mm_unpacklo_epi32(third, fourth);
-        const __m128i high = _mm_unpackhi_epi32(first, second), next_high = _mm_unpackhi_epi32(third, fourth);
-        put(a, _mm_unpacklo_epi64(low, next_low));
-        put(b, _mm_unpackhi_epi64(low, next_low));
-        put(c, _mm_unpacklo_epi64(high, next_high));
-        put(d, _mm_unpackhi_epi64(high, next_high));
-    }
-    return at;
-}
 #endif
 
 // Into either counter in turns.
@@ -152,49 +134,18 @@ void Distribution::Sum::add(std::uint64_t values, std::int64_t their_total, std:
 
 // One that does not fit, or for which there is no room.
 void Distribution::add_another(std::int64_t value) {
-    if (count() >= kExact) count_in_buckets();
-    if (static_cast<std::uint64_t>(value) > kMostShort) {
+    const bool is_short = static_cast<std::uint64_t>(value) <= kMostShort;
+    if (is_short && below_ == 0 && kept() >= kFew) {
+        count_small();
+        return add(value);
+    }
+    if (counted_.count != 0 || kept() + others_.size() >= kExact) count_in_buckets();
+    if (!is_short) {
         others_.push_back(value);
         return;
     }
     if (next_ == end_) make_room(counted_.count != 0 ? kWaitForBuckets : std::min(kExact - kept(), std::max(kFirstRoom, kept())));
     *next_++ = static_cast<std::uint32_t>(value);
-}
-
-// Of one column.
-void Distribution::add_column(const std::uint32_t *values, std::size_t width, std::size_t count) {
-    while (count != 0) {
-        if (next_ == end_) {
-            add_another(*values);
-            values += width;
-            --count;
-            continue;
-        }
-        const std::size_t now = std::min(count, static_cast<std::size_t>(end_ - next_));
-        for (std::size_t i = 0; i < now; ++i, values += width) *next_++ = *values;
-        count -= now;
-    }
-}
-
-void Distribution::add_rows(const std::vector<Distribution *> &of, const std::uint32_t *rows, std::size_t count) {
-    const std::size_t width = row_width(of.size());
-    for (std::size_t column = 0; column < of.size(); column += 4) {
-        const std::size_t columns = std::min<std::size_t>(4, of.size() - column);
-        std::size_t at_once = 0;
-#ifdef __SSE2__
-        std::uint32_t nobodys[kMostAtOnce], *to[] = {nobodys, nobodys, nobodys, nobodys};
-        bool room = count <= kMostAtOnce;
-        for (std::size_t i = 0; i < columns; ++i) {
-            to[i] = of[column + i]->next_;
-            room = room && static_cast<std::size_t>(of[column + i]->end_ - to[i]) >= count;
-        }
-        if (room) at_once = turn_fours(rows + column, width, count, to);
-#endif
-        for (std::size_t i = 0; i < columns; ++i) {
-            of[column + i]->next_ += at_once;
-            of[column + i]->add_column(rows + at_once * width + column + i, width, count - at_once);
-        }
-    }
 }
 
 // More of it: what is there stays where it is.
@@ -205,25 +156,46 @@ void Distribution::make_room(std::size_t values) {
     end_ = next_ + values;
 }
 
-// All that are kept; from now on there is room for a few that wait for it.
-void Distribution::count_in_buckets() {
-    auto count = [this](std::int64_t v) {
+void Distribution::keep_nothing() {
+    blocks_.clear();
+    room_ = 0;
+    next_ = end_ = nullptr;
+}
+
+// Of what is kept, and from now on.
+void Distribution::count_small() {
+    below_ = kSmall;
+    times_ = static_cast<std::uint64_t *>(arena_->take(kSmall * sizeof *times_));
+    std::fill_n(times_, kSmall, 0);
+    std::vector<std::uint32_t> all;
+    for_each_block([&](const std::uint32_t *v, std::size_t size) { all.insert(all.end(), v, v + size); });
+    keep_nothing();
+    for (const auto v : all) add(v);
+}
+
+Distribution::Sum Distribution::small() const {
+    Sum out;
+    for (std::uint64_t v = 0; v < below_; ++v) out.add(static_cast<std::int64_t>(v), times_[v]);
+    return out;
+}
+
+// All, but for those that are counted by themselves; from now on there is room for a few that wait for it.
+void Distribution::count_in_buckets(bool small_too) {
+    auto count = [this](std::int64_t v, std::uint64_t times = 1) {
+        if (times == 0) return;
         const std::size_t b = bucket_of(static_cast<std::uint64_t>(std::max<std::int64_t>(v, 0)));
         if (b >= buckets_.size()) buckets_.resize(b + 1);
-        ++buckets_[b];
-        counted_.add(v);
+        buckets_[b] += times;
+        counted_.add(v, times);
     };
-    for_each_block([&](const std::uint32_t *v, std::size_t size) { std::for_each(v, v + size, count); });
-    std::for_each(others_.begin(), others_.end(), count);
+    auto count_one = [&count](std::int64_t v) { count(v); };
+    for_each_block([&](const std::uint32_t *v, std::size_t size) { std::for_each(v, v + size, count_one); });
+    std::for_each(others_.begin(), others_.end(), count_one);
     others_.clear();
-    for (; zeros_ != 0; --zeros_) count(0);
-    if (room_ != kWaitForBuckets || blocks_.size() != 1) {
-        blocks_.clear();
-        room_ = 0;
-        next_ = end_ = nullptr;
-    } else {
-        next_ = blocks_.front().values;
-    }
+    count(0, std::exchange(zeros_, 0));
+    for (std::uint64_t v = 0; small_too && v < below_; ++v) count(static_cast<std::int64_t>(v), std::exchange(times_[v], 0));
+    if (room_ == kWaitForBuckets && blocks_.size() == 1) next_ = blocks_.front().values;
+    else keep_nothing();
 }
 
 // Of the short values those of these ascending ranks, without sorting all: counts them by place, then looks into the places that
@@ -238,8 +210,7 @@ std::vector<std::uint32_t> Distribution::select(const std::vector<std::size_t> &
     std::vector<std::uint32_t> counts(Places::kCount), odd_counts(Places::kCount);
     Totals totals;
     for_each_block([&](const std::uint32_t *v, std::size_t size) { count_places<Places>(v, size, counts.data(), odd_counts.data(), totals); });
-    counts[Places::of(0)] += static_cast<std::uint32_t>(zeros_);
-    sum.add(kept() + zeros_, static_cast<std::int64_t>(totals.sum), totals.most);
+    sum.add(kept(), static_cast<std::int64_t>(totals.sum), totals.most);
     std::vector<Member> members;
     std::vector<std::size_t> member_of;  // per rank
     std::vector<std::uint32_t> wanted;   // places of several values
@@ -278,12 +249,13 @@ std::vector<std::uint32_t> Distribution::select(const std::vector<std::size_t> &
 Distribution::Summary Distribution::summary(const std::vector<std::uint32_t> &per_mille) {
     Summary out;
     out.percentiles.resize(per_mille.size());
-    const std::uint64_t count = this->count();
+    Sum sum = small();
+    const std::uint64_t smalls = zeros_ + sum.count, count = counted_.count + smalls + kept() + others_.size();
     out.exact = count <= kExact;
-    if (!out.exact) count_in_buckets();
-    Sum sum = counted_;
     auto rank_of = [count](std::uint32_t q) { return std::max<std::uint64_t>(1, (count * q + 999) / 1000); };
     if (!out.exact) {
+        count_in_buckets(true);
+        sum = counted_;
         std::size_t bucket = 0;
         std::uint64_t passed = 0;
         for (std::size_t i = 0; i < per_mille.size(); ++i) {
@@ -291,24 +263,29 @@ Distribution::Summary Distribution::summary(const std::vector<std::uint32_t> &pe
             out.percentiles[i] = std::min(middle_of(bucket), sum.max);
         }
     } else if (count != 0) {
+        sum.add(0, zeros_);
         std::sort(others_.begin(), others_.end());
         const auto negative = static_cast<std::size_t>(std::lower_bound(others_.begin(), others_.end(), 0) - others_.begin());
-        const std::size_t shorts = kept() + zeros_;
-        std::vector<std::size_t> ranks, places;  // among the short ones, and in the result
+        std::vector<std::size_t> ranks, places;  // among those that are kept, and in the result
+        std::uint64_t passed = zeros_;  // that are below the small one `v`
+        std::int64_t v = 0;
         for (std::size_t i = 0; i < per_mille.size(); ++i) {
-            const auto at = static_cast<std::size_t>(rank_of(per_mille[i]) - 1);
+            auto at = static_cast<std::size_t>(rank_of(per_mille[i]) - 1);
             if (at < negative) {
                 out.percentiles[i] = others_[at];
-            } else if (at - negative >= shorts) {
-                out.percentiles[i] = others_[at - shorts];
-            } else {
-                ranks.push_back(at - negative);
+            } else if ((at -= negative) < smalls) {
+                while (at >= passed + (below_ != 0 ? times_[v] : 0)) passed += times_[v++];
+                out.percentiles[i] = v;
+            } else if ((at -= smalls) < kept()) {
+                ranks.push_back(at);
                 places.push_back(i);
+            } else {
+                out.percentiles[i] = others_[at - kept() + negative];
             }
         }
         const auto found = kept() < kManyValues ? select<FewPlaces>(ranks, sum) : select<ManyPlaces>(ranks, sum);
         for (std::size_t i = 0; i < found.size(); ++i) out.percentiles[places[i]] = found[i];
-        for (auto v : others_) sum.add(v);
+        for (auto other : others_) sum.add(other);
     }
     out.count = sum.count;
     out.total = sum.total;

@@ -39,8 +39,8 @@ void OpStatistics::count(const Op &op, const Attribution &found, bool tainted) {
     else count_program(op.serial, op.pid, op.transitions.first_tid(), op.transitions.first_comm());
 }
 
-nlohmann::json OpStatistics::json(const StringPool &strings, bool two_threads) {
-    auto out = stages_.json([&strings](std::uint32_t id) { return strings.at(id); }, two_threads);
+nlohmann::json OpStatistics::json(const StringPool &strings) {
+    auto out = stages_.json([&strings](std::uint32_t id) { return strings.at(id); });
     out["tainted"] = tainted_;
     out["programs"] = nlohmann::json::array();
     programs_.for_each([&](std::int32_t pid, const Program &p) { out["programs"].push_back({{"pid", pid}, {"name", strings.at(p.comm)}, {"ops", p.ops}}); });

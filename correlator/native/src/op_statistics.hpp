@@ -23,7 +23,7 @@ class OpStatistics {
     void count(const FrozenOps::Op &, ShapeAttribution &, bool tainted);
     void count(const Op &, const Attribution &, bool tainted);
     // What StageStatistics::json() has, "tainted" (complete ops that are) and "programs": pid, name, ops that count.
-    nlohmann::json json(const StringPool &, bool two_threads);
+    nlohmann::json json(const StringPool &);
 
   private:
     struct Program {

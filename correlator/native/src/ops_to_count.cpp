@@ -84,7 +84,7 @@ void OpsToCount::count_waiting() {
 
 nlohmann::json OpsToCount::json(const StringPool &strings) {
     count_waiting();
-    return statistics_.json(strings, !blocks_.empty());
+    return statistics_.json(strings);
 }
 
 }  // namespace opline

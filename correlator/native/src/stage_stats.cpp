@@ -2,8 +2,6 @@
 #include "stage_stats.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <future>
 #include <numeric>
 #include <tuple>
 
@@ -11,19 +9,6 @@ namespace opline {
 namespace {
 
 constexpr std::size_t kMaxPlace = 1u << 16;
-
-std::vector<Distribution::Summary> summaries_of(const std::vector<Distribution *> &values, bool two_threads) {
-    std::vector<Distribution::Summary> out(values.size());
-    std::atomic<std::size_t> next{0};
-    auto work = [&] {
-        for (std::size_t i; (i = next++) < values.size();) out[i] = values[i]->summary({500, 900, 990, 999});
-    };
-    std::future<void> other;
-    if (two_threads) other = std::async(std::launch::async, work);
-    work();
-    if (two_threads) other.get();
-    return out;
-}
 
 }  // namespace
 
@@ -55,53 +40,26 @@ std::uint32_t StageStatistics::add_shape(const std::vector<ShapeStage> &stages, 
         shape.each_step = shape.each_step && !shape.recurs && to_at == shape.parts.size();
         shape.times = std::max<std::size_t>(shape.times, to_at + 1);
     }
-    shape.values.push_back(&latency_);
-    if (!unknown.empty()) shape.values.push_back(&unknown_);
-    shape.width = Distribution::row_width(shape.values.size());
-    shape.rows.resize(shape.width);
     shapes_.push_back(std::move(shape));
     return static_cast<std::uint32_t>(shapes_.size());
 }
 
-void StageStatistics::count_waiting(Shape &shape) {
-    const std::size_t waiting = shape.next / shape.width, all = kWaiting * shape.width;
-    Distribution::add_rows(shape.values, shape.rows.data(), waiting);
-    unattributed_.add_zeros(waiting);
-    if (shape.unknown.empty()) unknown_.add_zeros(waiting);
-    shape.next = 0;
-    if (shape.rows.size() == all || shape.ops < kFewOps || room_ + all > kMostWaiting) return;
-    room_ += all;
-    shape.rows.resize(all);
-}
-
-// One after the other, each given to take(its number, its duration).
-template <class Take>
-void StageStatistics::each_duration(const Shape &shape, const std::int64_t *times, Take take) {
-    std::int64_t from_ns = times[0], unknown_ns = 0;
+void StageStatistics::add_durations(const Shape &shape, const std::int64_t *times) {
+    std::int64_t from_ns = times[0];
     for (std::size_t i = 0; i < shape.parts.size(); ++i) {
         const std::int64_t to_ns = times[shape.parts[i].to_at];
-        take(i, to_ns - from_ns);
-        if (std::find(shape.unknown.begin(), shape.unknown.end(), i) != shape.unknown.end()) unknown_ns += to_ns - from_ns;
+        shape.values[i]->add(to_ns - from_ns);
         from_ns = to_ns;
     }
-    op(from_ns - times[0], 0, unknown_ns);
+    latency_.add(from_ns - times[0]);
+    if (!shape.unknown.empty()) unknown_.add(unknown_ns(shape, times));
 }
 
-void StageStatistics::add_durations(Shape &shape, const std::int64_t *times) {
-    std::uint32_t *const row = next_row(shape), *to = row;
-    std::int64_t from_ns = times[0];
-    for (const auto &part : shape.parts) {
-        *to++ = static_cast<std::uint32_t>(times[part.to_at] - from_ns);
-        from_ns = times[part.to_at];
-    }
-    const std::int64_t latency_ns = from_ns - times[0];
-    if (latency_ns > Steps::kLongest) {
-        each_duration(shape, times, [&](std::size_t i, std::int64_t duration_ns) { shape.values[i]->add(duration_ns); });
-        return;
-    }
-    *to++ = static_cast<std::uint32_t>(latency_ns);
-    if (!shape.unknown.empty()) *to = std::accumulate(shape.unknown.begin(), shape.unknown.end(), std::uint32_t{0}, [row](std::uint32_t sum, std::uint32_t i) { return sum + row[i]; });
-    shape.next += shape.width;
+// How long the parts of kind unknown take.
+std::int64_t StageStatistics::unknown_ns(const Shape &shape, const std::int64_t *times) {
+    return std::accumulate(shape.unknown.begin(), shape.unknown.end(), std::int64_t{0}, [&](std::int64_t sum, std::uint32_t part) {
+        return sum + times[shape.parts[part].to_at] - (part == 0 ? times[0] : times[shape.parts[part - 1].to_at]);
+    });
 }
 
 // As they lie behind the first, which is 0.
@@ -111,19 +69,22 @@ const std::int64_t *StageStatistics::times_of(const Shape &shape, Steps steps) {
     return times_.data();
 }
 
-void StageStatistics::op_of_each(const Shape &shape, std::uint64_t op, bool counts, const std::int64_t *times) {
-    auto meets = [&](std::size_t i, std::int64_t duration_ns) {
+void StageStatistics::op_of_each(const Shape &shape, std::uint64_t op_id, bool counts, const std::int64_t *times) {
+    std::int64_t from_ns = counts ? times[0] : 0;
+    for (std::size_t i = 0; i < shape.parts.size(); ++i) {
         const Stage &s = stages_[shape.parts[i].place];
-        stage(s.name, s.kind, op, static_cast<std::uint32_t>(i), duration_ns, counts);
-    };
-    if (counts) return each_duration(shape, times, meets);
-    for (std::size_t i = 0; i < shape.parts.size(); ++i) meets(i, 0);
+        const std::int64_t to_ns = counts ? times[shape.parts[i].to_at] : from_ns;
+        stage(s.name, s.kind, op_id, static_cast<std::uint32_t>(i), to_ns - from_ns, counts);
+        from_ns = to_ns;
+    }
+    if (counts) op(from_ns - times[0], 0, unknown_ns(shape, times));
 }
 
-nlohmann::json StageStatistics::json(const std::function<std::string(std::uint32_t)> &text, bool two_threads) {
+nlohmann::json StageStatistics::json(const std::function<std::string(std::uint32_t)> &text) {
     using nlohmann::json;
     bool exact = true;
-    auto row = [&](const std::string &name, const std::string &kind, const Distribution::Summary &d) {
+    auto row = [&](const std::string &name, const std::string &kind, Distribution &values) {
+        const auto d = values.summary({500, 900, 990, 999});
         exact = exact && d.exact;
         return json{{"stage", name}, {"kind", kind}, {"count", d.count}, {"total_ns", d.total},
                     {"max_ns", d.max}, {"quantiles_ns", d.percentiles}};
@@ -131,14 +92,15 @@ nlohmann::json StageStatistics::json(const std::function<std::string(std::uint32
     using Order = std::tuple<double, double, std::string, std::uint32_t>;
     std::vector<Order> order;
     for (auto &shape : shapes_) {
-        count_waiting(shape);
+        if (!shape.recurs) unattributed_.add_zeros(shape.counted);
+        if (!shape.recurs && shape.unknown.empty()) unknown_.add_zeros(shape.counted);
         for (std::size_t i = 0; i < shape.parts.size() && !shape.recurs; ++i) {
             Stage &s = stages_[shape.parts[i].place];
             s.rows += shape.ops;
             s.seq_sum += i * shape.ops;
             if (shape.first_ops != 0) first_in_op(s, static_cast<std::uint32_t>(i), shape.first_ops);
         }
-        shape.ops = shape.first_ops = 0;
+        shape.ops = shape.first_ops = shape.counted = 0;
     }
     for (std::uint32_t n = 0; n < stages_.size(); ++n) {
         Stage &s = stages_[n];
@@ -156,18 +118,12 @@ nlohmann::json StageStatistics::json(const std::function<std::string(std::uint32
         order.emplace_back(median, mean, text(s.name), n);
     }
     std::sort(order.begin(), order.end());
-    std::vector<Distribution *> values;
-    for (const auto &o : order) values.push_back(&stages_[std::get<3>(o)].values);
-    for (Distribution *d : {&unattributed_, &unknown_, &latency_}) values.push_back(d);
-    const auto summaries = summaries_of(values, two_threads);
-    auto summary = summaries.begin();
     json out;
     out["stages"] = json::array();
-    for (const auto &[median, mean, name, n] : order)
-        out["stages"].push_back(row(name, text(stages_[n].kind), *summary++));
-    out["unattributed"] = row("unattributed", "unattributed", *summary++);
-    out["unknown"] = row("unknown", "unknown", *summary++);
-    out["latency"] = row("latency", "latency", *summary);
+    for (const auto &[median, mean, name, n] : order) out["stages"].push_back(row(name, text(stages_[n].kind), stages_[n].values));
+    out["unattributed"] = row("unattributed", "unattributed", unattributed_);
+    out["unknown"] = row("unknown", "unknown", unknown_);
+    out["latency"] = row("latency", "latency", latency_);
     out["exact"] = exact;
     return out;
 }

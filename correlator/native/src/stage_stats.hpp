@@ -47,20 +47,17 @@ class StageStatistics {
     void op_of_shape(std::uint32_t handle, std::uint64_t op, bool counts, const std::int64_t *times) {
         Shape &shape = shapes_[handle - 1];
         if (shape.recurs) return op_of_each(shape, op, counts, times);
-        shape.met_by(op);
+        shape.met_by(op, counts);
         if (counts) add_durations(shape, times);
     }
     // The same, of the times' steps.
     void op_of_shape(std::uint32_t handle, std::uint64_t op, bool counts, Steps steps) {
         Shape &shape = shapes_[handle - 1];
         if (!shape.each_step) return op_of_shape(handle, op, counts, times_of(shape, steps));
-        shape.met_by(op);
+        shape.met_by(op, counts);
         if (!counts) return;
-        std::uint32_t *row = next_row(shape);
-        const std::size_t parts = shape.parts.size();
-        std::memcpy(row, steps.ns, parts * sizeof *row);
-        row[parts] = steps.all_ns;
-        shape.next += shape.width;
+        for (Distribution *d : shape.values) d->add(*steps.ns++);
+        latency_.add(steps.all_ns);
     }
     // An op that counts.
     void op(std::int64_t latency_ns, std::int64_t unattributed_ns, std::int64_t unknown_ns) {
@@ -70,9 +67,8 @@ class StageStatistics {
     }
     // `text`: of the caller's numbers. A JSON object: "stages" in the order in which an op meets them (by the median,
     // over the ops below kOrderOps, of the place where an op has it first), "unattributed", "unknown", "latency"; each
-    // with count, total_ns, max_ns and "quantiles_ns" (50, 90, 99, 99.9 %). "exact": false where buckets were needed. With `two_threads` half of
-    // the work is done in another one.
-    nlohmann::json json(const std::function<std::string(std::uint32_t)> &text, bool two_threads = false);
+    // with count, total_ns, max_ns and "quantiles_ns" (50, 90, 99, 99.9 %). "exact": false where buckets were needed.
+    nlohmann::json json(const std::function<std::string(std::uint32_t)> &text);
 
   private:
     struct Stage {
@@ -87,38 +83,27 @@ class StageStatistics {
         std::vector<std::uint64_t> places;        // how many ops have it first there
         std::uint64_t place_count = 0, place_sum = 0;
     };
-    // What ops of a shape have waits until there are so many of them. Of a shape that few ops have only one's waits, and all together are not more than so many
-    // values.
-    static constexpr std::size_t kWaiting = 32, kFewOps = 256, kMostWaiting = 1u << 19;
-    static_assert(Steps::kLongest <= Distribution::kMostShort);
     struct Shape {
         struct Part {
             std::uint32_t to_at, place;  // place: in stages_
         };
         std::vector<Part> parts;
         std::vector<std::uint32_t> unknown;  // which of them
-        std::vector<Distribution *> values;  // of each part, of latency, of unknown time if there can be some
-        std::vector<std::uint32_t> rows;     // of the ops that wait, with room for kWaiting or one
-        std::size_t width = 0, next = 0;     // of a row; where the next one begins
+        std::vector<Distribution *> values;  // of each part
         std::size_t times = 1;               // of an op that are looked at
         bool recurs = false;                 // a stage does
         bool each_step = true;               // is a part, none recurs and none is unknown
-        std::uint64_t ops = 0, first_ops = 0;
-        void met_by(std::uint64_t op) {
+        std::uint64_t ops = 0, first_ops = 0, counted = 0;
+        void met_by(std::uint64_t op, bool counts) {
             ++ops;
+            counted += counts;
             if (op < kOrderOps) ++first_ops;
         }
     };
-    std::uint32_t *next_row(Shape &shape) {
-        if (shape.next == shape.rows.size()) count_waiting(shape);
-        return &shape.rows[shape.next];
-    }
-    void count_waiting(Shape &);
-    void add_durations(Shape &, const std::int64_t *times);
+    void add_durations(const Shape &, const std::int64_t *times);
+    static std::int64_t unknown_ns(const Shape &, const std::int64_t *times);
     const std::int64_t *times_of(const Shape &, Steps);
-    template <class Take>
-    void each_duration(const Shape &, const std::int64_t *times, Take);
-    void op_of_each(const Shape &, std::uint64_t op, bool counts, const std::int64_t *times);
+    void op_of_each(const Shape &, std::uint64_t op_id, bool counts, const std::int64_t *times);
     static void close(Stage &s) {
         if (s.op != 0 && s.counts) s.values.add(s.sum_ns);
     }
@@ -134,7 +119,6 @@ class StageStatistics {
     std::deque<Stage> stages_;  // they stay where they are
     std::vector<std::uint32_t> places_;  // by name, plus 1
     std::vector<Shape> shapes_;
-    std::size_t room_ = 0;  // for what waits, of shapes with more than one op's
     std::vector<std::int64_t> times_;  // of times_of()
     Distribution unattributed_{arena_}, unknown_{arena_}, latency_{arena_};
 };

@@ -13,14 +13,15 @@
 
 using opline::FlatMap;
 
-TEST_CASE("random insertions and erasures agree with the standard map") {
+TEST_CASE_TEMPLATE("random insertions and erasures agree with the standard map", Cell, opline::FlatCell<std::uint64_t, std::uint64_t>,
+                   opline::FlatCellByValue<std::uint64_t, std::uint64_t>) {
     std::mt19937_64 random(23);
     for (std::uint64_t keys : {7u, 100u, 5000u}) {
-        FlatMap<std::uint64_t, std::uint64_t> ours;
+        FlatMap<std::uint64_t, std::uint64_t, opline::FlatHash<std::uint64_t>, Cell> ours;
         std::unordered_map<std::uint64_t, std::uint64_t> theirs;
         for (int i = 0; i < 100'000; ++i) {
             // Keys with equal low bits, as pointers have them.
-            const std::uint64_t key = (random() % keys) << 12, value = random();
+            const std::uint64_t key = (random() % keys) << 12, value = random() | 1;
             switch (random() % 4) {
             case 0: ours[key] = value; theirs[key] = value; break;
             case 1: CHECK(ours.erase(key) == (theirs.erase(key) == 1)); break;

@@ -81,7 +81,6 @@ class Attributor {
     ShapeAttribution *by_shape(const Op &op, Attribution &scratch);
     // The times of such an op, by place in its shape, then those of its request's steps: Q, G, I, D, C. Valid until the next call.
     const std::int64_t *times_of(const Op &op);
-    static std::size_t count_times_of(const Op &op);
     static std::int64_t tid_of(const Op &op, const ShapeAttribution::Cut &);
     // The same of such an op that has nothing but transitions; nullptr also where no op of its shape has been looked at yet. 0: it has none.
     ShapeAttribution *by_shape(std::uint32_t shape) const { return shape < shapes_.size() ? shapes_[shape].found.get() : nullptr; }

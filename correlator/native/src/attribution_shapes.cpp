@@ -40,8 +40,6 @@ const std::int64_t *Attributor::times_of(const Op &op) {
     return times_.data();
 }
 
-std::size_t Attributor::count_times_of(const Op &op) { return op.transitions.size() + (op.requests.empty() ? 0 : kSteps); }
-
 std::int64_t Attributor::tid_of(const Op &op, const ShapeAttribution::Cut &cut) {
     switch (cut.thread) {
     case ShapeAttribution::kQueuing: return op.requests.front().queue_tid;

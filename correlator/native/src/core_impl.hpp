@@ -12,7 +12,7 @@
 #include "core.hpp"
 #include "emit.hpp"
 #include "linker.hpp"
-#include "ops_to_count.hpp"
+#include "op_statistics.hpp"
 #include "stitcher_bare.hpp"
 #include "survey.hpp"
 
@@ -36,7 +36,7 @@ struct Core::Impl {
     Attributor attributor;
     std::uint32_t no_block_events;  // pool id
     Attribution scratch;
-    std::optional<OpsToCount> statistics;
+    std::optional<OpStatistics> statistics;
     struct {
         std::uint64_t rows = 0, bytes = 0, done = 0;
         std::int64_t wait_ns = 0;  // from the write to the disk, of those that are done
@@ -116,7 +116,7 @@ struct Core::Impl {
             if (shape) {
                 ShapedOp shaped = op.shaped();
                 shaped.list.times = attributor.times_of(op);
-                statistics->count(shaped, attributor.count_times_of(op), *shape, facts.tainted);
+                statistics->count(shaped, *shape, facts.tainted);
             } else {
                 statistics->count(op, scratch, facts.tainted);
             }
@@ -170,18 +170,18 @@ struct Core::Impl {
         if (sum != op.end_ns - op.begin_ns) ++partition_violations;
     }
 
-    // The same, where nobody wants the op itself.
-    Stitcher::Hooks::Taken settle_frozen(const FrozenOps::Op &op) {
-        using Taken = Stitcher::Hooks::Taken;
+    // The same, where nobody wants the op itself; else false.
+    bool settle_frozen(const FrozenOps::Op &op) {
         const OpFacts &facts = op.facts;
-        if (!statistics || emitter.takes_ops() || facts.end_ns < facts.begin_ns) return Taken::kNot;
+        if (!statistics || emitter.takes_ops() || facts.end_ns < facts.begin_ns) return false;
         ShapeAttribution *shape = attributor.by_shape(op.shape);
-        if (!shape) return Taken::kNot;
+        if (!shape) return false;
         const bool tainted = linker.lost_between(facts.begin_ns, facts.end_ns);
         ++ops_complete;
         if (tainted) ++ops_tainted;
         if (has_block_classes) ++unlinked_ops;
-        return statistics->count(op, *shape, tainted) ? Taken::kKept : Taken::kDone;
+        statistics->count(op, *shape, tainted);
+        return true;
     }
 
     const std::vector<std::unique_ptr<BoundClass>> &counted_classes() const {

@@ -6,7 +6,6 @@
 namespace opline::ctf {
 
 Relay::Relay(std::function<bool(Batch &)> produce, Consumer &consumer) : consumer_(consumer) {
-    consumer.expect_help();
     for (std::size_t i = 0; i < kBatches; ++i) batches_.push_back(std::make_unique<Batch>());
     thread_ = std::thread([this, produce = std::move(produce)] {
         try {
@@ -29,7 +28,6 @@ Relay::~Relay() {
 template <class Ready>
 void Relay::wait_until(Side &own, Ready ready) {
     for (int turns = 0; !ready();) {
-        if (consumer_.help()) continue;
         if (turns++ < kTurns) {
             std::this_thread::yield();
             continue;

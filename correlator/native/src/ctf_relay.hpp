@@ -21,8 +21,7 @@ namespace opline::ctf {
 
 class Relay {
   public:
-    // `produce` runs in a thread of its own; it fills a batch that was reclaimed, and says whether there are more. That thread helps the
-    // consumer while there is no room for more.
+    // `produce` runs in a thread of its own; it fills a batch that was reclaimed, and says whether there are more.
     Relay(std::function<bool(Batch &)> produce, Consumer &consumer);
     ~Relay();
     Relay(const Relay &) = delete;

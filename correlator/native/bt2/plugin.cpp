@@ -199,8 +199,7 @@ bt_component_class_sink_consume_method_status ops_consume(bt_self_component_sink
                 }
             }
         }
-        const bool end = sink.merge.empty() && sink.waiting.empty();
-        if (end) sink.consumer->finish();
+        const bool end = sink.merge.empty() && sink.waiting.empty() && sink.consumer->finish();
         drain_own(sink);
         return end ? BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END : BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK;
     });

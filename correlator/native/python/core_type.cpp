@@ -361,7 +361,8 @@ PyObject *core_discarded(PyObject *self, PyObject *args) {
 
 PyObject *core_finish(PyObject *self, PyObject *) {
     return guarded([&]() -> PyObject * {
-        core_of(self).finish();
+        while (!core_of(self).finish()) {
+        }
         Py_RETURN_NONE;
     });
 }

@@ -76,16 +76,22 @@ void Core::damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view 
     if (from_ns != kNoTime) m.damages.back()["from_ns"] = from_ns;
 }
 
-void Core::finish() {
+bool Core::finish() {
     Impl &m = *impl_;
-    if (m.finished) return;
-    // First the requests, so that what completed is known to the ops that are still to be settled.
-    m.block.finish();
-    m.stitcher.finish(m.last_ns);
+    if (m.finished) return true;
+    if (!m.finishing) {
+        m.finishing = true;
+        // First the requests, so that what completed is known to the ops that are still to be settled.
+        m.block.finish();
+        m.stitcher.last_event(m.last_ns);
+    }
+    while (m.stitcher.settle_next_ended())
+        if (take_ready()) return false;
+    m.stitcher.settle_open();
     for (const auto &[name, counts] : m.fates())
         for (std::size_t f = 0; f < counts.size(); ++f)
             if (counts[f] != 0) m.emitter.fate(m.strings.intern(name), kFateNames[f], counts[f]);
-    m.finished = true;
+    return m.finished = true;
 }
 
 void Core::keep_tables(const std::vector<std::string> &names) {

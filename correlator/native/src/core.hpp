@@ -36,7 +36,7 @@ class Core final : public Consumer {
                    bool packets) override;
     // Ops that reach beyond from_ns are tainted.
     void damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) override;
-    void finish() override;
+    bool finish() override;
 
     // Leaves all tables but these empty; everything else is as before. Before the first event. Throws std::runtime_error.
     // "states" among them: with what threads did in the stages, else sched events are not decoded.
@@ -45,11 +45,11 @@ class Core final : public Consumer {
     void write_csv(OpCsv &csv, bool all);
     // Keeps statistics per stage of complete ops, tainted ones only if wanted (stage_stats.hpp). Before any stream.
     void keep_statistics(bool tainted);
-    std::string statistics_json();  // after finish()
+    std::string statistics_json();  // once it has finished
     // Attributes every op by itself, also those that pass the same points in the same order. For tests.
     void attribute_each();
     std::size_t shapes() const;  // how many are known
-    // Tables fill as ops settle; take_ready(): a table has chunk_rows rows or finish() was called.
+    // Tables fill as ops settle; take_ready(): a table has chunk_rows rows or all are complete.
     // The strings of kDict columns are the pool's; new ones since the last call are handed over first.
     bool take_ready() const;
     std::vector<Table> &tables();               // clear() each after reading

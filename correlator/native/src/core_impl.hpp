@@ -58,7 +58,7 @@ struct Core::Impl {
         const Event *event = nullptr;
         std::int32_t comm_slot = kNoSlot;
     } block_at;  // the block event at hand
-    bool finished = false;
+    bool finishing = false, finished = false;
     bool has_block_classes = false;  // the trace has block events, or could have
 
     static std::vector<std::string> space_names(const Plan &plan) {

@@ -255,11 +255,8 @@ bool Reader::run(std::uint64_t max_events) {
         }
     }
     if (more) return true;
-    if (!m.finished) {
-        m.finished = true;
-        m.consumer->finish();
-    }
-    return false;
+    if (!m.finished) m.finished = m.consumer->finish();
+    return !m.finished;
 }
 
 std::uint64_t Reader::bytes_total() const { return impl_->bytes_total; }

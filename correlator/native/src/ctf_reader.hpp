@@ -22,7 +22,7 @@ class Reader {
     // Declares classes and streams to the consumer. Once, before run(). With two threads or more, decoding and merging have one of
     // their own; the consumer is called in run() only, and can't tell.
     void open(Consumer &, unsigned threads = 1);
-    // Pushes max_events, with threads some more. False: there are none left; finish() was called on the consumer.
+    // Pushes max_events, with threads some more, or lets the consumer finish. False: there are none left, and it has finished.
     bool run(std::uint64_t max_events);
 
     std::uint64_t bytes_total() const;

@@ -172,7 +172,8 @@ class Consumer {
                            bool packets) = 0;
     // What follows from_ns on that stream (kNoTime: all of it) can't be decoded; `why` is one line.
     virtual void damaged(std::uint32_t /*stream*/, std::int64_t /*from_ns*/, std::string_view /*why*/) {}
-    virtual void finish() = 0;
+    // There are no more. False: to be called again, once what is ready has been taken.
+    virtual bool finish() = 0;
 };
 
 }  // namespace opline

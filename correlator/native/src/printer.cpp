@@ -165,6 +165,9 @@ void Printer::damaged(std::uint32_t stream, std::int64_t from_ns, std::string_vi
     buffer_ += '\n';
 }
 
-void Printer::finish() { flush(); }
+bool Printer::finish() {
+    flush();
+    return true;
+}
 
 }  // namespace opline

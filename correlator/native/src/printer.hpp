@@ -31,7 +31,7 @@ class Printer final : public Consumer {
     void event(const Event &) override;
     void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count, bool packets) override;
     void damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) override;
-    void finish() override;
+    bool finish() override;
 
     std::uint64_t printed() const { return printed_; }
     // True once nothing more will be printed: the limit or the end of the window is reached, or writing failed.

@@ -95,8 +95,10 @@ class Stitcher {
     // No texts that only the table of ops shows.
     void skip_texts() { with_key_texts_ = with_objects_ = false; }
     void keep_objects() { with_objects_ = true; }
-    // End of the trace: settles everything, open ops as incomplete.
-    void finish(std::int64_t last_ns);
+    // End of the trace: then all that ended is settled, one op at a time, until there is none left (false), and then open ops, as incomplete.
+    void last_event(std::int64_t last_ns);
+    bool settle_next_ended();
+    void settle_open();
 
     // Whom the thread works for: an op, else its open batch, else nobody.
     Op *current_op(std::uint32_t host, std::int64_t tid);

@@ -213,7 +213,7 @@ void Stitcher::settle(Op &op) {
     ops_.release(op);
 }
 
-void Stitcher::finish(std::int64_t last_ns) {
+void Stitcher::last_event(std::int64_t last_ns) {
     last_ns_ = last_ns;
     threads_.for_each([this](std::uint64_t, ThreadState &ts) {
         if (!ts.batch) return;
@@ -222,7 +222,14 @@ void Stitcher::finish(std::int64_t last_ns) {
         ts.batch.reset();
     });
     io_queues_.for_each([this](const Key &, IoQueue &q) { complete_all(q); });
-    while (!ended_.empty()) settle_ended();
+}
+
+bool Stitcher::settle_next_ended() {
+    if (!ended_.empty()) settle_ended();
+    return !ended_.empty();
+}
+
+void Stitcher::settle_open() {
     std::vector<std::uint64_t> open;
     ops_.for_each_live([&](Op &op) { open.push_back(op_ref(op)); });
     std::sort(open.begin(), open.end());

@@ -29,7 +29,7 @@ class CountingConsumer : public Consumer {
     }
     void discarded(std::uint32_t, std::int64_t, std::int64_t, std::uint64_t count, bool) override { lost += count; }
     void damaged(std::uint32_t, std::int64_t, std::string_view) override { ++damages; }
-    void finish() override { finished = true; }
+    bool finish() override { return finished = true; }
 
     std::uint64_t events = 0, lost = 0, damages = 0, sum = 0;
     std::int64_t last_ns = kNoTime;

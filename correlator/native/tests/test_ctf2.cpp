@@ -94,7 +94,7 @@ class Recorder : public Consumer {
         lines.push_back(line);
     }
     void discarded(std::uint32_t, std::int64_t, std::int64_t, std::uint64_t, bool) override {}
-    void finish() override {}
+    bool finish() override { return true; }
     std::vector<std::string> lines;
     std::vector<std::int64_t> times;
     std::string host;

@@ -232,3 +232,15 @@ def test_two_commands_at_once_share_one_run(recording: Path) -> None:
         assert process.exitcode == 0
     assert len(made) == 1
     assert names(recording) == WHOLE | {"trace", "recording.json"}
+
+
+@pytest.mark.parametrize("reader", ["native", "bt2"])
+def test_tables_leave_in_chunks_at_the_end_too(reader: str, trace: Callable[[str], Path], tmp_path: Path) -> None:
+    """No op settles before the trace's end: its tables are not held in memory as a whole."""
+    model = tmp_path / "late.toml"
+    model.write_text("linger_ns = 3_600_000_000_000\n" + load_model("syscalls").text)
+    correlate(trace("fio-psync-qd1-nvme"), load_model(str(model)), tmp_path / "run", reader=reader, progress=False)
+    groups = pq.read_metadata(tmp_path / "run" / "stages.parquet")
+    rows = [groups.row_group(g).num_rows for g in range(groups.num_row_groups)]
+    assert sum(rows) > 100_000
+    assert max(rows) < 66_000

@@ -14,11 +14,6 @@ namespace opline {
 class Distribution {
   public:
     static constexpr std::size_t kExact = std::size_t{1} << 18;
-    // Once there are so many values, those below kSmall are counted, each by itself: 16 KiB instead of four bytes for each.
-    static constexpr std::uint64_t kSmall = 2048;
-    static constexpr std::size_t kFew = 2048;
-    // So much fits into four bytes, and one more into a float.
-    static constexpr std::uint64_t kMostShort = INT32_MAX - 1;
 
     // Values are kept in the arena, which outlives it.
     explicit Distribution(Arena &arena) : arena_(&arena) {}
@@ -41,6 +36,11 @@ class Distribution {
     Summary summary(const std::vector<std::uint32_t> &per_mille);
 
   private:
+    // Once there are so many values, those below kSmall are counted, each by itself: 16 KiB instead of four bytes for each.
+    static constexpr std::uint64_t kSmall = 2048;
+    static constexpr std::size_t kFew = 2048;
+    // So much fits into four bytes, and one more into a float.
+    static constexpr std::uint64_t kMostShort = INT32_MAX - 1;
     struct Block {
         std::uint32_t *values;
         std::size_t size;

@@ -35,8 +35,7 @@ std::uint32_t StageStatistics::add_shape(const std::vector<ShapeStage> &stages, 
     for (const auto &[name, kind, to_at] : stages) {
         const std::uint32_t place = place_of(name, kind);
         shape.recurs = shape.recurs || std::any_of(shape.parts.begin(), shape.parts.end(), [place](const auto &p) { return p.place == place; });
-        shape.parts.push_back({to_at, place});
-        shape.values.push_back(&stages_[place].values);
+        shape.parts.push_back({to_at, place, &stages_[place].values});
         shape.each_step = shape.each_step && !shape.recurs && to_at == shape.parts.size();
         shape.times = std::max<std::size_t>(shape.times, to_at + 1);
     }
@@ -46,10 +45,9 @@ std::uint32_t StageStatistics::add_shape(const std::vector<ShapeStage> &stages, 
 
 void StageStatistics::add_durations(const Shape &shape, const std::int64_t *times) {
     std::int64_t from_ns = times[0];
-    for (std::size_t i = 0; i < shape.parts.size(); ++i) {
-        const std::int64_t to_ns = times[shape.parts[i].to_at];
-        shape.values[i]->add(to_ns - from_ns);
-        from_ns = to_ns;
+    for (const auto &part : shape.parts) {
+        part.values->add(times[part.to_at] - from_ns);
+        from_ns = times[part.to_at];
     }
     latency_.add(from_ns - times[0]);
     if (!shape.unknown.empty()) unknown_.add(unknown_ns(shape, times));
@@ -92,8 +90,8 @@ nlohmann::json StageStatistics::json(const std::function<std::string(std::uint32
     using Order = std::tuple<double, double, std::string, std::uint32_t>;
     std::vector<Order> order;
     for (auto &shape : shapes_) {
-        if (!shape.recurs) unattributed_.add_zeros(shape.counted);
-        if (!shape.recurs && shape.unknown.empty()) unknown_.add_zeros(shape.counted);
+        unattributed_.add_zeros(shape.counted);
+        if (shape.unknown.empty()) unknown_.add_zeros(shape.counted);
         for (std::size_t i = 0; i < shape.parts.size() && !shape.recurs; ++i) {
             Stage &s = stages_[shape.parts[i].place];
             s.rows += shape.ops;

@@ -4,7 +4,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <deque>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -56,7 +55,7 @@ class StageStatistics {
         if (!shape.each_step) return op_of_shape(handle, op, counts, times_of(shape, steps));
         shape.met_by(op, counts);
         if (!counts) return;
-        for (Distribution *d : shape.values) d->add(*steps.ns++);
+        for (const auto &part : shape.parts) part.values->add(*steps.ns++);
         latency_.add(steps.all_ns);
     }
     // An op that counts.
@@ -86,14 +85,14 @@ class StageStatistics {
     struct Shape {
         struct Part {
             std::uint32_t to_at, place;  // place: in stages_
+            Distribution *values;        // of that stage
         };
         std::vector<Part> parts;
         std::vector<std::uint32_t> unknown;  // which of them
-        std::vector<Distribution *> values;  // of each part
         std::size_t times = 1;               // of an op that are looked at
         bool recurs = false;                 // a stage does
         bool each_step = true;               // is a part, none recurs and none is unknown
-        std::uint64_t ops = 0, first_ops = 0, counted = 0;
+        std::uint64_t ops = 0, first_ops = 0, counted = 0;  // met_by(): none, where a stage recurs
         void met_by(std::uint64_t op, bool counts) {
             ++ops;
             counted += counts;

@@ -49,7 +49,10 @@ Lead *Core::find_leads(const Event *first, const Event *past, Lead *out) { retur
 
 void Core::events(const Events &all) {
     Impl &m = *impl_;
-    if (m.events == 0) m.first_ns = all.first->ts_ns;
+    if (m.events == 0) {
+        m.first_ns = all.first->ts_ns;
+        m.rank_streams();
+    }
     m.events += static_cast<std::uint64_t>(all.past - all.first);
     m.take(all);
 }
@@ -57,7 +60,7 @@ void Core::events(const Events &all) {
 void Core::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
                      bool packets) {
     Impl &m = *impl_;
-    m.stitcher.advance(m.last_ns);
+    m.stitcher.advance(m.last_ns, stream);
     m.stitcher.events_lost();
     if (m.streams[stream].domain == Domain::kKernel) m.sched.lost(end_ns);
     if (begin_ns != kNoTime && end_ns != kNoTime) m.linker.discarded(begin_ns, end_ns);
@@ -69,7 +72,7 @@ void Core::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t e
 
 void Core::damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) {
     Impl &m = *impl_;
-    m.stitcher.advance(m.last_ns);
+    m.stitcher.advance(m.last_ns, stream);
     if (m.streams[stream].domain == Domain::kKernel) m.sched.lost_from(from_ns);
     m.linker.discarded(from_ns, std::numeric_limits<std::int64_t>::max());
     m.damages.push_back({{"stream", stream_name(m.streams[stream])}, {"from_ns", nullptr}, {"why", std::string(why)}});
@@ -81,6 +84,7 @@ bool Core::finish() {
     if (m.finished) return true;
     if (!m.finishing) {
         m.finishing = true;
+        m.stitcher.ops().ahead().now(std::numeric_limits<std::int64_t>::max(), 0);
         // First the requests, so that what completed is known to the ops that are still to be settled.
         m.block.finish();
         m.stitcher.last_event(m.last_ns);
@@ -117,6 +121,6 @@ void Core::loss(std::string_view name, std::string_view severity, std::string_vi
     impl_->emitter.loss(name, severity, origin, count);
 }
 std::vector<std::string> Core::take_new_strings() { return impl_->strings.take_new(); }
-std::uint64_t Core::events_seen() const { return impl_->events; }
+std::uint64_t Core::events_seen() const { return impl_->events + impl_->stitcher.alongs(); }
 
 }  // namespace opline

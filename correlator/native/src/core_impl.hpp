@@ -12,6 +12,7 @@
 #include "core.hpp"
 #include "emit.hpp"
 #include "linker.hpp"
+#include "merge.hpp"
 #include "op_statistics.hpp"
 #include "stitcher_bare.hpp"
 #include "survey.hpp"
@@ -185,6 +186,7 @@ struct Core::Impl {
     }
 
     const std::vector<std::unique_ptr<BoundClass>> &counted_classes() const {
+        stitcher.count_trails();
         for (const auto &c : classes) c->count_bare();
         return classes;
     }
@@ -260,6 +262,7 @@ struct Core::Impl {
         for (int i = 0; i < kAhead; ++i) expect();
         for (const Event *ev = all.first; ev != all.past; ++ev) {
             if (hint_of(*ev) == Hint::kSame && (ev = stitcher.follow(ev, all.past, last_ns)) == all.past) return;
+            if (ev->ts_ns >= stitcher.ops().ahead().back_ns()) take_those_back(*ev);
             const Lead *lead = nullptr;
             if (leads(*ev)) {
                 lead = next++;
@@ -269,13 +272,30 @@ struct Core::Impl {
         }
     }
 
+    // Among events of equal times. Only who merges streams himself, and knows all of them before, has events that go along with others.
+    void rank_streams() {
+        std::vector<const StreamDecl *> decls;
+        for (const auto &s : streams) decls.push_back(&s);
+        stitcher.ops().ahead().rank(stream_ranks(decls));
+    }
+
+    // What went along with events and has its turn before this one.
+    [[gnu::noinline]] void take_those_back(const Event &before) {
+        for (Event ev; stitcher.ops().ahead().take_back(before, last_ns, ev);) take(ev, nullptr);
+    }
+
     [[gnu::always_inline]] void take(const Event &ev, const Lead *lead) {
         if (ev.ts_ns < last_ns) ++out_of_order;
         else last_ns = ev.ts_ns;
-        stitcher.advance(last_ns);
+        stitcher.advance(last_ns, ev.stream);
         BoundClass &cls = *classes[ev.cls];
-        if (cls.kind >= ClassKind::kContext) ++cls.fates[static_cast<std::size_t>(cls.kind == ClassKind::kIgnored ? Fate::kIgnored : Fate::kContext)];
-        else if (!cls.bare || !bare(cls, ev, lead)) look_at(cls, ev, lead);
+        if (cls.kind >= ClassKind::kContext) {
+            ++cls.fates[static_cast<std::size_t>(cls.kind == ClassKind::kIgnored ? Fate::kIgnored : Fate::kContext)];
+            return;
+        }
+        stitcher.ops().ahead().now(last_ns, ev.stream);
+        if (!cls.bare || !bare(cls, ev, lead)) look_at(cls, ev, lead);
+        if (has_alongs(ev)) stitcher.go_along(ev, ev.ts_ns == last_ns);
     }
 
     [[gnu::noinline]] bool bare(const BoundClass &cls, const Event &ev, const Lead *lead) {

@@ -28,7 +28,7 @@ std::string Core::summary_json() const {
     const LinkCounts &l = m.linker.counts();
     const StitchCounts &s = m.stitcher.counts();
     json out;
-    out["events"] = m.events;
+    out["events"] = m.events + m.stitcher.alongs();
     out["block_events"] = m.block_events;
     out["first_ns"] = m.first_ns == kNoTime ? json(nullptr) : json(m.first_ns);
     out["last_ns"] = m.last_ns == kNoTime ? json(nullptr) : json(m.last_ns);

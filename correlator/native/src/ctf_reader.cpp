@@ -40,6 +40,7 @@ struct Reader::Impl : StreamNotes {
     std::vector<std::unique_ptr<Stream>> streams;
     std::vector<std::size_t> trace_of;
     ReadLosses losses;
+    Trails trails;
     Consumer *consumer = nullptr;
     // A stream with what has been decoded of it and not merged yet.
     struct Feed {
@@ -176,6 +177,7 @@ struct Reader::Impl : StreamNotes {
             event.time_slot = plan.time_slot;
             event.again = plan.again;
             event.alike = plan.alike;
+            event.along = plan.along;
             std::size_t field = 0;
             for (const auto *leaves : {&payload, &common, &specific})
                 for (const auto &leaf : *leaves) {
@@ -188,7 +190,7 @@ struct Reader::Impl : StreamNotes {
             cls.slot_count = std::max(cls.slot_count, plan.wanted.size());
             cls.registers = std::max(cls.registers, event.program.registers);
         }
-        for (auto &[id, cls] : trace.classes) cls.gather_usual();
+        for (auto &[id, cls] : trace.classes) cls.gather_usual(trace.clock().frequency == 1'000'000'000 ? &trails : nullptr);
     }
 };
 
@@ -223,7 +225,7 @@ void Reader::open(Consumer &consumer, unsigned threads) {
         most_slots = std::max(most_slots, s.cls->slot_count);
     }
     const std::size_t block_events = std::clamp<std::size_t>(kBlockSlots / (most_slots + 1), 1, kBlock);
-    m.pool.emplace(block_events * most_slots + 1);
+    m.pool.emplace(block_events * (most_slots + Alongs::slots(Alongs::kMost)) + 1);
     m.filling = &m.batch;
     m.feeds.reserve(m.streams.size());
     for (std::size_t i = 0; i < m.streams.size(); ++i) {

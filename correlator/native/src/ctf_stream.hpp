@@ -14,6 +14,7 @@
 #include "ctf_plan.hpp"
 #include "ctf_losses.hpp"
 #include "ctf_straight.hpp"
+#include "ctf_trails.hpp"
 #include "ctf_types.hpp"
 #include "event.hpp"
 
@@ -47,6 +48,7 @@ struct EventClass {
     std::uint32_t cls = 0;      // the consumer's
     std::uint32_t slots = 0;    // that it wants
     std::uint32_t again = 0, alike = 0;
+    bool along = false;
     std::int32_t time_slot = -1;
     bool known = false;
     std::vector<std::int32_t> absent;  // wanted slots that no step fills
@@ -61,6 +63,8 @@ struct alignas(128) UsualClass {
     std::uint32_t slots = 0;
     const EventClass *all = nullptr;
     std::uint32_t layout = 0;  // the number of straight.layout() among those alike; 0: it is empty
+    bool along = false;
+    Trails::Node *trails = nullptr;  // the root of those that go along with it; nullptr: none do
 };
 
 // A header as LTTng writes most: the event's id, then the low bits of its time, in less than eight bytes.
@@ -83,9 +87,10 @@ struct StreamClass {
     std::vector<UsualClass> usual;   // the same, as far as a usual header goes; of a compact one, for each id that it can have
     std::size_t slot_count = 0;
     std::uint32_t registers = 0;
+    Trails *trails = nullptr;
 
-    // Once all events are there. The largest id of a header is no event's: it says that the header is extended.
-    void gather_usual();
+    // Once all events are there. Without trails nothing goes along with others. The largest id of a header is no event's: it says that the header is extended.
+    void gather_usual(Trails *);
 };
 
 // Where a packet's own fields lie. Slot k has what has Role k.
@@ -158,6 +163,16 @@ class Stream {
     template <const UsualHeader &>
     void usual_events_of(EventBlock &);
     void events(EventBlock &, StreamNotes &);
+    struct Going {
+        const std::uint8_t *p;
+        std::uint64_t clock;
+        Trails::Node *node;
+        std::uint32_t *since;
+    };
+    template <const UsualHeader &>
+    [[gnu::noinline]] bool go_along(Straight &, const std::uint8_t *like, Going &, const std::uint8_t *last_repeat, const std::uint8_t *content_end, const std::uint8_t *file_end);
+    [[gnu::noinline]] Trails::Node *another(const Trails::Node &root, Trails::Node &from, std::uint32_t id);
+    static void fetch_ahead(const std::uint8_t *);
     // The cursor and the place of the next usual event follow each other.
     void go_on_usually() {
         const bool can = !cls->usual.empty() && own_ns_ == kNoTime && cursor_.at % 8 == 0;

@@ -54,6 +54,7 @@ struct ClassPlan {
     std::int32_t time_slot = -1;         // slot that holds the event's own time (BPF's ktime), else -1
     std::uint32_t again = 0;             // what Event::hint is first where the slots are those of the event before it, of a class with the same
     std::uint32_t alike = 0;             // number here
+    bool along = false;                  // one with the slots of the event before it may be among its Alongs
 };
 
 // One decoded field. A string is valid until Consumer::event() returns.
@@ -85,7 +86,7 @@ struct Slot {
 // What is the same in many events, together.
 struct EventKind {
     std::uint32_t cls;   // ClassPlan::id
-    std::uint32_t hint;  // what the consumer's survey() leaves here; before it ClassPlan::again or, with slots of its own, how many events behind it have the same
+    std::uint32_t hint;  // what the consumer's survey() leaves here; before it ClassPlan::again or, with slots of its own, how many events behind it have the same; and kAlongs
 };
 struct EventSource {
     std::uint32_t stream;  // Core::add_stream()'s answer
@@ -95,6 +96,29 @@ struct Event : EventKind, EventSource {
     std::int64_t ts_ns;  // raw value of the monotonic clock, in ns; BPF block events: the kernel's own time
     const Slot *slots;   // one per ClassPlan::wanted; perhaps those of an event before it, which are the same
 };
+
+// Events that go along with one before them in their stream, whose slots they have: no more than their classes and times are wanted of them. They are no Events, and
+// have no places of their own in merge order, where that one and the stream's next Event are, neither before the one nor behind the other.
+// Of which classes they are is a trail's end: the same classes in the same order end in the same trail.
+struct Trail {
+    const Trail *before = nullptr;  // without the last one
+    std::uint32_t cls = 0;          // the last one's
+    std::uint32_t count = 0;        // how many they are; 0: none
+    std::uint32_t number = 0;       // among all trails of a reader
+};
+// Behind the slots of an event with kAlongs in its hint, in the room of some more.
+struct alignas(Slot) Alongs {
+    static constexpr std::uint32_t kMost = 14;
+    const Trail *trail;
+    std::uint32_t after_ns[kMost];  // trail->count of them are there: each one's time since the one before it
+
+    static constexpr std::size_t slots(std::size_t count) { return (8 + 4 * count + sizeof(Slot) - 1) / sizeof(Slot); }
+};
+static_assert(offsetof(Alongs, after_ns) == 8 && sizeof(Slot) == 16 && sizeof(Alongs) == 64);
+constexpr std::uint32_t kAlongs = 1u << 7;
+inline bool has_alongs(const Event &ev) { return (ev.hint & kAlongs) != 0; }
+// `slots`: how many the event has.
+inline const Alongs &alongs_of(const Event &ev, std::size_t slots) { return *reinterpret_cast<const Alongs *>(ev.slots + slots); }
 
 // A key's identity: 128 hashed bits of (space, scope, field values). Collisions: 2^-64 for 2^32 keys in memory.
 struct Key {

@@ -87,12 +87,14 @@ struct ShapedOp {
 struct OpAtHand {
     std::uint64_t serial = 0;  // op_id
     std::uint64_t followed_as = 0;          // by the streams that follow it; 0: by none
+    std::int64_t ahead_ns = kNoTime;        // of the last that it was given before its time (Ahead)
     std::uint32_t slot = 0;
     OpState state = OpState::kFree;
     bool hard = false;                      // a begin made it, not a soft one
     bool paired = false;                    // it has a partner
-    std::uint64_t global_spaces = 0;        // bit per global key space in which it has a key
     TransitionList transitions;
+    std::uint64_t global_spaces = 0;        // bit per global key space in which it has a key
+    std::uint32_t ahead_in = 0;             // the stream that ahead_ns is of
 };
 
 // What every op has, as it is kept of one that was put away, too.

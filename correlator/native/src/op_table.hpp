@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "ahead.hpp"
 #include "frozen_ops.hpp"
 #include "op.hpp"
 
@@ -126,11 +127,15 @@ class OpTable {
     std::uint64_t created() const { return next_serial_; }
     bool full() const { return live_ >= (1u << 24) - 1; }
     Shapes &shapes() { return shapes_; }
+    Ahead &ahead() { return ahead_; }
     template <class F>
     void for_each_live(F &&f) {
         for (std::uint32_t n = 0; n < slots_.size(); ++n) {
             if (slots_[n].frozen) thaw(n);
-            if (Op *op = slots_[n].op; op && (op->state == OpState::kOpen || op->state == OpState::kEnded)) f(*op);
+            Op *op = slots_[n].op;
+            if (!op || (op->state != OpState::kOpen && op->state != OpState::kEnded)) continue;
+            ahead_.see(*op);
+            f(*op);
         }
     }
 
@@ -141,7 +146,11 @@ class OpTable {
     };
     [[gnu::always_inline]] Op *at(std::uint64_t ref) const {
         const Slot &slot = slots_[slot_of(ref)];
-        if (slot.op) return slot.op->serial == serial_of(ref) ? slot.op : nullptr;
+        if (slot.op) {
+            if (slot.op->serial != serial_of(ref)) return nullptr;
+            ahead_.see(*slot.op);
+            return slot.op;
+        }
         return slot.frozen && slot.frozen->serial == serial_of(ref) ? &thaw(slot_of(ref)) : nullptr;
     }
     // Who asks for a frozen op can't tell the difference.
@@ -157,6 +166,7 @@ class OpTable {
         op.state = OpState::kFree;
         op.serial = kNoSerial;
         op.followed_as = 0;
+        op.ahead_ns = kNoTime;
         spare_.push_back(&op);
     }
     Op &take_spare() const {
@@ -190,6 +200,7 @@ class OpTable {
     mutable std::vector<std::unique_ptr<Op>> ops_;
     mutable std::vector<Op *> spare_;  // the last one was used last
     mutable FrozenOps frozen_;
+    mutable Ahead ahead_;
     std::vector<std::uint32_t> free_;
     std::uint64_t next_serial_ = 0, next_alias_ = 0;
     std::size_t live_ = 0;

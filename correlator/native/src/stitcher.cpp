@@ -23,8 +23,12 @@ Stitcher::Stitcher(const Plan &plan, StringPool &strings, NameIds &names, Hooks 
 
 void Stitcher::add_class(BoundClass &cls) {
     classes_.push_back(&cls);
-    bare_kinds_.push_back(cls.bare ? &cls.bare->kinds[0] : nullptr);
-    if (cls.bare) cls.bare->kinds[0].more = cls.bare->ends || ops_.shapes().details();
+    KnownKind *const kind = cls.bare ? &cls.bare->kinds[0] : nullptr;
+    bare_.push_back({kind, cls.plan.wanted.size()});
+    ops_.ahead().add_class(kind);
+    if (!kind) return;
+    kind->more = cls.bare->ends || ops_.shapes().details();
+    cls.plan.along = !kind->more;
 }
 
 Op *Stitcher::current_op(std::uint32_t host, std::int64_t tid) {

@@ -76,16 +76,21 @@ class Stitcher {
     // `lead`: nullptr where the class has no numbers.
     Fate event(BoundClass &, const Event &, std::uint32_t host, const Lead *lead);
     void add_class(BoundClass &);
-    void add_stream() { followed_.push_back({&nobody_, kNobody, 0}); }
-    // Events with Hint::kSame that don't go back in time, of which now_ns is the last. Returns the first that is not such a one, or was left as it was.
+    void add_stream() {
+        followed_.push_back({&nobody_, kNobody, 0});
+        ops_.ahead().add_stream();
+    }
+    // Events with Hint::kSame that don't go back in time, of which now_ns is the last, until something is to come back (Ahead). Returns the first that is not such a one, or was left as it was.
     const Event *follow(const Event *first, const Event *past, std::int64_t &now_ns);
+    // The event has been taken: what goes along with it is its op's, too, or comes back. `in_order`: the event did not go back in time.
+    void go_along(const Event &, bool in_order);
     // An event of a class that has a bare point. False: nothing was done.
     bool bare(const BoundClass &, const Event &, const Lead &);
     // An event that has a hint and was neither followed nor bare.
     void lose_track(const Event &ev) { followed_[ev.stream].as = kNobody; }
-    // Settles what ended more than linger_ns before now.
-    void advance(std::int64_t now_ns) {
-        if (now_ns > due_ns_) do_what_is_due(now_ns);
+    // Settles what ended more than linger_ns before now, where that stream's event comes.
+    void advance(std::int64_t now_ns, std::uint32_t stream) {
+        if (now_ns > due_ns_) do_what_is_due(now_ns, stream);
     }
     // Every op the general way, from now on: to compare with.
     void take_no_short_way() {
@@ -116,7 +121,11 @@ class Stitcher {
     OpTable &ops() { return ops_; }
     // Ops between their io begin and io end points.
     const std::vector<std::uint64_t> &io_windows() const { return io_windows_; }
+    // What trails were is counted for each class.
+    void count_trails() const;
     const StitchCounts &counts() const { return counts_; }
+    // Events that were no Event but an Along.
+    std::uint64_t alongs() const { return alongs_; }
     bool owns_all_keys_lost(const Op &op) const;
     std::uint64_t next_batch() { return batch_serial_++; }
 
@@ -158,7 +167,7 @@ class Stitcher {
     static constexpr std::size_t kUnfrozen = 4, kMostUnfrozen = 2 * kUnfrozen;
     static constexpr std::size_t kManyEnded = 1024;  // more than 300 KiB of them
     void freeze_ended();
-    void do_what_is_due(std::int64_t now_ns);
+    void do_what_is_due(std::int64_t now_ns, std::uint32_t stream);
     void next_settles() {
         settles_ns_ = ended_.empty() ? std::numeric_limits<std::int64_t>::max() : ended_.front().first + plan_.linger_ns;
         due_ns_ = std::min(due_ns_, settles_ns_);
@@ -254,7 +263,20 @@ class Stitcher {
         ThreadState *state = nullptr;
     };
     std::array<RecentThread, 64> recent_threads_{};
-    std::vector<KnownKind *> bare_kinds_;  // by class; nullptr: it has no bare point
+    struct Bare {
+        KnownKind *kind;      // nullptr: it has no bare point
+        std::size_t slots;    // of its events
+    };
+    std::vector<Bare> bare_;  // by class
+    // A trail that went along with events, with the steps in the tree of shapes that it took last.
+    struct KnownTrail {
+        std::array<KnownKind::Step, 4> steps;
+        std::uint64_t followed = 0;
+        const Trail *trail = nullptr;
+    };
+    mutable std::vector<KnownTrail> trails_;  // by number
+    [[gnu::noinline]] std::uint32_t go_step_by_step(Op &, Place next_by, const Alongs &, std::int64_t &ts_ns);
+    std::uint64_t alongs_ = 0;  // so many there were
     std::vector<const BoundClass *> classes_;
     Op nobody_;
     std::vector<Followed> followed_;  // by stream

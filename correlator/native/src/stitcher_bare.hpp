@@ -84,23 +84,50 @@ inline void Stitcher::follow_from_here(const Event &ev, Op &op, std::uint32_t th
     return true;
 }
 
+[[gnu::always_inline]] inline void Stitcher::go_along(const Event &ev, bool in_order) {
+    const Followed &f = followed_[ev.stream];
+    Op &op = *f.op;
+    const Alongs &with = alongs_of(ev, bare_[ev.cls].slots);
+    const Trail &trail = *with.trail;
+    alongs_ += trail.count;
+    std::uint32_t given = 0;
+    if (in_order && op.followed_as == f.as) {
+        if (trail.number >= trails_.size()) trails_.resize(trail.number + 1);
+        KnownTrail &known = trails_[trail.number];
+        const Place from = op.transitions.place();
+        const KnownKind::Step step = known.steps[from % known.steps.size()];
+        std::int64_t last_ns = ev.ts_ns;
+        if (step.from == (from | f.next_by)) {
+            last_ns = op.transitions.push_all(step.to, last_ns, with.after_ns);
+            ++known.followed;
+            given = trail.count;
+        } else {
+            given = go_step_by_step(op, f.next_by, with, last_ns);
+        }
+        if (given != 0) ops_.ahead().give(op, last_ns, ev, with, given);
+    }
+    if (given != trail.count) ops_.ahead().give_back(ev, with, given, trail.count);
+}
+
 // What bare() does, of whom the stream's event before was about.
 [[gnu::always_inline]] inline const Event *Stitcher::follow(const Event *first, const Event *past, std::int64_t &now_ns) {
     const Followed *const followed = followed_.data();
-    KnownKind *const *const kinds = bare_kinds_.data();
+    const Bare *const bare = bare_.data();
     std::int64_t last_ns = now_ns;
-    for (; first != past && hint_of(*first) == Hint::kSame && first->ts_ns >= last_ns; ++first) {
+    for (; first != past && hint_of(*first) == Hint::kSame && first->ts_ns >= last_ns && first->ts_ns < ops_.ahead().back_ns(); ++first) {
         const Event &ev = *first;
         last_ns = ev.ts_ns;
         const Followed &f = followed[ev.stream];
         Op &op = *f.op;
-        if (op.followed_as != f.as) break;
-        KnownKind &kind = *kinds[ev.cls];
+        if (op.followed_as != f.as || op.ahead_ns >= last_ns) break;
+        KnownKind &kind = *bare[ev.cls].kind;
         if (!op.transitions.push_by(kind, f.next_by, last_ns)) break;
         ++kind.followed;
-        if (!kind.more) continue;
-        now_ns = last_ns;
-        does_more(ev, op);
+        if (kind.more) {
+            now_ns = last_ns;
+            does_more(ev, op);
+        }
+        if (has_alongs(ev)) go_along(ev, true);
     }
     now_ns = last_ns;
     return first;

@@ -190,7 +190,8 @@ void Stitcher::settle_ended() {
     settle(*op);
 }
 
-void Stitcher::do_what_is_due(std::int64_t now_ns) {
+void Stitcher::do_what_is_due(std::int64_t now_ns, std::uint32_t stream) {
+    ops_.ahead().now(now_ns, stream);
     last_ns_ = now_ns;
     while (last_ns_ > settles_ns_) settle_ended();
     if (unfrozen_ >= kMostUnfrozen) freeze_ended();

@@ -16,8 +16,34 @@ void Stitcher::does_more(const Event &ev, Op &op) {
     const BoundClass &cls = *classes_[ev.cls];
     if (op.transitions.detailed()) add_detail(cls, ev, op);
     if (!cls.bare->ends) return;
-    advance(ev.ts_ns);
+    ops_.ahead().now(ev.ts_ns, ev.stream);
+    advance(ev.ts_ns, ev.stream);
     ends(op, *cls.bare, ev.ts_ns);
+}
+
+// How many of the trail the op could be given.
+std::uint32_t Stitcher::go_step_by_step(Op &op, Place next_by, const Alongs &with, std::int64_t &ts_ns) {
+    std::array<KnownKind *, Alongs::kMost> kinds;
+    const Trail &all = *with.trail;
+    for (const Trail *t = &all; t->count != 0; t = t->before) kinds[t->count - 1] = bare_[t->cls].kind;
+    const Place from = op.transitions.place();
+    std::uint32_t given = 0;
+    for (; given != all.count && op.transitions.push_by(*kinds[given], next_by, ts_ns + with.after_ns[given]); ++given) ts_ns += with.after_ns[given];
+    if (given == all.count) {
+        KnownTrail &known = trails_[all.number];
+        known.trail = &all;
+        known.steps[from % known.steps.size()] = {from | next_by, op.transitions.place()};
+    }
+    for (std::uint32_t i = 0; i != given; ++i) ++kinds[i]->followed;
+    return given;
+}
+
+void Stitcher::count_trails() const {
+    for (KnownTrail &known : trails_) {
+        if (known.followed == 0) continue;
+        for (const Trail *t = known.trail; t->count != 0; t = t->before) bare_[t->cls].kind->followed += known.followed;
+        known.followed = 0;
+    }
 }
 
 // What any_event() does for a plain point, where the op keeps its shape. False: nothing was done.

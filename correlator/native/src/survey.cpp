@@ -33,8 +33,8 @@ void Survey::run(Event *first, Event *past) {
             hint = same ? c.again : Hint::kLeads;
             if (!same) last = {key, tid, pid, n.means};
         }
-        Event *const next = first + 1 + first->hint;
-        first->hint = name | static_cast<std::uint32_t>(hint);
+        Event *const next = first + 1 + (first->hint & (kAlongs - 1));
+        first->hint = name | (first->hint & kAlongs) | static_cast<std::uint32_t>(hint);
         if (name != 0)
             for (Event *e = first + 1; e != next; ++e) e->hint |= name;
         first = next;

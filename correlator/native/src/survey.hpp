@@ -19,7 +19,7 @@ enum class Hint : std::uint8_t {
     kLeads,  // the next can be the same
     kSame    // a bare point with the numbers of the stream's last event that has a hint
 };
-inline Hint hint_of(const Event &ev) { return static_cast<Hint>(ev.hint & ((1u << kHintBits) - 1)); }
+inline Hint hint_of(const Event &ev) { return static_cast<Hint>(ev.hint & (kAlongs - 1)); }
 // Others can follow it.
 inline bool leads(const Event &ev) { return (ev.hint & 1) != 0; }
 

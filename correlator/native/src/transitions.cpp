@@ -62,7 +62,8 @@ void TransitionList::freeze(unsigned char *to) {
     to += sizeof(Frozen);
     for (std::uint32_t i = 0; i < threads_; ++i, to += sizeof(Thread)) new (to) Thread(ids_[i]);
     steps_of(times_.data(), size() - 1, reinterpret_cast<std::uint32_t *>(to));
-    place_ = threads_ = 0;
+    place_ = 0;
+    threads_ = 0;
 }
 
 void TransitionList::thaw(const unsigned char *from) {
@@ -70,7 +71,7 @@ void TransitionList::thaw(const unsigned char *from) {
     std::memcpy(&head, from, sizeof head);
     from += sizeof head;
     place_ = head.place;
-    threads_ = head.threads;
+    threads_ = static_cast<std::uint8_t>(head.threads);
     first_comm_ = head.comm;
     std::memcpy(ids_.data(), from, threads_ * sizeof ids_[0]);
     const auto *step = reinterpret_cast<const std::uint32_t *>(from + threads_ * sizeof ids_[0]);

@@ -145,7 +145,8 @@ class TransitionList {
         shapes_ = shapes;
         shaped_ = shapes != nullptr;
         detailed_ = shaped_ && shapes->details();
-        place_ = threads_ = 0;
+        place_ = 0;
+        threads_ = 0;
         details_.clear();
         wide_.clear();
     }
@@ -198,6 +199,22 @@ class TransitionList {
         if (step.from != (place_ | next_by)) return false;
         keep(step.to, ts_ns);
         return true;
+    }
+    // The same of several, one after the other, with what lies between the times: `to` is where they lead.
+    [[gnu::always_inline]] std::int64_t push_all(Place to, std::int64_t ts_ns, const std::uint32_t *after_ns) {
+        const std::size_t size = depth_at(to);
+        if (size > room_) make_room(size);
+        std::int64_t *time = times_.data() + depth_at(place_);
+        for (std::int64_t *const past = times_.data() + size; time != past; ++time) *time = ts_ns += *after_ns++;
+        place_ = to;
+        return ts_ns;
+    }
+    Place place() const { return place_; }
+    // The last ones go, of a list that has a shape and that push_by() gave them to.
+    void take_back(std::uint32_t count) {
+        std::uint32_t node = node_at(place_);
+        for (std::uint32_t i = 0; i != count; ++i) node = shapes_->node(node).parent;
+        place_ = (depth_at(place_) - count) << 16 | node;
     }
     bool detailed() const { return detailed_; }
     // Of what push_known() or push_by() took.
@@ -317,11 +334,11 @@ class TransitionList {
     // What every event looks at comes first.
     mutable bool shaped_ = false;
     bool detailed_ = false;
+    std::uint8_t threads_ = 0;
     mutable Place place_ = 0;
     std::uint32_t room_ = 0;
-    std::uint32_t threads_ = 0;
-    std::vector<std::int64_t> times_;  // room_ of them: how many there are the place says
     std::uint32_t first_comm_ = 0;
+    std::vector<std::int64_t> times_;  // room_ of them: how many there are the place says
     Shapes *shapes_ = nullptr;
     std::array<Thread, Shapes::kMaxThreads> ids_{};
     std::vector<Detail> details_;

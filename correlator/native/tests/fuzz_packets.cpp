@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
         while (reader.run(1u << 12)) {
         }
         // an event has 32 bits at least, and the consumer is told of the end
-        if (consumer.events * 4 > size || !consumer.finished) __builtin_trap();
+        if (consumer.count * 4 > size || !consumer.finished) __builtin_trap();
     } catch (const ctf::Unsupported &) {
     } catch (const ctf::Malformed &) {
     }

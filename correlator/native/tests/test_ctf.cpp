@@ -98,7 +98,7 @@ TEST_CASE("a sound trace") {
     std::string payload;
     put(payload, std::uint32_t{7});
     auto r = read(metadata_of("uint32_t x;"), packet(event(100, payload) + event(150, payload)));
-    CHECK(r.seen.events == 2);
+    CHECK(r.seen.count == 2);
     CHECK(r.seen.sum == 14);
     CHECK(r.seen.last_ns == 150);
     CHECK(r.seen.finished);
@@ -119,20 +119,20 @@ TEST_CASE("a packet of no size ends the file, counted") {
     auto r = read(bare + event_of("uint32_t x;"), none);
     CHECK(r.seen.finished);
     auto zero = read(metadata_of("uint32_t x;"), packet("", 0, 0, 0) + packet(event(100, "abcd")));
-    CHECK(zero.seen.events == 0);
+    CHECK(zero.seen.count == 0);
     CHECK(zero.losses.malformed_packets == 1);
 }
 
 TEST_CASE("sizes that lie give losses") {
     const std::string one = event(100, "abcd");
     auto longer = read(metadata_of("uint32_t x;"), packet(one, 0, 1 << 20, 1 << 20));
-    CHECK(longer.seen.events == 1);
+    CHECK(longer.seen.count == 1);
     CHECK(longer.losses.truncated_packets == 1);
     CHECK(longer.seen.damages == 1);
     auto huge = read(metadata_of("uint32_t x;"), packet(one, 0, -1, std::int64_t{1} << 62));
-    CHECK(huge.seen.events == 1);
+    CHECK(huge.seen.count == 1);
     auto shorter = read(metadata_of("uint32_t x;"), packet(one, 0, 8, 16));
-    CHECK(shorter.seen.events == 0);
+    CHECK(shorter.seen.count == 0);
     CHECK(shorter.losses.malformed_packets == 1);
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("missing packets are told; a packet before its predecessor is counted"
     auto r = read(metadata_of("uint32_t x;"), packet(one, 4) + packet(one, 7));
     CHECK(r.seen.lost == 2);
     CHECK(r.losses.packets_out_of_order == 1);
-    CHECK(r.seen.events == 2);
+    CHECK(r.seen.count == 2);
 }
 
 TEST_CASE("alignments that are none are not recognised") {
@@ -171,7 +171,7 @@ TEST_CASE("a few lines can't describe a type without bound") {
 TEST_CASE("names without bound are not recognised") {
     const std::string name(400, 'n');
     const std::string one = packet(event(100, "abcd"));
-    CHECK(read(metadata_of("uint32_t " + name + ";"), one).seen.events == 1);
+    CHECK(read(metadata_of("uint32_t " + name + ";"), one).seen.count == 1);
     CHECK_THROWS_AS(read(metadata_of("struct { uint32_t " + name + "; } " + name + ";"), one), ctf::Unsupported);
 }
 
@@ -189,7 +189,7 @@ TEST_CASE("event ids far apart are not recognised") {
 TEST_CASE("arrays without bound: too long for the packet, or of elements without size") {
     const std::string one = event(100, std::string(16, '\1'));
     auto length = read(metadata_of("uint64_t n; uint8_t x[n];"), packet(one));
-    CHECK(length.seen.events == 0);
+    CHECK(length.seen.count == 0);
     CHECK(length.losses.truncated_packets == 1);
     auto empty = read(metadata_of("uint8_t n; struct { } x[4000000000][4000000000][4000000000];"), packet(event(100, "a")));
     CHECK(empty.seen.finished);
@@ -301,6 +301,7 @@ struct Keeper : CountingConsumer {
             if (decl.fields[i].name[0] == 'w') plan.wanted.push_back(i);
         plan.again = 7 + plan.id;
         plan.alike = 1 + plan.id % 2;
+        plan.along = alongs_too && plan.id != 1;
         counts.push_back(plan.wanted.size());
         plans.push_back(plan);
         return plan;
@@ -308,25 +309,30 @@ struct Keeper : CountingConsumer {
     void survey(Event *first, Event *past) override {
         while (first < past) {
             const Event &own = *first++;
-            for (std::uint32_t i = 0; i < own.hint; ++i, ++first, ++repeated)
+            for (std::uint32_t i = 0, behind = own.hint & (kAlongs - 1); i < behind; ++i, ++first, ++repeated)
                 if (first == past || first->slots != own.slots || plans[first->cls].alike != plans[own.cls].alike || first->hint != plans[first->cls].again) ++wrong;
         }
     }
     void event(const Event &e) override {
         values.push_back(e.cls);
+        values.push_back(static_cast<std::uint64_t>(e.ts_ns));
         for (std::size_t i = 0; i < counts[e.cls]; ++i) values.push_back(e.slots[i].bits());
     }
     std::vector<std::size_t> counts;
     std::vector<ClassPlan> plans;
     std::vector<std::uint64_t> values;
     std::size_t repeated = 0, wrong = 0;
+    bool alongs_too = true;
+
+  protected:
+    std::size_t slots_of(std::uint32_t cls) const override { return counts[cls]; }
 };
 
 TEST_CASE("events that repeat fields of the one before have their own values") {
     const std::uint64_t seed = 20240611;
     std::mt19937_64 random(seed);
     auto below = [&](std::uint64_t n) { return random() % n; };
-    std::size_t repeated = 0;
+    std::size_t repeated = 0, alongs = 0;
     for (int round = 0; round < 1000; ++round) {
         CAPTURE(round);
         struct Field {
@@ -363,8 +369,8 @@ TEST_CASE("events that repeat fields of the one before have their own values") {
         const std::uint64_t values[] = {0, 1, 0x8181818181818181, 0x0101010101010101};
         for (std::uint32_t i = 0, n = static_cast<std::uint32_t>(below(200)); i < n; ++i) {
             const std::size_t c = below(classes.size());
-            put(events, (i << 5) | static_cast<std::uint32_t>(c));
-            expected.push_back(c);
+            put(events, ((100 + i) << 5) | static_cast<std::uint32_t>(c));
+            expected.insert(expected.end(), {c, 100 + i});
             for (const Field &f : classes[c]) {
                 if (f.bytes == 0) {
                     events += std::string(below(3) * 20, 'x') + '\0';
@@ -381,6 +387,7 @@ TEST_CASE("events that repeat fields of the one before have their own values") {
         trace.write("ch_0", packet(events));
         ctf::Reader reader({trace.path()});
         Keeper seen;
+        seen.alongs_too = round % 4 != 0;
         reader.open(seen);
         while (reader.run(1000)) {
         }
@@ -388,6 +395,8 @@ TEST_CASE("events that repeat fields of the one before have their own values") {
         CHECK(seen.values == expected);
         CHECK(seen.wrong == 0);
         repeated += seen.repeated;
+        alongs += seen.alongs;
     }
     CHECK(repeated > 1000);
+    CHECK(alongs > 1000);
 }

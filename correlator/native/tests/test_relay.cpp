@@ -35,7 +35,7 @@ class OneStream {
 struct Limited final : CountingConsumer {
     Limited() { add_class({}); }
     void event(const Event &e) override {
-        if (events == most) throw std::runtime_error("no room");
+        if (count == most) throw std::runtime_error("no room");
         CountingConsumer::event(e);
     }
     std::uint64_t most = 1'000'000'000;
@@ -49,9 +49,9 @@ TEST_CASE("what the decoding thread throws comes behind all events that were dec
     stream.most = 500;
     ctf::Relay relay([&](ctf::Batch &batch) { return stream(batch); }, consumer);
     CHECK_THROWS_WITH_AS(relay.deliver(1000), "no more", std::runtime_error);
-    CHECK(consumer.events == 500);
+    CHECK(consumer.count == 500);
     CHECK_FALSE(relay.deliver(1000));
-    CHECK(consumer.events == 500);
+    CHECK(consumer.count == 500);
 }
 
 TEST_CASE("nobody asks for more events") {
@@ -59,7 +59,7 @@ TEST_CASE("nobody asks for more events") {
     OneStream stream;
     ctf::Relay relay([&](ctf::Batch &batch) { return stream(batch); }, consumer);
     CHECK(relay.deliver(1));
-    CHECK(consumer.events == 1);
+    CHECK(consumer.count == 1);
 }
 
 TEST_CASE("what the consumer throws") {
@@ -68,7 +68,7 @@ TEST_CASE("what the consumer throws") {
     OneStream stream;
     ctf::Relay relay([&](ctf::Batch &batch) { return stream(batch); }, consumer);
     CHECK_THROWS_WITH_AS(relay.deliver(1000), "no room", std::runtime_error);
-    CHECK(consumer.events == 3);
+    CHECK(consumer.count == 3);
 }
 
 TEST_CASE("all batches arrive, whoever is slower at the time") {
@@ -82,7 +82,7 @@ TEST_CASE("all batches arrive, whoever is slower at the time") {
         std::function<void()> pause;
         void event(const Event &e) override {
             pause();
-            in_order = in_order && e.ts_ns == static_cast<std::int64_t>(events);
+            in_order = in_order && e.ts_ns == static_cast<std::int64_t>(count);
             CountingConsumer::event(e);
         }
         bool in_order = true;
@@ -100,6 +100,6 @@ TEST_CASE("all batches arrive, whoever is slower at the time") {
         consumer);
     while (relay.deliver(100)) {
     }
-    CHECK(consumer.events == kBatches);
+    CHECK(consumer.count == kBatches);
     CHECK(consumer.in_order);
 }

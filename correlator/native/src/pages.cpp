@@ -14,11 +14,10 @@ constexpr std::size_t kPage = 4096, kApart = 5 * 64;
 
 Pages take_pages(std::size_t bytes) {
     const bool huge = bytes >= kHugePage;
-    if (huge) bytes = (bytes + kHugePage - 1) / kHugePage * kHugePage;
-    Pages out(huge ? std::aligned_alloc(kHugePage, bytes) : std::malloc(bytes));
-    if (!out) throw std::bad_alloc();
-    if (huge) ::madvise(out.get(), bytes, MADV_HUGEPAGE);  // small ones do, too
-    return out;
+    void *p = nullptr;
+    if (::posix_memalign(&p, huge ? kHugePage : alignof(std::max_align_t), bytes) != 0) throw std::bad_alloc();
+    if (huge) ::madvise(p, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // small ones do, too
+    return Pages(p);
 }
 
 void *Arena::take(std::size_t bytes) {

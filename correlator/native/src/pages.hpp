@@ -17,7 +17,7 @@ struct Freed {
 };
 using Pages = std::unique_ptr<void, Freed>;
 
-// Not cleared. From kHugePage on a whole number of huge pages. Throws std::bad_alloc.
+// Not cleared. From kHugePage on as many huge pages as are full. Throws std::bad_alloc.
 Pages take_pages(std::size_t bytes);
 
 // For vectors that may become large.

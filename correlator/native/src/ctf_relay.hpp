@@ -27,7 +27,7 @@ class Relay {
     Relay(const Relay &) = delete;
     Relay &operator=(const Relay &) = delete;
 
-    // Whole batches, until there were at least `events`. False: that was all. Throws what the producer threw.
+    // Whole batches, until there were at least `events`, without those that go along with others. False: that was all. Throws what the producer threw.
     bool deliver(std::uint64_t events);
     std::uint64_t bytes_read() const { return bytes_read_; }  // by what has been delivered
 

@@ -52,7 +52,7 @@ Lead *Survey::find_leads(const Event *first, const Event *past, const std::vecto
             const Event &ev = first[__builtin_ctzll(leading)];
             const Class &c = classes_[ev.cls];
             *out = lead_of(c.numbers, ev, hosts[ev.stream]);
-            if (c.again == Hint::kLeads) out->slots = ev.slots;  // it begins
+            if (c.again == Hint::kLeads || has_alongs(ev)) out->slots = ev.slots;  // it begins, or the times behind them are asked for
             ++out;
         }
         first += count;

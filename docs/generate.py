@@ -108,9 +108,11 @@ def no_request() -> None:
 
 
 def newest_results() -> dict[tuple[bool, int, int], list[dict[str, str]]]:
-    """Of benchmarks/results.csv the newest rows of each: kernel events or not, number of events, number of streams."""
+    """Of benchmarks/results.csv the newest rows of each: kernel events or not, number of events, number of streams.
+    Traces whose pages were left as recorded are shown nowhere.
+    """
     with (ROOT / "benchmarks" / "results.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+        rows = [r for r in csv.DictReader(file) if r["trace"] in ("ust", "kernel")]
     newest: dict[tuple[bool, int, int], list[dict[str, str]]] = {}
     for r in rows:
         kept = newest.setdefault((r["trace"] == "kernel", int(r["events"]), int(r["streams"])), [])

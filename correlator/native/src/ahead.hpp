@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What ops were given before its time. Events that go along with another (Along) are given to its op together with it, long before their turn
+// What ops were given before its time. Events that go along with another (Alongs) are given to its op together with it, long before their turn
 // in merge order, and mostly nobody can tell: who asks for an op in between sees it as it is then, and what it was given too early
 // comes back to where it belongs.
 #pragma once
@@ -15,7 +15,10 @@ namespace opline {
 
 class Ahead {
   public:
-    // In the order of their ids; `kind`: of those that may be an Along, else nullptr.
+    Ahead() = default;
+    Ahead(const Ahead &) = delete;  // what comes back is ordered by this one's streams
+    Ahead &operator=(const Ahead &) = delete;
+    // In the order of their ids; `kind`: of those that may go along with others, else nullptr.
     void add_class(KnownKind *kind) { kinds_.push_back(kind); }
     void add_stream() { given_.emplace_back(); }
     // Of each stream its place among events of equal times.

@@ -124,7 +124,7 @@ class Stitcher {
     // What trails were is counted for each class.
     void count_trails() const;
     const StitchCounts &counts() const { return counts_; }
-    // Events that were no Event but an Along.
+    // Events that went along with others.
     std::uint64_t alongs() const { return alongs_; }
     bool owns_all_keys_lost(const Op &op) const;
     std::uint64_t next_batch() { return batch_serial_++; }

@@ -57,6 +57,12 @@ void Core::events(const Events &all) {
     m.take(all);
 }
 
+void Core::expect_help() {
+    if (impl_->statistics) impl_->statistics->share();
+}
+
+bool Core::help() { return impl_->statistics && impl_->statistics->help(); }
+
 void Core::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
                      bool packets) {
     Impl &m = *impl_;
@@ -112,7 +118,7 @@ void Core::write_csv(OpCsv &csv, bool all) {
 void Core::attribute_each() { impl_->stitcher.take_no_short_way(); }
 std::size_t Core::shapes() const { return impl_->stitcher.ops().shapes().size(); }
 void Core::keep_statistics(bool tainted) {
-    impl_->statistics.emplace(tainted);
+    impl_->statistics.emplace(tainted, impl_->stitcher.ops().frozen_ops());
 }
 bool Core::take_ready() const { return impl_->finished || impl_->emitter.pending_rows() >= kChunkRows; }
 std::vector<Table> &Core::tables() { return impl_->emitter.tables(); }

@@ -37,6 +37,8 @@ class Core final : public Consumer {
     // Ops that reach beyond from_ns are tainted.
     void damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) override;
     bool finish() override;
+    void expect_help() override;
+    bool help() override;
 
     // Leaves all tables but these empty; everything else is as before. Before the first event. Throws std::runtime_error.
     // "states" among them: with what threads did in the stages, else sched events are not decoded.

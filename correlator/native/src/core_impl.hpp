@@ -13,7 +13,7 @@
 #include "emit.hpp"
 #include "linker.hpp"
 #include "merge.hpp"
-#include "op_statistics.hpp"
+#include "ops_to_count.hpp"
 #include "stitcher_bare.hpp"
 #include "survey.hpp"
 
@@ -37,7 +37,7 @@ struct Core::Impl {
     Attributor attributor;
     std::uint32_t no_block_events;  // pool id
     Attribution scratch;
-    std::optional<OpStatistics> statistics;
+    std::optional<OpsToCount> statistics;
     struct {
         std::uint64_t rows = 0, bytes = 0, done = 0;
         std::int64_t wait_ns = 0;  // from the write to the disk, of those that are done
@@ -171,18 +171,18 @@ struct Core::Impl {
         if (sum != op.end_ns - op.begin_ns) ++partition_violations;
     }
 
-    // The same, where nobody wants the op itself; else false.
-    bool settle_frozen(const FrozenOps::Op &op) {
+    // The same, where nobody wants the op itself.
+    Stitcher::Hooks::Taken settle_frozen(const FrozenOps::Op &op) {
+        using Taken = Stitcher::Hooks::Taken;
         const OpFacts &facts = op.facts;
-        if (!statistics || emitter.takes_ops() || facts.end_ns < facts.begin_ns) return false;
+        if (!statistics || emitter.takes_ops() || facts.end_ns < facts.begin_ns) return Taken::kNot;
         ShapeAttribution *shape = attributor.by_shape(op.shape);
-        if (!shape) return false;
+        if (!shape) return Taken::kNot;
         const bool tainted = linker.lost_between(facts.begin_ns, facts.end_ns);
         ++ops_complete;
         if (tainted) ++ops_tainted;
         if (has_block_classes) ++unlinked_ops;
-        statistics->count(op, *shape, tainted);
-        return true;
+        return statistics->count(op, *shape, tainted) ? Taken::kKept : Taken::kDone;
     }
 
     const std::vector<std::unique_ptr<BoundClass>> &counted_classes() const {

@@ -6,6 +6,7 @@
 namespace opline::ctf {
 
 Relay::Relay(std::function<bool(Batch &)> produce, Consumer &consumer) : consumer_(consumer) {
+    consumer.expect_help();
     for (std::size_t i = 0; i < kBatches; ++i) batches_.push_back(std::make_unique<Batch>());
     thread_ = std::thread([this, produce = std::move(produce)] {
         try {
@@ -28,6 +29,7 @@ Relay::~Relay() {
 template <class Ready>
 void Relay::wait_until(Side &own, Ready ready) {
     for (int turns = 0; !ready();) {
+        if (consumer_.help()) continue;
         if (turns++ < kTurns) {
             std::this_thread::yield();
             continue;
@@ -51,6 +53,7 @@ void Relay::run(const std::function<bool(Batch &)> &produce) {
         // Once the queue is full it is left alone until it is half empty: to wake a thread takes longer than to fill a batch.
         if (filled - taken_.batches == kBatches) wait_until(filled_, [&] { return unwanted_ || filled - taken_.batches <= kBatches / 2; });
         if (unwanted_) return;
+        if (filled - taken_.batches > kBatches / 2) consumer_.help();
         more = produce(*batches_[filled % kBatches]);
         filled_.batches = ++filled;
         wake(taken_);

@@ -21,7 +21,8 @@ namespace opline::ctf {
 
 class Relay {
   public:
-    // `produce` runs in a thread of its own; it fills a batch that was reclaimed, and says whether there are more.
+    // `produce` runs in a thread of its own; it fills a batch that was reclaimed, and says whether there are more. Where it is
+    // well ahead that thread helps the consumer.
     Relay(std::function<bool(Batch &)> produce, Consumer &consumer);
     ~Relay();
     Relay(const Relay &) = delete;

@@ -198,6 +198,10 @@ class Consumer {
     virtual void damaged(std::uint32_t /*stream*/, std::int64_t /*from_ns*/, std::string_view /*why*/) {}
     // There are no more. False: to be called again, once what is ready has been taken.
     virtual bool finish() = 0;
+    // Where another thread decodes: it has time, now and then. From now on it calls help(), as does the consumer's own while it waits for events.
+    virtual void expect_help() {}
+    // From any thread: does a piece of the consumer's work that can be done beside its other calls. False: there is none now.
+    virtual bool help() { return false; }
 };
 
 }  // namespace opline

@@ -65,9 +65,10 @@ class OpTable {
         FrozenOps::Op *op = slots_[slot_of(ref)].frozen;
         return op && op->serial == serial_of(ref) ? op : nullptr;
     }
-    void release_frozen(std::uint64_t ref) {
+    // `kept`: what was put away is somebody's, who drops it.
+    void release_frozen(std::uint64_t ref, bool kept) {
         const std::uint32_t number = slot_of(ref);
-        frozen_.drop(slots_[number].frozen->chunk);
+        if (!kept) frozen_.drop(slots_[number].frozen->chunk);
         slots_[number] = {};
         free_.push_back(number);
         --live_;
@@ -128,6 +129,7 @@ class OpTable {
     bool full() const { return live_ >= (1u << 24) - 1; }
     Shapes &shapes() { return shapes_; }
     Ahead &ahead() { return ahead_; }
+    FrozenOps &frozen_ops() { return frozen_; }
     template <class F>
     void for_each_live(F &&f) {
         for (std::uint32_t n = 0; n < slots_.size(); ++n) {

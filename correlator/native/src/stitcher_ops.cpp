@@ -165,10 +165,11 @@ template <class Mine>
     const FrozenOps::Op *frozen = ops_.frozen(ref);
     if (!frozen) return false;
     if (frozen->facts.end_ns != end_ns) return false;
-    if (!hooks_.settle_frozen(*frozen)) return false;
+    const Hooks::Taken taken = hooks_.settle_frozen(*frozen);
+    if (taken == Hooks::Taken::kNot) return false;
     const auto [keys, count] = FrozenOps::keys(*frozen);
     forget_keys(keys, count, [ref](std::uint64_t named) { return named == ref; });
-    ops_.release_frozen(ref);
+    ops_.release_frozen(ref, taken == Hooks::Taken::kKept);
     return true;
 }
 

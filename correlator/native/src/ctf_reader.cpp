@@ -10,6 +10,7 @@
 #include "ctf_relay.hpp"
 #include "ctf_trace.hpp"
 #include "merge.hpp"
+#include "pages.hpp"
 
 namespace opline::ctf {
 
@@ -17,7 +18,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What was read stays mapped up to this in all; a system call gives back no less of a stream than the second.
+// What was read stays mapped up to this in all; a system call gives back no less of a stream than the second. Files are read in huge pages where one of each
+// is no more than that, too.
 constexpr std::size_t kMapped = 32u << 20, kLeastStep = 512u << 10;
 constexpr std::ptrdiff_t kLongRun = 8;  // events of one stream in a row: then it is worth while to ask whose turn it is
 constexpr std::size_t kBlock = 48, kBlockSlots = 2048;  // of a stream are decoded at once so many events, and no more slots
@@ -195,13 +197,17 @@ struct Reader::Impl : StreamNotes {
 };
 
 Reader::Reader(const std::vector<std::string> &paths) : impl_(std::make_unique<Impl>()) {
+    std::size_t files = 0;
     for (const auto &p : paths) {
         impl_->traces.push_back(load_trace(p));
-        for (const auto &entry : fs::directory_iterator(p))
-            if (entry.is_regular_file() && entry.path().filename() != "metadata") impl_->bytes_total += entry.file_size();
+        for (const auto &file : stream_files(p)) {
+            const std::uint64_t bytes = fs::file_size(file);
+            impl_->bytes_total += bytes;
+            files += bytes != 0;
+        }
     }
     for (std::size_t i = 0; i < impl_->traces.size(); ++i)
-        for (auto &s : streams_of(*impl_->traces[i], impl_->losses)) {
+        for (auto &s : streams_of(*impl_->traces[i], impl_->losses, files * kHugePage <= kMapped)) {
             impl_->streams.push_back(std::move(s));
             impl_->trace_of.push_back(i);
         }

@@ -20,7 +20,7 @@ constexpr std::uint64_t kNoCount = ~std::uint64_t{0};  // babeltrace 2.0's own m
 
 }  // namespace
 
-MappedFile::MappedFile(const std::string &path) : path_(path) {
+MappedFile::MappedFile(const std::string &path, bool huge) : path_(path) {
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) throw Malformed("cannot read " + path + ": " + std::strerror(errno));
     struct stat st;
@@ -37,6 +37,7 @@ MappedFile::MappedFile(const std::string &path) : path_(path) {
             throw Malformed("cannot map " + path + ": " + std::strerror(e));
         }
         ::madvise(p, size_, MADV_SEQUENTIAL);
+        if (huge) ::madvise(p, size_, MADV_HUGEPAGE);
         data_ = static_cast<const std::uint8_t *>(p);
     }
     ::close(fd);

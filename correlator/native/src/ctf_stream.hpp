@@ -20,10 +20,11 @@
 
 namespace opline::ctf {
 
-// A file, mapped for reading. Throws Malformed with the system's reason.
+// A file, mapped for reading. Throws Malformed with the system's reason. `huge`: what is not in the page cache yet goes there in huge pages, if the
+// kernel can; whoever maps these maps each at once.
 class MappedFile {
   public:
-    explicit MappedFile(const std::string &path);
+    MappedFile(const std::string &path, bool huge);
     ~MappedFile();
     MappedFile(const MappedFile &) = delete;
     MappedFile &operator=(const MappedFile &) = delete;

@@ -178,15 +178,19 @@ std::vector<std::size_t> order_of(MappedFile &file, const PacketLayout &layout, 
 
 }  // namespace
 
-std::vector<std::unique_ptr<Stream>> streams_of(const Trace &trace, ReadLosses &losses) {
-    std::vector<std::unique_ptr<Stream>> out;
-    std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::pair<std::uint64_t, std::shared_ptr<MappedFile>>>> groups;
+std::vector<fs::path> stream_files(const std::string &trace_path) {
     std::vector<fs::path> files;
-    for (const auto &entry : fs::directory_iterator(trace.path))
+    for (const auto &entry : fs::directory_iterator(trace_path))
         if (entry.is_regular_file() && entry.path().filename() != "metadata" && entry.path().filename().string()[0] != '.') files.push_back(entry.path());
     std::sort(files.begin(), files.end());
-    for (const auto &file : files) {
-        auto mapped = std::make_shared<MappedFile>(file.string());
+    return files;
+}
+
+std::vector<std::unique_ptr<Stream>> streams_of(const Trace &trace, ReadLosses &losses, bool huge) {
+    std::vector<std::unique_ptr<Stream>> out;
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::pair<std::uint64_t, std::shared_ptr<MappedFile>>>> groups;
+    for (const auto &file : stream_files(trace.path)) {
+        auto mapped = std::make_shared<MappedFile>(file.string(), huge);
         if (mapped->size() == 0) continue;  // a channel's CPU without an event
         PacketInfo info;
         std::string why;

@@ -2,6 +2,7 @@
 // One trace: its metadata, what is compiled of it, and its data streams. Private to the readers.
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -30,7 +31,9 @@ struct Trace {
 
 // Reads and compiles a trace's metadata; no event class is placed yet. Throws Unsupported or Malformed, the path first.
 std::unique_ptr<Trace> load_trace(const std::string &path);
-// Its data streams: files of one stream instance together, in the order of their times. Throws Malformed.
-std::vector<std::unique_ptr<Stream>> streams_of(const Trace &, ReadLosses &);
+// Its files of events, sorted.
+std::vector<std::filesystem::path> stream_files(const std::string &trace_path);
+// Its data streams: files of one stream instance together, in the order of their times. `huge`: MappedFile's. Throws Malformed.
+std::vector<std::unique_ptr<Stream>> streams_of(const Trace &, ReadLosses &, bool huge = false);
 
 }  // namespace opline::ctf

@@ -273,23 +273,25 @@ def main() -> None:
     known = methods(Path())
     if unknown := set(arguments.only or ()) - known.keys():
         parser.error(f"no such method: {', '.join(sorted(unknown))}; there are: {', '.join(known)}")
+
+    def at_hand(trace: Path) -> Path:
+        if not arguments.as_recorded:
+            forget_pages(trace)
+        return trace
+
     only = [n for n in arguments.only or known if arguments.slow_rounds > 0 or n not in SLOW]
     with tempfile.TemporaryDirectory(prefix="opline-bench-", dir="/var/tmp") as scratch:
         folder = arguments.traces or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         for events in arguments.events:
             for streams in arguments.streams:
-                trace = generated.trace_of(folder, events, streams)
-                if not arguments.as_recorded:
-                    forget_pages(trace)
+                trace = at_hand(generated.trace_of(folder, events, streams))
                 prove_equal(trace, events, only)
                 timed = {n: c for n, c in methods(trace).items() if n in only}
                 rows = measure(trace, timed, events, streams, arguments.rounds, arguments.slow_rounds)
                 report(rows, "ust as recorded" if arguments.as_recorded else "ust", not arguments.no_save)
         if arguments.kernel:
-            trace = replicated.trace_of(folder, arguments.kernel)
-            if not arguments.as_recorded:
-                forget_pages(trace)
+            trace = at_hand(replicated.trace_of(folder, arguments.kernel))
             events = prove_copies(trace, arguments.kernel)
             commands = methods(trace, replicated.MODEL)
             timed = {n: c for n, c in commands.items() if n in only and ("native" in n or n == DUMMY)}

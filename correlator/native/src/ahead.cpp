@@ -2,7 +2,6 @@
 #include "ahead.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "survey.hpp"
 
@@ -14,8 +13,7 @@ bool Ahead::Later::operator()(const Back &a, const Back &b) const {
 }
 
 void Ahead::give_back(const Event &event, const Alongs &with, std::uint32_t first, std::uint32_t past) {
-    std::array<std::uint32_t, Alongs::kMost> classes;
-    for (const Trail *t = with.trail; t->count != 0; t = t->before) classes[t->count - 1] = t->cls;
+    const auto classes = classes_of(*with.trail);
     std::int64_t ts_ns = event.ts_ns;
     for (std::uint32_t i = 0; i != past; ++i) {
         ts_ns += with.after_ns[i];

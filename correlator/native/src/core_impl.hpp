@@ -172,17 +172,17 @@ struct Core::Impl {
     }
 
     // The same, where nobody wants the op itself.
-    Stitcher::Hooks::Taken settle_frozen(const FrozenOps::Op &op) {
-        using Taken = Stitcher::Hooks::Taken;
+    bool settle_frozen(const FrozenOps::Op &op) {
         const OpFacts &facts = op.facts;
-        if (!statistics || emitter.takes_ops() || facts.end_ns < facts.begin_ns) return Taken::kNot;
+        if (!statistics || emitter.takes_ops() || facts.end_ns < facts.begin_ns) return false;
         ShapeAttribution *shape = attributor.by_shape(op.shape);
-        if (!shape) return Taken::kNot;
+        if (!shape) return false;
         const bool tainted = linker.lost_between(facts.begin_ns, facts.end_ns);
         ++ops_complete;
         if (tainted) ++ops_tainted;
         if (has_block_classes) ++unlinked_ops;
-        return statistics->count(op, *shape, tainted) ? Taken::kKept : Taken::kDone;
+        statistics->count(op, *shape, tainted);
+        return true;
     }
 
     const std::vector<std::unique_ptr<BoundClass>> &counted_classes() const {

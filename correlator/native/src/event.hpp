@@ -115,6 +115,12 @@ struct alignas(Slot) Alongs {
     static constexpr std::size_t slots(std::size_t count) { return (8 + 4 * count + sizeof(Slot) - 1) / sizeof(Slot); }
 };
 static_assert(offsetof(Alongs, after_ns) == 8 && sizeof(Slot) == 16 && sizeof(Alongs) == 64);
+// Of which class each is, the first of them first.
+inline std::array<std::uint32_t, Alongs::kMost> classes_of(const Trail &trail) {
+    std::array<std::uint32_t, Alongs::kMost> out;
+    for (const Trail *t = &trail; t->count != 0; t = t->before) out[t->count - 1] = t->cls;
+    return out;
+}
 constexpr std::uint32_t kAlongs = 1u << 7;
 inline bool has_alongs(const Event &ev) { return (ev.hint & kAlongs) != 0; }
 // `slots`: how many the event has.

@@ -26,10 +26,12 @@ class FrozenOps {
     Op *put(opline::Op &op);
     // The same op again, in one that was reset.
     void take(Op *, opline::Op &op);
+    // It will be looked at soon.
+    [[gnu::always_inline]] static void expect(const Op *op) { fetch(op, 4 * 64); }  // with some twenty times
     // What it is as long as it stays frozen.
     static SteppedList transitions(const Op &op) { return TransitionList::stepped(reinterpret_cast<const unsigned char *>(&op + 1) + op.keys * sizeof(Key)); }
     static std::pair<const Key *, std::size_t> keys(const Op &op) { return {reinterpret_cast<const Key *>(&op + 1), op.keys}; }
-    // One of that chunk is not needed any more.
+    // One of that chunk is not needed any more. Its bytes stay as they are until the next one is put.
     void drop(std::uint32_t chunk) {
         if (--chunks_[chunk].ops == 0 && chunk != filling_) empty_.push_back(chunk);
     }

@@ -65,10 +65,9 @@ class OpTable {
         FrozenOps::Op *op = slots_[slot_of(ref)].frozen;
         return op && op->serial == serial_of(ref) ? op : nullptr;
     }
-    // `kept`: what was put away is somebody's, who drops it.
-    void release_frozen(std::uint64_t ref, bool kept) {
+    // What was put away is somebody's, who drops it.
+    void release_frozen(std::uint64_t ref) {
         const std::uint32_t number = slot_of(ref);
-        if (!kept) frozen_.drop(slots_[number].frozen->chunk);
         slots_[number] = {};
         free_.push_back(number);
         --live_;
@@ -84,7 +83,7 @@ class OpTable {
     [[gnu::always_inline]] void expect_op(std::uint64_t ref) const {
         const Slot &slot = slots_[slot_of(ref)];
         if (slot.op) fetch(slot.op, sizeof(Op));
-        else fetch(slot.frozen, 4 * 64);  // with some twenty times
+        else FrozenOps::expect(slot.frozen);
     }
     [[gnu::always_inline]] void expect_contents(std::uint64_t ref) const {
         const Slot &slot = slots_[slot_of(ref)];

@@ -4,8 +4,7 @@
 namespace opline {
 namespace {
 
-constexpr std::size_t kAhead = 4;         // ops
-constexpr std::size_t kFetched = 5 * 64;  // of one that was put away: with some twenty times
+constexpr std::size_t kAhead = 4;  // ops
 
 }  // namespace
 
@@ -28,7 +27,7 @@ void OpsToCount::hand_over() {
 void OpsToCount::count_first() {
     const Block &block = (*blocks_)[counted_ % kBlocks];
     for (std::size_t i = 0; i < block.size; ++i) {
-        if (i + kAhead < block.size) fetch(block.ops[i + kAhead].op, kFetched);
+        if (i + kAhead < block.size) FrozenOps::expect(block.ops[i + kAhead].op);
         const Waiting &w = block.ops[i];
         statistics_.count(*w.op, *w.shape, w.tainted);
     }

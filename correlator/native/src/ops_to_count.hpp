@@ -28,16 +28,15 @@ class OpsToCount {
         count_waiting();
         statistics_.count(op, found, tainted);
     }
-    // An op as it was put away. True: it is counted later, and then dropped.
-    bool count(const FrozenOps::Op &op, ShapeAttribution &shape, bool tainted) {
+    // An op as it was put away. It is dropped once it is counted.
+    void count(const FrozenOps::Op &op, ShapeAttribution &shape, bool tainted) {
         if (!blocks_) {
             statistics_.count(op, shape, tainted);
-            return false;
+            return frozen_.drop(op.chunk);
         }
         Block &block = filling();
         block.ops[block.size++] = {&op, &shape, op.chunk, tainted};
         if (block.size == Block::kOps) hand_over();
-        return true;
     }
     // From any thread: counts a block, if one waits and nobody is at it.
     bool help();

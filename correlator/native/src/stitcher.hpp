@@ -61,9 +61,8 @@ class Stitcher {
   public:
     struct Hooks {
         std::function<void(Op &)> settle;                 // the op is final: write it; it is released afterwards
-        // The same of an op as it was put away, or it is asked for in full; kKept: it is not dropped.
-        enum class Taken { kNot, kDone, kKept };
-        std::function<Taken(const FrozenOps::Op &)> settle_frozen;
+        // The same of an op as it was put away, which is dropped with it or later. False: it is asked for in full.
+        std::function<bool(const FrozenOps::Op &)> settle_frozen;
         std::function<void(const Batch &)> batch_closed;
         std::function<void(Op &, std::int64_t)> wrote;       // the op's bytes are no longer in flight
         std::function<void(Op &, std::int64_t tid, std::int64_t)> sync_begun;

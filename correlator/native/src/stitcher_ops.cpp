@@ -163,13 +163,10 @@ template <class Mine>
 // An op that was put away had nothing but keys and transitions.
 [[gnu::always_inline]] inline bool Stitcher::settle_frozen(std::uint64_t ref, std::int64_t end_ns) {
     const FrozenOps::Op *frozen = ops_.frozen(ref);
-    if (!frozen) return false;
-    if (frozen->facts.end_ns != end_ns) return false;
-    const Hooks::Taken taken = hooks_.settle_frozen(*frozen);
-    if (taken == Hooks::Taken::kNot) return false;
+    if (!frozen || frozen->facts.end_ns != end_ns || !hooks_.settle_frozen(*frozen)) return false;
     const auto [keys, count] = FrozenOps::keys(*frozen);
     forget_keys(keys, count, [ref](std::uint64_t named) { return named == ref; });
-    ops_.release_frozen(ref, taken == Hooks::Taken::kKept);
+    ops_.release_frozen(ref);
     return true;
 }
 

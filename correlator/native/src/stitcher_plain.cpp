@@ -23,18 +23,17 @@ void Stitcher::does_more(const Event &ev, Op &op) {
 
 // How many of the trail the op could be given.
 std::uint32_t Stitcher::go_step_by_step(Op &op, Place next_by, const Alongs &with, std::int64_t &ts_ns) {
-    std::array<KnownKind *, Alongs::kMost> kinds;
     const Trail &all = *with.trail;
-    for (const Trail *t = &all; t->count != 0; t = t->before) kinds[t->count - 1] = bare_[t->cls].kind;
+    const auto classes = classes_of(all);
     const Place from = op.transitions.place();
     std::uint32_t given = 0;
-    for (; given != all.count && op.transitions.push_by(*kinds[given], next_by, ts_ns + with.after_ns[given]); ++given) ts_ns += with.after_ns[given];
+    for (; given != all.count && op.transitions.push_by(*bare_[classes[given]].kind, next_by, ts_ns + with.after_ns[given]); ++given) ts_ns += with.after_ns[given];
     if (given == all.count) {
         KnownTrail &known = trails_[all.number];
         known.trail = &all;
         known.steps[from % known.steps.size()] = {from | next_by, op.transitions.place()};
     }
-    for (std::uint32_t i = 0; i != given; ++i) ++kinds[i]->followed;
+    for (std::uint32_t i = 0; i != given; ++i) ++bare_[classes[i]].kind->followed;
     return given;
 }
 

@@ -34,9 +34,10 @@ class CountingConsumer : public Consumer {
             if (!has_alongs(*ev)) continue;
             const Alongs &with = alongs_of(*ev, slots_of(ev->cls));
             std::vector<Event> all_along(with.trail->count, *ev);
-            for (const Trail *t = with.trail; t->count != 0; t = t->before) all_along[t->count - 1].cls = t->cls;
+            const auto classes = classes_of(*with.trail);
             std::int64_t ts_ns = ev->ts_ns;
             for (std::size_t i = 0; i != all_along.size(); ++i) {
+                all_along[i].cls = classes[i];
                 all_along[i].ts_ns = ts_ns += with.after_ns[i];
                 event(all_along[i]);
             }

@@ -81,8 +81,8 @@ std::string statistics(unsigned whole, Help help) {
         const std::uint64_t ref = refs[refs.size() - 501];
         if (const FrozenOps::Op *frozen = ops.table.frozen(ref)) {
             chunks = std::max(chunks, frozen->chunk + 1);
-            const bool kept = counted.count(*frozen, ops.attribution(frozen->shape), i % 3 == 0);
-            ops.table.release_frozen(ref, kept);
+            counted.count(*frozen, ops.attribution(frozen->shape), i % 3 == 0);
+            ops.table.release_frozen(ref);
         } else {
             Op &as_it_is = *ops.table.find(ref);
             counted.count(as_it_is.shaped(), ops.attribution(as_it_is.transitions.shape()), i % 3 == 0);

@@ -50,13 +50,15 @@ MappedFile::~MappedFile() {
 void MappedFile::done_until(std::size_t end, std::size_t step) {
     end &= ~std::size_t{4095};
     if (end < dropped_ + step) return;
-    ::madvise(const_cast<std::uint8_t *>(data_) + dropped_, end - dropped_, MADV_DONTNEED);
+    // With those of the step before: who read a text there since mapped a page again, which may be a huge one.
+    ::madvise(const_cast<std::uint8_t *>(data_) + dropped_before_, end - dropped_before_, MADV_DONTNEED);
+    dropped_before_ = dropped_;
     dropped_ = end;
 }
 
 void MappedFile::rewind() {
     ::madvise(const_cast<std::uint8_t *>(data_), size_, MADV_DONTNEED);
-    dropped_ = 0;
+    dropped_ = dropped_before_ = 0;
 }
 
 bool read_packet(const MappedFile &file, std::size_t offset, const PacketLayout &layout, PacketInfo &out, std::string &why) {

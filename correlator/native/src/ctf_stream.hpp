@@ -31,7 +31,7 @@ class MappedFile {
     const std::uint8_t *data() const { return data_; }
     std::size_t size() const { return size_; }
     const std::string &path() const { return path_; }
-    // The pages before `end` are not needed again. They are given back when there are `step` bytes of them.
+    // The pages before `end` are not needed again, but for texts of the last events. They are given back when there are `step` bytes of them.
     void done_until(std::size_t end, std::size_t step = 16u << 20);
     // Nor is any page now; reading begins again.
     void rewind();
@@ -39,7 +39,7 @@ class MappedFile {
   private:
     std::string path_;
     const std::uint8_t *data_ = nullptr;
-    std::size_t size_ = 0, dropped_ = 0;
+    std::size_t size_ = 0, dropped_ = 0, dropped_before_ = 0;
 };
 
 // The two event headers that LTTng writes have code of their own.

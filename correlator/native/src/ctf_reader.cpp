@@ -2,7 +2,6 @@
 #include "ctf_reader.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,8 +12,6 @@
 #include "pages.hpp"
 
 namespace opline::ctf {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -200,10 +197,9 @@ Reader::Reader(const std::vector<std::string> &paths) : impl_(std::make_unique<I
     std::size_t files = 0;
     for (const auto &p : paths) {
         impl_->traces.push_back(load_trace(p));
-        for (const auto &file : stream_files(p)) {
-            const std::uint64_t bytes = fs::file_size(file);
-            impl_->bytes_total += bytes;
-            files += bytes != 0;
+        for (const auto &file : impl_->traces.back()->files) {
+            impl_->bytes_total += file.bytes;
+            files += file.bytes != 0;
         }
     }
     for (std::size_t i = 0; i < impl_->traces.size(); ++i)

@@ -48,17 +48,18 @@ MappedFile::~MappedFile() {
 }
 
 void MappedFile::done_until(std::size_t end, std::size_t step) {
-    end &= ~std::size_t{4095};
+    auto page = [](std::size_t at) { return at & ~std::size_t{4095}; };
+    end = page(end);
     if (end < dropped_ + step) return;
-    // With those of the step before: who read a text there since mapped a page again, which may be a huge one.
-    ::madvise(const_cast<std::uint8_t *>(data_) + dropped_before_, end - dropped_before_, MADV_DONTNEED);
-    dropped_before_ = dropped_;
+    // With a step before them: who read a text there since mapped a page again, which may be a huge one.
+    const std::size_t begin = page(dropped_ - std::min(dropped_, step));
+    ::madvise(const_cast<std::uint8_t *>(data_) + begin, end - begin, MADV_DONTNEED);
     dropped_ = end;
 }
 
 void MappedFile::rewind() {
     ::madvise(const_cast<std::uint8_t *>(data_), size_, MADV_DONTNEED);
-    dropped_ = dropped_before_ = 0;
+    dropped_ = 0;
 }
 
 bool read_packet(const MappedFile &file, std::size_t offset, const PacketLayout &layout, PacketInfo &out, std::string &why) {

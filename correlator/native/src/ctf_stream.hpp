@@ -39,7 +39,7 @@ class MappedFile {
   private:
     std::string path_;
     const std::uint8_t *data_ = nullptr;
-    std::size_t size_ = 0, dropped_ = 0, dropped_before_ = 0;
+    std::size_t size_ = 0, dropped_ = 0;
 };
 
 // The two event headers that LTTng writes have code of their own.

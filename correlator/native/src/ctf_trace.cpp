@@ -124,6 +124,9 @@ void load(Trace &trace) {
     trace.frequency = clock.frequency;
     compile_packets(trace);
     for (const auto &[id, s] : trace.meta.streams) compile_header(s.event_header, trace.classes[id]);
+    for (const auto &entry : fs::directory_iterator(trace.path))
+        if (entry.is_regular_file() && entry.path().filename() != "metadata" && entry.path().filename().string()[0] != '.') trace.files.push_back({entry.path(), entry.file_size()});
+    std::sort(trace.files.begin(), trace.files.end(), [](const auto &a, const auto &b) { return a.path < b.path; });
 }
 
 }  // namespace
@@ -178,24 +181,16 @@ std::vector<std::size_t> order_of(MappedFile &file, const PacketLayout &layout, 
 
 }  // namespace
 
-std::vector<fs::path> stream_files(const std::string &trace_path) {
-    std::vector<fs::path> files;
-    for (const auto &entry : fs::directory_iterator(trace_path))
-        if (entry.is_regular_file() && entry.path().filename() != "metadata" && entry.path().filename().string()[0] != '.') files.push_back(entry.path());
-    std::sort(files.begin(), files.end());
-    return files;
-}
-
 std::vector<std::unique_ptr<Stream>> streams_of(const Trace &trace, ReadLosses &losses, bool huge) {
     std::vector<std::unique_ptr<Stream>> out;
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::pair<std::uint64_t, std::shared_ptr<MappedFile>>>> groups;
-    for (const auto &file : stream_files(trace.path)) {
-        auto mapped = std::make_shared<MappedFile>(file.string(), huge);
+    for (const auto &file : trace.files) {
+        auto mapped = std::make_shared<MappedFile>(file.path.string(), huge);
         if (mapped->size() == 0) continue;  // a channel's CPU without an event
         PacketInfo info;
         std::string why;
         if (!read_packet(*mapped, 0, trace.layout, info, why)) {
-            losses.add(why == kCutOff ? Loss::kTruncatedPacket : Loss::kMalformedPacket, file.string() + ": first packet: " + why + "; the file is not read");
+            losses.add(why == kCutOff ? Loss::kTruncatedPacket : Loss::kMalformedPacket, file.path.string() + ": first packet: " + why + "; the file is not read");
             continue;
         }
         const std::uint64_t instance = info.has_instance ? info.instance : groups.size();

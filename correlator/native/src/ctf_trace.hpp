@@ -14,7 +14,12 @@
 namespace opline::ctf {
 
 struct Trace {
+    struct File {
+        std::filesystem::path path;
+        std::uint64_t bytes;
+    };
     std::string path;
+    std::vector<File> files;  // of events, sorted
     Metadata meta;
     PacketLayout layout;
     std::map<std::uint64_t, StreamClass> classes;
@@ -31,8 +36,6 @@ struct Trace {
 
 // Reads and compiles a trace's metadata; no event class is placed yet. Throws Unsupported or Malformed, the path first.
 std::unique_ptr<Trace> load_trace(const std::string &path);
-// Its files of events, sorted.
-std::vector<std::filesystem::path> stream_files(const std::string &trace_path);
 // Its data streams: files of one stream instance together, in the order of their times. `huge`: MappedFile's. Throws Malformed.
 std::vector<std::unique_ptr<Stream>> streams_of(const Trace &, ReadLosses &, bool huge = false);
 

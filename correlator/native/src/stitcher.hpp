@@ -61,7 +61,7 @@ class Stitcher {
   public:
     struct Hooks {
         std::function<void(Op &)> settle;                 // the op is final: write it; it is released afterwards
-        // The same of an op as it was put away, which is dropped with it or later. False: it is asked for in full.
+        // The same of an op as it was put away: who takes it has it dropped. False: it is asked for in full.
         std::function<bool(const FrozenOps::Op &)> settle_frozen;
         std::function<void(const Batch &)> batch_closed;
         std::function<void(Op &, std::int64_t)> wrote;       // the op's bytes are no longer in flight

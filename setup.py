@@ -34,6 +34,7 @@ def missing_packages() -> list[str]:
         ("babeltrace2/babeltrace.h", "libbabeltrace2-dev"),
         ("lttng/tracepoint.h", "liblttng-ust-dev"),
         ("nlohmann/json.hpp", "nlohmann-json3-dev"),
+        ("zlib.h", "zlib1g-dev"),
     ):
         if not any((folder / header).exists() for folder in includes):
             lacks.append(f"the header {header} (Debian package {package})")

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""A long kernel trace out of a recorded one: its packets again and again, each time later.
+"""A long trace out of a recorded one: its packets again and again, each time later.
 
 A copy is later by a multiple of 2^32 ns, so that the 32-bit times in the events' headers stay what they are and only
-the packets' contexts change: begin and end, sequence number, count of discarded events (lttng-modules 2.13; the layout
-is checked against the metadata); and the few extended headers with all 64 bits, which are found by their values: who
-uses the copies has to check that time never goes back in them. The events of a copy follow all of the copy before it.
+the packets' contexts change: begin and end, sequence number, count of discarded events (lttng-modules and LTTng-UST
+2.13; the layout is checked against the metadata). The few extended headers with all 64 bits of the time change too;
+they are found by their values, so the benchmark checks that times go back in the copies no more often than in the
+recording. The events of a copy follow all of the copy before it.
 """
 
 from __future__ import annotations
@@ -14,10 +15,9 @@ import struct
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import BinaryIO
 
 ROOT = Path(__file__).resolve().parent.parent
-RECORDING = "fio-psync-qd1-nvme"
-MODEL = "syscalls"
 _HEADER = (
     "packet.header := struct { uint32_t magic; uint8_t uuid[16]; uint32_t stream_id; uint64_t stream_instance_id; };"
 )
@@ -33,26 +33,40 @@ _MOST_IDS = 1 << 14
 _STEP_NS = 1 << 32
 
 
-def trace_of(folder: Path, copies: int) -> Path:
-    """The trace of so many copies; made in ``folder`` at first need."""
-    trace = folder / f"kernel-{copies}"
-    if not (trace / "complete").exists():
-        shutil.rmtree(trace, ignore_errors=True)
-        trace.mkdir(parents=True)
-        subprocess.run(["tar", "-xJf", ROOT / "tests" / "traces" / f"{RECORDING}.tar.xz", "-C", trace], check=True)
-        _replicate(trace / RECORDING / "kernel", trace / "trace" / "kernel", copies)
-        shutil.rmtree(trace / RECORDING)
-        (trace / "complete").touch()
-    return trace / "trace"
+def trace_of(folder: Path, recording: str, copies: int) -> Path:
+    """The trace of so many copies of a recorded trace of tests/traces; made in ``folder`` at first need. A trace of
+    several domains is one folder with a folder for each in it.
+    """
+    place = folder / f"{recording}-{copies}"
+    if not (place / "complete").exists():
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        subprocess.run(["tar", "-xJf", ROOT / "tests" / "traces" / f"{recording}.tar.xz", "-C", place], check=True)
+        source = place / recording
+        _replicate(source, place / "trace", sorted(m.parent for m in source.rglob("metadata")), copies)
+        shutil.rmtree(source)
+        (place / "complete").touch()
+    return place / "trace"
 
 
-def count(trace: Path) -> tuple[int, int, int]:
+def unpacked(folder: Path, recording: str) -> Path:
+    """A recorded trace of tests/traces, unpacked into ``folder`` at first need. Only the trace: a client's log beside
+    it would be read as well.
+    """
+    trace = folder / recording / "trace"
+    if not trace.exists():
+        archive = ROOT / "tests" / "traces" / f"{recording}.tar.xz"
+        subprocess.run(["tar", "-xJf", archive, "-C", folder, f"{recording}/trace"], check=True)
+    return trace
+
+
+def count(trace: Path, model: str) -> tuple[int, int, int]:
     """The trace's events, its complete ops, and how often time goes back in it."""
     from opline.correlate import correlate
     from opline.model import load_model
 
     with tempfile.TemporaryDirectory(dir=trace.parent) as run:
-        core = correlate(trace, load_model(MODEL), Path(run, "run"), progress=False)["core"]
+        core = correlate(trace, load_model(model), Path(run, "run"), progress=False)["core"]
     return core["events"], core["ops"]["complete"], core["losses"]["events_out_of_order"]
 
 
@@ -81,28 +95,40 @@ def _extended(data: bytes, at: int, fields: tuple[int, ...]) -> list[int]:
     return found
 
 
-def _replicate(source: Path, target: Path, copies: int) -> None:
-    said = " ".join((source / "metadata").read_bytes().replace(b"\0", b"").decode("latin-1").split())
-    if _HEADER not in said or _CONTEXT not in said or "event.header := struct event_header_large;" not in said:
-        raise SystemExit(f"{source}: its packets are not as expected; no copies can be made of it")
-    target.mkdir(parents=True)
-    shutil.copy(source / "metadata", target)
-    streams = {f.name: f.read_bytes() for f in sorted(source.iterdir()) if f.is_file() and f.name != "metadata"}
-    packets = {name: _packets(data) for name, data in streams.items()}
-    times = [t for found in packets.values() for _, fields in found for t in fields[:2]]
+def _copied(data: bytes, copies: int, step: int, out: BinaryIO) -> None:
+    """Writes the packets of one stream so many times, each time ``step`` ns later."""
+    found = _packets(data)
+    if not found:
+        return
+    first, last = found[0][1], found[-1][1]
+    extended = [place for at, fields in found for place in _extended(data, at, fields)]
+    for copy in range(copies):
+        changed = bytearray(data)
+        for at, (begin, end, content, size, sequence, discarded) in found:
+            counted = copy * (last[4] - first[4] + 1), copy * (last[5] - first[5])
+            later = (begin + copy * step, end + copy * step, content, size)
+            _FIELDS.pack_into(changed, at + _CONTEXT_AT, *later, sequence + counted[0], discarded + counted[1])
+        for place in extended:
+            mark, number, time = _EXTENDED.unpack_from(data, place)
+            _EXTENDED.pack_into(changed, place, mark, number, time + copy * step)
+        out.write(changed)
+
+
+def _replicate(source: Path, target: Path, folders: list[Path], copies: int) -> None:
+    streams: dict[Path, bytes] = {}
+    for folder in folders:
+        said = " ".join((folder / "metadata").read_bytes().replace(b"\0", b"").decode("latin-1").split())
+        if _HEADER not in said or _CONTEXT not in said or "event.header := struct event_header_large;" not in said:
+            raise SystemExit(f"{folder}: its packets are not as expected; no copies can be made of it")
+        for file in sorted(f for f in folder.iterdir() if f.is_file()):
+            out = target / file.relative_to(source)
+            out.parent.mkdir(parents=True, exist_ok=True)
+            if file.name == "metadata":
+                shutil.copy(file, out)
+            else:
+                streams[out] = file.read_bytes()
+    times = [t for data in streams.values() for _, fields in _packets(data) for t in fields[:2]]
     step = -(-(max(times) - min(times) + 1) // _STEP_NS) * _STEP_NS
-    for name, data in streams.items():
-        found = packets[name]
-        first, last = found[0][1], found[-1][1]
-        extended = [place for at, fields in found for place in _extended(data, at, fields)]
-        with (target / name).open("wb") as out:
-            for copy in range(copies):
-                changed = bytearray(data)
-                for at, (begin, end, content, size, sequence, discarded) in found:
-                    counted = copy * (last[4] - first[4] + 1), copy * (last[5] - first[5])
-                    later = (begin + copy * step, end + copy * step, content, size)
-                    _FIELDS.pack_into(changed, at + _CONTEXT_AT, *later, sequence + counted[0], discarded + counted[1])
-                for place in extended:
-                    mark, number, time = _EXTENDED.unpack_from(data, place)
-                    _EXTENDED.pack_into(changed, place, mark, number, time + copy * step)
-                out.write(changed)
+    for out, data in streams.items():
+        with out.open("wb") as file_out:
+            _copied(data, copies, step, file_out)

@@ -21,6 +21,7 @@ import sys
 import tempfile
 from functools import cache
 from pathlib import Path
+from statistics import median
 from types import ModuleType
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -81,7 +82,7 @@ def losses() -> None:
 
 def fate_names() -> list[tuple[str, str]]:
     """The fates as the core names them, with the sentence beside each in ledger.hpp."""
-    text = (ROOT / "correlator" / "native" / "src" / "ledger.hpp").read_text()
+    text = (ROOT / "correlator" / "native" / "src" / "event" / "ledger.hpp").read_text()
     body = text[text.index("enum class Fate") : text.index("kCount")]
     meanings = re.findall(r"^\s*k\w+,\s*// ?(.+)$", body, re.MULTILINE)
     listed = text[text.index("kFateNames = {") : text.index("};", text.index("kFateNames = {"))]
@@ -107,56 +108,98 @@ def no_request() -> None:
         print(f"| `{name}` | {meaning} |")
 
 
-def newest_results() -> dict[tuple[bool, int, int], list[dict[str, str]]]:
-    """Of benchmarks/results.csv the newest rows of each: kernel events or not, number of events, number of streams.
-    Traces whose pages were left as recorded are shown nowhere.
+def newest_results() -> dict[str, dict[tuple[int, int], list[dict[str, str]]]]:
+    """Of benchmarks/results.csv the newest rows, by the trace's name and by its numbers of events and of streams; of
+    recordings by their name alone. Rows of traces whose pages were left as recorded are shown nowhere.
     """
     with (ROOT / "benchmarks" / "results.csv").open(newline="") as file:
-        rows = [r for r in csv.DictReader(file) if r["trace"] in ("ust", "kernel")]
-    newest: dict[tuple[bool, int, int], list[dict[str, str]]] = {}
+        rows = [r for r in csv.DictReader(file) if not r["trace"].endswith(" as recorded")]
+    newest: dict[str, dict[tuple[int, int], list[dict[str, str]]]] = {}
     for r in rows:
-        kept = newest.setdefault((r["trace"] == "kernel", int(r["events"]), int(r["streams"])), [])
+        several = r["trace"] in ("ust", "kernel")
+        size = (int(r["events"]), int(r["streams"])) if several else (0, 0)
+        kept = newest.setdefault(r["trace"], {}).setdefault(size, [])
         if kept and (kept[0]["date"], kept[0]["commit"]) != (r["date"], r["commit"]):
             kept.clear()
         kept.append(r)
-    return dict(sorted(newest.items()))
+    return {trace: dict(sorted(sizes.items())) for trace, sizes in newest.items()}
+
+
+def result_table(what: str, shown: list[dict[str, str]]) -> None:
+    """The rows of one trace, under what it is and where it was read."""
+    r = shown[0]
+    size = int(r["bytes"]) / int(r["events"])
+    print(f"**{what}: {int(r['events']):,} events, {r['streams']} streams**, {size:.0f} bytes per event on disk.")
+    print(f"{r['cpu']}, {r['cpus']} CPUs, kernel {r['kernel']}, babeltrace2 {r['babeltrace2']},")
+    print(f"LTTng-UST {r['lttng_ust']}; commit {r['commit']}, {r['date'][:10]};")
+    fewer = ", ".join(f"{s['method']}: {s['rounds']}" for s in shown if s["rounds"] != r["rounds"])
+    print(f"medians of {r['rounds']} interleaved rounds{f' ({fewer})' if fewer else ''}.\n")
+    without = any(s["x_dummy_without_start"] for s in shown)
+    titles = ["CPU s", "ns per event", "× dummy, CPU", "× dummy, wall", "peak RSS, MiB"]
+    titles[3:3] = ["the same without start-up"] if without else []
+    print(f"| | {' | '.join(titles)} |\n|---|{'---|' * len(titles)}")
+    for r in shown:
+        if r["method"] == "stages native, twice at once":
+            continue
+        cells = [r["cpu_s"], r["ns_per_event"], r["x_dummy"], r["x_dummy_wall"], r["peak_rss_mib"]]
+        cells[3:3] = [r["x_dummy_without_start"]] if without else []
+        print(f"| {r['method'].replace('|', chr(92) + '|')} | {' | '.join(cells)} |")
+    print()
+
+
+def recorded_performance() -> None:
+    """The newest figures of each recording."""
+    sys.path.insert(0, str(ROOT))
+    from benchmarks.recordings import RECORDINGS
+
+    newest = newest_results()
+    for name, recording in RECORDINGS.items():
+        if name in newest:
+            of = f" ({recording.copies} copies of a recorded trace)" if recording.of else ""
+            result_table(f"{recording.what}{of}, model `{recording.model}`", newest[name][0, 0])
 
 
 def performance() -> None:
-    """The newest figures of each size and number of streams."""
-    for (kernel, events, streams), shown in newest_results().items():
-        r = shown[0]
-        if not r["x_dummy"]:
-            continue
-        size = int(r["bytes"]) / events
-        what = "kernel events (copies of a recorded trace of fio)" if kernel else "events"
-        print(f"**{events:,} {what}, {streams} streams**, {size:.0f} bytes per event on disk.")
-        print(f"{r['cpu']}, {r['cpus']} CPUs, kernel {r['kernel']}, babeltrace2 {r['babeltrace2']},")
-        print(f"LTTng-UST {r['lttng_ust']}; commit {r['commit']}, {r['date'][:10]};")
-        fewer = ", ".join(f"{s['method']}: {s['rounds']}" for s in shown if s["rounds"] != r["rounds"])
-        print(f"medians of {r['rounds']} interleaved rounds{f' ({fewer})' if fewer else ''}.\n")
-        print("| | CPU s | ns per event | × dummy, CPU | × dummy, wall | peak RSS, MiB |\n|---|---|---|---|---|---|")
-        for r in shown:
-            if r["method"] == "stages native, twice at once":
-                continue
-            cells = (r["cpu_s"], r["ns_per_event"], r["x_dummy"], r["x_dummy_wall"], r["peak_rss_mib"])
-            print(f"| {r['method'].replace('|', chr(92) + '|')} | {' | '.join(cells)} |")
-        print()
+    """The newest figures of the generated trace, for each size and number of streams."""
+    for shown in newest_results().get("ust", {}).values():
+        if shown[0]["x_dummy"]:
+            result_table("generated trace", shown)
 
 
 def two_threads() -> None:
     """Wall time of `stages` in one thread and in two, and of two such processes at once; the newest of each size."""
     print("| | one thread, s | two threads, s | | two processes | rounds | commit |\n|---|---|---|---|---|---|---|")
-    for (kernel, events, streams), shown in newest_results().items():
+    newest = [(name, size, shown) for name, sizes in newest_results().items() for size, shown in sizes.items()]
+    for name, (events, streams), shown in newest:
         of = {r["method"]: r for r in shown}
         if two := of.get("stages native, 2 threads"):
             one = of["stages native"]
-            what = f"{'kernel' if kernel else 'applications'}, {events:,} events in {streams} streams"
+            what = f"generated, {events:,} events in {streams} streams" if name == "ust" else f"{name}"
             ratio = float(one["wall_s"]) / float(two["wall_s"])
             twice = of.get("stages native, twice at once")
             most = f"{2 * float(one['wall_s']) / float(twice['wall_s']):.2f} ×" if twice else ""
             cells = (what, one["wall_s"], two["wall_s"], f"{ratio:.2f} ×", most, two["rounds"], two["commit"])
             print(f"| {' | '.join(cells)} |")
+    print()
+
+
+def planted_faults() -> None:
+    """Of benchmarks/planted_faults.csv, by fault and depth: in how many runs `opline why` named what was planted."""
+    with (ROOT / "benchmarks" / "planted_faults.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    loads = sorted(float(r["load"]) for r in rows)
+    print(f"{len(rows)} runs; the load average of the two CPUs was {loads[0]:.0f} to {loads[-1]:.0f}.\n")
+    print("| planted | depth | runs | spent in it | caused by it | p99 | share, % | separator: right, wrong, none |")
+    print("|---|---|---|---|---|---|---|---|")
+    for fault, depth in dict.fromkeys((r["fault"], r["depth"]) for r in rows):
+        found = [r for r in rows if (r["fault"], r["depth"]) == (fault, depth)]
+        named = [", ".join(str(sum(r["separator"] == v for r in found)) for v in ("right", "wrong", "none"))]
+        if fault == "none":
+            cells = ["", "", "", ""]
+        else:
+            cells = [str(sum(r[c] == "1" for r in found)) for c in ("spent", "caused", "p99")]
+            cells.append(f"{median(float(r['share']) for r in found if r['share']):.0f}")
+        print(f"| {' | '.join([fault, depth, str(len(found)), *cells, *named])} |")
     print()
 
 
@@ -193,7 +236,17 @@ def main() -> None:
     """Print one part, to look at it: generate.py PART."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument(
-        "part", choices=["commands", "command_pages", "tables", "losses", "fates", "performance", "two_threads"]
+        "part",
+        choices=[
+            "commands",
+            "command_pages",
+            "tables",
+            "losses",
+            "fates",
+            "recorded_performance",
+            "performance",
+            "two_threads",
+        ],
     )
     globals()[parser.parse_args().part]()
 

@@ -206,6 +206,14 @@ class RunBuilder:
         return path
 
 
+def small_run(path: Path) -> Path:
+    """A run of three ops, each from `a` to `b`."""
+    built = RunBuilder()
+    for n in range(3):
+        built.op([P("a", n * 10_000), P("b", n * 10_000 + 5000)])
+    return built.write(path)
+
+
 def arrow_table(spec: TableSpec, rows: list[dict[str, Any]]) -> pa.Table:
     """The rows as an Arrow table with exactly the schema's columns, in its order; what a row lacks is absent."""
     names = [c.name for c in spec.columns]

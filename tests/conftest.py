@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Fixtures for all tests: the recorded traces, unpacked, and the program as a user would run it.
 
-Tests marked `live` record on this machine; they are skipped where there is no root.
+Tests marked `live` record on this machine; they are skipped where there is no root. Of two workers (workers.py) the
+first has these and then the house's checks; the second one computes meanwhile, with a lower priority.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.beside import Beside
-from tests.recorded import Correlated, RunOf, model_of
+from tests.recorded import Correlated, RunOf, model_of, unpack
+from tests.workers import RecordersFirst
 
 from opline.correlate import correlate
 
@@ -40,15 +43,38 @@ def is_house(item: pytest.Item) -> bool:
     return item.path.name == "test_house.py"
 
 
-@pytest.hookimpl(trylast=True)
+def is_live(item: pytest.Item) -> bool:
+    return item.get_closest_marker("live") is not None
+
+
+FIRST_WORKER = "gw0"
+NICE = 10  # of the other workers
+
+
+def worker_of(config: pytest.Config) -> str:
+    """The name of this process among several workers; that of the first one where there is only one process."""
+    return str(getattr(config, "workerinput", {}).get("workerid", FIRST_WORKER))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if worker_of(config) != FIRST_WORKER:
+        os.nice(NICE)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The house's checks last. Skip what records on this machine unless we may."""
-    items.sort(key=is_house)
+    """What records comes first, the house's checks last: the first worker's. Skip what records unless we may."""
+    items.sort(key=lambda item: (is_house(item), not is_live(item)))
     if os.geteuid() == 0:
         return
     for item in items:
-        if item.get_closest_marker("live"):
+        if is_live(item):
             item.add_marker(pytest.mark.skip(reason="records on this machine: needs root"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> RecordersFirst:
+    return RecordersFirst(config, log)
 
 
 BESIDE = pytest.StashKey[Beside]()
@@ -57,7 +83,7 @@ BESIDE = pytest.StashKey[Beside]()
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> None:
     """Starts the house's checks before the first test."""
-    if not session.config.option.collectonly:
+    if not session.config.option.collectonly and worker_of(session.config) == FIRST_WORKER:
         session.config.stash[BESIDE] = Beside(targets_of(session.items))
 
 
@@ -68,8 +94,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session")
 def beside(request: pytest.FixtureRequest) -> Beside:
-    """The house's checks, which run since the first test."""
-    return request.config.stash[BESIDE]
+    """The house's checks, which run since the first test. Another worker than the first starts them here."""
+    stash = request.config.stash
+    if BESIDE not in stash:
+        stash[BESIDE] = Beside(targets_of(request.session.items))
+    return stash[BESIDE]
 
 
 @pytest.fixture(scope="session")
@@ -80,10 +109,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
     def get(name: str) -> Path:
         if name not in unpacked:
-            subprocess.run(["tar", "-xJf", TRACES / f"{name}.tar.xz", "-C", target], check=True)
-            unpacked[name] = target / name
-            if (extents := TRACES / f"{name}.filefrag").exists():
-                shutil.copy(extents, target)
+            unpacked[name] = unpack(name, target)
         return unpacked[name]
 
     return get

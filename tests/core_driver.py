@@ -65,12 +65,17 @@ def parse_line(text: str) -> Line:
     return line
 
 
-def plan_of(model_toml: str, match: str = "pointer", files: list[dict[str, Any]] | None = None) -> str:
+def plan_of(
+    model_toml: str,
+    match: str = "pointer",
+    files: list[dict[str, Any]] | None = None,
+    gaps: list[dict[str, Any]] | None = None,
+) -> str:
     """The plan of a model's text, with maps of files; fails on any error in the model."""
     model, problems = check_text(model_toml, "case", "case.toml")
     errors = [p for p in problems if p.severity == "error"]
     assert not errors, errors
-    return model.plan_json(match, files or [])
+    return model.plan_json(match, files or [], gaps or [])
 
 
 def map_of(text: str) -> dict[str, Any]:
@@ -85,6 +90,12 @@ def map_of(text: str) -> dict[str, Any]:
         "changed": "changed" in words,
         "extents": [list(map(int, word.split(":"))) for word in words if re.fullmatch(r"\d+:\d+:\d+", word)],
     }
+
+
+def gap_of(text: str) -> dict[str, Any]:
+    """What a recorder knew to be missing, from a line ``gap BEGIN END WHY``; ``-`` for a time that is open."""
+    _, begin, end, why = text.split(maxsplit=3)
+    return {"why": why, **{k: None if t == "-" else int(t) for k, t in (("begin_ns", begin), ("end_ns", end))}}
 
 
 class Driver:
@@ -156,16 +167,17 @@ class Driver:
 
 
 def run(model_toml: str, lines: list[str], match: str = "pointer") -> Driver:
-    """Push all lines (in their order), finish, drain. Besides events there are maps of files (``map_of``) and
-    intervals of a kernel stream with discarded events: ``lost BEGIN END COUNT``.
+    """Push all lines (in their order), finish, drain. Besides events there are maps of files (``map_of``), what a
+    recorder knew to be missing (``gap_of``), and intervals of a kernel stream with discarded events: ``lost BEGIN END
+    COUNT``.
     """
     maps = [map_of(text) for text in lines if text.startswith("map ")]
-    driver = Driver(plan_of(model_toml, match, maps))
+    driver = Driver(plan_of(model_toml, match, maps, [gap_of(text) for text in lines if text.startswith("gap ")]))
     for text in lines:
         if text.startswith("lost "):
             begin_ns, end_ns, count = map(int, text.split()[1:])
             driver.core.discarded(driver.stream("host", True), begin_ns, end_ns, count, False)
-        elif not text.startswith("map "):
+        elif not text.startswith(("map ", "gap ")):
             driver.push(parse_line(text))
     driver.finish()
     return driver

@@ -7,6 +7,8 @@ One run of each trace serves all tests of a session: the fixture ``run_of`` (con
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,9 +27,17 @@ NAMES = sorted(
 Row = dict[str, Any]
 
 
+def unpack(name: str, target: Path) -> Path:
+    """The folder of a recorded trace of tests/traces, unpacked below ``target``, with what says where its files lie."""
+    subprocess.run(["tar", "-xJf", HERE / "traces" / f"{name}.tar.xz", "-C", target], check=True)
+    if (extents := HERE / "traces" / f"{name}.filefrag").exists():
+        shutil.copy(extents, target)
+    return target / name
+
+
 def model_of(name: str) -> Model:
     """The op model of a recorded trace, by what recorded it."""
-    by_begin = {"ctf": "ceph", "demo": "demo", "fio": "syscalls"}
+    by_begin = {"ctf": "ceph", "demo": "demo", "fio": "syscalls", "fdatasync": "syscalls"}
     return load_model(by_begin.get(name.split("-")[0], str(LAB)))
 
 

@@ -21,6 +21,7 @@ from opline_analyses.coverage import measure, ratio
 from opline_analyses.fio_log import Joined
 from opline_analyses.run import open_tables
 from opline_analyses.selection import Selection, clients_classes
+from opline_analyses.span import Span, client_span
 from opline_analyses.stages import select_counted
 
 # The ceph-devel mail's block, tabs as in the mail.
@@ -230,6 +231,22 @@ def test_client_log_splits_submit_and_reap(tmp_path: Path) -> None:
     assert check.passed is False
     assert (check.numbers["logged"], check.numbers["near"]) == (2, 2)
     assert check.numbers["mean_difference"] == pytest.approx(40 / 47 - 1)
+
+
+def test_a_log_of_some_ops_is_no_figure_of_all(tmp_path: Path) -> None:
+    """Without a report shares are of the trace's mean then, and none exceeds 100 %."""
+    run = RunBuilder()
+    for n in range(4):
+        run.op([P("a", 1_000_000 * n), P("b", 1_000_000 * n + 10_000 * (n + 1))], obj="o")
+    log = tmp_path / "ops.csv"
+    log.write_text("class,object,begin_ns,end_ns\nwrite,o,0,10000\n")
+    opened = open_tables(run.write(tmp_path / "run"))
+    assert join_client_log(opened, log) == Joined(1, 1, 0)
+    found = measure(opened, Selection(), None, with_log=True)
+    assert (found.logged_ops, found.log_client_ns, found.mean_ns) == (1, 10_000, 25_000)
+    assert (found.client_ns, found.coverage, found.whole_ns) == (None, None, 25_000)
+    of_logged = measure(opened, Selection("o.op_id IN (SELECT op_id FROM client_ops)"), None, with_log=True)
+    assert (of_logged.client_ns, of_logged.coverage) == (10_000, 1)
 
 
 def test_an_op_whose_client_was_interrupted_beside_a_point_is_left_out(tmp_path: Path) -> None:
@@ -443,7 +460,7 @@ def test_found_in_the_recording(tmp_path: Path, capfd: pytest.CaptureFixture[str
     assert find_log(path) == path / "work" / "log.csv"
     assert main(["coverage", str(path)]) == 0
     out = capfd.readouterr().out
-    assert "coverage 60.0 %" in out
+    assert "explained 60.0 %, accounted for 60.0 %\n" in out
     assert "submit: before the begin point" in out
     assert main(["csv", str(path)]) == 0
     assert [row["client_ns"] for row in csv.DictReader(capfd.readouterr().out.splitlines())] == ["46000", ""]
@@ -526,3 +543,109 @@ def test_hops_and_missing_steps(tmp_path: Path) -> None:
     assert (steps["ops"], steps["with_q"], steps["with_q_to_c"]) == (4, 3, 2)
     assert steps["missing"] == {"Q": 0, "G": 0, "I": 2, "D": 0, "C": 1}
     assert steps["no_request"] == {"none_queued": 1}
+
+
+def far_run(before: int, after: int) -> RunBuilder:
+    """A hundred ops of 1 ms, one after the other, and some a second before and after."""
+    run = RunBuilder()
+    starts = [*(n * 1_000_000 for n in range(before)), *(1_000_000_000 + n * 1_000_000 for n in range(100))]
+    for t in (*starts, *(2_100_000_000 + n * 1_000_000 for n in range(after))):
+        run.op([P("begin", t), P("end", t + 1_000_000)])
+    return run
+
+
+FIRST, LAST = 1_000_000_000, 1_099_000_000
+
+
+@pytest.mark.parametrize(
+    "client",
+    [
+        ClientReport("how many and how long", 1e6, 100, 0.1, 1000.0),
+        ClientReport("how many", 1e6, 100, None, 1000.0),
+        ClientReport("neither", 1e6, None, None, 1000.0),
+    ],
+    ids=lambda client: client.tool,
+)
+def test_ops_far_outside_the_clients_span_are_not_its(
+    client: ClientReport, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """rados bench writes its own metadata a second later: its rate is of the ops before."""
+    opened = open_tables(far_run(0, 1).write(tmp_path))
+    span = client_span(opened, Selection(), client)
+    assert span == Span(FIRST, LAST, 1)
+    mine = Selection().also("o.begin_ns BETWEEN ? AND ?", span.first_ns, span.last_ns)
+    assert checks.littles_law(opened, mine, client).passed is True
+    if client.seconds is None:
+        assert checks.littles_law(opened, Selection(), client).passed is False
+    (tmp_path / "bench.txt").write_text("Average IOPS:           1000\nAverage Latency(s):     0.001\n")
+    assert main(["coverage", str(tmp_path), "--client", str(tmp_path / "bench.txt"), "--json"]) == 0
+    document = json.loads(capfd.readouterr().out)
+    assert document["ops"] == 100
+    assert all(check["passed"] for check in document["checks"] if check["check"] in ("IOPS", "Little's law"))
+
+
+def test_all_ops_are_the_clients_where_it_says_nothing_else(tmp_path: Path) -> None:
+    far, near = (open_tables(far_run(*n).write(tmp_path / str(n))) for n in ((50, 50), (0, 0)))
+    # Half of the ops after a pause are no afterthought; a client that counts them all means them all.
+    assert client_span(far, Selection(), ClientReport("x", 1e6, None, None, 1000.0)) is None
+    assert client_span(far, Selection(), ClientReport("x", 1e6, 200, 0.2, 1000.0)) is None
+    assert client_span(far, Selection(), ClientReport("x", 1e6, 100, 0.1, 1000.0)) == Span(FIRST, LAST, 100)
+    for client in (ClientReport("x", 1e6, 100, 0.1, 1000.0), ClientReport("x", 1e6, 90, 0.05, 1800.0)):
+        assert client_span(near, Selection(), client) is None
+
+
+def test_time_in_one_piece_is_accounted_for_and_not_explained(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """96 % in one stage that no event splits; a wait that the model declares, or the device, is another thing."""
+    run = RunBuilder()
+    run.op([P("call", 0), P("sent", 2), P("received", 98, stage="server", kind="work"), P("end", 100)])
+    path = run.write(tmp_path / "one")
+    found = measure(open_tables(path), Selection(), None)
+    assert (found.attributed_ns, round(found.explained, 6)) == (100, 0.04)
+    assert [(w.stage, w.from_point, w.to_point, w.kind, w.mean_ns) for w in found.wide] == [
+        ("server", "sent", "received", "work", 96)
+    ]
+    assert main(["coverage", str(path)]) == 0
+    out = capfd.readouterr().out
+    assert "explained 4.0 %, accounted for 100.0 %\n  unsplit: server, sent → received 96.0 %\n" in out
+    run = RunBuilder()
+    run.op([P("call", 0), P("taken", 60, stage="queue", kind="wait"), P("end", 100)], [Rq(q=62, g=64, d=66, c=95)])
+    found = measure(open_tables(run.write(tmp_path / "split")), Selection(), None)
+    assert ([w.stage for w in found.wide if w.kind != "wait"], found.explained) == ([], 1.0)
+
+
+def test_bios_that_no_two_rules_name_are_said_to_be_there(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run = RunBuilder()
+    run.op([P("begin", 0), P("end", 100)], [Rq(q=10, g=20, d=30, c=40, by_thread=False, by_sector=False)])
+    for bio in run.rows["bios"]:
+        bio["op_id"] = None
+    run.rows["links"].clear()
+    assert main(["coverage", str(run.write(tmp_path / "a"))]) == 0
+    assert "hops: 1 bios and 1 requests, none of which two rules name\n" in capfd.readouterr().out
+    run = RunBuilder()
+    run.op([P("begin", 0), P("end", 100)])
+    assert main(["coverage", str(run.write(tmp_path / "b"))]) == 0
+    assert "hops: no bio and no request in the trace\n" in capfd.readouterr().out
+
+
+def test_a_stage_is_split_by_what_its_thread_did_for_others(tmp_path: Path) -> None:
+    """The server's thread 7 takes one op after the other; the last one's way to it is mostly their work."""
+    run = RunBuilder()
+    for begin, taken in ((0, 10), (1, 40), (2, 70)):
+        run.op(
+            [
+                P("sent", begin, tid=begin),
+                P("received", taken, tid=7, stage="network", kind="network"),
+                P("served", taken + 25, tid=7, stage="serve"),
+            ]
+        )
+    opened = open_tables(run.write(tmp_path))
+    found = measure(opened, Selection().also("o.op_id = 2"), None)
+    (network, serve) = found.wide
+    assert [(p.what, p.mean_ns) for p in serve.behind] == [("its thread at this op", 25)]
+    assert (network.stage, network.mean_ns) == ("network", 68)
+    # 2 to 10 nobody knows, 10 to 35 and 40 to 65 it serves the others, 35 to 40 and 65 to 70 lie between them
+    assert [(p.what, p.mean_ns) for p in network.behind] == [
+        ("behind serve", 50), ("its thread between others", 10), ("before its thread is seen", 8)
+    ]  # fmt: skip

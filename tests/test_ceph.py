@@ -17,6 +17,7 @@ from tests.ceph_simulation import Ceph
 from tests.core_driver import Driver, check_laws, parse_line
 from tests.recorded import Correlated, RunOf
 
+from opline.correlate import correlate
 from opline.model import load_model
 
 Row = dict[str, Any]
@@ -358,3 +359,21 @@ def test_a_batch_that_nobody_closes_is_bounded() -> None:
     driver.finish()
     assert len(driver.tables()["batches"]) == 3
     assert driver.summary()["losses"]["batches_left_open"] == 3
+
+
+@pytest.mark.parametrize(("name", "in_flight"), [("ctf-blue-v2-qd1", 1), ("ctf-deb12-uprobes-qd16", 16)])
+def test_the_thread_that_commits_is_known_by_what_it_does(
+    name: str, in_flight: int, trace: Callable[[str], Path], run_of: RunOf, tmp_path: Path
+) -> None:
+    """Under a name that the model does not know only what comes before its first batch is not its work."""
+    text = load_model("ceph").text
+    assert text.count('"bstore_kv_sync"') >= 13
+    (tmp_path / "ceph.toml").write_text(text.replace('"bstore_kv_sync"', '"another name"'))
+    out = tmp_path / "run"
+    manifest = correlate(trace(name), load_model(str(tmp_path / "ceph.toml")), out, progress=False)
+    known, found = (
+        Counter(s["stage"] for s in run.rows("stages")) for run in (run_of(name), Correlated(out, manifest))
+    )
+    assert found["data aio"] == known["data aio"]
+    for stage in (stage for stage in known if stage.startswith("kv ")):
+        assert known[stage] - in_flight <= found[stage] <= known[stage], stage

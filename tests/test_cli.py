@@ -67,7 +67,7 @@ def test_help_has_the_overviews_line_and_examples(name: str) -> None:
 
 def test_overview_is_short_and_names_every_command(capfd: pytest.CaptureFixture[str]) -> None:
     text = out_of(capfd, "--help")
-    assert len(text.splitlines()) <= 45
+    assert len(text.splitlines()) <= 50
     assert max(map(len, text.splitlines())) <= 80
     for name in COMMANDS:
         assert re.search(rf"^  {name} ", text, re.MULTILINE)
@@ -159,6 +159,9 @@ def ids(text: str) -> list[int]:
         (["--class", "read", "--class", "write", "--limit", "3"], [0, 1, 2]),
         (["--since", "0.009", "--until", "0.011"], [9, 10]),
         (["--since", "001010000000", "--until", "001011000000"], [10]),
+        (["--at", "0.00405"], [4]),
+        (["--at", "0.0045"], []),
+        (["--at", "001002100002"], [2]),
     ],
 )
 def test_which_ops(args: list[str], expected: list[int], run_dir: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -24,6 +24,7 @@ from statistics import median
 from typing import Any
 
 import pytest
+from tests.test_record import wait_for
 from tests.truth_demo import check
 
 from opline.capture import blocksource
@@ -290,6 +291,9 @@ def test_a_delay_grows_its_stage_and_no_other(play: Callable[..., Recorded], sta
         (["--inject", "worker:100:1.5"], "not STAGE:DELAY_US:FRACTION"),
         (["--inject", "nowhere:100:0.5"], "not STAGE:DELAY_US:FRACTION"),
         (["--inject", "commit:100:0.5"], "only --backend buffered"),
+        (["--fault", "lock:5000"], "not KIND:US:WHAT"),
+        (["--fault", "lock:5000:4000"], "not KIND:US:WHAT"),
+        (["--fault", "object:x:bench_object_3"], "not KIND:US:WHAT"),
         (["--size", "1000"], "--size must be a multiple of 512"),
         (["--qd", "0"], "--qd must be 1 to 1024"),
         (["extra"], 'what is "extra"?'),
@@ -319,6 +323,17 @@ def leftovers() -> tuple[set[str], set[str]]:
     return {line for line in loops if "demo-store" in line}, set(images)
 
 
+def under_way(session: int) -> bool:
+    """A benchmark of that session has run for 50 ms."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "comm").read_text() == "demo-bench\n" and os.getsid(int(process.name)) == session:
+                return int((process / "schedstat").read_text().split()[0]) > 50_000_000
+        except OSError:  # it has ended
+            continue
+    return False
+
+
 def own_loop(pid: int) -> bool:
     return any(f"demo-store.{pid}.img" in line for line in leftovers()[0])
 
@@ -336,7 +351,7 @@ def test_nothing_is_left_behind(where: str, sig: signal.Signals) -> None:
     )
     assert process.stderr is not None
     assert "demo-store: on" in process.stderr.readline()
-    time.sleep(0.5)
+    wait_for(lambda: under_way(process.pid), 20)
     assert own_loop(process.pid)
     if sig == signal.SIGINT:
         os.killpg(process.pid, sig)  # as the terminal does

@@ -65,7 +65,7 @@ def test_every_reason_for_no_request_is_documented() -> None:
     """Those of the core's source, no more and no fewer."""
     from opline.losses import NO_REQUEST
 
-    source = text("correlator/native/src/reasons.cpp")
+    source = text("correlator/native/src/link/reasons.cpp")
     given = re.findall(r'return "(\w+)"|[?:] "(\w+)"', source)
     assert set(NO_REQUEST) == {"no_block_events"} | {a or b for a, b in given}
     page = text("docs/losses.md")
@@ -105,3 +105,8 @@ def test_make_help_lists_every_target() -> None:
     phony = makefile.split(".PHONY: ", 1)[1].split("\n", 1)[0].split()
     defined = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     assert set(phony) == defined
+
+
+def test_the_modules_are_mended_in_the_virtual_machine_as_the_page_says() -> None:
+    program = re.compile(r"sed -i '(s/hrtimer.*)' \\")
+    assert program.findall(text("docs/capture.md")) == program.findall(text("tests/vm/image")) != []

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The directions of imports (docs/design.md), and the doors to what is foreign: bt2, bcc and Python.h have one each."""
+"""The directions of imports and of #include (docs/design.md), and the doors to what is foreign: bt2, bcc and Python.h
+have one each."""
 
 from __future__ import annotations
 
 import ast
 import configparser
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,16 +17,49 @@ PACKAGES = {"opline": ROOT / "correlator" / "opline", "opline_analyses": ROOT / 
 
 # Lowest first: a module imports modules of its own layer and of those before it.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("opline.units", "opline.errors", "opline.talk", "opline.values", "opline.paths", "opline._core"),
-    ("opline.losses",),
+    (
+        "opline.units",
+        "opline.errors",
+        "opline.talk",
+        "opline.values",
+        "opline.paths",
+        "opline.shapes",
+        "opline.folder",
+        "opline.scratch",
+        "opline._core",
+    ),
+    ("opline.losses", "opline.gaps"),
     ("opline.model",),
     ("opline.readers",),
-    ("opline.store.schema", "opline.store.arrow", "opline.store.writer"),
+    tuple(f"opline.store.{n}" for n in ("schema", "arrow", "checksums", "manifest", "writer")),
     ("opline.correlate",),
     ("opline.store",),
 )
+NATIVE = ROOT / "correlator" / "native" / "src"
+# Lowest first: a file includes files of its own folder and of those before it.
+NATIVE_FOLDERS = (
+    "base",
+    "event",
+    "ctf/metadata",
+    "ctf/decode",
+    "ctf",
+    "block",
+    "model",
+    "op",
+    "sched",
+    "binding",
+    "stitch",
+    "link",
+    "stages",
+    "statistics",
+    "output/csv",
+    "output/parquet",
+    "output",
+    "core",
+)
 CAPTURE_MAY_USE = tuple(
-    f"opline.{name}" for name in ("units", "errors", "values", "paths", "losses", "model", "capture")
+    f"opline.{name}"
+    for name in ("units", "errors", "values", "paths", "folder", "scratch", "losses", "model", "readers", "capture")
 )
 
 
@@ -92,6 +127,23 @@ def test_one_folder_includes_python() -> None:
     native = [p for suffix in ("*.cpp", "*.hpp", "*.c", "*.h") for p in (ROOT / "correlator").rglob(suffix)]
     users = {str(p.parent.relative_to(ROOT)) for p in native if "Python.h>" in p.read_text()}
     assert users == {"correlator/native/python"}
+
+
+def test_includes_point_downwards() -> None:
+    """Of the native core: a file includes files of its own folder and of those before it; only `ctf` includes `ctf`."""
+    files = [path for path in sorted(NATIVE.rglob("*")) if path.suffix in {".cpp", ".hpp"}]
+    for path in files:
+        folder = str(path.parent.relative_to(NATIVE))
+        for name in re.findall(r'^#include "(.+)"$', path.read_text(), re.MULTILINE):
+            assert (NATIVE / name).is_file(), f"{path} includes {name}, which is no path from {NATIVE}"
+            other = str(Path(name).parent)
+            assert NATIVE_FOLDERS.index(other) <= NATIVE_FOLDERS.index(folder), f"{path} includes {name}"
+            assert inside_folder(folder, "ctf") or not inside_folder(other, "ctf"), f"{path} includes {name}"
+    assert {str(path.parent.relative_to(NATIVE)) for path in files} == set(NATIVE_FOLDERS)
+
+
+def inside_folder(folder: str, outer: str) -> bool:
+    return folder == outer or folder.startswith(outer + "/")
 
 
 def test_every_package_is_installed() -> None:

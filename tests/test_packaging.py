@@ -57,6 +57,8 @@ def test_install_has_everything(tmp_path: Path) -> None:
     assert os.access(target / "opline" / "capture" / "opline-ceph-collector", os.X_OK)
     for model in (ROOT / "correlator" / "opline" / "models").glob("*.toml"):
         assert f"opline/models/{model.name}" in have
+    for asset in (ROOT / "analyses" / "opline_analyses" / "report" / "assets").iterdir():
+        assert f"opline_analyses/report/assets/{asset.name}" in have
     packages = {p.parent.relative_to(target) for p in target.rglob("__init__.py")}
     assert all(str(p).split("/")[0] in ("opline", "opline_analyses") for p in packages), "nothing generic is installed"
 

@@ -80,6 +80,8 @@ def test_the_command_gets_it(runtime: Path, tmp_path: Path, given: list[str], ex
     assert done.stdout.splitlines()[0] == ":".join(libraries)
     assert all(library in done.stdout.partition("\n")[2] for library in libraries)
     assert "liblttng-ust.so" not in done.stdout  # a shell is left alone
+    # a model is somebody's file, and what is preloaded is code that runs
+    assert (f"note: the model {model} has ceph loaded into the command" in done.stderr) == (not given)
     assert json.loads((tmp_path / "run" / "recording.json").read_text())["preload"] == libraries
 
 

@@ -19,11 +19,12 @@ from opline.capture.bpf import KINDS
 from opline.capture.doctor import Check, Report
 from opline.capture.machine import Host, sample_clocks
 from opline.capture.options import check_subbuf
-from opline.capture.processes import Process, identify
+from opline.capture.processes import Process, boot_id, identify
 from opline.capture.recording import ChannelNote, Command, Recording
 from opline.capture.session import parse_counts
 from opline.capture.summary import summary_lines
 from opline.errors import OplineError, UsageError
+from opline.folder import Folder
 from opline_analyses.commands.doctor import lines
 
 
@@ -39,7 +40,7 @@ def test_globs_go_where_they_are_recorded() -> None:
 
 def test_a_glob_that_would_take_the_collectors_events_into_the_apps_channel_excludes_them() -> None:
     globs = recipe.sort_globs(["*", "b*:*", "osd:*"])
-    all_of_them = ("block:*", "syscall:*", "cephprobe:*", "cephring:*")
+    all_of_them = ("block:*", "syscall:*", "sched:*", "cephprobe:*", "cephring:*")
     assert dict(globs.exclude) == {"*": all_of_them, "b*:*": all_of_them}
 
 
@@ -73,13 +74,18 @@ def test_channels() -> None:
         globs, kernel=False, bpf=True, subbuf_bytes=4096, subbuf_count=2, contexts=recipe.APP_CONTEXTS
     )
     assert (app.name, app.contexts) == ("app", ("vpid", "vtid", "procname"))
-    assert (block.name, block.events[-1], block.contexts) == ("block", "syscall:syscall_entry_openat", ())
+    assert (block.name, block.events[-2:], block.contexts) == ("block", ("syscall:syscall_entry_openat", "sched:*"), ())
     _, kernel = recipe.plan_channels(
         globs, kernel=True, bpf=False, subbuf_bytes=4096, subbuf_count=2, contexts=recipe.APP_CONTEXTS
     )
     assert kernel.kernel and kernel.contexts == ("pid", "tid", "procname")
     assert {"block_*", "sched_switch", "irq_handler_entry", "lttng_statedump_block_device"} <= set(kernel.events)
     assert {"pwrite64", "io_uring_enter", "openat"} <= set(kernel.syscalls)
+    for modules in (True, False):
+        *_, without = recipe.plan_channels(
+            globs, kernel=modules, bpf=not modules, states=False, subbuf_bytes=4096, subbuf_count=2, contexts=()
+        )
+        assert not any("sched" in event for event in without.events)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +195,7 @@ def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _leave(runtime: Path, victim: Process, recorder: Process, boot: str | None = None) -> Path:
     folder = runtime / f"{recorder.pid}-{recorder.start_ticks}"
     folder.mkdir(parents=True)
-    state = leftovers.State(folder, recorder, boot or leftovers.boot_id(), "/somewhere/run1")
+    state = leftovers.State(folder, recorder, boot or boot_id(), "/somewhere/run1")
     state.processes["collector"] = victim
     state.write()
     return folder
@@ -249,18 +255,18 @@ def _recording(**changes: object) -> Recording:
 
 
 def test_summary_says_counts_and_what_to_do_about_discarded_events() -> None:
-    warning, counts, where, follow = summary_lines(_recording(), Path("run1"))
+    warning, counts, where = summary_lines(_recording(), Path("run1"))
     assert warning.startswith("warning: 100 events discarded in channel app (10 %)") and "--subbuf-size 8M" in warning
     assert counts == "950 events (app 900, block 50), 100 discarded, 2.0 MiB, 1.50 s"
     assert where == "trace: run1/trace"
-    assert follow == "next:  opline ops run1 --model MODEL"
 
 
 def test_unknown_counts_stay_unknown(tmp_path: Path) -> None:
     note = _recording()
     note.channels[1].event_count = note.channels[1].discarded_count = None
     assert note.event_count() is None and note.discarded_count() is None
-    note.write(tmp_path)
+    with Folder(tmp_path) as folder:
+        note.write(folder)
     document = recording.load(tmp_path)
     assert document["event_count"] is None and document["channels"][0]["event_count"] == 900
     assert document["begin"]["wall"].endswith("Z")

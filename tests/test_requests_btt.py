@@ -41,6 +41,24 @@ def test_one_line_per_request(merged: Path, opline: Callable[..., Any]) -> None:
     assert "" not in {x["device"] for x in lines}
 
 
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        (("-i", "writes"), lambda r: r["kind"] == "write"),
+        (("-i", "*S*", "--size", "4k"), lambda r: "S" in r["rwbs"] and r["nr_sectors"] == 8),
+        (("--size", ">4k"), lambda r: (r["nr_sectors"] or 0) > 8),
+        (("--comm", "lab-*"), lambda r: (r["queue_comm"] or r["issue_comm"] or "").startswith("lab-")),
+    ],
+)
+def test_filters_are_those_of_the_block_layer_over_time(
+    merged: Path, opline: Callable[..., Any], options: tuple[str, ...], wanted: Callable[[dict[str, Any]], bool]
+) -> None:
+    """All requests, those that did not complete or were absorbed too."""
+    lines = list(csv.DictReader(io.StringIO(opline("requests", merged, *options, "--csv").stdout)))
+    assert {int(x["request_id"]) for x in lines} == {r["request_id"] for r in rows(merged, "requests") if wanted(r)}
+    assert lines
+
+
 def test_the_slowest_come_first(merged: Path, opline: Callable[..., Any]) -> None:
     worst = sorted((r["q2c_ns"] for r in rows(merged, "requests") if r["q2c_ns"] is not None), reverse=True)[:3]
     said = opline("requests", merged, "--slowest", "3", "--json").stdout.splitlines()

@@ -191,3 +191,78 @@ def test_perfs_names_are_known_too() -> None:
     (stage,) = driver.tables()["stages"]
     assert [stage[k] for k in STATES] == [11, 2, 0, 7]
     assert stage["woken_by_tid"] == 9
+
+
+FROM_BPF = {
+    "sched:off_cpu": ("tid", "off_at", "prev_state", "woken_at", "waker_tid"),
+    "sched:lost": ("until", "count"),
+    "block:lost": ("count",),
+}
+
+
+class FromBpf:
+    """A core that is given the collector's events, block channel or application's."""
+
+    def __init__(self) -> None:
+        self.core = Core(plan_of(MODEL))
+        self.streams = {name: self.core.add_stream("host", False, name, 0) for name in ("block", "app")}
+
+    def event(self, at: int, name: str, **values: int) -> None:
+        mine = name in FROM_BPF
+        fields = ("ktime", *FROM_BPF[name]) if mine else ("id",)
+        declared = [(f, False) for f in fields] + ([] if mine else [("vtid", True)])
+        values["ktime"] = at
+        number, wanted, _ = self.core.add_class(name, False, declared)
+        stream = self.streams["block" if mine else "app"]
+        self.core.event(at, number, stream, 0, tuple(values[declared[i][0]] for i in wanted))
+
+    def op(self, begin: int, end: int) -> None:
+        self.event(begin, "app:begin", id=begin, vtid=5)
+        self.ended = (end, begin)
+
+    def end(self) -> None:
+        self.event(self.ended[0], "app:end", id=self.ended[1], vtid=5)
+
+    def stages(self) -> list[dict[str, Any]]:
+        driver = Driver.__new__(Driver)
+        driver.core, driver._strings, driver._rows = self.core, [], {}
+        driver.finish()
+        return sorted(driver.tables()["stages"], key=lambda s: int(s["begin_ns"]))
+
+
+@pytest.mark.parametrize(
+    ("state", "woken_at", "states"),
+    [
+        (1, 32, [11, 2, 0, 7]),
+        (2, 32, [11, 2, 7, 0]),
+        (1, 24, [11, 9, 0, 0]),  # woken while it was about to sleep
+        (256, 0, [11, 9, 0, 0]),  # preempted
+    ],
+)
+def test_states_come_from_bpf_too(state: int, woken_at: int, states: list[int]) -> None:
+    """The collector's sched:off_cpu says in one event when a thread was taken off, woken, and back."""
+    bpf = FromBpf()
+    bpf.event(10, "sched:off_cpu", tid=5, off_at=2, prev_state=1, woken_at=4, waker_tid=8)
+    bpf.op(20, 40)
+    bpf.event(34, "sched:off_cpu", tid=5, off_at=25, prev_state=state, woken_at=woken_at, waker_tid=9)
+    bpf.end()
+    (stage,) = bpf.stages()
+    assert [stage[k] for k in STATES] == states
+    assert stage["woken_by_tid"] == (9 if woken_at else None)
+
+
+@pytest.mark.parametrize("how", ["states given up", "ring full", "discarded", "discarded elsewhere"])
+def test_nothing_is_said_across_what_the_collector_lost(how: str) -> None:
+    bpf = FromBpf()
+    bpf.event(10, "sched:off_cpu", tid=5, off_at=2, prev_state=1, woken_at=4, waker_tid=8)
+    bpf.op(20, 60)
+    if how == "states given up":
+        bpf.event(30, "sched:lost", until=45, count=3)
+    elif how == "ring full":
+        bpf.event(30, "block:lost", count=3)
+    else:
+        bpf.core.discarded(bpf.streams["block" if how == "discarded" else "app"], 26, 30, 3, False)
+    bpf.event(42, "sched:off_cpu", tid=5, off_at=38, prev_state=1, woken_at=40, waker_tid=9)
+    bpf.end()
+    (stage,) = bpf.stages()
+    assert (stage["on_cpu_ns"] is not None) == (how == "discarded elsewhere")

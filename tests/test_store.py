@@ -20,6 +20,7 @@ from tests.core_driver import Driver, parse_line, plan_of
 from opline import losses
 from opline.correlate import correlate
 from opline.errors import OplineError, UsageError
+from opline.folder import Folder
 from opline.model import load_model
 from opline.store.arrow import arrow_schema
 from opline.store.run import open_or_correlate
@@ -129,13 +130,13 @@ def test_an_old_run_is_not_taken_for_the_new_one(run: Path, tmp_path: Path, monk
     shutil.copytree(run, tmp_path / "run")
     writer = RunWriter(tmp_path / "run")
     replaced: list[bool] = []
-    replace = Path.replace
+    rename = Folder.rename
 
-    def watched(self: Path, target: Path) -> Path:
+    def watched(self: Folder, name: str, to: str) -> None:
         replaced.append((tmp_path / "run" / "manifest.json").exists())
-        return replace(self, target)
+        rename(self, name, to)
 
-    monkeypatch.setattr(Path, "replace", watched)
+    monkeypatch.setattr(Folder, "rename", watched)
     writer.commit({})
     assert len(replaced) == len(WHOLE)
     assert not any(replaced)

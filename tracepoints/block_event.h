@@ -23,6 +23,7 @@ enum block_kind {
     KIND_UNPLUG,
     KIND_CALL_ENTRY,  // system calls: calls.h
     KIND_CALL_EXIT,
+    KIND_OFF_CPU,  // threads' states: states.bpf.c
     KIND_COUNT
 };
 
@@ -38,7 +39,7 @@ struct block_event {
             __u32 nr_sector;
             __u32 bytes;      // requests: blk_rq_bytes(); unplug: number of requests
         };
-        __u64 args[6];        // of a system call; of its exit the first is the result
+        __u64 args[6];        // of a system call; of its exit the first is the result; of a thread's state: states.bpf.c
     };
     __u32 dev;        // kernel-internal: major << 20 | minor; of a system call: of the file's file system
     __u32 old_dev;    // remap

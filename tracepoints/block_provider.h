@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the bridge (bridge.c) must know of the providers `block` and `syscall`.
+// What the bridge (bridge.c) must know of the providers `block`, `syscall` and `sched`.
 #pragma once
 #include <errno.h>
 #include <stdbool.h>
@@ -7,6 +7,7 @@
 
 #include "block_tp.h"
 #include "bridge_calls.h"
+#include "state_tp.h"
 
 #define bridge_event block_event
 
@@ -31,6 +32,7 @@ static uint64_t enabled_mask(void) {
     ASK(KIND_PLUG, block_plug);
     ASK(KIND_UNPLUG, block_unplug);
 #undef ASK
+    mask |= lttng_ust_tracepoint_enabled(sched, off_cpu) ? UINT64_C(1) << KIND_OFF_CPU : 0;
     return mask;
 }
 
@@ -48,13 +50,14 @@ static inline void receive_event(struct block_event *e) {
 
 // False: the session does not record that event (any more).
 static bool pass_event(const struct block_event *e, uint64_t seq) {
-#define PASS(kind, event)                                                                                              \
+#define PASS_OF(provider, kind, event)                                                                                 \
     case kind:                                                                                                         \
-        if (lttng_ust_tracepoint_enabled(block, event)) {                                                              \
-            lttng_ust_do_tracepoint(block, event, e, seq);                                                             \
+        if (lttng_ust_tracepoint_enabled(provider, event)) {                                                           \
+            lttng_ust_do_tracepoint(provider, event, e, seq);                                                          \
             return true;                                                                                               \
         }                                                                                                              \
         break
+#define PASS(kind, event) PASS_OF(block, kind, event)
     switch (e->kind) {
         PASS(KIND_BIO_QUEUE, block_bio_queue);
         PASS(KIND_GETRQ, block_getrq);
@@ -72,10 +75,12 @@ static bool pass_event(const struct block_event *e, uint64_t seq) {
         PASS(KIND_RQ_COMPLETE, block_rq_complete);
         PASS(KIND_PLUG, block_plug);
         PASS(KIND_UNPLUG, block_unplug);
+        PASS_OF(sched, KIND_OFF_CPU, off_cpu);
     case KIND_CALL_ENTRY:
     case KIND_CALL_EXIT: return pass_call(e, seq);
     }
 #undef PASS
+#undef PASS_OF
     return false;
 }
 
@@ -88,5 +93,14 @@ static bool pass_watermark(uint64_t through_ns) {
 static bool pass_lost(uint64_t time_ns, int32_t cpu, uint64_t count, const char *why) {
     if (!lttng_ust_tracepoint_enabled(block, lost)) return false;
     lttng_ust_do_tracepoint(block, lost, time_ns, cpu, count, why);
+    return true;
+}
+
+// One of those that may fill half of the ring buffer at most.
+static inline bool gives_way(const struct block_event *e) { return e->kind == KIND_OFF_CPU; }
+
+static bool pass_lost_states(uint64_t time_ns, uint64_t until_ns, int32_t cpu, uint64_t count) {
+    if (!lttng_ust_tracepoint_enabled(sched, lost)) return false;
+    lttng_ust_do_tracepoint(sched, lost, time_ns, until_ns, cpu, count);
     return true;
 }

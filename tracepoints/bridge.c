@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The bridge: one thread that takes the BPF programs' records out of their ring buffer, puts them in order of kernel time,
 // and passes them on as events of a UST provider. Loaded by Python (opline/capture/bpf.py) through ctypes. It is built once for each
-// provider (BRIDGE_PROVIDER_H): block_provider.h for the block layer's tracepoints and system calls, probe_provider.h for uprobes.
+// provider (BRIDGE_PROVIDER_H): block_provider.h for the block layer's tracepoints and system calls, probe_provider.h for uprobes on ceph-osd; hit_provider.h, for declared probes, writes a
+// CTF stream instead.
 //
 // Order. A program reads the clock after it has reserved its record. So of what the thread has not yet seen when it
 // looks at the ring buffer at time t, everything has a time after t; once it has taken out all that was reserved then, everything
@@ -36,7 +37,7 @@ enum {
     IDLE_WATERMARK_NS = 20000000,  // also said when nothing happens
     MISSES_EVERY_NS = 200000000,
     FINISH_WITHIN_NS = 2000000000,  // at the end: how long a reserved record may stay unfilled
-    MAX_PROGRAMS = 32,
+    MAX_PROGRAMS = 256,
 };
 #define RING_BUSY (1u << 31)
 #define RING_DISCARD (1u << 30)
@@ -52,7 +53,9 @@ __asm__(".section .rodata\n"
         ".incbin \"" BRIDGE_EVENT_H "\"\n"
         ".incbin \"" BRIDGE_BPF_C "\"\n"
 #ifdef BRIDGE_MORE_BPF_C
+        ".incbin \"" BRIDGE_TREE_BPF_C "\"\n"
         ".incbin \"" BRIDGE_MORE_BPF_C "\"\n"
+        ".incbin \"" BRIDGE_STATES_BPF_C "\"\n"
 #endif
         ".byte 0\n"
         ".previous\n");
@@ -63,10 +66,10 @@ struct bridge_counts {
     uint64_t sent[KIND_COUNT];   // events passed on, by kind
     uint64_t watermarks, lost_events;
     uint64_t not_enabled;        // taken out when the session did not record that event (any more)
-    uint64_t lost_ring, lost_nested;
+    uint64_t lost_ring, lost_nested, lost_states;
     uint64_t late;               // came after the watermark had passed them: cannot be, so this says how often it was
     uint64_t reordered;          // were overtaken in the ring buffer, and put right
-    uint64_t own_bios, own_events, own_overflow, chain_cut;
+    uint64_t own_bios, own_events, own_overflow, chain_cut, untold_threads;
     uint64_t most_bytes;         // the fullest that the ring buffer was found
     uint64_t cpu_ns;             // of the thread
     uint64_t rounds;
@@ -88,7 +91,7 @@ struct bridge {
 
     struct bridge_event *held;  // sorted by time: [head, tail)
     size_t head, tail, room;
-    uint64_t *seq, *lost_seen;  // per CPU
+    uint64_t *seq, *lost_seen, *states_seen;  // per CPU
     uint64_t misses_seen[MAX_PROGRAMS];
     uint64_t safe_ns;      // everything up to here is in `held` or sent
     uint64_t watermark_ns; // everything up to here is sent
@@ -166,6 +169,7 @@ static bool drain(struct bridge *b) {
             struct bridge_event e;
             memcpy(&e, record + RING_HEADER, sizeof(e));
             receive_event(&e);
+            if (gives_way(&e) && e.cpu < b->cpu_count) ++b->cpus[e.cpu].states_taken;
             if (!hold(b, &e)) {
                 b->failed = true;
                 all = false;
@@ -208,6 +212,18 @@ static void tell_last_losses(struct bridge *b) {
     }
 }
 
+// States that were given up since the last look. The caller has taken out all up to `safe_ns`, and passes it on next: what is missing
+// is no older than what has been passed on.
+static void tell_lost_states(struct bridge *b) {
+    for (uint32_t cpu = 0; cpu < b->cpu_count; ++cpu) {
+        uint64_t count = b->cpus[cpu].lost_states - b->states_seen[cpu];
+        if (count == 0) continue;
+        b->states_seen[cpu] += count;
+        b->counts.lost_states += count;
+        if (pass_lost_states(b->watermark_ns, clock_ns(CLOCK_MONOTONIC), (int32_t)cpu, count)) ++b->counts.lost_events;
+    }
+}
+
 // A program that is interrupted by its own tracepoint is not run again; the kernel counts that.
 static void tell_misses(struct bridge *b) {
     for (int i = 0; i < b->program_count; ++i) {
@@ -237,6 +253,7 @@ static void finish(struct bridge *b) {
     uint64_t until = clock_ns(CLOCK_MONOTONIC) + FINISH_WITHIN_NS;
     sleep_ns(HOLD_BACK_NS);
     while (!drain(b) && !b->failed && clock_ns(CLOCK_MONOTONIC) < until) sleep_ns(HOLD_BACK_NS);
+    tell_lost_states(b);
     send_until(b, b->safe_ns);
     tell_last_losses(b);
     tell_misses(b);
@@ -245,6 +262,7 @@ static void finish(struct bridge *b) {
         b->counts.own_events += b->cpus[cpu].own_events;
         b->counts.own_overflow += b->cpus[cpu].own_overflow;
         b->counts.chain_cut += b->cpus[cpu].chain_cut;
+        b->counts.untold_threads += b->cpus[cpu].untold_threads;
     }
     b->counts.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
@@ -260,6 +278,7 @@ static void *run(void *argument) {
         uint64_t before = atomic_load(b->consumer);
         drain(b);
         uint64_t taken = atomic_load(b->consumer) - before;
+        tell_lost_states(b);
         if (b->safe_ns > HOLD_BACK_NS) send_until(b, b->safe_ns - HOLD_BACK_NS);
         if (b->head == b->tail && taken == 0) tell_last_losses(b);
         if (b->safe_ns >= misses_at) {
@@ -280,6 +299,7 @@ static void release(struct bridge *b) {
     free(b->held);
     free(b->seq);
     free(b->lost_seen);
+    free(b->states_seen);
     free(b);
 }
 
@@ -306,13 +326,15 @@ EXPORT struct bridge *bridge_start(int ring_fd, uint64_t ring_bytes, int control
     memcpy(b->programs, programs, (size_t)b->program_count * sizeof(int));
     b->seq = calloc(cpu_count, sizeof(uint64_t));
     b->lost_seen = calloc(cpu_count, sizeof(uint64_t));
+    b->states_seen = calloc(cpu_count, sizeof(uint64_t));
     b->consumer = map(ring_fd, b->page, PROT_READ | PROT_WRITE, 0);
     b->producer = map(ring_fd, b->page + 2 * b->ring_bytes, PROT_READ, b->page);
     b->control = map(control_fd, b->page, PROT_READ | PROT_WRITE, 0);
     b->cpus = map(cpus_fd, b->cpus_bytes, PROT_READ | PROT_WRITE, 0);
-    if (!b->seq || !b->lost_seen || !b->consumer || !b->producer || !b->control || !b->cpus) goto failed;
+    if (!b->seq || !b->lost_seen || !b->states_seen || !b->consumer || !b->producer || !b->control || !b->cpus) goto failed;
     b->data = (const uint8_t *)b->producer + b->page;
     atomic_store(b->consumer, atomic_load(b->producer));  // what there is comes from measuring what a record costs
+    for (uint32_t cpu = 0; cpu < cpu_count; ++cpu) b->lost_seen[cpu] = b->cpus[cpu].lost;
     for (int i = 0; i < OWN_TGIDS; ++i) b->control->own_tgids[i] = own_tgids[i];
     number_calls(b->control->call_of);
     errno = pthread_create(&b->thread, NULL, run, b);

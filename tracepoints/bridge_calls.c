@@ -3,6 +3,10 @@
 
 #include <sys/syscall.h>
 
+#ifndef SYS_sendfile64
+#define SYS_sendfile64 SYS_sendfile  // the kernel's name on 64 bits, and LTTng's
+#endif
+
 #include "call_tp.h"
 
 uint64_t enabled_calls(void) {
@@ -16,7 +20,14 @@ uint64_t enabled_calls(void) {
     return mask;
 }
 
-_Static_assert(CALL_sync_file_range == CALLS_WITH_FILE && CALL_sync == CALLS_WITH_FILE + 1, "the table's order");
+_Static_assert(CALL_sendfile64 == CALLS_WITH_FILE && CALL_sync == CALLS_WITH_FILE + 1, "the table's order");
+#define NUMBERED(name) _Static_assert(CALL_##name == CALL_NUMBER_##name, "the table's order")
+NUMBERED(read);
+NUMBERED(write);
+NUMBERED(readv);
+NUMBERED(writev);
+NUMBERED(sendfile64);
+NUMBERED(copy_file_range);
 
 void number_calls(volatile __u8 *call_of) {
 #define X(name, fields)                                                                                                \

@@ -6,7 +6,14 @@
 #pragma once
 
 #define OWN_TGIDS 8
-#define CALLS_WITH_FILE 14  // the first so many opline_calls have a file's descriptor as first argument
+#define CALLS_WITH_FILE 15  // the first so many opline_calls have a file's descriptor as first argument
+// opline_calls that read or write where the file is, and where they write a file opened with O_APPEND at its end
+#define CALL_NUMBER_read 1
+#define CALL_NUMBER_write 2
+#define CALL_NUMBER_readv 5
+#define CALL_NUMBER_writev 6
+#define CALL_NUMBER_sendfile64 15
+#define CALL_NUMBER_copy_file_range 22
 #define CALL_NUMBERS 512  // a power of two above every system call's number
 
 // One element of a memory-mapped array: written by the bridge, read by every program.
@@ -26,5 +33,9 @@ struct bridge_cpu {
     __u64 own_events;    // events of such bios and their requests, left out too
     __u64 own_overflow;  // bios of ours that found no room in the table: recorded like any other
     __u64 chain_cut;     // requests with more bios than are walked
-    __u64 pad[11];
+    __u64 states;        // threads' states that were put into the ring buffer
+    __u64 lost_states;   // given up, so that what else there is finds room
+    __u64 states_taken;  // written by the bridge: how many of `states` it has taken out
+    __u64 untold_threads;  // threads for which there was no room in the table
+    __u64 pad[7];
 };

@@ -5,6 +5,8 @@
 //   ktime           CLOCK_MONOTONIC ns in the kernel: the event's time
 //   tid, pid, comm  the calling thread, its process (as the collector's PID namespace numbers them) and name: LTTng's contexts
 //   file_dev, inode   where there is an fd: the file's, the number of its file system's device as the kernel has it; 0: unknown
+//   pos             of calls that name no place: the file's own when the call began, its end if it is written and was opened with O_APPEND;
+//                   -1: it has none (a pipe, a socket, a terminal), or it is not known. sendfile64 and copy_file_range: of the file that is written
 //   cpu, seq        as in block_tp.h, of which this is a part: one stream, one order
 //
 // An exit has `ret`.
@@ -40,6 +42,7 @@
 #define CALL_POS                                                                                                       \
     lttng_ust_field_integer(uint64_t, pos_l, e->args[3])                                                               \
     lttng_ust_field_integer(uint64_t, pos_h, e->args[4])
+#define CALL_OWN_POS(place) lttng_ust_field_integer(int64_t, pos, (int64_t)e->args[place])
 #define CALL_BUF                                                                                                       \
     CALL_FD                                                                                                            \
     lttng_ust_field_integer_hex(uint64_t, buf, e->args[1])                                                             \
@@ -56,9 +59,9 @@
 
 CALL_CLASS(nothing)
 CALL_CLASS(fd, CALL_FD)
-CALL_CLASS(fd_buf_count, CALL_BUF)
+CALL_CLASS(fd_buf_count_own, CALL_BUF CALL_OWN_POS(3))
 CALL_CLASS(fd_buf_count_pos, CALL_BUF lttng_ust_field_integer(int64_t, pos, (int64_t)e->args[3]))
-CALL_CLASS(fd_vec, CALL_VEC)
+CALL_CLASS(fd_vec_own, CALL_VEC CALL_OWN_POS(3))
 CALL_CLASS(fd_vec_pos, CALL_VEC CALL_POS)
 CALL_CLASS(fd_vec_pos_flags, CALL_VEC CALL_POS lttng_ust_field_integer(int32_t, flags, (int32_t)e->args[5]))
 CALL_CLASS(file_range, CALL_FD
@@ -85,6 +88,21 @@ CALL_CLASS(uring_enter, CALL_FD
     lttng_ust_field_integer(uint32_t, flags, (uint32_t)e->args[3])
     lttng_ust_field_integer_hex(uint64_t, argp, e->args[4])
     lttng_ust_field_integer(uint64_t, argsz, e->args[5]))
+CALL_CLASS(sendfile,
+    lttng_ust_field_integer(uint32_t, out_fd, (uint32_t)e->args[0])
+    lttng_ust_field_integer(uint32_t, file_dev, e->dev)
+    lttng_ust_field_integer(uint64_t, inode, e->inode)
+    lttng_ust_field_integer(uint32_t, in_fd, (uint32_t)e->args[1])
+    lttng_ust_field_integer(uint64_t, count, e->args[3])
+    CALL_OWN_POS(4))
+CALL_CLASS(copy_range,
+    lttng_ust_field_integer(uint32_t, fd_in, (uint32_t)e->args[0])
+    lttng_ust_field_integer(uint32_t, fd_out, (uint32_t)e->args[2])
+    lttng_ust_field_integer(uint32_t, file_dev, e->dev)
+    lttng_ust_field_integer(uint64_t, inode, e->inode)
+    lttng_ust_field_integer(uint64_t, len, e->args[4])
+    CALL_OWN_POS(1)
+    lttng_ust_field_integer(uint32_t, flags, (uint32_t)e->args[5]))
 CALL_CLASS(returned, lttng_ust_field_integer(int64_t, ret, (int64_t)e->args[0]))
 
 #define X(name, fields)                                                                                                \

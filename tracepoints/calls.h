@@ -6,12 +6,12 @@
 #pragma once
 
 #define OPLINE_CALLS(X)             \
-    X(read, fd_buf_count)           \
-    X(write, fd_buf_count)          \
+    X(read, fd_buf_count_own)       \
+    X(write, fd_buf_count_own)      \
     X(pread64, fd_buf_count_pos)    \
     X(pwrite64, fd_buf_count_pos)   \
-    X(readv, fd_vec)                \
-    X(writev, fd_vec)               \
+    X(readv, fd_vec_own)            \
+    X(writev, fd_vec_own)           \
     X(preadv, fd_vec_pos)           \
     X(pwritev, fd_vec_pos)          \
     X(preadv2, fd_vec_pos_flags)    \
@@ -20,12 +20,14 @@
     X(fdatasync, fd)                \
     X(syncfs, fd)                   \
     X(sync_file_range, file_range)  \
+    X(sendfile64, sendfile)         \
     X(sync, nothing)                \
     X(msync, memory)                \
     X(io_submit, aio_submit)        \
     X(io_getevents, aio_reap)       \
     X(io_pgetevents, aio_reap)      \
-    X(io_uring_enter, uring_enter)
+    X(io_uring_enter, uring_enter)  \
+    X(copy_file_range, copy_range)
 
 enum opline_call {
     CALL_NONE,

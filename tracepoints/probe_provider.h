@@ -50,30 +50,19 @@ static bool pass_lost(uint64_t time_ns, int32_t cpu, uint64_t count, const char 
     return true;
 }
 
+// Uprobes give nothing up.
+static inline bool gives_way(const struct probe_event *e) {
+    (void)e;
+    return false;
+}
+
+static bool pass_lost_states(uint64_t time_ns, uint64_t until_ns, int32_t cpu, uint64_t count) {
+    (void)time_ns, (void)until_ns, (void)cpu, (void)count;
+    return false;
+}
+
 // The list for Python: a line "event at symbol" each, in the order of their kinds.
 #define LINE(event, at, shape, symbol) #event " " #at " " symbol "\n"
 __attribute__((visibility("default"))) const char *probe_list(void) { return PROBES(LINE); }
 
-// A function to put a probe on, to see what a hit costs here. It begins as functions do: the kernel emulates a push, where another first
-// instruction costs a single step more.
-#ifdef __x86_64__
-__asm__(".text\n"
-        ".globl probe_target\n"
-        ".type probe_target, @function\n"
-        "probe_target: push %rbp\n"
-        "pop %rbp\n"
-        "ret\n"
-        ".size probe_target, . - probe_target\n");
-void probe_target(void);
-#else
-__attribute__((visibility("default"), noinline)) void probe_target(void) { __asm__ volatile(""); }
-#endif
-
-// Calls it `times` times; ns in all.
-__attribute__((visibility("default"))) uint64_t probe_time_calls(uint32_t times) {
-    struct timespec begin, end;
-    clock_gettime(CLOCK_MONOTONIC, &begin);
-    for (uint32_t i = 0; i < times; ++i) probe_target();
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    return (uint64_t)(end.tv_sec - begin.tv_sec) * 1000000000u + (uint64_t)end.tv_nsec - (uint64_t)begin.tv_nsec;
-}
+#include "probe_target.h"

@@ -41,6 +41,7 @@ class Device:
     seek_median: float | None
     depth_avg: float | None  # bios of the device that were queued and not completed, at Q, itself excluded
     depth_max: int | None
+    share: dict[str, float]  # of Q2C, 0 to 1: the parts of each bio's own way, which do not overlap
 
 
 # name → SQL over the view `q` (requests of one device) or `b` (its bios with their request's times)
@@ -50,11 +51,18 @@ _REQUEST = {
     "G2D": ("getrq_ns", "first_issue_ns"),
     "D2C": ("issue_ns", "complete_ns"),
 }
+# An insert after a requeue is not on the way to the first issue.
+_ALSO = {
+    "G2I": " AND coalesce(insert_ns <= first_issue_ns, true)",
+    "I2D": " AND insert_ns <= first_issue_ns",
+    "G2D": " AND coalesce(insert_ns > first_issue_ns, true)",
+    "D2C": " AND flushed_by IS NULL",
+}
 _BIO = {
-    "Q2G": ("queue_ns", "getrq_ns", "merge_ns IS NULL"),
-    "Q2M": ("queue_ns", "merge_ns", "true"),
-    "M2D": ("merge_ns", "first_issue_ns", "true"),
-    "Q2C": ("queue_ns", "complete_ns", "true"),
+    "Q2G": ("queue_ns", "getrq_ns"),
+    "Q2M": ("queue_ns", "merge_ns"),
+    "M2D": ("merge_ns", "next_issue_ns"),
+    "Q2C": ("queue_ns", "complete_ns"),
 }
 ORDER = ("Q2Q", "Q2G", "G2I", "Q2M", "I2D", "G2D", "M2D", "D2C", "Q2C")
 
@@ -71,8 +79,32 @@ def _float(value: object) -> float | None:
 
 
 def _bios() -> str:
-    return """SELECT b.*, r.getrq_ns, r.first_issue_ns, r.complete_ns
+    # Into a request that came back, a bio can be merged after its first issue.
+    return """SELECT b.*, r.insert_ns, r.first_issue_ns, r.issue_ns, r.complete_ns, r.flushed_by,
+                     r.getrq_ns AS request_ns,
+                     if(merge_ns > first_issue_ns, issue_ns, first_issue_ns) AS next_issue_ns
               FROM bios b LEFT JOIN requests r USING (request_id)"""
+
+
+def _shares(run: Run, dev: int) -> dict[str, float]:
+    """Of the bios whose Q and C are known: each one's own way, cut at the steps that are known."""
+    whole, *parts = run.row(
+        f"""WITH b AS (SELECT *, coalesce(getrq_ns, merge_ns) AS joined_ns,
+                       getrq_ns = request_ns AND insert_ns <= first_issue_ns AS inserted FROM ({_bios()}))
+            SELECT sum(complete_ns - queue_ns), sum(getrq_ns - queue_ns),
+                   sum(insert_ns - getrq_ns) FILTER (WHERE inserted),
+                   sum(merge_ns - queue_ns) FILTER (WHERE getrq_ns IS NULL),
+                   sum(first_issue_ns - insert_ns) FILTER (WHERE inserted),
+                   sum(first_issue_ns - getrq_ns)
+                     FILTER (WHERE coalesce(NOT inserted, true) AND first_issue_ns >= getrq_ns),
+                   sum(next_issue_ns - merge_ns) FILTER (WHERE getrq_ns IS NULL),
+                   sum(complete_ns - issue_ns)
+                     FILTER (WHERE flushed_by IS NULL AND issue_ns >= coalesce(joined_ns, queue_ns))
+            FROM b WHERE dev = ? AND queue_ns IS NOT NULL AND complete_ns IS NOT NULL""",
+        [dev],
+    )
+    names = ("Q2G", "G2I", "Q2M", "I2D", "G2D", "M2D", "D2C")
+    return {n: int(part) / int(whole) for n, part in zip(names, parts, strict=True) if whole and part is not None}
 
 
 def devices(run: Run) -> list[Device]:
@@ -86,10 +118,10 @@ def _device(run: Run, dev: int) -> Device:
                  FROM bios WHERE dev = ? AND queue_ns IS NOT NULL"""
     found: dict[str, Interval | None] = {"Q2Q": _interval(run, "Q2Q", between, [dev])}
     for name, (begin, end) in _REQUEST.items():
-        also = " AND insert_ns IS NULL" if name == "G2D" else " AND flushed_by IS NULL" if name == "D2C" else ""
-        found[name] = _interval(run, name, f"SELECT {end} - {begin} v FROM requests WHERE dev = ?{also}", [dev])
-    for name, (begin, end, also) in _BIO.items():
-        found[name] = _interval(run, name, f"SELECT {end} - {begin} v FROM ({_bios()}) WHERE dev = ? AND {also}", [dev])
+        select = f"SELECT {end} - {begin} v FROM requests WHERE dev = ?{_ALSO[name]}"
+        found[name] = _interval(run, name, select, [dev])
+    for name, (begin, end) in _BIO.items():
+        found[name] = _interval(run, name, f"SELECT {end} - {begin} v FROM ({_bios()}) WHERE dev = ?", [dev])
     (queued,) = run.row("SELECT count(*) FROM bios WHERE dev = ? AND queue_ns IS NOT NULL", [dev])
     issued, low, mean, high, total = run.row(
         """SELECT count(*), min(nr_sectors), avg(nr_sectors), max(nr_sectors), coalesce(sum(nr_sectors), 0)
@@ -114,6 +146,13 @@ def _device(run: Run, dev: int) -> Device:
            WHERE step = 1""",
         [dev],
     )
+    (unknown,) = run.row(
+        """SELECT count(*) FROM requests
+           WHERE dev = ? AND first_issue_ns IS NOT NULL AND in_flight IS NULL AND flushed_by IS NULL""",
+        [dev],
+    )
+    if unknown:  # completions are missing: what was in flight is not known
+        depth_avg = depth_max = None
     return Device(
         dev=dev,
         intervals={name: i for name in ORDER if (i := found.get(name)) is not None},
@@ -128,4 +167,5 @@ def _device(run: Run, dev: int) -> Device:
         seek_median=_float(seek_median),
         depth_avg=_float(depth_avg),
         depth_max=None if depth_max is None else int(depth_max),
+        share=_shares(run, dev),
     )

@@ -250,7 +250,9 @@ def block_steps(run: Run) -> dict[str, Any]:
                   count(*) FILTER (NOT g), count(*) FILTER (NOT i), count(*) FILTER (NOT d), count(*) FILTER (NOT c)
            FROM o"""
     )
-    (ops,) = run.row("SELECT count(*) FROM counted")
+    ops, bios, requests = run.row(
+        "SELECT (SELECT count(*) FROM counted), (SELECT count(*) FROM bios), (SELECT count(*) FROM requests)"
+    )
     reasons = dict(
         run.rows(
             """SELECT no_request, count(*) FROM ops WHERE op_id IN (SELECT op_id FROM counted)
@@ -264,4 +266,6 @@ def block_steps(run: Run) -> dict[str, Any]:
         "with_q_to_c": whole,
         "missing": dict(zip("QGIDC", missing, strict=True)),
         "no_request": reasons,
+        "bios": bios,
+        "requests": requests,
     }

@@ -2,7 +2,7 @@
 """The command line: `opline COMMAND ...`.
 
 Commands are imported when they are used. Standard output is data, standard error is talk. Exit status: 0 fine, 1
-failed, 2 usage, 3 losses above --max-loss, 130 interrupted. Only `main` catches OplineError.
+failed, 2 usage, 3 losses above --max-loss, 128 + n ended by signal n (Ctrl-C: 130). Only `main` catches OplineError.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import signal
 import sys
 from contextlib import contextmanager, suppress
 from functools import partial
 
 from opline.errors import OplineError
 from opline.talk import explaining, talk
+from opline_analyses import interrupts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "Capture",
         (
-            ("record", "record", "record a command: its events and the block layer's"),
+            ("record", "record", "record a command, or what runs: its events and the block layer's"),
             ("doctor", "doctor", "what this machine can capture, with what, and what to install"),
         ),
     ),
@@ -53,18 +55,33 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         (
             ("ops", "ops", "each op's transitions, with its block requests between them"),
             ("stages", "stages", "count, mean, percentiles, max and share of each stage"),
+            ("why", "why", "why the slow ops are slow: against typical ones, stage by stage"),
+            ("report", "report", "the run as one HTML page, to look at and to mail"),
             ("plot", "plot", "every op of the run over time, and the stages stacked (PNG, SVG)"),
             ("graph", "graph", "which point follows which, how often, how long; compare two runs"),
             ("requests", "requests", "one line per block request: steps, owner, queue met"),
+            ("compare", "compare", "what has changed between two runs, or several of each: verdicts"),
             ("btt", "btt", "the block layer's intervals per device: btt's tables, but exact"),
             ("interference", "interference", "who an op's block requests waited for, by owner"),
             ("coverage", "coverage", "how much of the time that the client reports is accounted for"),
         ),
     ),
     (
+        "Block I/O",
+        (
+            ("hist", "hist", "latency distributions: per interval, per device, side by side"),
+            ("iostat", "iostat", "rates, sizes, latencies, queue and utilisation per interval"),
+            ("heatmap", "heatmap", "latency, size or offset of all I/Os over time: terminal or SVG"),
+            ("outliers", "outliers", "I/Os above a threshold; the odd disk against a good one"),
+            ("log", "log", "every I/O on a line, in iosnoop's columns"),
+            ("bitesize", "bitesize", "how large the issued I/Os are, in buckets of one's own choice"),
+        ),
+    ),
+    (
         "Export",
         (
             ("csv", "csv", "one row per op, one column per stage"),
+            ("export", "export", "the run for Perfetto, OpenTelemetry, or as folded stacks"),
             ("sql", "sql", "ask the run's tables with SQL"),
             ("events", "events", "a trace's events, decoded, one per line"),
         ),
@@ -167,9 +184,13 @@ def _dispatch(argv: Sequence[str]) -> int:
         hint = f" Did you mean {near[0]}?" if near else " `opline --help` lists the commands."
         talk(f"no command {name}.{hint}")
         return 2
-    args = parser_of(name).parse_args(list(argv[1:]))
+    command = load(name)
+    rewritten = getattr(command, "arguments", list)(argv[1:])  # what argparse can't be told
+    parser = parser_of(name)
+    mixed = getattr(command, "INTERMIXED", False)  # further positionals may stand behind options
+    args = (parser.parse_intermixed_args if mixed else parser.parse_args)(rewritten)
     with explaining(args.verbose), _threads(args.threads):
-        return load(name).run(args)
+        return command.run(args)
 
 
 @contextmanager
@@ -190,10 +211,15 @@ def _threads(number: str | None) -> Iterator[None]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; gives the exit status."""
     try:
-        status = _dispatch(sys.argv[1:] if argv is None else argv)
-        sys.stdout.flush()
+        try:
+            status = _dispatch(sys.argv[1:] if argv is None else argv)
+            sys.stdout.flush()
+        except BaseException:
+            if interrupts.taken() is not None:  # whatever somebody else has made of it
+                raise KeyboardInterrupt from None
+            raise
     except OplineError as error:
-        talk(str(error))
+        talk(*error.lines)
         return error.exit_code
     except BrokenPipeError:
         # The reader (head, less) has gone. Python would complain again when it flushes at exit.
@@ -207,7 +233,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         talk(f"{what}: {error.strerror or error}")
         return 1
     except KeyboardInterrupt:
-        return 130
+        interrupts.disarm()
+        return 128 + (interrupts.taken() or signal.SIGINT)
     except Exception as error:  # a fault of ours: still one line, and a way to see more
         if os.environ.get("OPLINE_DEBUG"):
             raise
@@ -219,12 +246,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
+def _closed_are_opened() -> None:
+    """Standard streams that were closed: no file that is opened later gets their numbers, reading finds nothing,
+    writing to standard output fails (exit status 1), and what is said on standard error goes nowhere.
+    """
+    for number, mode in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.dup2(os.open(os.devnull, mode), number)
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", closefd=False)
+
+
 def program() -> NoReturn:
     """``main`` for a process of its own: ends it without Python's tidying up, which frees piece by piece what the
     system takes back at once.
     """
+    _closed_are_opened()
+    interrupts.install()
     gc.set_threshold(100_000)  # the start makes thousands of objects, and none of them is garbage
     status = main()
+    interrupts.disarm()
+    if (ending := interrupts.taken()) is not None:
+        status = 128 + ending
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, AttributeError):  # main() has said what there is to say; None if it was closed
             stream.flush()

@@ -273,7 +273,7 @@ def parse_report(text: str) -> ClientReport | None:
             report = parse_text(text)
             if report:
                 return report
-    except (KeyError, TypeError, ValueError):
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
         return None
     return None
 

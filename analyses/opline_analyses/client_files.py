@@ -8,10 +8,12 @@ write is taken only if it was written while the recording ran: another run may h
 from __future__ import annotations
 
 import datetime
-import json
 import re
 from pathlib import Path
 
+from opline.paths import is_recording
+from opline.shapes import read_json
+from opline.store.manifest import RECORDING
 from opline_analyses.fio_log import is_fio_log, logs_of
 
 TYPE_CHECKING = False
@@ -26,11 +28,10 @@ SLACK_S = 5.0  # a report is written at the end of the command, a file system's 
 
 
 def _recording(directory: Path) -> dict[str, Any]:
-    try:
-        document = json.loads((directory / "recording.json").read_text())
-    except (OSError, ValueError):
+    if not is_recording(directory):
         return {}
-    return document if isinstance(document, dict) else {}
+    document: dict[str, Any] = read_json(directory / "recording.json", RECORDING)
+    return document
 
 
 def _wall_s(recording: dict[str, Any], name: str) -> float | None:
@@ -44,7 +45,7 @@ def _written_meanwhile(recording: dict[str, Any], path: Path) -> bool:
     begin, end = _wall_s(recording, "begin"), _wall_s(recording, "end")
     try:
         written = path.stat().st_mtime
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a name that none has, with a NUL or half a character
         return False
     return (begin is None or written >= begin - SLACK_S) and (end is None or written <= end + SLACK_S)
 
@@ -113,7 +114,9 @@ def find_log(directory: Path) -> Path | None:
         return fio
     for path in [*_argument_files(directory, ("--log",)), *sorted(directory.glob("*.csv"))]:
         try:
-            with path.open() as lines:
+            if not path.is_file():  # a FIFO would wait for whoever writes
+                continue
+            with path.open(encoding="utf-8") as lines:
                 columns = set(lines.readline().strip().split(","))
         except (OSError, UnicodeDecodeError):
             continue

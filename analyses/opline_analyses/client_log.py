@@ -23,6 +23,26 @@ from opline_analyses.run import Run
 
 SLACK_NS = 20_000
 INTERRUPTED_NS = 20_000
+_TIMES = ("begin_ns", "end_ns", "begun_ns", "ended_ns")
+_SHOWN = 80  # characters of a value that is none
+
+
+def _packed(path: Path) -> str:
+    """By the name's ending: DuckDB does not see it."""
+    return {".gz": "gzip", ".zst": "zstd"}.get(path.suffix, "none")
+
+
+def _numbers_only(run: Run, path: Path, columns: list[str]) -> None:
+    """Makes the times of client_log integers. Raises OplineError for the first that is none."""
+    for name in columns:
+        bad = run.rows(
+            f"""SELECT line, {name} FROM (SELECT row_number() OVER () AS line, {name} FROM client_log)
+                WHERE {name} IS NOT NULL AND try_cast({name} AS BIGINT) IS NULL ORDER BY line LIMIT 1"""
+        )
+        for row, value in bad:
+            said = value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
+            raise OplineError(f"{path}: row {row}: {name} is no number of nanoseconds: {said!r}.")
+        run.con.execute(f"ALTER TABLE client_log ALTER {name} TYPE BIGINT")
 
 
 def join_client_log(run: Run, path: Path) -> Joined:
@@ -34,16 +54,20 @@ def join_client_log(run: Run, path: Path) -> Joined:
         if not logs:
             raise OplineError(f"{path}: no lat log beside it; run fio with write_lat_log and without disable_lat.")
         return join_fio_logs(run, logs)
-    quoted = str(path).replace("'", "''")
     try:
-        run.con.execute(f"CREATE OR REPLACE TEMP TABLE client_log AS SELECT * FROM read_csv('{quoted}', header = true)")
+        said = f"'{run.files.open(path, regular=False)}', compression = '{_packed(path)}'"
+        all_texts = f"SELECT * FROM read_csv({said}, header = true, all_varchar = true)"
+        run.con.execute(f"CREATE OR REPLACE TEMP TABLE client_log AS {all_texts}")
         columns = {row[0] for row in run.rows("DESCRIBE client_log")}
+    except OSError as error:
+        raise OplineError(f"Cannot read {path}: {error.strerror}.") from error
     except duckdb.Error as error:
-        raise OplineError(f"Cannot read {path}: {str(error).splitlines()[0]}") from error
+        raise OplineError(f"Cannot read {path}: {run.files.said(error).splitlines()[0]}") from error
     if not {"begin_ns", "end_ns"} <= columns:
         raise OplineError(
             f"{path}: a client's log needs the columns begin_ns and end_ns; it has {', '.join(sorted(columns))}."
         )
+    _numbers_only(run, path, [name for name in _TIMES if name in columns])
     begun = "coalesce(l.begun_ns, l.begin_ns)" if "begun_ns" in columns else "l.begin_ns"
     ended = "coalesce(l.ended_ns, l.end_ns)" if "ended_ns" in columns else "l.end_ns"
     same = "".join(f" AND o.{name} = l.{name}" for name in ("class", "object") if name in columns)

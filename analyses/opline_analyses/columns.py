@@ -22,12 +22,14 @@ def batches(run: Run, table: str, columns: Sequence[str]) -> Iterator[Any]:
     """Record batches of these columns of a table, in the order of its rows. Raises OplineError."""
     import pyarrow.parquet as pq
 
+    run.check(table)
     path = run.path / f"{table}.parquet"
     try:
         with pq.ParquetFile(path) as file:
             yield from file.iter_batches(BATCH_ROWS, columns=list(columns))
     except OSError as error:
-        raise OplineError(f"Cannot read {path}: {error}. Correlate its trace again.") from error
+        why = " ".join(str(error).split())
+        raise OplineError(f"Cannot read {path}: {why}. Correlate its trace again.") from error
 
 
 def numbers(column: Any, number_of: Callable[[str], int]) -> np.ndarray[Any, np.dtype[np.uint32]]:
@@ -50,3 +52,9 @@ def filled(column: Any, dtype: Any, absent: int = 0) -> np.ndarray[Any, Any]:
         column = column.cast(pa.uint64() if unsigned else pa.int64()).fill_null(-ABSENT if unsigned else ABSENT)
         return np.ascontiguousarray(column.to_numpy(zero_copy_only=False)).view(dtype)
     return np.ascontiguousarray(column.fill_null(absent).to_numpy(zero_copy_only=False), dtype)
+
+
+def queried(run: Run, sql: str, parameters: Sequence[object] = ()) -> dict[str, Any]:
+    """A query's columns as numpy arrays."""
+    found: dict[str, Any] = run.con.execute(sql, list(parameters)).fetchnumpy()
+    return found

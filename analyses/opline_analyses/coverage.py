@@ -2,8 +2,10 @@
 """Closing the loop: how much of the time that the client itself reports is attributed to stages, and what is left.
 
 Takes a run, a client's report and, where there is one, its log of single ops; gives a `Coverage`. *Attributed* is
-latency without stages of kind unknown and without what no stage claims; so a run with a begin and an end and nothing
-between has next to none, not all. Means are over complete ops that no discarded event touches.
+latency without stages of kind unknown and without what no stage claims. *Explained* is what of that lies in stages of
+at most ``UNSPLIT`` of the mean, the device and declared waits aside, or in such parts of a stage by what its thread did
+meanwhile for other ops: a stage with most of the latency in one piece has a name and explains nothing. Means are over
+complete ops that no discarded event touches.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from opline.errors import OplineError
+from opline_analyses import behind
 from opline_analyses.client import ClientReport
 from opline_analyses.run import Run
 from opline_analyses.selection import Selection
@@ -19,6 +22,7 @@ from opline_analyses.stages import select_counted
 if TYPE_CHECKING:
     import duckdb
 
+UNSPLIT = 0.10
 KINDS = ("work", "wait", "network out", "network between servers", "network back", "network", "device", "block")
 
 
@@ -33,6 +37,26 @@ class Part(NamedTuple):
     name: str
     mean_ns: float
     level: int  # 0: parts that sum to the client's mean; 1: what the part above consists of
+
+
+class Wide(NamedTuple):
+    """A stage with more than ``UNSPLIT`` of the mean, and what its thread did meanwhile for other ops."""
+
+    stage: str
+    from_point: str
+    to_point: str
+    kind: str
+    mean_ns: float
+    behind: list[behind.Part]
+
+    def text(self) -> str:
+        """As `opline stages` names it, with its two ends."""
+        pair = f"{self.from_point} → {self.to_point}"
+        return pair if self.stage == pair else f"{self.stage}, {pair}"
+
+    def unexplained_ns(self, limit_ns: float) -> float:
+        """What of it is in pieces of more than that. A declared wait is explained by being one."""
+        return 0.0 if self.kind == "wait" else sum(p.mean_ns for p in self.behind if p.mean_ns > limit_ns)
 
 
 class Coverage(NamedTuple):
@@ -51,18 +75,32 @@ class Coverage(NamedTuple):
     reap_ns: float | None
     logged_ops: int | None
     log_client_ns: float | None  # mean of the logged ops' own latencies
+    wide: list[Wide]  # stages with much of the mean
 
     @property
     def client_ns(self) -> float | None:
-        """The client's own mean: of its log, where it has a line for every op that counts, else of its report."""
-        if self.log_client_ns is not None and (self.client is None or self.logged_ops == self.ops):
+        """The client's own mean: of its log, where it has a line for every op that counts, else of its report. A log of
+        some of the ops is no figure of them all.
+        """
+        if self.log_client_ns is not None and self.logged_ops == self.ops:
             return self.log_client_ns
         return self.client.mean_ns if self.client else None
+
+    @property
+    def whole_ns(self) -> float:
+        """What shares are of: the client's mean, else the trace's."""
+        return self.client_ns or self.mean_ns
 
     @property
     def coverage(self) -> float | None:
         """Attributed part of the client's mean; None without a client's figure."""
         return ratio(self.attributed_ns, self.client_ns) if self.client_ns else None
+
+    @property
+    def explained(self) -> float:
+        """Explained part of the client's mean, without its figure of the trace's."""
+        unexplained = sum(w.unexplained_ns(UNSPLIT * self.whole_ns) for w in self.wide)
+        return ratio(self.attributed_ns - unexplained, self.whole_ns)
 
     def parts(self) -> list[Part]:
         """The parts at level 0 sum to the client's mean (to the trace's without one), those at level 1 to the one
@@ -112,6 +150,21 @@ GROUP BY s.op_id, part
 """
 
 
+def wide_stages(run: Run, mean_ns: float) -> list[Wide]:
+    """The widest first. Not the device's, nor unknown time, which is not attributed either."""
+    return [
+        Wide(stage, begin, end, kind, mean, behind.parts_of(run, stage, begin, end, mean))
+        for stage, begin, end, kind, mean in run.rows(
+            f"""WITH n AS (SELECT count(*) AS n FROM counted)
+                SELECT stage, from_point, to_point, any_value(kind), sum(duration_ns)::DOUBLE / any_value(n) AS mean
+                FROM n, stages SEMI JOIN counted USING (op_id)
+                WHERE kind NOT IN ('device', 'unknown') AND stage <> 'D2C'
+                GROUP BY stage, from_point, to_point HAVING mean > {UNSPLIT} * {mean_ns}
+                ORDER BY mean DESC, stage, from_point, to_point"""
+        )
+    ]
+
+
 def measure(run: Run, which: Selection, client: ClientReport | None, with_log: bool = False) -> Coverage:
     """The coverage of the selected ops. With ``with_log`` the temporary table client_ops must be there."""
     n, incomplete, touched = select_counted(run, which, tainted=False)
@@ -131,10 +184,12 @@ def measure(run: Run, which: Selection, client: ClientReport | None, with_log: b
             """SELECT count(*), avg(submit_ns), avg(reap_ns), avg(client_ns)
                FROM client_ops SEMI JOIN counted USING (op_id)"""
         )
-    return Coverage(
+    found = Coverage(
         n, incomplete, touched, mean, mean - unknown - unattributed, unknown, unattributed,
         {kind: kinds[kind] / n for kind in order if kind in kinds}, client, submit, reap, logged, log_mean,
+        [],
     )  # fmt: skip
+    return found._replace(wide=wide_stages(run, found.whole_ns))
 
 
 PER_OP = (

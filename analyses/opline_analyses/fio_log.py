@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 WINDOW_NS = 100_000_000
 DIRECTIONS = ("read", "write", "trim")
+_BEYOND = 1 << 63
+_SHOWN = 80  # characters of a line that is none
 NAME = re.compile(r"^(?P<prefix>.+)_(?P<kind>lat|clat|slat)(?P<job>\.\d+)?\.log$")
 
 
@@ -57,12 +59,17 @@ def logs_of(path: Path) -> list[Path]:
 
 
 def _lines(path: Path) -> Iterator[list[int]]:
-    with path.open() as lines:
+    with path.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                yield [int(word, 0) for word in line.split(",")]
-            except ValueError as error:
-                raise OplineError(f"{path}:{number}: not a line of a fio log: {line.strip()!r}.") from error
+                values = [int(word, 0) for word in line.split(",")]
+            except ValueError:
+                values = []
+            if len(values) < 2 or not all(0 <= v < _BEYOND for v in values):
+                said = line.strip()
+                said = said if len(said) <= _SHOWN else said[:_SHOWN] + "…"
+                raise OplineError(f"{path}:{number}: not a line of a fio log: {said!r}.")
+            yield values
 
 
 def _read(lat: Path, job: int) -> Iterator[tuple[int, int, str, int, int, int, int | None, int | None]]:

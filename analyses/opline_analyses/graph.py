@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import networkx as nx
 
 from opline.errors import OplineError
+from opline.talk import shown
 from opline_analyses.run import Run
 from opline_analyses.selection import Selection
 from opline_analyses.stages import select_counted
-from opline_analyses.text import percent, us
+from opline_analyses.text import encoded, percent, us
 
 if TYPE_CHECKING:
     Graph = nx.DiGraph[str]
@@ -97,7 +98,7 @@ def transition_graph(run: Run, which: Selection, tainted: bool = False) -> Graph
 
 
 def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return '"' + shown(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 _KIND_COLOURS = {
@@ -144,12 +145,20 @@ def text_rows(graph: Graph) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
+def _writable(graph: Graph) -> Graph:
+    """With names that XML can have."""
+    same: Graph = nx.relabel_nodes(graph, {name: shown(name) for name in graph})
+    for *_, data in same.edges(data=True):
+        data.update({key: shown(value) for key, value in data.items() if isinstance(value, str)})
+    return same
+
+
 def write_graph(graph: Graph, form: str, out: BinaryIO) -> None:
     """Writes dot, graphml or json (node-link)."""
     if form == "dot":
-        out.write("".join(line + "\n" for line in dot_lines(graph)).encode())
+        out.write(encoded(dot_lines(graph)))
     elif form == "graphml":
-        out.write(("\n".join(nx.generate_graphml(graph)) + "\n").encode())
+        out.write(("\n".join(nx.generate_graphml(_writable(graph))) + "\n").encode())
     else:
         out.write((json.dumps(nx.node_link_data(graph, edges="edges"), indent=1) + "\n").encode())
 

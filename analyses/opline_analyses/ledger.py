@@ -88,8 +88,10 @@ def fates(run: Run) -> list[Fate]:
 
 
 def discarded(run: Run) -> list[tuple[str, int | None, int | None, int | None, bool, int]]:
-    """Intervals in which the tracer discarded: stream, begin, end, count, packets, and the ops that overlap."""
-    if run.fresh and not any(run.core("losses")[name] for name in _DISCARDS):
+    """Intervals in which the tracer discarded, or the recorder knew of a loss: stream (or why), begin, end, count,
+    packets, and the ops that overlap.
+    """
+    if run.fresh and not run.manifest["gaps"] and not any(run.core("losses")[name] for name in _DISCARDS):
         return []
     rows = run.rows(
         """SELECT d.stream, d.begin_ns, d.end_ns, d.count, d.packets,

@@ -2,9 +2,9 @@
 """One row per op, one column per stage: for spreadsheets, gnuplot and pandas.
 
 Takes a run and a selection, or a trace; gives CSV by RFC 4180 with lines that end in LF. The native core writes the
-rows of both (op_csv.hpp): of a run it is fed with columns, never Python objects per cell. The columns before the stages
-are fixed; the stages follow in the order in which an op meets them; `unattributed_ns` is last. In each row the stage
-columns and unattributed_ns sum to latency_ns. An empty cell is unknown, or a stage that the op does not have.
+rows of both (output/csv/op_csv.hpp): of a run it is fed with columns, never Python objects per cell. The columns before
+the stages are fixed; the stages follow in the order in which an op meets them; `unattributed_ns` is last. In each row
+the stage columns and unattributed_ns sum to latency_ns. An empty cell is unknown, or a stage that the op does not have.
 """
 
 from __future__ import annotations

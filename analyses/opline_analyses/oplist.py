@@ -99,6 +99,9 @@ class Deferred(NamedTuple):
     ambiguous: bool
 
 
+REQUEST_COLUMNS = Request._fields
+
+
 @dataclass(slots=True)
 class OpDetail:
     """One op and everything that the run knows of it."""
@@ -139,9 +142,9 @@ _TRANSITIONS = """SELECT op_id, ts_ns, point, event, tid, cpu, comm, late, aside
 _STAGES = """SELECT op_id, stage, kind, from_point, to_point, begin_ns, duration_ns, request_id,
     states_tid, on_cpu_ns, runnable_ns, blocked_io_ns, blocked_ns, woken_by_tid, woken_by_comm FROM stages
     WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, seq"""
-# An op sees the Q of its own bio, which in a merged request is not the request's first. A batch's requests cut its
-# members' stages without being linked to each of them: they are shared.
-_REQUESTS = """
+# Gives op_id, then REQUEST_COLUMNS. An op sees the Q of its own bio, which in a merged request is not the request's
+# first. A batch's requests cut its members' stages without being linked to each of them: they are shared.
+REQUESTS = """
     WITH own AS (
         SELECT k.op_id, k.request_id, k.shared, k.ambiguous, b.queue_ns, b.merge_ns, b.sector, b.nr_sectors, b.tid,
                b.comm
@@ -191,7 +194,7 @@ def _chunk(run: Run, ids: list[int], with_blocks: bool) -> Iterator[OpDetail]:
         for row in run.rows(_STAGES.format(**span)):
             ops[row[0]].stages.append(Interval(*row[1:]))
         requests: defaultdict[int, list[Request]] = defaultdict(list)
-        for row in run.rows(_REQUESTS.format(**span)):
+        for row in run.rows(REQUESTS.format(**span)):
             requests[row[0]].append(Request(*row[1:]))
         for op_id, found in requests.items():
             ops[op_id].requests = found

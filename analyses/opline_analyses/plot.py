@@ -8,6 +8,7 @@ stacked sums to the (mean) latency.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,18 +20,28 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from opline.errors import OplineError
+from opline.talk import shown
+from opline_analyses.colours import stage_colour
+from opline_analyses.files import complete_file
 from opline_analyses.run import Run
 from opline_analyses.selection import Selection
 from opline_analyses.stages import select_counted, stages_in_order
 from opline_analyses.text import count_of, duration, percent
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.axes import Axes
+
+# matplotlib takes its settings from a matplotlibrc in the current directory (matplotlib.matplotlib_fname): not ours
+matplotlib.rcdefaults()
+matplotlib.rcParams["text.parse_math"] = False  # a name between two $ is a name
 
 SINGLE_OPS = 160  # up to here one bar per op
 BUCKETS = 120
 VECTOR_OPS = 100_000  # beyond, an SVG holds the points as one image
 SHOWN_STAGES = 11  # the widest; the others are one layer
+# Of classes; stages have colours of their own, the same in every picture (colours.py).
 # From Paul Tol's schemes (https://sronpersonalpages.nl/~pault/): told apart by the colour-blind too.
 COLOURS = (
     "#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#EE8866", "#44BB99", "#332288", "#FFAABB",
@@ -95,7 +106,7 @@ def _layers(run: Run, edges: Sequence[float] | None) -> tuple[Any, list[Layer]]:
     named = [s for s, _ in stages_in_order(run) if totals.get(s, 0) > 0 and kinds[s] != "unknown"]
     widest = set(sorted(named, key=lambda s: -totals[s])[:SHOWN_STAGES])
     shown = [s for s in named if s in widest]
-    layers = [Layer(s, COLOURS[n % len(COLOURS)], spread(by_stage[s])) for n, s in enumerate(shown)]
+    layers = [Layer(s, stage_colour(s, kinds[s]), spread(by_stage[s])) for s in shown]
     others = [s for s in named if s not in widest]
     unknown = [s for s in by_stage if kinds[s] == "unknown" and totals[s] > 0]
     for label, colour, group in ((f"{len(others)} other stages", OTHER, others), ("unknown", UNKNOWN, unknown)):
@@ -116,7 +127,7 @@ def _points(axes: Axes, t: Any, v: Any, classes: Any) -> None:
         mine = classes == name
         axes.plot(
             t[mine], v[mine] / divisor, linestyle="none", marker=".", markersize=size, markeredgewidth=0, alpha=alpha,
-            color=COLOURS[n % len(COLOURS)], label=f"{name or 'no class'}, {count_of(int(mine.sum()), 'op')}",
+            color=COLOURS[n % len(COLOURS)], label=f"{shown(name) or 'no class'}, {count_of(int(mine.sum()), 'op')}",
             gid=f"ops-{n}", rasterized=len(t) > VECTOR_OPS,
         )  # fmt: skip
     for q, style in ((0.5, "-"), (0.99, "--")):
@@ -152,7 +163,8 @@ def _stacks(axes: Axes, edges: Any, per_bar: Any, layers: list[Layer], single: b
     for layer in layers:
         share = percent(float((layer.values * per_bar).sum()), whole)
         heights = layer.values / divisor
-        name = layer.label if len(layer.label) <= 30 else layer.label[:29] + "…"
+        name = shown(layer.label)
+        name = name if len(name) <= 30 else name[:29] + "…"
         label = f"{name}  {share}%"
         axes.bar(
             edges[:-1],
@@ -216,5 +228,16 @@ def figure(run: Run, which: Selection, title: str, tainted: bool = False) -> Fig
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", color="#EEEEEE", linewidth=0.6)
         axes.set_axisbelow(True)
-    fig.suptitle(title, x=0.01, ha="left", fontsize=12, fontweight="bold")
+    fig.suptitle(shown(title), x=0.01, ha="left", fontsize=12, fontweight="bold")
     return fig
+
+
+def save(fig: Figure, path: Path, dpi: int) -> None:
+    """Writes the picture in the format that the name ends in."""
+    suffix = path.suffix.lower()
+    # Text stays text in an SVG; the ids are the same at each run.
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "opline"}):
+        drawn = io.BytesIO()  # a PDF is written here and there: not what a FIFO can do
+        fig.savefig(drawn, format=suffix[1:], dpi=dpi, metadata={"Date": None} if suffix == ".svg" else None)
+        with complete_file(path) as out:
+            out.write(drawn.getbuffer())

@@ -26,19 +26,21 @@ COLUMNS = (
 class Wanted(NamedTuple):
     """Which requests, in which order."""
 
-    device: str | None = None  # a name or MAJOR:MINOR
+    only: tuple[str, tuple[object, ...]] | None = None  # SQL that gives their request_id, and its parameters
     owned_only: bool = False
     order: str = "time"
     limit: int | None = None
 
 
 def device_number(run: Run, text: str) -> int:
-    """A device by its name or as MAJOR:MINOR, kernel-internal. Raises UsageError with those that the run has."""
+    """A device by its name or as MAJOR:MINOR or MAJOR,MINOR, kernel-internal. Raises UsageError with those that the
+    run has.
+    """
     names = run.device_names()
     for dev, name in names.items():
         if name == text:
             return dev
-    major, _, minor = text.partition(":")
+    major, _, minor = text.replace(",", ":", 1).partition(":")
     if major.isdigit() and minor.isdigit():
         return int(major) << 20 | int(minor)
     seen = [device_name(names, dev) for (dev,) in run.rows("SELECT DISTINCT dev FROM requests ORDER BY dev")]
@@ -52,10 +54,11 @@ def requests(run: Run, wanted: Wanted) -> Iterator[dict[str, Any]]:
 
     With scheduler none there is no insert: then g2i and i2d are absent, and the wait from G to D is q2c - q2g - d2c.
     """
-    where, parameters = ["true"], []
-    if wanted.device is not None:
-        where.append("dev = ?")
-        parameters.append(device_number(run, wanted.device))
+    where: list[str] = ["true"]
+    parameters: list[object] = []
+    if wanted.only is not None:
+        where.append(f"request_id IN ({wanted.only[0]})")
+        parameters += wanted.only[1]
     if wanted.owned_only:
         where.append("op_count > 0")
     limit = "" if wanted.limit is None else f" LIMIT {wanted.limit}"

@@ -6,17 +6,20 @@ Every analysis takes a `Run`; this is the only file that knows how a run is foun
 
 from __future__ import annotations
 
-import json
+import re
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 
 from opline.errors import OplineError, UsageError
+from opline.shapes import read_json
+from opline.store.manifest import AGAIN, MANIFEST
 from opline.talk import explain
+from opline_analyses.literal import LiteralFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     import duckdb
@@ -35,15 +38,36 @@ class Run:
         self.given = given
         self.fresh = path != given
         self._stack = stack
+        self.files = LiteralFiles()  # as DuckDB knows them
+        self._seen: set[str] = set()
 
     @cached_property
-    def con(self) -> duckdb.DuckDBPyConnection:
+    def con(self) -> Connection:
         """Connected at the first question: importing DuckDB and connecting take 0.2 s. Raises OplineError."""
-        con = _connect(self.path, self.fresh)
+        con = _connect(self.path, self.fresh, self.files)
         if self._stack is not None:
+            self._stack.callback(self.files.close)
             self._stack.callback(con.close)
             self._stack.enter_context(_interruptible(con))
-        return con
+        return Connection(con, self.check)
+
+    def check(self, table: str) -> None:
+        """Whether the table's file is what was written (opline.store.checksums), before it is read: reads all of it
+        once, 0.04 s per 100 MB. Raises OplineError.
+        """
+        if self.fresh or table in self._seen:
+            return
+        from opline.store.checksums import fault_of, noted
+
+        file = self.path / f"{table}.parquet"
+        written = noted(self.manifest, table)
+        fault = fault_of(file, *written) if written else None
+        if fault:
+            raise OplineError(
+                f"{file} is damaged: {fault}. `opline losses {self.path} --verify` says where; "
+                "correlate its trace again."
+            )
+        self._seen.add(table)
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query."""
@@ -61,7 +85,7 @@ class Run:
 
     def device_names(self) -> dict[int, str]:
         """Names of block devices by kernel-internal number, from the trace's state dump and the recording."""
-        names = {int(dev): str(name) for dev, name in (self.core("devices") or {}).items()}
+        names = {int(dev): str(name) for dev, name in (self.core("devices") or {}).items() if dev.isdecimal()}
         for device in (self.manifest.get("recording") or {}).get("devices", []):
             names.setdefault(int(device["dev"]), str(device["name"]))
         return names
@@ -72,26 +96,55 @@ class Run:
         return list(dict.fromkeys((self.given, self.path, recorded)))
 
 
-def _connect(path: Path, ours: bool) -> duckdb.DuckDBPyConnection:
+class Connection:
+    """A DuckDB connection that asks ``check`` before the first statement that names a table. Its other methods are
+    DuckDB's.
+    """
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, check: Callable[[str], None]) -> None:
+        self._con = con
+        self._check_table = check
+
+    def execute(self, sql: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyConnection:
+        """As DuckDB's. Raises OplineError for a damaged table."""
+        self._check(sql)
+        return self._con.execute(sql, parameters)
+
+    def sql(self, sql: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyRelation:
+        """As DuckDB's. Raises OplineError for a damaged table."""
+        self._check(sql)
+        return self._con.sql(sql, params=parameters) if parameters else self._con.sql(sql)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._con, name)
+
+    def _check(self, sql: str) -> None:
+        from opline.store.schema import BY_NAME
+
+        for table in sorted(BY_NAME.keys() & {word.lower() for word in re.findall(r"\w+", sql)}):
+            self._check_table(table)
+
+
+def _connect(path: Path, ours: bool, files: LiteralFiles) -> duckdb.DuckDBPyConnection:
     """``ours``: this opline has written the tables, so they have all columns."""
     import duckdb  # what needs no table does not wait for it
 
     from opline.store.schema import TABLES
 
-    con = duckdb.connect(":memory:")
+    con = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})  # nothing from the network
     for spec in TABLES:
         file = path / f"{spec.name}.parquet"
         if not file.is_file():
             raise OplineError(f"The run {path} has no {file.name}: it is damaged. Correlate its trace again.")
-        quoted = str(file).replace("'", "''")
         try:
+            quoted = files.open(file)
             new = ""
             if not ours:  # what a run of an older opline does not know yet is absent
                 there = {row[0] for row in con.execute(f"DESCRIBE SELECT * FROM read_parquet('{quoted}')").fetchall()}
                 new = "".join(f', NULL AS "{c.name}"' for c in spec.columns if c.name not in there)
             con.execute(f"CREATE VIEW {spec.name} AS SELECT *{new} FROM read_parquet('{quoted}')")
-        except duckdb.Error as error:
-            first = str(error).splitlines()[0]
+        except (OSError, duckdb.Error) as error:
+            first = error.strerror if isinstance(error, OSError) else files.said(error).splitlines()[0]
             raise OplineError(f"Cannot read {file}: {first}. Correlate its trace again.") from error
     return con
 
@@ -102,11 +155,18 @@ def open_tables(path: Path, given: Path | None = None, stack: ExitStack | None =
 
     Raises OplineError with one clear line.
     """
-    try:
-        manifest = json.loads((path / "manifest.json").read_text())
-    except (OSError, ValueError) as error:
-        raise OplineError(f"Cannot read {path / 'manifest.json'}: {error}") from error
+    manifest = read_json(path / "manifest.json", MANIFEST, AGAIN)
     return Run(path, manifest, given or path, stack)
+
+
+def _of_a_reader(error: Exception) -> bool:
+    """DuckDB or pyarrow says it, which are not imported for that."""
+    import sys
+
+    duckdb, arrow = sys.modules.get("duckdb"), sys.modules.get("pyarrow")
+    if duckdb is not None and isinstance(error, duckdb.Error):
+        return True
+    return arrow is not None and isinstance(error, arrow.ArrowException)
 
 
 @contextmanager
@@ -118,6 +178,8 @@ def _interruptible(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     import socket
     import threading
 
+    from opline_analyses.interrupts import ENDING
+
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -128,7 +190,7 @@ def _interruptible(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
     def watch() -> None:
         while number := ours.recv(1):
-            if number[0] == signal.SIGINT:
+            if number[0] in ENDING:
                 interrupted.set()
                 con.interrupt()
 
@@ -176,4 +238,10 @@ def open_run(
         if path_of_tables == given:
             read_by, why = run.manifest.get("reader"), run.manifest.get("reader_reason")
             explain(f"{given}: a run; its trace was read by the reader {read_by}: {why}")
-        yield run
+        try:
+            yield run
+        except Exception as error:
+            if not _of_a_reader(error):
+                raise
+            why = " ".join(run.files.said(error).split())
+            raise OplineError(f"Cannot read the tables of {run.path}: {why}. Correlate its trace again.") from error

@@ -57,11 +57,17 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--until", metavar="T", help="only ops that begin before T")
 
 
+def add_tainted(parser: argparse.ArgumentParser) -> None:
+    """--tainted."""
+    parser.add_argument("--tainted", action="store_true", help="count ops that overlap discarded events too")
+
+
 def add_which(parser: argparse.ArgumentParser) -> None:
     """Which single ops."""
     parser.add_argument(
         "--op", metavar="ID", type=int, action="append", help="only the op with this op_id; may be given again"
     )
+    parser.add_argument("--at", metavar="T", help="only ops in flight at T, a time as --since has it")
     parser.add_argument("--slowest", metavar="N", type=_positive, help="the N slowest complete ops, slowest first")
     parser.add_argument("--limit", metavar="N", type=_positive, help="stop after N ops")
 
@@ -144,6 +150,9 @@ def selection(run: Run, args: argparse.Namespace) -> Selection:
         if text is not None:
             where.append(f"o.begin_ns {sign} ?")
             parameters.append(instant(run, text, option))
+    if (at := getattr(args, "at", None)) is not None:
+        where.append("o.begin_ns <= ? AND o.end_ns >= ?")
+        parameters += [instant(run, at, "--at")] * 2
     order, limit = "o.op_id", getattr(args, "limit", None)
     wanted = getattr(args, "op", None)
     if wanted:

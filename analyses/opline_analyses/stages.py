@@ -2,8 +2,9 @@
 """Statistics per stage: in how many ops, mean, percentiles, max, share of the total latency.
 
 Takes a run and a selection, or what the core counted while it read a trace; gives rows. The native core computes both
-(stage_stats.hpp). A stage that recurs in an op adds up to one value per op. Percentiles are by nearest rank, the
-ceil(q * n)-th smallest value: of up to 262 144 ops each is a value that was measured, of more it is within 0.2 % of it.
+(statistics/stage_stats.hpp). A stage that recurs in an op adds up to one value per op. Percentiles are by nearest rank,
+the ceil(q * n)-th smallest value: of up to 262 144 ops each is a value that was measured, of more it is within 0.2 % of
+it.
 Means and shares are of complete ops that no discarded event touches (unless asked for). In integers:
 
     sum of total_ns over stages + unattributed_ns == sum of latency_ns

@@ -75,8 +75,8 @@ def state_table(run: Run, which: Selection, tainted: bool = False) -> StateTable
     found = {row[0]: row[1:] for row in run.rows(_ROWS)}
     if not any(row[1] for row in found.values()):
         raise OplineError(
-            f"No thread's states in {run.given}: they need sched_switch and sched_waking (or sched_wakeup) in the "
-            "kernel domain, as `opline record` takes them."
+            f"No thread's states in {run.given}: they need sched_switch and sched_waking (or sched_wakeup), as "
+            "`opline record` takes them as root, without --no-states."
         )
     wakers = {stage: (comm, share) for stage, comm, share in run.rows(_WAKERS)}
     rows = []

@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Formats for people: times in microseconds, aligned tables, and files that appear only when they are complete.
+"""Formats for people: times in microseconds, aligned tables.
 
 Takes integers and rows, gives strings. Nothing here prints.
 """
 
 from __future__ import annotations
 
-import os
-from contextlib import contextmanager
-
-from opline.errors import OplineError
+from opline.talk import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-    from typing import BinaryIO
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 
 def us(ns: float | None, digits: int = 3) -> str:
@@ -71,6 +66,7 @@ def table(
     right: Sequence[bool] | None = None,
 ) -> Iterator[str]:
     """Aligned lines: the first ``left`` columns to the left and the others to the right, or as ``right`` says."""
+    header, rows = [shown(h) for h in header], [[shown(c) for c in row] for row in rows]
     to_right = right if right is not None else [i >= left for i in range(len(header))]
     widths = [max([len(h), *(len(r[i]) for r in rows)]) for i, h in enumerate(header)]
     for cells in (header, *rows):
@@ -78,15 +74,27 @@ def table(
         yield gap.join(padded).rstrip()
 
 
-@contextmanager
-def complete_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that is written beside, as PATH.part, and takes its name when it is complete."""
-    part = path.with_name(path.name + ".part")
-    try:
-        with part.open("wb") as out:
-            yield out
-        part.replace(path)
-    except OSError as error:
-        raise OplineError(f"Cannot write {path}: {os.strerror(error.errno or 0)}.") from error
-    finally:
-        part.unlink(missing_ok=True)
+def encoded(lines: Iterable[str]) -> bytes:
+    """Lines for people, as they are written: each stays one line, whatever names are in it."""
+    return "".join(f"{shown(line)}\n" for line in lines).encode()
+
+
+def csv_text(columns: Collection[str], rows: Iterable[Mapping[str, object]], line_end: str = "\n") -> str:
+    """A header and a line for each row, which has these columns."""
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator=line_end)
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def json_shown(document: str) -> str:
+    """JSON with what a terminal would obey as escapes, too: it means the same."""
+    return document if document.isprintable() else "".join(map(_json_character, document))
+
+
+def _json_character(c: str) -> str:
+    return c if c in "\n\r\t " or shown(c) == c else f"\\u{ord(c):04x}"

@@ -10,15 +10,20 @@ import time
 
 from opline import __version__, _core, losses
 from opline.errors import OplineError
+from opline.gaps import gaps_of
+from opline.losses import Gap
 from opline.paths import is_recording, plain
 from opline.readers.front import choose, reader_wanted
-from opline.readers.trace import find_extents, find_traces
+from opline.readers.streams import last_packet_end_ns
+from opline.readers.trace import find_extents, find_traces, readers_of_traces
+from opline.shapes import read_json
+from opline.store.manifest import RECORDING
 from opline.talk import talk
 from opline.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -61,6 +66,7 @@ def correlate(
     extents: Sequence[Path] = (),
     progress: bool = True,
     tables: Sequence[str] | None = None,
+    durable: bool = True,
 ) -> dict[str, Any]:
     """Correlate the trace under ``trace`` into the run ``out``; gives the manifest. ``extents``: maps of files besides
     those that lie with the trace. With ``tables`` only these of the core's tables get rows: for a run that answers one
@@ -78,13 +84,18 @@ def correlate(
     traces = find_traces(trace)
     front, why = choose(traces, reader_wanted(reader))
     maps = _maps(trace, extents)
-    core = _core.Core(model.plan_json(match, [m.plan() for found in maps.values() for m in found]))
+    recording = recording_of(trace)
+    gaps = gaps_in(trace, recording)
+    core = _core.Core(_plan(model, match, maps, gaps))
     if tables is not None:
         core.keep_tables((*tables, "losses"))
-    writer = RunWriter(Path(out))
+    try:
+        writer = RunWriter(Path(out), readers_of_traces(trace, traces), durable)
+    except OSError as error:
+        raise _not_written(out, error) from error
 
     try:
-        done = _push(front, core, progress, lambda: writer.write(core) if core.take_ready() else None)
+        done = _push(front, core, progress, gaps, lambda: writer.write(core) if core.take_ready() else None)
         for name, count in sorted(done.losses.items()):
             loss = losses.BY_NAME[name]
             core.loss(name, loss.severity.value, loss.origin.value, count)
@@ -110,19 +121,24 @@ def correlate(
             "core": done.summary,
             "losses": done.losses,
             "read_messages": done.messages,
-            "recording": recording_of(trace),
+            "recording": recording,
+            "gaps": [vars(gap) for gap in gaps],
             "took_ns": time.monotonic_ns() - began_ns,
         }
         writer.commit(manifest)
     except BaseException as error:
         writer.abort()
         if isinstance(error, OSError):
-            reason = os.strerror(error.errno) if error.errno else str(error)
-            raise OplineError(f"Cannot write the run {out}: {reason}.") from error
+            raise _not_written(out, error) from error
         raise
     for message in done.messages:
         talk(message)
     return manifest
+
+
+def _not_written(out: StrPath, error: OSError) -> OplineError:
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return OplineError(f"Cannot write the run {out}: {reason}.")
 
 
 def _maps(trace: StrPath, named: Sequence[Path]) -> dict[Path, list[FileMap]]:
@@ -143,6 +159,11 @@ def _maps(trace: StrPath, named: Sequence[Path]) -> dict[Path, list[FileMap]]:
     return maps
 
 
+def _plan(model: Model, match: str, maps: Mapping[Path, list[FileMap]], gaps: Sequence[Gap]) -> str:
+    """The model's plan, with what is known of this trace besides its events."""
+    return model.plan_json(match, [m.plan() for found in maps.values() for m in found], [gap.plan() for gap in gaps])
+
+
 def stage_statistics(
     trace: StrPath,
     model: Model,
@@ -152,17 +173,17 @@ def stage_statistics(
     tainted: bool = False,
     progress: bool = True,
 ) -> tuple[dict[str, Any], dict[str, int]]:
-    """Statistics per stage of the trace under ``trace`` (StageStatistics::json in stage_stats.hpp), without any table
-    of a run; and the losses that are not zero. Tainted ops count if ``tainted``.
+    """Statistics per stage of the trace under ``trace`` (StageStatistics::json in statistics/stage_stats.hpp), without
+    any table of a run; and the losses that are not zero. Tainted ops count if ``tainted``.
 
     Raises OplineError.
     """
     front, _why = choose(find_traces(trace), reader_wanted(reader))
-    maps = _maps(trace, extents)
-    core = _core.Core(model.plan_json("pointer", [m.plan() for found in maps.values() for m in found]))
+    gaps = gaps_in(trace, recording_of(trace))
+    core = _core.Core(_plan(model, "pointer", _maps(trace, extents), gaps))
     core.keep_tables(())
     core.keep_statistics(tainted)
-    done = _push(front, core, progress, lambda: None)
+    done = _push(front, core, progress, gaps, lambda: None)
     for message in done.messages:
         talk(message)
     return json.loads(core.statistics()), done.losses
@@ -184,8 +205,8 @@ def feed_csv(
     Raises OplineError.
     """
     front, _why = choose(find_traces(trace), reader_wanted(reader))
-    maps = _maps(trace, extents)
-    core = _core.Core(model.plan_json("pointer", [m.plan() for found in maps.values() for m in found]))
+    gaps = gaps_in(trace, recording_of(trace))
+    core = _core.Core(_plan(model, "pointer", _maps(trace, extents), gaps))
     core.write_csv(rows, incomplete)
 
     def check() -> None:
@@ -194,7 +215,7 @@ def feed_csv(
         except OSError as error:
             raise temporary_file_failed(error) from error
 
-    done = _push(front, core, progress, check)
+    done = _push(front, core, progress, gaps, check)
     for message in done.messages:
         talk(message)
     return done.summary, done.losses
@@ -218,9 +239,12 @@ class _Done(Value):
     messages: list[str]
 
 
-def _push(front: Front, core: _core.Core, progress: bool, after_slice: Callable[[], None]) -> _Done:
-    """All events through the core; ``after_slice`` is called now and then."""
+def _push(
+    front: Front, core: _core.Core, progress: bool, gaps: Sequence[Gap], after_slice: Callable[[], None]
+) -> _Done:
+    """All events through the core; ``after_slice`` is called now and then. ``gaps`` are losses, too."""
     line = Progress(progress)
+    _say_missing(front.survey(), core)
     try:
         for share in front.read(core):
             line.show(core.events_seen(), share)
@@ -230,7 +254,17 @@ def _push(front: Front, core: _core.Core, progress: bool, after_slice: Callable[
     summary = json.loads(core.summary())
     counts, messages = front.losses()
     lost = losses.from_core(summary, counts)
+    for gap in gaps:
+        lost[gap.loss] = lost.get(gap.loss, 0) + gap.count
     return _Done(summary, {name: count for name, count in lost.items() if count}, messages)
+
+
+def _say_missing(survey: dict[str, Any], core: _core.Core) -> None:
+    """Tells the core what was there and is not: the same, whichever reader goes on to read the rest."""
+    for gone in survey.get("missing", ()):
+        core.missing(gone["stream"], gone["kernel"], gone["begin_ns"], gone["end_ns"], gone["packets"])
+    for host, cpus in survey.get("kernel_cpus", {}).items():
+        core.expect_cpus(host, cpus)
 
 
 def digest(model: Model) -> str:
@@ -244,10 +278,10 @@ def recording_of(trace: StrPath) -> dict[str, Any] | None:
     """What `opline record` wrote about the trace, if it recorded it."""
     for folder in (trace, os.path.dirname(plain(trace))):
         if is_recording(folder):
-            path = os.path.join(folder, "recording.json")
-            try:
-                with open(path) as text:
-                    return dict(json.load(text))
-            except ValueError as error:
-                raise OplineError(f"Cannot read {path}: not JSON ({error}).") from error
+            return dict(read_json(os.path.join(folder, "recording.json"), RECORDING))
     return None
+
+
+def gaps_in(trace: StrPath, recording: dict[str, Any] | None) -> list[Gap]:
+    """What its recorder knew to be missing from the trace. Raises OplineError."""
+    return gaps_of(recording, lambda: last_packet_end_ns(find_traces(trace)))

@@ -13,6 +13,7 @@ class OplineError(Exception):
     def __init__(self, message: str, exit_code: int = 1) -> None:
         super().__init__(message)
         self.message = message
+        self.lines = [message]  # what is printed; names in it have no line of their own
         self.exit_code = exit_code
 
 

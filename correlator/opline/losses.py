@@ -11,6 +11,10 @@ from enum import Enum
 
 from opline.values import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 class Severity(Enum):
     """How bad."""
@@ -37,24 +41,50 @@ class Loss(Value):
     advice: str
 
 
+class Gap(Value):
+    """Something is missing in [from_ns, to_ns] of the trace's monotonic clock; None: from the begin, to the end."""
+
+    loss: str  # its name
+    why: str
+    from_ns: int | None = None
+    to_ns: int | None = None
+    count: int = 1
+
+    def plan(self) -> dict[str, Any]:
+        """For the core: ops that overlap are tainted."""
+        return {"why": self.why, "begin_ns": self.from_ns, "end_ns": self.to_ns}
+
+
 _R, _C = Origin.RECORDING, Origin.CORRELATION
 _INFO, _NOTICE, _LOST, _ERROR = Severity.INFO, Severity.NOTICE, Severity.DATA_LOSS, Severity.ERROR
 
 LOSSES: tuple[Loss, ...] = (
     Loss("discarded_events", _LOST, _R, "The tracer's buffers were full. Record with larger or more sub-buffers; ops that overlap are tainted."),
-    Loss("discarded_packets", _LOST, _R, "Whole packets are missing (overwrite mode, or a full disk). Ops that overlap are tainted."),
+    Loss("discarded_packets", _LOST, _R, "Whole packets are missing: their numbers have gaps, or do not begin at 0 (overwrite mode, a snapshot, `lttng clear`, a rotated session's earlier chunks, a full disk). Ops that overlap are tainted."),
     Loss("discarded_unknown_count", _LOST, _R, "Intervals with discarded events whose number the trace does not say."),
     Loss("collector_lost", _LOST, _R, "A collector's ring buffer was full: BPF's, or a thread's with the shim for Ceph (or its process was killed in the midst of a record). Record fewer events, or leave the collector more CPU time."),
-    Loss("truncated_packets", _LOST, _R, "A stream file ends inside a packet: the recording was cut off. What comes before is read."),
+    Loss("recording_cut_short", _LOST, _R, "Tracing ended before the command did (--size-limit, a disk that was nearly full): what came later is not in the trace. Ops that reach beyond are tainted."),
+    Loss("recording_unfinished", _LOST, _R, "The recorder was killed, or is still recording: the trace's last seconds are doubtful, and ops there are tainted."),
+    Loss("tracer_died", _LOST, _R, "The session daemon or the consumer daemon died while the command ran: ops from there on are tainted."),
+    Loss("writes_failed", _LOST, _R, "LTTng could not write some packets, for want of room on the disk most likely: ops from there on are tainted."),
+    Loss("collector_died", _LOST, _R, "A collector (BPF's, or the shim's) ended while the command ran: its events are missing from there on, and ops there are tainted."),
+    Loss("streams_stuck", _LOST, _R, "LTTng did not hand over all that it had when the recording was stopped: a traced process was killed in the midst of an event, most likely. Ops from there on are tainted."),
+    Loss("discarded_at_end", _LOST, _R, "Events that were discarded after a stream's last packet: the tracer's own count alone has them. Ops from there on are tainted. Record with larger or more sub-buffers."),
+    Loss("truncated_packets", _LOST, _R, "A stream file ends inside a packet, or a packet's content inside an event. What comes before is read."),
     Loss("malformed_packets", _ERROR, _R, "A packet's header makes no sense: the rest of that file is not read. Copy the trace again."),
-    Loss("packets_missing", _LOST, _R, "Stream files that are shorter than LTTng's index says: they were cut off between two packets. Copy the trace again."),
+    Loss("packets_missing", _LOST, _R, "Stream files that are shorter than LTTng's index says: they were cut off between two packets. Ops that reach beyond are tainted. Copy the trace again."),
+    Loss("streams_missing", _LOST, _R, "Data streams whose file is gone or empty, though LTTng's index, other CPUs' streams or events say that it was there. All ops are tainted. Copy the trace again."),
+    Loss("events_missing", _LOST, _R, "Steps that must have happened, as other events show, and that are not in the trace though no tracer counted a loss: a block request that completes and was never issued, is issued and never allocated, or never completes. Counted where it shows, which may be in several places for one event; ops that overlap are tainted. What was in flight when the trace began does not count. Copy the trace again, or record it again."),
+    Loss("packets_doubled", _NOTICE, _R, "Packets that are there twice, in one file or two: each was read once."),
     Loss("damaged_streams", _LOST, _R, "Streams that can't be read to their end: what came before is used, ops that reach beyond are tainted."),
     Loss("packets_out_of_order", _NOTICE, _R, "A packet begins before the previous one of its stream ends."),
-    Loss("unknown_events", _ERROR, _R, "An event's id is not in the metadata: the rest of that packet is not read."),
+    Loss("unreadable_lines", _LOST, _R, "Lines of a text that name a block event and could not be read: the first of them are shown. Report them with the kernel's version."),
+    Loss("unknown_events", _ERROR, _R, "An event's id is not in the metadata: the rest of that packet is not read, and is an interval with discarded events whose number is not known."),
     Loss("events_out_of_order", _NOTICE, _C, "Events that came earlier than the one before them in the merged order; they were used all the same."),
     Loss("partition_violations", _ERROR, _C, "Stages that do not sum to the op's latency: a fault of opline. Please report it with the trace."),
+    Loss("interval_violations", _ERROR, _C, "Steps of a request or a bio that came before the step that they follow: left out, so that no interval is negative. Events out of order or lost, else a fault of opline."),
     Loss("incomplete_ops", _NOTICE, _C, "Ops without an end: still running when tracing stopped, or their end was lost. Left out of statistics."),
-    Loss("tainted_ops", _NOTICE, _C, "Ops that overlap discarded events. Left out of statistics unless asked for."),
+    Loss("tainted_ops", _NOTICE, _C, "Ops that overlap discarded events, or a gap that the recorder knew of. Left out of statistics unless asked for."),
     Loss("late_transitions", _INFO, _C, "Points that came after their op's end: shown, outside its latency."),
     Loss("key_conflicts", _NOTICE, _C, "Events whose keys named different ops; the first key decided. Look at the model's keys."),
     Loss("ends_without_op", _NOTICE, _C, "End points of no op: it began before the trace, or its begin was lost."),
@@ -67,7 +97,7 @@ LOSSES: tuple[Loss, ...] = (
     Loss("evicted_unsynced_writes", _NOTICE, _C, "Writes that no sync had covered, forgotten because there were too many: syncs count fewer members."),
     Loss("batches_left_open", _NOTICE, _C, "Batches whose close was never seen."),
     Loss("reaps_unseen", _NOTICE, _C, "Asynchronous I/Os whose completion no call in the trace takes (io_getevents): these ops end at their completion, not where the application learned of it."),
-    Loss("orphan_no_op_for_key", _NOTICE, _C, "Points whose key belongs to no op: it began before the trace, its begin was lost, or the model lacks a key."),
+    Loss("orphan_no_op_for_key", _NOTICE, _C, "Points whose key belongs to no op: it began before the trace, its begin was lost, or the model lacks a key. So are points whose event names no op at all and goes to the one that waits (`sole`: a completion's callback of librados' C++ interface), where several waited or none: their ops lack that point, and nothing else."),
     Loss("orphan_no_key_no_thread", _NOTICE, _C, "Points without a key on a thread that worked for no op. Normal for work that is no client's."),
     Loss("orphan_op_settled", _NOTICE, _C, "Points of an op that ended too long ago to be found. Raise the model's linger_ns."),
     Loss("orphan_no_request", _NOTICE, _C, "Block events of no known request or bio: it began before the trace, or events were lost."),
@@ -87,10 +117,13 @@ LOSSES: tuple[Loss, ...] = (
     Loss("unmatched_rq_bio", _NOTICE, _C, "Further bios of an issued request, where one of the two is not known."),
     Loss("bios_lost", _NOTICE, _C, "Bios that reached no request before their thread or pointer was seen with another."),
     Loss("requests_given_up", _NOTICE, _C, "Requests whose completion must be lost: so many later ones of the device have completed, or its CPU has issued the next flush."),
+    Loss("links_refused", _LOST, _C, "Links that can't be: the request came, or was still going on, after the op had ended. A step of a bio or a request is lost; nothing is linked."),
+    Loss("bios_elsewhere", _NOTICE, _C, "Bios outside the bytes that the op of their thread is known to read or write: the thread's next events are lost, most likely. They are not that op's."),
+    Loss("devices_incomplete", _LOST, _R, "Devices of which many completions are not in the trace: how many requests were in flight is not known, and not said. perf records a completion where it interrupts a recorded process: record with `perf record -a`."),
     Loss("request_size_differs", _NOTICE, _C, "Requests issued with another length than their bios have: a merge was not seen."),
 )  # fmt: skip
 
-# Why no block request is linked to an op: the words of the column ops.no_request (the core decides, reasons.cpp).
+# Why no block request is linked to an op: the words of the column ops.no_request (the core decides, link/reasons.cpp).
 NO_REQUEST: dict[str, str] = {
     "no_block_events": "The trace has no block events.",
     "lost_events": "Events were discarded while the op ran: those of its requests may be among them.",
@@ -105,9 +138,10 @@ NO_REQUEST: dict[str, str] = {
     "no_length": "A write whose length the model does not name, and nothing was queued for it.",
     "not_an_io": "It has no bytes and no sync, as far as the model says, and nothing was queued for it.",
     "nothing_queued": "Nothing was queued for it: of an op on a raw device its bios are not in the trace; of others the model does not say whether they read or write.",
-    "no_extent_map": "A buffered write, and no map says where these bytes of its file lie: what is written back later can't be joined. See --extents.",
-    "no_offset": "A buffered write whose offset the model does not name: the maps are of no use.",
-    "no_io_points": "A buffered write, and the model has no points with `io`: when its bytes reached the page cache is not known.",
+    "not_a_file": "A write to what has no place on a disk: a pipe, a socket, a terminal.",
+    "no_extent_map": "A write for which nothing was queued while it ran (buffered, or direct and its bios are not known by its thread), and no map says where these bytes of its file lie: what reaches the disk for it can't be joined. See --extents.",
+    "no_offset": "A buffered write whose offset the model does not name, or the trace does not have (LTTng does not say where a file is that write(2) writes; the BPF collector does): the maps are of no use.",
+    "no_io_points": "A write without a request, and the model has no points with `io`: whether it was direct or waited in the page cache, and when its bytes got there, is not known. A direct write's bios are in the trace if its device was recorded, and were not found by thread or place.",
     "page_owner_evicted": "A buffered write whose pages may have been forgotten: see evicted_page_owners.",
     "overwritten": "A buffered write whose pages later ops wrote anew before they reached the disk: they have the cost.",
 }  # fmt: skip

@@ -22,9 +22,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-import duckdb
-
-from opline.store.run import open_or_correlate
+from opline_analyses.run import open_run
 
 # In the order in which a write passes them (src/osd/OpRequest.h); those before are stamped by the messenger.
 STATES = ("queued_for_pg", "reached_pg", "started", "op_commit", "commit_sent", "done")
@@ -52,9 +50,8 @@ def figure(text: str, name: str) -> float:
 def stitched(recording: Path) -> None:
     """How many of the writes that rados bench counts are complete ops, from its call to its taking of the result."""
     writes = int(figure((recording / "stdout.txt").read_text(), "Total writes made"))
-    with open_or_correlate(recording) as run:
-        query = f"SELECT count(*) FROM '{run.path}/ops.parquet' WHERE class = 'aio_operate' AND complete"
-        ((complete,),) = duckdb.execute(query).fetchall()
+    with open_run(recording) as run:
+        (complete,) = run.row("SELECT count(*) FROM ops WHERE class = 'aio_operate' AND complete")
     print(f"stitched: {complete:,} of {writes:,} writes end to end ({100 * complete / writes:.2f} %)")
 
 
@@ -80,12 +77,11 @@ def historic(recording: Path) -> None:
     """Each state's duration in both accounts, of the ops that are in both."""
     theirs = states_of(json.loads((recording / "historic_ops.json").read_text()))
     query = (
-        "SELECT object, substr(point, 10), ts_ns FROM '{0}/transitions.parquet' JOIN '{0}/ops.parquet' USING (op_id) "
-        "WHERE point LIKE 'osd.mark:%'"
+        "SELECT object, substr(point, 10), ts_ns FROM transitions JOIN ops USING (op_id) WHERE point LIKE 'osd.mark:%'"
     )
     ours: dict[str, dict[str, int]] = {}
-    with open_or_correlate(recording) as run:
-        for name, state, ts_ns in duckdb.execute(query.format(run.path)).fetchall():
+    with open_run(recording) as run:
+        for name, state, ts_ns in run.rows(query):
             ours.setdefault(str(name), {})[str(state)] = int(ts_ns)
     both = sorted(ours.keys() & theirs.keys())
     print(f"{len(both):,} ops in both accounts; us per op")

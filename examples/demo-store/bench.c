@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "fault.h"
 #include "queue.h"
 #include "report.h"
 #include "truth.h"
@@ -39,8 +40,8 @@ struct slot { /* one op in flight */
 struct bench {
     /* options */
     const char *socket_path, *device_path, *backend, *json_path, *log_path, *points_path, *shards, *workers;
-    const char *server_injects[INJECT_COUNT * 4];
-    int server_inject_count;
+    const char *server_injects[INJECT_COUNT * 4], *server_faults[FAULT_COUNT];
+    int server_inject_count, server_fault_count;
     unsigned queue_depth, read_percent, object_count;
     uint64_t block_size, object_size, op_limit, seed;
     double seconds;
@@ -188,7 +189,7 @@ static char *server_points_path(void)
 static int server_spawn(char *own_path)
 {
     static char program[4096], object_size[32], capacity[32];
-    const char *argv[48], *slash = strrchr(own_path, '/');
+    const char *argv[64], *slash = strrchr(own_path, '/');
     int n = 0;
     extern char **environ;
 
@@ -205,6 +206,10 @@ static int server_spawn(char *own_path)
     for (int i = 0; i < bench.server_inject_count; i++) {
         argv[n++] = "--inject";
         argv[n++] = bench.server_injects[i];
+    }
+    for (int i = 0; i < bench.server_fault_count; i++) {
+        argv[n++] = "--fault";
+        argv[n++] = bench.server_faults[i];
     }
     if (bench.points_path) {
         const char *points[] = {"--log-points", server_points_path(), "--log-capacity", capacity};
@@ -321,6 +326,7 @@ static void usage(FILE *f)
           "  --shards N --workers N   server: shard queues, worker threads for each (default 2, 2)\n"
           "  --seed N             of the random offsets\n"
           "  --inject STAGE:DELAY_US:FRACTION   may recur; STAGE: client-queue shard-queue worker device commit\n"
+          "  --fault KIND:US:WHAT   lock, writes, flushes: for US each WHAT us; thread, object: US for each op of WHAT\n"
           "  --json FILE          the results\n"
           "  --log FILE           CSV: a line per op with its begin, end and latency\n"
           "  --log-points FILE    CSV: a line per op and tracepoint, by the op's number, which is not in the trace\n", f);
@@ -364,8 +370,8 @@ static int check_options(void)
         wrong = "too few blocks for that many ops in flight: more --objects or a larger --object-size";
     else if (bench.read_percent > 100)
         wrong = "--read is a percentage";
-    else if (bench.server_inject_count && bench.socket_path)
-        wrong = "the server's stages are delayed by the server's own --inject";
+    else if ((bench.server_inject_count || bench.server_fault_count) && bench.socket_path)
+        wrong = "the server's stages are delayed by the server's own --inject and --fault";
     if (!wrong)
         return 0;
     fprintf(stderr, "demo-bench: %s\n", wrong);
@@ -374,13 +380,13 @@ static int check_options(void)
 
 static int parse_options(int argc, char **argv)
 {
-    enum { DEVICE = 256, SOCKET, BACKEND, QD, OPS, SECONDS, SIZE, READ, OBJECTS, OBJECT_SIZE, SHARDS, WORKERS, SEED, INJECT,
+    enum { DEVICE = 256, SOCKET, BACKEND, QD, OPS, SECONDS, SIZE, READ, OBJECTS, OBJECT_SIZE, SHARDS, WORKERS, SEED, INJECT, FAULT,
            JSON, LOG, POINTS };
     static const struct option options[] = {
         {"device", 1, NULL, DEVICE}, {"socket", 1, NULL, SOCKET}, {"backend", 1, NULL, BACKEND}, {"qd", 1, NULL, QD},
         {"ops", 1, NULL, OPS}, {"seconds", 1, NULL, SECONDS}, {"size", 1, NULL, SIZE}, {"read", 1, NULL, READ},
         {"objects", 1, NULL, OBJECTS}, {"object-size", 1, NULL, OBJECT_SIZE}, {"shards", 1, NULL, SHARDS},
-        {"workers", 1, NULL, WORKERS}, {"seed", 1, NULL, SEED}, {"inject", 1, NULL, INJECT}, {"json", 1, NULL, JSON},
+        {"workers", 1, NULL, WORKERS}, {"seed", 1, NULL, SEED}, {"inject", 1, NULL, INJECT}, {"fault", 1, NULL, FAULT}, {"json", 1, NULL, JSON},
         {"log", 1, NULL, LOG}, {"log-points", 1, NULL, POINTS}, {"help", 0, NULL, 'h'}, {0}};
     const char *injects[INJECT_COUNT * 4];
     int option, inject_count = 0;
@@ -411,6 +417,13 @@ static int parse_options(int argc, char **argv)
             if (inject_count == INJECT_COUNT * 4)
                 return 2;
             injects[inject_count++] = optarg;
+            break;
+        case FAULT:
+            if (bench.server_fault_count == FAULT_COUNT || fault_parse(optarg, (struct fault[FAULT_COUNT]){0})) {
+                fprintf(stderr, "demo-bench: not KIND:US:WHAT of a fault: %s\n", optarg);
+                return 2;
+            }
+            bench.server_faults[bench.server_fault_count++] = optarg;
             break;
         case JSON: bench.json_path = optarg; break;
         case LOG: bench.log_path = optarg; break;

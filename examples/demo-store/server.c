@@ -222,7 +222,9 @@ static int server_run(struct server *srv)
         return fail(srv->backend->name, srv->device_path, -err);
     pthread_create(&srv->committer, NULL, commit_main, srv);
     pthread_create(&srv->dispatcher, NULL, dispatch_main, srv);
+    faults_start(srv);
     sigwait(&stop_signals, &sig);
+    faults_stop(srv);
 
     uint64_t one = 1;
     if (write(srv->stop_fd, &one, sizeof one) != sizeof one)
@@ -256,7 +258,8 @@ static void usage(FILE *f)
 {
     fputs("usage: demo-server --socket PATH --device PATH [--backend pwrite|libaio|uring|buffered]\n"
           "                   [--shards N] [--workers N] [--object-size BYTES]\n"
-          "                   [--inject STAGE:DELAY_US:FRACTION] [--log-points FILE --log-capacity POINTS]\n"
+          "                   [--inject STAGE:DELAY_US:FRACTION] [--fault KIND:US:WHAT]\n"
+          "                   [--log-points FILE --log-capacity POINTS]\n"
           "STAGE: shard-queue worker device commit. Ends at SIGTERM, SIGINT, or with its parent (--with-parent).\n", f);
 }
 
@@ -265,12 +268,12 @@ int main(int argc, char **argv)
     static struct server srv;
     uint64_t points_capacity = 1u << 20, dropped = 0;
     int option;
-    enum { SOCKET = 256, DEVICE, BACKEND, SHARDS, WORKERS, OBJECT_SIZE, INJECT, POINTS, CAPACITY, PARENT, HELP };
+    enum { SOCKET = 256, DEVICE, BACKEND, SHARDS, WORKERS, OBJECT_SIZE, INJECT, POINTS, CAPACITY, FAULT, PARENT, HELP };
     static const struct option options[] = {
         {"socket", 1, NULL, SOCKET}, {"device", 1, NULL, DEVICE}, {"backend", 1, NULL, BACKEND},
         {"shards", 1, NULL, SHARDS}, {"workers", 1, NULL, WORKERS}, {"object-size", 1, NULL, OBJECT_SIZE},
         {"inject", 1, NULL, INJECT}, {"log-points", 1, NULL, POINTS}, {"log-capacity", 1, NULL, CAPACITY},
-        {"with-parent", 0, NULL, PARENT}, {"help", 0, NULL, HELP}, {0}};
+        {"fault", 1, NULL, FAULT}, {"with-parent", 0, NULL, PARENT}, {"help", 0, NULL, HELP}, {0}};
 
     srv.backend = backend_by_name("pwrite");
     srv.shard_count = 2;
@@ -287,6 +290,12 @@ int main(int argc, char **argv)
         case INJECT:
             if (inject_parse(optarg, srv.injectors)) {
                 fprintf(stderr, "demo-server: not STAGE:DELAY_US:FRACTION: %s\n", optarg);
+                return 2;
+            }
+            break;
+        case FAULT:
+            if (fault_parse(optarg, srv.faults)) {
+                fprintf(stderr, "demo-server: not KIND:US:WHAT of a fault: %s\n", optarg);
                 return 2;
             }
             break;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "clock.h"
+#include "fault.h"
 #include "queue.h"
 #include "wire.h"
 
@@ -66,7 +67,9 @@ struct server {
     int shard_count, worker_count;
     uint64_t object_size;
     struct injector injectors[INJECT_COUNT];
+    struct fault faults[FAULT_COUNT];
 
+    int faults_stop; /* atomic */
     int listen_fd, epoll_fd, stop_fd, dev_fd;
     uint64_t dev_size;
     int on_device;          /* else on a file, */

@@ -49,6 +49,7 @@ static void *worker_main(void *arg)
         if (slot >= 0 && op->req.offset + op->req.length > srv->object_size)
             slot = -EFBIG;
         inject(&srv->injectors[INJECT_WORKER]);
+        fault_worker(srv, op);
         if (slot < 0) {
             op->result = slot;
             op_finish(srv, op);

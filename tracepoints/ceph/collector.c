@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The shim's collector: takes records out of all threads' rings, puts them in the order of their times, and passes them on as events of the provider
-// `cephring`. opline-ceph-collector SOCKET; `opline record` starts it (opline/capture/ringsource.py) and the contract is there.
+// `cephring`. opline-ceph-collector SOCKET [UID...]; `opline record` starts it (opline/capture/ringsource.py) and the contract is there.
 //
 // Order. A thread says that it is writing before it reads the clock. So when the collector reads the clock, looks for new rings, and then finds nobody
 // writing, no record with an earlier time can still come; of a ring whose thread is writing that holds up to its last record. Each ring is in order by
 // itself; the collector merges them up to the earliest of these times. It holds back 1 ms more: a store becomes visible to others later than
 // the clock was read, and clocks differ between processors.
+//
+// Whose. Anybody can send to the socket; senders.h says whose rings are taken, of one process and in all only so many. A ring that is not taken is
+// closed: its thread goes on by itself. What a ring says to have lost is believed as far as there was time for it.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -25,6 +28,7 @@
 #include <unistd.h>
 
 #include "pass.h"
+#include "senders.h"
 
 enum {
     PERIOD_MS = 10,
@@ -34,16 +38,24 @@ enum {
     ALIVE_EVERY_NS = 100000000, // how often it is asked whether a process is
     STUCK_NS = 500000000,       // a thread that is writing for so long is not waited for
     FINISH_WITHIN_NS = 500000000,
+    MOST_OF_A_PROCESS = 4096,   // rings: one per thread
+    MOST_RINGS = 16384,
+    MOST_AT_ONCE = 1024,        // new rings in one round: who sends more does not hold up the others
+    LEAST_RECORD_NS = 10,       // a record can't be lost faster
 };
+#define BEFORE_TAKEN_NS 10000000000u  // a ring may have been written for so long when it is taken
 
 struct source {
     struct event_ring *ring;
     int process;          // pidfd, -1: not known
+    pid_t pid;
+    uint64_t since_ns;    // it was taken
     bool gone;            // the process has ended
     struct ring_origin origin;
     uint64_t tail, head;  // what is in our hands: [tail, head)
     uint64_t base;        // where it lies
     uint64_t next_ns;     // time of the record at tail
+    struct ring_record next;  // its header as it was checked: the writer could change it afterwards
     uint64_t last_ns;     // of the last one that was taken out
     uint64_t bound_ns;    // everything up to here is in our hands
     uint64_t stuck_head, stuck_ns;  // it is writing at this place, since then
@@ -51,7 +63,7 @@ struct source {
 };
 
 static struct {
-    uint64_t sent, not_enabled, lost_ring, lost_killed, broken, late, rings, most_bytes, most_rings, rounds;
+    uint64_t sent, not_enabled, lost_ring, lost_killed, broken, late, rings, most_bytes, most_rings, rounds, refused;
 } counts;
 
 static struct source *sources;
@@ -72,25 +84,39 @@ static struct event_ring *map_sealed(int fd) {
     struct stat s;
     if (fstat(fd, &s) || s.st_size != RING_HEADER_BYTES + RING_BYTES) return NULL;
     // sealed: a process that made it shorter would end us
-    enum { SEALS = F_SEAL_SHRINK };
-    if ((fcntl(fd, F_GET_SEALS) & SEALS) != SEALS) return NULL;
+    int seals = fcntl(fd, F_GET_SEALS);  // -1: a file, which can't be sealed
+    if (seals < 0 || !(seals & F_SEAL_SHRINK)) return NULL;
     return ring_map(fd);
 }
 
-static void adopt(int fd, pid_t pid) {
-    if (source_count == source_room) {
-        size_t room = source_room ? source_room * 2 : 64;
-        struct source *more = realloc(sources, room * sizeof *more);
-        if (more) sources = more;
-        size_t *places = more ? realloc(heap, room * sizeof *places) : NULL;
-        if (!places) return;
-        heap = places;
-        source_room = room;
-    }
+static bool has_room(pid_t pid) {
+    if (source_count >= MOST_RINGS) return false;
+    size_t of_process = 0;
+    for (size_t i = 0; i < source_count; i++) of_process += sources[i].pid == pid;
+    if (of_process >= MOST_OF_A_PROCESS) return false;
+    if (source_count < source_room) return true;
+    size_t room = source_room ? source_room * 2 : 64;
+    struct source *more = realloc(sources, room * sizeof *more);
+    if (more) sources = more;
+    size_t *places = more ? realloc(heap, room * sizeof *places) : NULL;
+    if (!places) return false;
+    heap = places;
+    source_room = room;
+    return true;
+}
+
+static void adopt(int fd, const struct ucred *who) {
     struct event_ring *ring = map_sealed(fd);
-    if (!ring) return;
+    if (!ring || !is_welcome(who) || !has_room(who->pid)) {
+        counts.refused++;
+        if (!ring) return;
+        __atomic_store_n(&ring->closed, RING_REFUSED, __ATOMIC_RELEASE);
+        munmap(ring, RING_MAPPED_BYTES);
+        return;
+    }
     struct source *s = &sources[source_count++];
-    *s = (struct source){.ring = ring, .process = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1};
+    *s = (struct source){.ring = ring, .process = who->pid > 0 ? (int)syscall(SYS_pidfd_open, who->pid, 0) : -1, .pid = who->pid};
+    s->since_ns = clock_ns(CLOCK_MONOTONIC);
     s->origin = (struct ring_origin){.pid = ring->pid, .tid = ring->tid};
     memcpy(s->origin.name, ring->name, sizeof s->origin.name);
     s->origin.name[sizeof s->origin.name - 1] = 0;
@@ -98,8 +124,17 @@ static void adopt(int fd, pid_t pid) {
     if (source_count > counts.most_rings) counts.most_rings = source_count;
 }
 
+// Descriptors of a message that is none of the shim's.
+static void close_all(const struct cmsghdr *c) {
+    for (size_t at = CMSG_LEN(0); at + sizeof(int) <= c->cmsg_len; at += sizeof(int)) {
+        int fd;
+        memcpy(&fd, (const char *)c + at, sizeof fd);
+        close(fd);
+    }
+}
+
 static void receive(int listener) {
-    for (;;) {
+    for (int i = 0; i < MOST_AT_ONCE; i++) {
         uint32_t version = 0;
         struct iovec iov = {&version, sizeof version};
         union {
@@ -110,13 +145,15 @@ static void receive(int listener) {
         ssize_t n = recvmsg(listener, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         if (n < 0) return;
         int fd = -1;
-        struct ucred who = {0};
+        struct ucred who = {.uid = (uid_t)-1};
         for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
+            if (c->cmsg_level != SOL_SOCKET) continue;
             if (c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof fd)) memcpy(&fd, CMSG_DATA(c), sizeof fd);
-            if (c->cmsg_type == SCM_CREDENTIALS) memcpy(&who, CMSG_DATA(c), sizeof who);
+            else if (c->cmsg_type == SCM_RIGHTS) close_all(c);
+            if (c->cmsg_type == SCM_CREDENTIALS && c->cmsg_len == CMSG_LEN(sizeof who)) memcpy(&who, CMSG_DATA(c), sizeof who);
         }
         if (fd < 0) continue;
-        if (version == RING_VERSION) adopt(fd, who.pid);
+        if (version == RING_VERSION) adopt(fd, &who);
         close(fd);
     }
 }
@@ -131,6 +168,11 @@ static void note_lost(struct source *s, uint32_t lost, uint64_t time_ns) {
     uint32_t more = lost - s->lost_seen;
     if (more == 0 || more >= 1u << 31) return;
     s->lost_seen = lost;
+    if (more > (clock_ns(CLOCK_MONOTONIC) - s->since_ns + BEFORE_TAKEN_NS) / LEAST_RECORD_NS) {
+        counts.broken++;
+        tell_lost(s, time_ns, 1, "broken");
+        return;
+    }
     counts.lost_ring += more;
     tell_lost(s, time_ns, more, "ring");
 }
@@ -167,21 +209,19 @@ static bool look_at_next(struct source *s) {
         return false;
     }
     s->next_ns = r.time_ns;
+    s->next = r;
     return true;
 }
 
 static void pass_next(struct source *s) {
     static _Alignas(8) char copy[RING_RECORD_BYTES];  // nobody changes it while it is looked at
-    struct ring_record r;
-    memcpy(&r, record_at(s), sizeof r);
-    size_t bytes = (size_t)r.words * 8;
-    if (bytes > sizeof copy) bytes = sizeof copy;
+    size_t bytes = (size_t)s->next.words * 8;
     memcpy(copy, record_at(s), bytes);
     if (s->next_ns < sent_ns) counts.late++;
     else sent_ns = s->next_ns;
-    note_lost(s, r.lost, s->next_ns);
+    note_lost(s, s->next.lost, s->next_ns);
     s->origin.time_ns = s->next_ns;
-    s->origin.cpu = r.cpu;
+    s->origin.cpu = s->next.cpu;
     switch (pass_record(&s->origin, copy, bytes)) {
     case PASSED: counts.sent++; break;
     case NOT_ENABLED: counts.not_enabled++; break;
@@ -279,7 +319,7 @@ static void finish(int listener, const char *path) {
     unlink(path);
     uint64_t until = clock_ns(CLOCK_MONOTONIC) + FINISH_WITHIN_NS;
     receive(listener);
-    for (size_t i = 0; i < source_count; i++) __atomic_store_n(&sources[i].ring->closed, 1, __ATOMIC_RELEASE);
+    for (size_t i = 0; i < source_count; i++) __atomic_store_n(&sources[i].ring->closed, RING_CLOSED, __ATOMIC_RELEASE);
     do {
         usleep(1000);
         look_who_lives();
@@ -288,7 +328,7 @@ static void finish(int listener, const char *path) {
     for (size_t i = 0; i < source_count; i++) {
         struct event_ring *ring = sources[i].ring;
         note_lost(&sources[i], (uint32_t)__atomic_load_n(&ring->lost, __ATOMIC_RELAXED), sent_ns);
-        __atomic_store_n(&ring->closed, 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&ring->closed, RING_CLOSED, __ATOMIC_RELEASE);
         if (__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) == sources[i].head) madvise((char *)ring + RING_HEADER_BYTES, RING_BYTES, MADV_REMOVE);
     }
 }
@@ -314,16 +354,16 @@ static int listen_at(const char *path) {
         return -1;
     }
     unlink(path);
-    if (bind(fd, (struct sockaddr *)&place, sizeof place) || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on)) return -1;
-    chmod(path, 0666);  // like the session daemon's for applications
+    if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) || bind(fd, (struct sockaddr *)&place, sizeof place)) return -1;
+    chmod(path, 0666);  // like the session daemon's for applications: who sends is looked at, message by message
     return fd;
 }
 
 int main(int argc, char **argv) {
-    pid_t parent = getppid();
-    if (argc != 2) return 2;
+    pid_t recorder = getppid();
+    if (argc < 2 || !senders_begin(recorder, argv + 2)) return 2;
     prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
-    if (getppid() != parent) return 1;
+    if (getppid() != recorder) return 1;
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {  // one for each thread's process
         files.rlim_cur = files.rlim_max;
@@ -352,8 +392,8 @@ int main(int argc, char **argv) {
     }
     finish(wait[0].fd, argv[1]);
     printf("{\"sent\": %lu, \"not_enabled\": %lu, \"lost_ring\": %lu, \"lost_killed\": %lu, \"broken\": %lu, \"late\": %lu, \"rings\": %lu, "
-           "\"most_rings\": %lu, \"most_bytes\": %lu, \"rounds\": %lu, \"cpu_ns\": %lu}\n",
+           "\"most_rings\": %lu, \"most_bytes\": %lu, \"rounds\": %lu, \"refused\": %lu, \"cpu_ns\": %lu}\n",
            counts.sent, counts.not_enabled, counts.lost_ring, counts.lost_killed, counts.broken, counts.late, counts.rings, counts.most_rings,
-           counts.most_bytes, counts.rounds, clock_ns(CLOCK_PROCESS_CPUTIME_ID));
+           counts.most_bytes, counts.rounds, counts.refused, clock_ns(CLOCK_PROCESS_CPUTIME_ID));
     return 0;
 }

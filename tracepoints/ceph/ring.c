@@ -18,6 +18,7 @@ __thread struct event_ring *ring_own __attribute__((tls_model("initial-exec")));
 
 #define ASK_AGAIN_NS 1000000000u   // after nobody listened
 #define GIVEN_UP_NS 2000000000u    // full for so long: nobody takes out
+#define REFUSED_NS 600000000000u   // the collector does not take this process' rings: its threads write by themselves
 #define PATIENCE_US 50000          // the collector's queue of new rings is full
 
 static struct sockaddr_un places[2];  // where a collector may listen: beside the user's session daemon, beside the system's
@@ -104,11 +105,12 @@ struct event_ring *ring_attach(void) {
     if (never) return NULL;
     int errno_before = errno;
     struct event_ring *ring = ring_own;
-    if (ring) {
-        give_up(ring);
-        __atomic_store_n(&ask_again_ns, 0, __ATOMIC_RELAXED);
-    }
     uint64_t now = ring_now();
+    if (ring) {
+        bool refused = __atomic_load_n(&ring->closed, __ATOMIC_RELAXED) == RING_REFUSED;
+        give_up(ring);
+        __atomic_store_n(&ask_again_ns, refused ? now + REFUSED_NS : 0, __ATOMIC_RELAXED);
+    }
     ring = NULL;
     if (now >= __atomic_load_n(&ask_again_ns, __ATOMIC_RELAXED)) {
         ring = make();

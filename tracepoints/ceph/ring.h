@@ -30,6 +30,7 @@ enum {
     RING_RECORD_BYTES = 2 * RING_TEXT_BYTES + 256,  // the longest record
     RING_MAPPED_BYTES = RING_HEADER_BYTES + 2 * RING_BYTES,
 };
+enum ring_closed { RING_OPEN, RING_CLOSED, RING_REFUSED };  // refused: never taken, what is in it is lost
 // The collector's socket, in the folder of the session daemon's: a datagram is a ring's descriptor.
 #define RING_SOCKET "opline-ceph"
 
@@ -42,7 +43,7 @@ struct event_ring {
     uint32_t done;               // the thread has ended
     // written by the collector
     _Alignas(64) uint64_t tail;  // bytes taken out
-    uint32_t closed;             // nobody takes out any more
+    uint32_t closed;             // nobody takes out any more: one of ring_closed
     // written once
     _Alignas(64) uint32_t version;
     int32_t pid, tid;            // as the process sees itself, like LTTng's contexts vpid and vtid

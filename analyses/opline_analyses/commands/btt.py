@@ -11,7 +11,7 @@ from dataclasses import asdict
 from opline_analyses.btt import ORDER, Device, devices
 from opline_analyses.commands.common import add_output, add_run, opened, output
 from opline_analyses.requests import device_number
-from opline_analyses.text import device_name, percent, table
+from opline_analyses.text import device_name, encoded, table
 
 NAME = "btt"
 HELP = "the block layer's intervals per device: btt's tables, but exact"
@@ -57,12 +57,11 @@ def text_lines(found: list[Device], names: dict[int, str]) -> Iterator[str]:
         ]
         yield from table(["", "MIN", "AVG", "MAX", "N"], rows)
         yield ""
-    yield "share of Q2C, %"
+    yield "share of Q2C, % (over bios that have both, each one's own way)"
     parts = [name for name in ORDER if name not in ("Q2Q", "Q2C")]
     rows = []
     for d in found:
-        whole = d.intervals["Q2C"].total_ns if "Q2C" in d.intervals else None
-        cells = [percent(d.intervals[p].total_ns, whole) if p in d.intervals else "" for p in parts]
+        cells = [f"{100 * d.share[p]:.1f}" if p in d.share else "" for p in parts]
         rows.append([device_name(names, d.dev), *cells])
     yield from table(["DEV", *parts], rows)
     yield ""
@@ -97,5 +96,5 @@ def run(args: argparse.Namespace) -> int:
             elif not found:
                 out.write(b"no block requests in this run\n")
             else:
-                out.writelines(line.encode() + b"\n" for line in text_lines(found, names))
+                out.write(encoded(text_lines(found, names)))
     return 0

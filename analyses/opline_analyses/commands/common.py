@@ -8,28 +8,40 @@ import os
 import sys
 from contextlib import contextmanager
 
+from opline.correlate import gaps_in, recording_of
 from opline.errors import OplineError, UsageError
+from opline.gaps import closing_line
+from opline.losses import Gap
 from opline.paths import plain
 from opline.store.run import BareTrace, is_run, locate
 from opline.talk import talk
 from opline_analyses import ledger
-from opline_analyses.text import complete_file
+from opline_analyses.files import complete_file, output_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-    from typing import BinaryIO
+    from typing import Any, BinaryIO
 
+    from opline.paths import StrPath
     from opline_analyses.run import Run
 
 
 def add_run(parser: argparse.ArgumentParser, optional: bool = False) -> None:
     """RUN, and what add_model adds."""
     parser.add_argument(
-        "run", metavar="RUN", nargs="?" if optional else None, help="a run, a recording, or a trace (with --model)"
+        "run",
+        metavar="RUN",
+        nargs="?" if optional else None,
+        type=_run_path,
+        help="a run, a recording, or a trace (with --model); text of `perf script` or ftrace, - is standard input",
     )
     add_model(parser)
+
+
+def _run_path(text: str) -> str:
+    return "/dev/stdin" if text == "-" else text
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +71,7 @@ def file_path(text: str) -> Path:
 def add_output(parser: argparse.ArgumentParser) -> None:
     """-o FILE."""
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=file_path, help="write to FILE instead of standard output"
+        "-o", "--output", metavar="FILE", type=output_path, help="write to FILE instead of standard output"
     )
 
 
@@ -80,6 +92,19 @@ def tell_losses(found: list[ledger.Entry]) -> None:
     """What was lost, on stderr, before anything else."""
     for line in ledger.warnings(found):
         talk(line)
+
+
+def tell_gaps(gaps: Sequence[Gap], recording: Mapping[str, Any] | None) -> None:
+    """What the recorder knew to be missing, on stderr, after everything else."""
+    if line := closing_line(gaps, recording):
+        sys.stdout.flush()
+        talk(line)
+
+
+def tell_gaps_of_trace(trace: StrPath) -> None:
+    """The same of a trace that no run is made of."""
+    recording = recording_of(trace)
+    tell_gaps(gaps_in(trace, recording), recording)
 
 
 def check_losses(args: argparse.Namespace, found: list[ledger.Entry]) -> None:
@@ -104,6 +129,7 @@ def opened(
         if losses:
             tell_losses(ledger.entries(run))
         yield run
+        tell_gaps([Gap(**gap) for gap in run.manifest.get("gaps", ())], run.manifest.get("recording"))
         if args.max_loss is not None:
             check_losses(args, ledger.entries(run))
 
@@ -118,3 +144,59 @@ def output(path: Path | None) -> Iterator[BinaryIO]:
     else:
         with complete_file(path) as out:
             yield out
+
+
+def add_safe_cells(parser: argparse.ArgumentParser) -> None:
+    """--safe-cells."""
+    parser.add_argument(
+        "--safe-cells",
+        action="store_true",
+        help="CSV for a spreadsheet: texts like a formula (= + - @) begin with an apostrophe; else CSV is exact",
+    )
+
+
+def add_form(parser: argparse.ArgumentParser, csv: str = "CSV, nanoseconds", json: str = "JSON, nanoseconds") -> None:
+    """--csv or --json with their help, and where the output goes."""
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help=csv)
+    form.add_argument("--json", action="store_true", help=json)
+    add_output(parser)
+    add_safe_cells(parser)
+
+
+def add_intervals(parser: argparse.ArgumentParser, what: str) -> None:
+    """INTERVAL, also as an option, and COUNT."""
+    parser.add_argument("interval", metavar="INTERVAL", nargs="?", help=what)
+    parser.add_argument("count", metavar="COUNT", nargs="?", type=int, help="stop after so many")
+    parser.add_argument("--interval", dest="every", metavar="T", help="the same as INTERVAL")
+
+
+def interval_ns(args: argparse.Namespace) -> int | None:
+    """What add_intervals was given, None if nothing. Raises UsageError."""
+    text = args.interval if args.interval is not None else args.every
+    if text is None:
+        return None
+    from opline_analyses.quantities import duration_ns
+
+    found = duration_ns(text, "INTERVAL")
+    if found <= 0:
+        raise UsageError(f"INTERVAL {text}: must be more than 0.")
+    return found
+
+
+@contextmanager
+def csv_output(args: argparse.Namespace) -> Iterator[BinaryIO]:
+    """Where CSV goes, as --safe-cells wants it."""
+    if not args.safe_cells:
+        with output(args.output) as out:
+            yield out
+        return
+    import tempfile
+
+    from opline_analyses.safe_cells import write_safe_cells
+
+    with tempfile.TemporaryFile() as plain:
+        yield plain
+        plain.seek(0)
+        with output(args.output) as out:
+            write_safe_cells(plain, out)

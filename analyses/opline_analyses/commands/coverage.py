@@ -16,21 +16,28 @@ from opline_analyses.client import ClientReport, read_report
 from opline_analyses.client_files import find_log, find_report
 from opline_analyses.client_log import join_client_log
 from opline_analyses.commands.common import add_output, add_run, opened, output
-from opline_analyses.coverage import Coverage, measure, per_op
+from opline_analyses.coverage import UNSPLIT, Coverage, measure, per_op
+from opline_analyses.files import complete_file, output_path
 from opline_analyses.fio_log import Joined
 from opline_analyses.run import Run
 from opline_analyses.selection import add_filters, clients_classes, selection
-from opline_analyses.text import complete_file, duration, percent, table, us
+from opline_analyses.span import client_span
+from opline_analyses.text import duration, encoded, percent, table, us
 
 NAME = "coverage"
+PIECE = 0.005  # of the mean: smaller ones are not shown
 MOST_LINES = 0.98  # of a client's log: its ops are known by them
 HELP = "how much of the time that the client reports is accounted for"
 EXAMPLES = """\
-Coverage is attributed time / the mean latency that the client itself reports.
-Time between threads without evidence on both sides (unknown) and time that no
-stage claims are not attributed. The client's report is --client FILE, or found
-in the recording: a JSON file, or the command's output. Known: rados bench and
-fio (text, JSON), demo-bench.
+Accounted for is time that stages claim, of the mean latency that the client
+itself reports (without a report: of the trace's). Time between threads without
+evidence on both sides (unknown) and time that no stage claims is not. Explained
+is what of it is split finely enough: without stages that have more than 10 % of
+the mean in one piece, but with the device and waits that the model declares.
+Stages with more than 10 % are listed, in parts by what the thread at their end
+did meanwhile: `behind STAGE` of another op, between others, or not yet seen.
+The client's report is --client FILE, or found in the recording: a JSON file, or
+the command's output. Known: rados bench and fio (text, JSON), demo-bench.
 
 --client-log splits what lies outside the op's points, op by op: fio's
 PREFIX_lat.1.log (write_lat_log=PREFIX log_offset=1, from fio 3.38 on
@@ -39,9 +46,12 @@ client's own begin_ns and end_ns per op (and class, object; begun_ns and ended_n
 its clock right after its first and last tracepoint, tell of which op it was
 interrupted there). --per-op writes the parts of each op as CSV.
 
-Without --class, ops that are not the client's are left out: those without a
-line in its log, where (nearly) every line has an op; else those of other classes, where
-it counts reads and writes apart.
+Ops long before or after what the client has measured are left out (rados
+bench's last write of its own metadata): those outside of the time that it says
+it ran, of so many as it says it did, or beyond a pause. Without --class, ops that
+are not the client's are left out: those without a line in its log, where (nearly)
+every line has an op; else those of other classes, where it counts reads and
+writes apart.
 
 Then checks: completions against the client's IOPS (2 %), bytes per op, each op
 against its own line in the client's log (20 us), Little's law, stages without
@@ -67,7 +77,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--client-log", metavar="FILE", type=Path, help="the client's own log of each op: fio's, or CSV"
     )
-    parser.add_argument("--per-op", metavar="FILE", type=Path, help="write each op's parts to FILE, CSV, nanoseconds")
+    parser.add_argument("--per-op", metavar="FILE", type=output_path, help="write each op's parts to FILE, CSV, ns")
     parser.add_argument("--json", action="store_true", help="JSON, nanoseconds")
     add_filters(parser)
     add_output(parser)
@@ -97,7 +107,7 @@ def _coverage_lines(c: Coverage, joined: Joined | None) -> Iterator[str]:
         yield "client  no report found: --client FILE names one; shares are of the trace's mean"
     yield f"trace   mean {duration(c.mean_ns)}, {c.ops} complete ops, {c.incomplete} incomplete, {c.tainted} tainted"
     yield ""
-    whole = c.client_ns or c.mean_ns
+    whole = c.whole_ns
     rows = [["  " * p.level + p.name, us(p.mean_ns, 3), percent(p.mean_ns, whole, 2)] for p in c.parts()]
     rows.append(["= client's mean" if c.client_ns else "= trace's mean", us(whole, 3), "100.00"])
     yield from table(["part of the mean", "us", "share%"], rows)
@@ -107,14 +117,22 @@ def _coverage_lines(c: Coverage, joined: Joined | None) -> Iterator[str]:
             exactly = "; it has no issue times (log_issue_time=1), so what is before and after an op is not split"
         yield f"the client's log has a line for {c.logged_ops} of {c.ops} ops ({joined.lines} lines){exactly}"
     yield ""
-    if c.coverage is not None:
-        yield f"coverage {100 * c.coverage:.1f} %"
-        yield ""
+    accounted = c.attributed_ns / whole
+    yield f"explained {100 * c.explained:.1f} %, accounted for {100 * accounted:.1f} %"
+    for w in c.wide:
+        unsplit = "unsplit" if w.unexplained_ns(UNSPLIT * whole) else "wait" if w.kind == "wait" else "split"
+        yield f"  {unsplit}: {w.text()} {100 * w.mean_ns / whole:.1f} %"
+        if len(w.behind) > 1:
+            shown = [f"{p.what} {100 * p.mean_ns / whole:.1f} %" for p in w.behind if p.mean_ns > PIECE * whole]
+            yield f"    {', '.join(shown)}"
+    yield ""
 
 
-def _hop_lines(hops: list[dict[str, Any]]) -> Iterator[str]:
+def _hop_lines(hops: list[dict[str, Any]], steps: dict[str, Any]) -> Iterator[str]:
     if not hops:
-        yield "hops: no block events"
+        seen = f"{steps['bios']} bios and {steps['requests']} requests"
+        none = not (steps["bios"] or steps["requests"])
+        yield "hops: no bio and no request in the trace" if none else f"hops: {seen}, none of which two rules name"
         return
     kinds = [k for k in checks.AGREEMENT if any(h.get(k) for h in hops)]
     rows = []
@@ -165,6 +183,11 @@ def run(args: argparse.Namespace) -> int:
             if classes:
                 talk(f"the client's figures are about {', '.join(classes)}: other ops are left out (--class C).")
                 which = which.also(f"o.class IN ({', '.join('?' * len(classes))})", *classes)
+        if client and not (args.since or args.until):
+            span = client_span(opened_run, which, client)
+            if span:
+                talk(f"ops that begin outside of what the client's figures are about: {span.outside}, left out.")
+                which = which.also("o.begin_ns BETWEEN ? AND ?", span.first_ns, span.last_ns)
         found = measure(opened_run, which, client, with_log=log is not None)
         results = []
         # The client's rate is of the whole run: nothing to compare a part of it with.
@@ -200,8 +223,8 @@ def run(args: argparse.Namespace) -> int:
                 lines = [*_coverage_lines(found, joined), "checks"]
                 verdicts = {True: "pass", False: "FAIL", None: "n/a"}
                 lines += [f"  {verdicts[c.passed]:4}  {c.name}: {c.text}" for c in results]
-                lines += ["", *_hop_lines(hops), "", *_step_lines(steps)]
-                out.write("".join(line + "\n" for line in lines).encode())
+                lines += ["", *_hop_lines(hops, steps), "", *_step_lines(steps)]
+                out.write(encoded(lines))
         if client and whole_run is None:
             talk("the client's mean is of the whole run, the trace's of the part from --since to --until.")
         for c in results:
@@ -233,6 +256,18 @@ def _document(
         "tainted": c.tainted,
         "mean_ns": c.mean_ns,
         "coverage": c.coverage,
+        "explained": c.explained,
+        "wide": [
+            {
+                "stage": w.stage,
+                "from": w.from_point,
+                "to": w.to_point,
+                "kind": w.kind,
+                "mean_ns": w.mean_ns,
+                "behind": [{"what": p.what, "mean_ns": p.mean_ns} for p in w.behind],
+            }
+            for w in c.wide
+        ],
         "classes": classes or None,
         "client_log": None
         if joined is None

@@ -15,10 +15,12 @@ from opline_analyses.client_files import find_log
 from opline_analyses.commands.common import (
     add_output,
     add_run,
+    add_safe_cells,
     bare_trace,
     check_losses,
+    csv_output,
     opened,
-    output,
+    tell_gaps_of_trace,
     tell_losses,
 )
 from opline_analyses.op_csv import FIXED, collector, feed, write
@@ -56,11 +58,14 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_which(parser)
     add_filters(parser)
     add_output(parser)
+    add_safe_cells(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Writes the CSV."""
-    some = filtered(args) or any(getattr(args, name) is not None for name in ("op", "slowest", "limit", "client_log"))
+    some = filtered(args) or any(
+        getattr(args, name) is not None for name in ("op", "at", "slowest", "limit", "client_log")
+    )
     trace = None if some else bare_trace(args)
     with collector(args.stages) as rows:
         if trace is not None and not any(map(find_log, _places(args, trace))):
@@ -87,8 +92,9 @@ def _of_trace(args: argparse.Namespace, trace: BareTrace, rows: _core.OpCsv) -> 
     tell_losses(entries)
     if not args.all:
         _tell_left_out(summary["ops"]["incomplete"])
-    with output(args.output) as out:
+    with csv_output(args) as out:
         write(rows, out, stages=args.stages)
+    tell_gaps_of_trace(trace.path)
     check_losses(args, entries)
     return 0
 
@@ -108,6 +114,6 @@ def _of_run(args: argparse.Namespace, rows: _core.OpCsv) -> int:
 
             join_client_log(opened_run, log)
         feed(opened_run, which, rows, stages=args.stages, client=log is not None)
-        with output(args.output) as out:
+        with csv_output(args) as out:
             write(rows, out, stages=args.stages)
     return 0

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""``opline doctor``: what this machine can capture, with what, and what to install."""
+"""``opline doctor``: what this machine can capture, with what, and what to install; what a program offers to probes."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import shutil
 import textwrap
+from pathlib import Path
 
 from opline.capture.doctor import Check, Report, examine
+from opline.capture.offers import Offers, offers
+from opline.errors import UsageError
+from opline.talk import shown
+from opline_analyses.text import json_shown
 
 NAME = "doctor"
 HELP = "what this machine can capture, with what, and what to install"
@@ -16,7 +22,9 @@ EXAMPLES = """\
 examples:
   opline doctor
   opline doctor --json | jq .main_job
+  opline doctor --program /usr/lib/postgresql/15/bin/postgres --functions 'XLog*'
 
+With --program: what that program or library offers without being rebuilt, for the table [probes] of a model.
 Exit status: 0 if an operation can be followed from the application to the disk here, 1 if not.
 What recordings that were killed have left running is ended and removed.
 """
@@ -31,15 +39,27 @@ _BLOCK = {
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``opline doctor``."""
     parser.add_argument("--json", action="store_true", help="the same as JSON")
+    parser.add_argument("--program", metavar="FILE", type=Path, help="what this program or library offers to probes")
+    parser.add_argument("--functions", metavar="GLOB", help="with --program: its functions of these names, too")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the report; 0 if the main job can be done."""
+    """Print the report; 0 if the main job can be done. Raises OplineError if the program can't be read."""
+    if args.program is not None:
+        found = offers(args.program, args.functions)
+        if args.json:
+            document = {"schema": "opline-program", "schema_version": 1, **dataclasses.asdict(found)}
+            print(json_shown(json.dumps(document, indent=1)))
+        else:
+            print("\n".join(map(shown, offer_lines(found))))
+        return 0
+    if args.functions is not None:
+        raise UsageError("--functions goes with --program FILE: whose functions?")
     report = examine()
     if args.json:
         print(json.dumps(report.document(), indent=1))
     else:
-        print("\n".join(lines(report, min(shutil.get_terminal_size().columns, 100))))
+        print("\n".join(map(shown, lines(report, min(shutil.get_terminal_size().columns, 100)))))
     return 0 if report.main_job else 1
 
 
@@ -55,6 +75,25 @@ def _check_lines(check: Check, width: int) -> list[str]:
             break_long_words=False,
         )
     return [head + rows[0], *(" " * len(head) + row for row in rows[1:])]
+
+
+def offer_lines(found: Offers) -> list[str]:
+    """What a program offers, as text."""
+    text = [f"{found.path}", f"LTTng tracepoints: {len(found.lttng) or 'none'}", *(f"  {e}" for e in found.lttng)]
+    text.append(f"USDT probes: {len(found.usdt) or 'none'}")
+    width = max((len(usdt.name) for usdt in found.usdt), default=0)
+    for usdt in found.usdt:
+        places = "1 place " if usdt.places == 1 else f"{usdt.places} places"
+        count = len(usdt.arguments)
+        arguments = f"arg1 to arg{count}" if count > 1 else "arg1" if count else "no arguments"
+        lacking = f", of which {usdt.readable} can be read" if usdt.readable < count else ""
+        text.append(f"  {usdt.name:{width}}  {places}  {arguments}{lacking}")
+    text.append(f"functions: {found.function_count or 'none, it is stripped'}")
+    if found.function_count and not found.functions:
+        text[-1] += " (--functions 'GLOB' lists those of that name)"
+    for function in found.functions:
+        text.append(f"  {function.name}{'  (single-stepped: a hit is dear)' if function.stepped else ''}")
+    return text
 
 
 def lines(report: Report, width: int = 80) -> list[str]:

@@ -8,8 +8,8 @@ import json
 
 from opline.errors import UsageError
 from opline_analyses.commands.common import add_output, add_run, opened, output
-from opline_analyses.selection import add_filters, selection
-from opline_analyses.text import table
+from opline_analyses.selection import add_filters, add_tainted, selection
+from opline_analyses.text import encoded, table
 
 NAME = "graph"
 HELP = "which point follows which, how often, how long; compare two runs"
@@ -39,7 +39,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "--format", choices=FORMATS, help="text, dot (Graphviz), graphml, or json (node-link; with --diff: the changes)"
     )
     parser.add_argument("--diff", nargs=2, metavar=("A", "B"), help="compare run B with run A")
-    parser.add_argument("--tainted", action="store_true", help="count ops that overlap discarded events too")
+    add_tainted(parser)
     add_filters(parser)
     add_output(parser)
 
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
                     (json.dumps({**head, **ops, "edges": [c.record() for c in changes]}, indent=1) + "\n").encode()
                 )
             else:
-                out.write("".join(line + "\n" for line in table(*difference_rows(changes), left=2)).encode())
+                out.write(encoded(table(*difference_rows(changes), left=2)))
         return 0
     if args.run is None:
         raise UsageError("opline graph needs a RUN, or --diff A B.")
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
         graph = transition_graph(opened_run, selection(opened_run, args), args.tainted)
         with output(args.output) as out:
             if form == "text":
-                out.write("".join(line + "\n" for line in table(*text_rows(graph), left=2)).encode())
+                out.write(encoded(table(*text_rows(graph), left=2)))
             else:
                 write_graph(graph, form, out)
     return 0

@@ -12,7 +12,7 @@ from opline.errors import OplineError
 from opline_analyses.commands.common import add_output, add_run, opened, output
 from opline_analyses.interference import Blame, interference
 from opline_analyses.run import Run
-from opline_analyses.text import count_of, device_name, percent, table, us
+from opline_analyses.text import count_of, device_name, encoded, percent, table, us
 
 NAME = "interference"
 HELP = "who an op's block requests waited for, by owner"
@@ -72,5 +72,5 @@ def run(args: argparse.Namespace) -> int:
             if args.json:
                 out.write(json.dumps({"op_id": op, "requests": [b.record() for b in found]}).encode() + b"\n")
             else:
-                out.writelines(line.encode() + b"\n" for line in _lines(opened_run, op, found))
+                out.write(encoded(_lines(opened_run, op, found)))
     return 0

@@ -9,10 +9,11 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Iterator
 
-from opline_analyses import ledger
+from opline.errors import OplineError
+from opline_analyses import integrity, ledger
 from opline_analyses.commands.common import add_output, add_run, opened, output
 from opline_analyses.run import Run
-from opline_analyses.text import count_of, table
+from opline_analyses.text import count_of, encoded, table
 
 NAME = "losses"
 HELP = "the fate of every event, what is missing, and what to do about it"
@@ -21,12 +22,14 @@ Every event has exactly one fate, and per event class the fates sum to the
 input. A loss has a severity (info, notice, data_loss, error) and an origin:
 recording (the tracer lost it) or correlation (we could not make sense of it).
 --max-loss N: exit status 3 if the losses of severity data_loss and error count
-more than N together.
+more than N together. --verify: exit status 1 if a table is not what was
+written.
 
 examples:
   opline losses run1
   opline losses run1 --max-loss 0 || echo "don't trust it"
   opline losses run1 --json
+  opline losses run1 --verify
 """
 
 
@@ -34,6 +37,11 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
     parser.add_argument("--json", action="store_true", help="JSON")
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="instead: check the checksums of the run's tables, say what is damaged",
+    )
     add_output(parser)
 
 
@@ -66,7 +74,7 @@ def text_lines(run: Run) -> Iterator[str]:
     if discarded:
         (first,) = run.row("SELECT coalesce(min(begin_ns), 0) FROM ops")
         yield ""
-        yield "discarded by the tracer (seconds from the first op)"
+        yield "discarded by the tracer, or missing as the recorder says (seconds from the first op)"
         yield from table(
             ["stream", "from", "to", "count", "unit", "ops touched"],
             [
@@ -102,10 +110,25 @@ def as_json(run: Run) -> str:
     return json.dumps(document, indent=1) + "\n"
 
 
+def verify(args: argparse.Namespace, run: Run) -> int:
+    """Says of each table whether it is what was written, and where it is not. Raises OplineError if one is not."""
+    checked = integrity.tables(run)
+    text = integrity.as_json(checked) if args.json else encoded(integrity.text_lines(checked)).decode()
+    with output(args.output) as out:
+        out.write(text.encode())
+    bad = [t.file for t in checked if t.faults]
+    if bad:
+        of = f"{len(bad)} of {len(checked)} tables of {run.path}"
+        raise OplineError(f"{of} are not what was written: {', '.join(bad)}. Correlate its trace again.")
+    return 0
+
+
 def run(args: argparse.Namespace) -> int:
     """Prints the ledger; the exit status says whether it exceeds --max-loss."""
     with opened(args, losses=False) as opened_run:
-        text = as_json(opened_run) if args.json else "".join(line + "\n" for line in text_lines(opened_run))
+        if args.verify:
+            return verify(args, opened_run)
+        text = as_json(opened_run) if args.json else encoded(text_lines(opened_run)).decode()
         with output(args.output) as out:
             out.write(text.encode())
     return 0

@@ -9,8 +9,9 @@ import sys
 from collections import Counter
 
 from opline.model import Problem, check_text, check_trace, format_problem, load_model, read_text, shipped_models
-from opline.talk import talk
+from opline.talk import shown, talk
 from opline_analyses.run import open_run
+from opline_analyses.text import json_shown
 
 NAME = "model"
 HELP = "check an op model, also against a trace"
@@ -55,11 +56,11 @@ def run(args: argparse.Namespace) -> int:
         models = [load_model(name) for name in shipped_models()]
         width = max((len(model.name) for model in models), default=0)
         for model in models:
-            print(f"{model.name:{width}}  {model.title}")
+            print(shown(f"{model.name:{width}}  {model.title}"))
     elif args.what == "show":
         sys.stdout.write(load_model(args.model).text)
     elif args.what == "compile":
-        print(json.dumps(load_model(args.model).plan(args.match), indent=1, ensure_ascii=False))
+        print(json_shown(json.dumps(load_model(args.model).plan(args.match), indent=1, ensure_ascii=False)))
     else:
         return _lint(args.model, args.trace)
     return 0
@@ -76,7 +77,7 @@ def _lint(name_or_path: str, trace: str | None) -> int:
             }
             problems += check_trace(model, opened.manifest["core"], events)
     for problem in sorted(problems):
-        print(format_problem(path, problem))
+        print(shown(format_problem(path, problem)))
     unseen = " The trace was not looked at: the model can't be used." if trace is not None and errors else ""
     talk(f"{path}: {_summary(problems)}.{unseen}")
     return 1 if errors else 0

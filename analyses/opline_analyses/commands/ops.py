@@ -10,6 +10,7 @@ from opline.talk import talk
 from opline_analyses.commands.common import add_output, add_run, opened, output
 from opline_analyses.oplist import read_ops
 from opline_analyses.selection import add_filters, add_which, selection
+from opline_analyses.text import encoded, json_shown
 from opline_analyses.transitions import STYLES, state_list
 
 NAME = "ops"
@@ -31,6 +32,7 @@ examples:
   opline ops run1 --slowest 3
   opline ops run1 --op 17
   opline ops run1 --class write --since 1.5 --until 1.6
+  opline ops run1 --at 9.53                 # what was in flight at a point of a picture
   opline ops trace/ --model ceph --style ceph-devel
   opline ops run1 --json | head -1
 """
@@ -65,13 +67,12 @@ def run(args: argparse.Namespace) -> int:
         with output(args.output) as out:
             for n, op in enumerate(read_ops(opened_run, which, with_blocks=not mail)):
                 if args.json:
-                    out.write(f"{json.dumps(op.record(), ensure_ascii=False)}\n".encode())
+                    out.write(f"{json_shown(json.dumps(op.record(), ensure_ascii=False))}\n".encode())
                     continue
                 lines = list(style(op))
                 if not mail and (args.states or args.op):
                     lines += state_list(op)
-                text = "\n".join(lines)
-                out.write(f"{text}\n".encode() if mail or n == 0 else f"\n{text}\n".encode())
+                out.write(encoded(lines if mail or n == 0 else ["", *lines]))
         if mail and left_out:
             talk(f"{left_out} incomplete ops are not printed.")
     return 0

@@ -9,8 +9,8 @@ from pathlib import Path
 from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses.commands.common import add_run, opened
+from opline_analyses.files import output_path
 from opline_analyses.selection import add_filters, selection
-from opline_analyses.text import complete_file
 
 NAME = "plot"
 HELP = "every op of the run over time, and the stages stacked (PNG, SVG)"
@@ -32,7 +32,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     add_filters(parser)
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, required=True, help="the picture: .png, .svg or .pdf"
+        "-o", "--output", metavar="FILE", type=output_path, required=True, help="the picture: .png, .svg or .pdf"
     )
     parser.add_argument("--title", metavar="TEXT", help="the picture's title (default: the run's name)")
     parser.add_argument("--dpi", metavar="N", type=int, default=110, help="resolution of a PNG (default: %(default)s)")
@@ -44,16 +44,11 @@ def run(args: argparse.Namespace) -> int:
     suffix = args.output.suffix.lower()
     if suffix not in FORMATS:
         raise UsageError(f"-o {args.output}: the name must end in {', '.join(FORMATS)}.")
-    from matplotlib import rc_context
-
-    from opline_analyses.plot import figure
+    from opline_analyses.plot import figure, save
 
     with opened(args) as opened_run:
         name = Path(args.run).resolve().name
-        # Text stays text in an SVG; the ids are the same at each run.
-        with rc_context({"svg.fonttype": "none", "svg.hashsalt": "opline"}):
-            fig = figure(opened_run, selection(opened_run, args), args.title or name, args.tainted)
-            with complete_file(args.output) as out:
-                fig.savefig(out, format=suffix[1:], dpi=args.dpi, metadata={"Date": None} if suffix == ".svg" else None)
+        fig = figure(opened_run, selection(opened_run, args), args.title or name, args.tainted)
+        save(fig, args.output, args.dpi)
     talk(f"wrote {args.output}")
     return 0

@@ -17,9 +17,15 @@ from opline.capture.space import parse_bytes
 from opline.capture.summary import summary_lines
 from opline.errors import UsageError
 from opline.talk import talk
+from opline_analyses.series import closing_lines, make_directory, plan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from opline.model import Model
 
 NAME = "record"
-HELP = "record a command: its events and the block layer's"
+HELP = "record a command, or what runs: its events and the block layer's"
+MOST = 1000
 EXAMPLES = """\
 examples:
   opline record -o run1 --model demo -- ./bench --seconds 10
@@ -28,9 +34,13 @@ examples:
   opline record --model syscalls -- fio job.fio
   opline record --model ceph -- rados -p bench bench 10 write -b 4096   # preloads the shim
   opline record --model ceph --uprobes -- rados -p bench bench 10 write
+  opline record --model mine.toml --pid 4711 --duration 10   # what runs already, untouched
+  opline record --model postgresql --comm postgres -- pgbench -c 8 bench
+  opline record -o series --repeat 5 --model demo --against './old --qd 4' -- ./new --qd 4   # then: opline compare
 
 DIR gets trace/ (CTF), recording.json, stdout.txt and stderr.txt. The exit status is the command's own (128 + n if
-signal n ended it, 130 after Ctrl-C). docs/capture.md says what is captured, how, and at what cost.
+signal n ended it, 130 after Ctrl-C), but 3 if the command ended with 0 and something is missing because a daemon
+died or the disk was full. docs/capture.md says what is captured, how, and at what cost.
 """
 
 
@@ -39,6 +49,12 @@ def _size(text: str) -> int:
         return parse_bytes(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST:
+        raise argparse.ArgumentTypeError(f"{text}: must be 1 to {MOST}")
+    return int(text)
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -55,8 +71,18 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--no-block", action="store_true", help="no block events, no system calls, no scheduling")
     parser.add_argument(
+        "--no-states", action="store_true", help="no scheduling: not when threads ran, waited and slept"
+    )
+    parser.add_argument(
         "--size-limit", metavar="SIZE", type=_size, help="stop tracing, not the command, at this size of the trace"
     )
+    parser.add_argument(
+        "--repeat", metavar="N", type=_number, help="record N times: DIR/run1 ...; with --against DIR/a1 and DIR/b1 ..."
+    )
+    parser.add_argument(
+        "--against", metavar="'COMMAND'",
+        help="with --repeat: another command (A; the one after -- is B), in turn with it; one argument, as in a shell",
+    )  # fmt: skip
     parser.add_argument("--correlate", action="store_true", help="correlate at once and put the run's tables beside")
     parser.add_argument(
         "--sessiond", choices=("auto", "private", "system"), default="auto",
@@ -76,6 +102,20 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "--uprobes", action="store_true",
         help="probe functions of the running ceph-osd: its inner stages, at a cost that is measured and said",
     )  # fmt: skip
+    parser.add_argument(
+        "--program", metavar="FILE", type=Path, action="append", default=[],
+        help="the file of a program that the model's probes name (default: what runs, the command, PATH)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--pid", metavar="N", type=int, action="append", default=[],
+        help="this process and its descendants too, which run already: their calls and states",
+    )  # fmt: skip
+    parser.add_argument(
+        "--comm", metavar="NAME", action="append", default=[], help="the same of processes of that name"
+    )
+    parser.add_argument(
+        "--duration", metavar="SECONDS", type=float, help="without a command: how long (default: until Ctrl-C)"
+    )
     parser.add_argument("command", metavar="COMMAND", nargs=argparse.REMAINDER, help="the command and its arguments")
 
 
@@ -88,45 +128,103 @@ def _say(line: str) -> None:
 def run(args: argparse.Namespace) -> int:
     """Record; the command's exit status. Raises OplineError."""
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
-    if not command:
-        raise UsageError("No command to record: opline record [options] -- COMMAND [ARGUMENT ...]")
+    attached = bool(args.pid or args.comm)
+    if not command and not attached:
+        raise UsageError(
+            "No command to record: opline record [options] -- COMMAND [ARGUMENT ...], or --pid N, --comm NAME."
+        )
+    if args.duration is not None and (command or not args.duration > 0):
+        raise UsageError("--duration is a number of seconds above 0, for --pid or --comm without a command.")
     if args.correlate and args.model is None:
         raise UsageError("--correlate needs --model: it says what the application's events mean.")
     model = None
     if args.model is not None:
-        from opline.model import load_model
+        from opline.model import load_model, shipped_models
 
         model = load_model(args.model)
+        if args.preload is None and model.preload and args.model not in shipped_models():
+            libraries = ", ".join(model.preload)
+            _say(f"note: the model {args.model} has {libraries} loaded into the command; --preload none leaves it out")
+        if model.probes and args.model not in shipped_models():
+            programs = ", ".join(dict.fromkeys(probe.program for probe in model.probes))
+            _say(f"note: the model {args.model} places probes in {programs}")
     directory = args.output or Path(time.strftime("opline-%Y%m%d-%H%M%S"))
+    if args.repeat is None:
+        if args.against is not None:
+            raise UsageError("--against needs --repeat N: how often each of the two commands is recorded.")
+        return _record(args, command, model, directory)
+    if args.against is not None and not command:
+        raise UsageError("--against compares two commands: name the other one after --.")
+    return _repeat(args, command, model, directory)
+
+
+def _repeat(args: argparse.Namespace, command: list[str], model: Model | None, directory: Path) -> int:
+    """All recordings of --repeat, in a directory; ends with the first that does not end with 0. The exit status."""
+    turns = plan(command, args.against, args.repeat)
+    make_directory(directory)
+    for n, turn in enumerate(turns, 1):
+        _say(f"recording {n} of {len(turns)}: {directory / turn.name}")
+        if code := _record(args, turn.command, model, directory / turn.name):
+            _say(f"{directory / turn.name} ended with status {code}: the {len(turns) - n} after it are not recorded")
+            return code
+    for line in closing_lines(directory, args.against is not None):
+        _say(line)
+    return 0
+
+
+def _record(args: argparse.Namespace, command: list[str], model: Model | None, directory: Path) -> int:
+    """One recording; the command's exit status."""
     recorder = Recorder(
         Options(
             command=command,
             directory=directory,
+            any_name=args.output is None and args.repeat is None,
             model=model,
             model_argument=_argument(args.model),
             globs=[glob for text in args.events for glob in text.split(",") if glob],
             preload=preload.find(_libraries(args.preload, model.preload if model else ())),
             block=not args.no_block,
+            states=not args.no_states,
             sessiond=args.sessiond,
             size_limit=args.size_limit,
             subbuf_bytes=args.subbuf_size,
             subbuf_count=args.subbufs,
             uprobes=args.uprobes,
+            programs=[path.resolve() for path in args.program],
+            pids=args.pid,
+            comms=args.comm,
+            duration_s=args.duration,
             contexts=tuple(dict.fromkeys((*recipe.APP_CONTEXTS, *args.context))),
         ),
         _say,
     )
     code = recorder.run()
-    if recorder.recording is None or recorder.recording.state != "complete":
+    if recorder.recording is None or recorder.recording.state == "recording":
         return code  # interrupted before the command could start: nothing is left
-    for line in summary_lines(recorder.recording, directory):
+    shown = directory.with_name(recorder.directory.name)
+    events = recorder.recording.event_count()
+    for line in summary_lines(recorder.recording, shown):
         _say(line)
-    if args.correlate and recorder.recording.event_count() != 0:
+    if events != 0:
+        for line in _first_look(shown, model, events, with_next=args.repeat is None):
+            _say(line)
+    if args.correlate and events != 0:
         from opline.store.run import open_or_correlate
 
-        with open_or_correlate(directory):
+        with open_or_correlate(shown):
             pass
     return code
+
+
+def _first_look(directory: Path, model: Model | None, events: int | None, *, with_next: bool) -> list[str]:
+    """What the recording came to and what to type next. A machine that only records has nothing to count ops with."""
+    try:
+        from opline_analyses.glance import glance_lines, next_lines
+
+        lines = list(glance_lines(directory, model, events)) if model else []
+        return [*lines, *(next_lines(directory, model is not None) if with_next else ())]
+    except ImportError as error:
+        return [f"ops are not counted on this machine, which only records ({error}): take the directory to another one"]
 
 
 def _libraries(given: list[str] | None, of_model: Sequence[str]) -> Sequence[str]:

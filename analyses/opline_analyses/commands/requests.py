@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 from collections.abc import Iterator
 from typing import Any
 
-from opline_analyses.commands.common import add_output, add_run, opened, output
+from opline_analyses.commands.common import add_form, add_run, csv_output, opened, output
+from opline_analyses.io_filter import add_io_filters
 from opline_analyses.requests import COLUMNS, ORDERS, Wanted, requests
 from opline_analyses.run import Run
-from opline_analyses.text import table, us
+from opline_analyses.text import csv_text, encoded, table, us
 
 NAME = "requests"
 HELP = "one line per block request: steps, owner, queue met"
@@ -26,7 +25,7 @@ that it serves, or the first of them and how many more there are; - : nobody's.
 
 examples:
   opline requests run1 --slowest 10
-  opline requests run1 --device loop0 --csv > requests.csv
+  opline requests run1 -d loop0 -i writes --csv > requests.csv
 """
 
 
@@ -36,16 +35,13 @@ SHOWN_OPS = 3
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
-    parser.add_argument("--device", metavar="D", help="only this device: its name, or MAJOR:MINOR")
     parser.add_argument("--owned", action="store_true", help="only requests that serve an op")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--slowest", metavar="N", type=int, help="the N with the longest Q2C")
     which.add_argument("--limit", metavar="N", type=int, help="the first N")
     parser.add_argument("--by", choices=sorted(ORDERS), default=None, help="order: time (default), q2c, d2c")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--csv", action="store_true", help="CSV, nanoseconds")
-    form.add_argument("--json", action="store_true", help="JSON lines, nanoseconds")
-    add_output(parser)
+    add_io_filters(parser, sources=False, latency=False)
+    add_form(parser, json="JSON lines, nanoseconds")
 
 
 def _owner(row: dict[str, Any]) -> str:
@@ -99,18 +95,19 @@ def text_lines(run: Run, wanted: Wanted) -> Iterator[str]:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the requests."""
+    from opline_analyses.io_filter import all_ids, rows_of
+    from opline_analyses.io_sources import requests as source
+
     order = args.by or ("q2c" if args.slowest is not None else "time")
-    wanted = Wanted(args.device, args.owned, order, args.slowest if args.slowest is not None else args.limit)
-    with opened(args) as opened_run, output(args.output) as out:
+    limit = args.slowest if args.slowest is not None else args.limit
+    with opened(args) as opened_run, csv_output(args) if args.csv else output(args.output) as out:
+        wanted = Wanted(all_ids(rows_of(opened_run, args, source(without=""))), args.owned, order, limit)
         if args.json:
             for row in requests(opened_run, wanted):
                 out.write(json.dumps(row).encode() + b"\n")
         elif args.csv:
-            text = io.StringIO()
-            writer = csv.DictWriter(text, COLUMNS, lineterminator="\r\n")
-            writer.writeheader()
-            writer.writerows(row | {"ops": " ".join(map(str, row["ops"]))} for row in requests(opened_run, wanted))
-            out.write(text.getvalue().encode())
+            rows = (row | {"ops": " ".join(map(str, row["ops"]))} for row in requests(opened_run, wanted))
+            out.write(csv_text(COLUMNS, rows, "\r\n").encode())
         else:
-            out.writelines(line.encode() + b"\n" for line in text_lines(opened_run, wanted))
+            out.write(encoded(text_lines(opened_run, wanted)))
     return 0

@@ -8,14 +8,17 @@ import json
 
 from opline.errors import OplineError
 from opline.store.schema import TABLES
-from opline_analyses.commands.common import add_model, add_output, opened, output
-from opline_analyses.text import table
+from opline_analyses.commands.common import add_form, add_model, csv_output, opened, output
+from opline_analyses.lockdown import check, lock
+from opline_analyses.text import encoded, table
 
 NAME = "sql"
 HELP = "ask the run's tables with SQL"
 _TABLES = "\n".join(f"  {t.name:12} one row per {t.row}" for t in TABLES)
 EXAMPLES = f"""\
-The query is DuckDB's SQL. Tables (docs/tables.md has the columns; times are ns):
+The query is DuckDB's SQL: one SELECT (or DESCRIBE, SHOW, SUMMARIZE), which reads
+the run's own tables and nothing else. --unrestricted is for what goes further:
+other files, COPY, ATTACH, INSTALL, several statements. Tables (docs/tables.md has the columns; times are ns):
 {_TABLES}
 
 examples:
@@ -33,10 +36,10 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run, a recording, or a trace (with --model)")
     parser.add_argument("query", metavar="QUERY", help="one SQL statement")
     add_model(parser)
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--csv", action="store_true", help="CSV")
-    form.add_argument("--json", action="store_true", help="a JSON list with one object per row")
-    add_output(parser)
+    parser.add_argument(
+        "--unrestricted", action="store_true", help="let the query read and write files, attach and install"
+    )
+    add_form(parser, csv="CSV", json="a JSON list with one object per row")
 
 
 def _cell(value: object) -> str:
@@ -49,11 +52,14 @@ def run(args: argparse.Namespace) -> int:
 
     with opened(args) as opened_run:
         try:
+            if not args.unrestricted:
+                check(opened_run.con, args.query)
+                lock(opened_run.con, opened_run.files.paths())
             result = opened_run.con.sql(args.query)
             if result is None:  # a statement without a result
                 return 0
             columns, types = result.columns, [str(t) for t in result.types]
-            with output(args.output) as out:
+            with csv_output(args) if args.csv else output(args.output) as out:
                 if args.csv:
                     from opline_analyses.query_csv import write_csv
 
@@ -66,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
                     return 0
                 numeric = [t.startswith(_NUMERIC) for t in types]
                 lines = table(columns, [[_cell(v) for v in row] for row in rows], right=numeric)
-                out.write("".join(line + "\n" for line in lines).encode())
+                out.write(encoded(lines))
         except duckdb.Error as error:
-            raise OplineError(f"SQL: {' '.join(str(error).split())}") from error
+            raise OplineError(f"SQL: {' '.join(opened_run.files.said(error).split())}") from error
     return 0

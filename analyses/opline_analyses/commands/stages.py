@@ -4,25 +4,25 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 
 from opline.correlate import stage_statistics
 from opline.talk import talk
 from opline_analyses import ledger
 from opline_analyses.commands.common import (
-    add_output,
+    add_form,
     add_run,
     bare_trace,
     check_losses,
+    csv_output,
     opened,
     output,
+    tell_gaps_of_trace,
     tell_losses,
 )
-from opline_analyses.selection import add_filters, filtered, selection
+from opline_analyses.selection import add_filters, add_tainted, filtered, selection
 from opline_analyses.stages import stage_table, table_of
-from opline_analyses.text import count_of, duration, percent, table, table_digits, us
+from opline_analyses.text import count_of, csv_text, duration, encoded, percent, table, table_digits, us
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,12 +70,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
     add_filters(parser)
-    parser.add_argument("--tainted", action="store_true", help="count ops that overlap discarded events too")
+    add_tainted(parser)
     parser.add_argument("--states", action="store_true", help="what the threads did in each stage, and who woke them")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--csv", action="store_true", help="CSV, nanoseconds")
-    form.add_argument("--json", action="store_true", help="JSON, nanoseconds")
-    add_output(parser)
+    add_form(parser)
 
 
 def _cells(s: StageRow, whole: int, digits: int) -> list[str]:
@@ -116,14 +113,6 @@ def _records(t: StageTable) -> Iterator[dict[str, Any]]:
         yield {**vars(s), "share": s.total_ns / t.latency.total_ns if t.latency.total_ns else None}
 
 
-def _csv(records: list[dict[str, Any]]) -> str:
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(records[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return out.getvalue()
-
-
 def render(t: StageTable, form: str) -> str:
     """The table as text, csv or json."""
     if form == "json":
@@ -139,8 +128,9 @@ def render(t: StageTable, form: str) -> str:
         }
         return json.dumps({**head, "stages": list(_records(t))}, indent=1) + "\n"
     if form == "csv":
-        return _csv(list(_records(t)))
-    return "".join(line + "\n" for line in text_lines(t))
+        records = list(_records(t))
+        return csv_text(records[0], records)
+    return encoded(text_lines(t)).decode()
 
 
 def run(args: argparse.Namespace) -> int:
@@ -164,8 +154,8 @@ def _states(args: argparse.Namespace) -> int:
             head = {"schema": "opline states 1", "ops": t.ops, "latency_ns": t.latency_ns}
             text = json.dumps({**head, "stages": records}, indent=1) + "\n"
         else:
-            text = _csv(records) if args.csv else "".join(f"{line}\n" for line in state_lines(t))
-        with output(args.output) as out:
+            text = csv_text(records[0], records) if args.csv else encoded(state_lines(t)).decode()
+        with csv_output(args) if args.csv else output(args.output) as out:
             out.write(text.encode())
         return _verdict(args, t.incomplete, t.tainted, "" if t.sums else "the states do not sum to the stages")
 
@@ -178,12 +168,13 @@ def _of_trace(args: argparse.Namespace, trace: BareTrace) -> int:
     entries = ledger.entries_of(losses)
     tell_losses(entries)
     status = _write(args, table_of(found, found["incomplete"], found["tainted"], args.run))
+    tell_gaps_of_trace(trace.path)
     check_losses(args, entries)
     return status
 
 
 def _write(args: argparse.Namespace, t: StageTable) -> int:
-    with output(args.output) as out:
+    with csv_output(args) if args.csv else output(args.output) as out:
         out.write(render(t, "json" if args.json else "csv" if args.csv else "text").encode())
     return _verdict(args, t.incomplete, t.tainted, "" if t.sums else "the stages do not sum to the latency")
 

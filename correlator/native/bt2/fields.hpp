@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "event.hpp"
+#include "event/event.hpp"
 
 namespace opline::bt2 {
 

@@ -8,15 +8,16 @@
 //           prints every op's transition list to
 //   path    a file (string; default: standard output);
 //   tolerant  true: a stream that can't be read to its end is counted, and the others are read on (boolean; default: false);
-//   damaged   streams that are known to end too early: a map of stream name to reason.
+//   damaged   streams that are known to end too early: a map of stream name to reason;
+//   rests     packets of which the end was cut off: a map of stream name to a list of their numbers, from 0.
 //
 // Connect one output port of source.ctf.fs to each input port: the component merges by the raw clock itself. Behind a muxer it works
 // too, but then events come in the muxer's order.
 #include <cstdio>
 #include <exception>
 
-#include "cookie.hpp"
-#include "core.hpp"
+#include "base/cookie.hpp"
+#include "core/core.hpp"
 #include "print_ops.hpp"
 #include "sink.hpp"
 #include "source.hpp"
@@ -71,6 +72,16 @@ bt_value_map_foreach_entry_const_func_status add_known_damage(const char *name, 
     return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
 }
 
+bt_value_map_foreach_entry_const_func_status add_rests(const char *name, const bt_value *packets, void *damage) {
+    if (!bt_value_is_array(packets)) return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
+    auto &rests = static_cast<opline::bt2::Damage *>(damage)->rests[name];
+    for (std::uint64_t i = 0; i < bt_value_array_get_length(packets); ++i) {
+        const bt_value *packet = bt_value_array_borrow_element_by_index_const(packets, i);
+        if (bt_value_is_signed_integer(packet)) rests.push_back(static_cast<std::uint64_t>(bt_value_integer_signed_get(packet)));
+    }
+    return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
+}
+
 void configure(Sink &sink, const bt_value *params) {
     if (const bt_value *tolerant = bt_value_map_borrow_entry_value_const(params, "tolerant")) {
         if (!bt_value_is_bool(tolerant)) throw SinkError("parameter tolerant is to be a boolean");
@@ -79,6 +90,10 @@ void configure(Sink &sink, const bt_value *params) {
     if (const bt_value *damaged = bt_value_map_borrow_entry_value_const(params, "damaged")) {
         if (!bt_value_is_map(damaged)) throw SinkError("parameter damaged is to be a map");
         bt_value_map_foreach_entry_const(damaged, add_known_damage, &sink.damage);
+    }
+    if (const bt_value *rests = bt_value_map_borrow_entry_value_const(params, "rests")) {
+        if (!bt_value_is_map(rests)) throw SinkError("parameter rests is to be a map");
+        bt_value_map_foreach_entry_const(rests, add_rests, &sink.damage);
     }
     if (const bt_value *core = bt_value_map_borrow_entry_value_const(params, "core")) {
         if (text_param(params, "cookie") != opline::build_cookie())

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <utility>
 
 #include "sink.hpp"
@@ -119,6 +120,18 @@ void Port::discarded(const bt_message *m, bool packets) {
     consumer_.discarded(s.number, begin, end, sound ? count : 0, packets);
 }
 
+// The rest of some packets was cut off, as no reader can decode it.
+void Port::packet_ends(const bt_message *m) {
+    if (damage_.rests.empty()) return;
+    const bt_stream *stream = bt_packet_borrow_stream_const(bt_message_packet_end_borrow_packet_const(m));
+    const StreamState &s = stream_of(stream);
+    const auto cut = damage_.rests.find(s.decl.path);
+    if (cut == damage_.rests.end() || std::find(cut->second.begin(), cut->second.end(), s.packets - 1) == cut->second.end()) return;
+    const bool timed = bt_stream_class_packets_have_end_default_clock_snapshot(bt_stream_borrow_class_const(stream));
+    const std::int64_t end_ns = timed ? to_ns(bt_message_packet_end_borrow_default_clock_snapshot_const(m), s) : kNoTime;
+    consumer_.discarded(s.number, s.packet_ns, std::max(s.packet_ns, end_ns), 0, false);
+}
+
 void Port::message(const bt_message *m) {
     switch (bt_message_get_type(m)) {
     case BT_MESSAGE_TYPE_STREAM_BEGINNING: stream_of(bt_message_stream_beginning_borrow_stream_const(m)); break;
@@ -130,8 +143,12 @@ void Port::message(const bt_message *m) {
         const bt_field *cpu = context ? bt_field_structure_borrow_member_field_by_name_const(context, "cpu_id") : nullptr;
         if (cpu && bt_field_class_type_is(bt_field_get_class_type(cpu), BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
             s.cpu = static_cast<std::uint32_t>(bt_field_integer_unsigned_get_value(cpu));
+        ++s.packets;
+        const bool timed = bt_stream_class_packets_have_beginning_default_clock_snapshot(bt_stream_borrow_class_const(bt_packet_borrow_stream_const(packet)));
+        s.packet_ns = timed ? to_ns(bt_message_packet_beginning_borrow_default_clock_snapshot_const(m), s) : kNoTime;
         break;
     }
+    case BT_MESSAGE_TYPE_PACKET_END: packet_ends(m); break;
     case BT_MESSAGE_TYPE_DISCARDED_EVENTS: discarded(m, false); break;
     case BT_MESSAGE_TYPE_DISCARDED_PACKETS: discarded(m, true); break;
     default: break;
@@ -194,7 +211,7 @@ Port::Status Port::advance() {
         } else if (stream_->own_ns != kNoTime) {
             time_ns = stream_->own_ns;  // sent on later than it happened, as its neighbours
         }
-        stream_->last_ns = time_ns;
+        stream_->last_ns = stream_->packet_ns = time_ns;
         return Status::kEvent;
     }
 }
@@ -202,7 +219,7 @@ Port::Status Port::advance() {
 Event Port::event() {
     if (!slots_read_) read_slots(*class_, event_, slots_.data());
     slots_read_ = true;
-    return Event{{class_->plan.id, 0}, {stream_->number, stream_->cpu}, time_ns, slots_.data()};
+    return Event{class_->plan.id, 0, stream_->number, stream_->cpu, time_ns, slots_.data()};
 }
 
 }  // namespace opline::bt2

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core.hpp"
+#include "core/core.hpp"
 
 namespace opline::bt2 {
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "base/flat_map.hpp"
+#include "event/merge.hpp"
 #include "fields.hpp"
-#include "flat_map.hpp"
-#include "merge.hpp"
 
 namespace opline::bt2 {
 
@@ -25,6 +25,8 @@ struct StreamState {
     std::uint32_t number = 0;  // the consumer's
     std::uint32_t cpu = kNoCpu;
     std::uint64_t frequency = 1'000'000'000;
+    std::uint64_t packets = 0;   // begun
+    std::int64_t packet_ns = kNoTime;  // of the packet's last event; before that, its begin
     std::int64_t last_ns = kNoTime, own_ns = kNoTime;  // of its last event; of the last that carried its own time
 };
 
@@ -45,6 +47,7 @@ using Classes = FlatMap<std::uintptr_t, std::unique_ptr<EventClassState>>;
 struct Damage {
     bool tolerant = false;                     // count them and go on
     std::map<std::string, std::string> known;  // stream name → why it ends too early, found before reading
+    std::map<std::string, std::vector<std::uint64_t>> rests;  // stream name → packets, from 0, that were cut short: not all of it can be read
 };
 
 // One upstream message iterator, and the event that it stands at.
@@ -71,6 +74,7 @@ class Port {
     void message(const bt_message *);
     void stream_beginning(const bt_stream *);
     void discarded(const bt_message *, bool packets);
+    void packet_ends(const bt_message *);
     StreamState &stream_of(const bt_stream *);
     EventClassState &class_of(const bt_event_class *, Domain);
     std::int64_t to_ns(const bt_clock_snapshot *, const StreamState &) const;

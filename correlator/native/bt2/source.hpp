@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "ctf_trace.hpp"
+#include "ctf/trace.hpp"
 
 namespace opline::bt2 {
 

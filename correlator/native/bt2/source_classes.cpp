@@ -4,6 +4,8 @@
 
 #include "source.hpp"
 
+#include "ctf/survey.hpp"
+
 namespace opline::bt2 {
 namespace {
 
@@ -157,7 +159,7 @@ void SourceTrace::make_event_class(const ctf::EventDecl &decl) {
 
 void SourceTrace::make_streams() {
     ctf::ReadLosses losses;
-    for (auto &stream : ctf::streams_of(*trace_, losses)) {
+    for (auto &stream : ctf::Survey().streams_of(*trace_, losses)) {
         StreamShape &shape = shapes_.at(stream->stream_id);
         stream->cls = &trace_->classes.at(stream->stream_id);
         stream->prepare();

@@ -3,9 +3,10 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "cookie.hpp"
+#include "base/cookie.hpp"
 #include "core_type.hpp"
 #include "csv.hpp"
+#include "dropper_type.hpp"
 #include "printer_type.hpp"
 #include "reader_type.hpp"
 #include "statistics.hpp"
@@ -30,7 +31,7 @@ PyMODINIT_FUNC PyInit__core() {
     opline_unsupported = PyErr_NewException("opline._core.Unsupported", PyExc_ValueError, nullptr);
     if (!opline_unsupported || PyModule_AddObjectRef(m, "Unsupported", opline_unsupported) < 0 ||
         !add_type(m, "Core", &opline_core_spec) || !add_type(m, "NativeReader", &opline_reader_spec) ||
-        !add_type(m, "Printer", &opline_printer_spec) ||
+        !add_type(m, "Printer", &opline_printer_spec) || !add_type(m, "Dropper", &opline_dropper_spec) ||
         !add_type(m, "StageStatistics", &opline_statistics_spec) || !add_type(m, "OpCsv", &opline_op_csv_spec) ||
         !add_type(m, "TableFile", &opline_table_file_spec) ||
         PyModule_AddStringConstant(m, "COOKIE", opline::build_cookie()) < 0) {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "core.hpp"
+#include "core/core.hpp"
 #include "csv.hpp"
 #include "guarded.hpp"
-#include "parquet_file.hpp"
+#include "output/parquet/file.hpp"
 #include "table_file.hpp"
 #include "type_slots.hpp"
 
@@ -335,7 +335,7 @@ PyObject *core_event(PyObject *self, PyObject *args) {
         std::vector<opline::Slot> slots(static_cast<std::size_t>(PyTuple_GET_SIZE(values)) + 1);
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(values); ++i)
             if (!slot_from(PyTuple_GET_ITEM(values, i), slots[static_cast<std::size_t>(i)])) return nullptr;
-        opline::Event ev{{cls, 0}, {stream, opline::kNoCpu}, ts_ns, slots.data()};
+        opline::Event ev{cls, 0, stream, opline::kNoCpu, ts_ns, slots.data()};
         if (cpu != Py_None) ev.cpu = static_cast<std::uint32_t>(PyLong_AsUnsignedLong(cpu));
         if (PyErr_Occurred()) return nullptr;
         core_of(self).event(ev);
@@ -359,6 +359,38 @@ PyObject *core_discarded(PyObject *self, PyObject *args) {
     });
 }
 
+// None: the time is not known.
+bool time_from(PyObject *value, std::int64_t &ns) {
+    ns = value == Py_None ? opline::kNoTime : PyLong_AsLongLong(value);
+    return !PyErr_Occurred();
+}
+
+PyObject *core_missing(PyObject *self, PyObject *args) {
+    const char *stream;
+    int kernel;
+    PyObject *begin, *end;
+    unsigned long long packets;
+    std::int64_t begin_ns, end_ns;
+    if (!PyArg_ParseTuple(args, "spOOK", &stream, &kernel, &begin, &end, &packets) || !time_from(begin, begin_ns) || !time_from(end, end_ns)) return nullptr;
+    return guarded([&]() -> PyObject * {
+        core_of(self).missing(stream, kernel ? opline::Domain::kKernel : opline::Domain::kUst, begin_ns, end_ns, packets);
+        Py_RETURN_NONE;
+    });
+}
+
+PyObject *core_expect_cpus(PyObject *self, PyObject *args) {
+    const char *host;
+    PyObject *list;
+    if (!PyArg_ParseTuple(args, "sO!", &host, &PyList_Type, &list)) return nullptr;
+    std::vector<std::uint32_t> cpus;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) cpus.push_back(static_cast<std::uint32_t>(PyLong_AsUnsignedLong(PyList_GET_ITEM(list, i))));
+    if (PyErr_Occurred()) return nullptr;
+    return guarded([&]() -> PyObject * {
+        core_of(self).expect_cpus(host, cpus);
+        Py_RETURN_NONE;
+    });
+}
+
 PyObject *core_finish(PyObject *self, PyObject *) {
     return guarded([&]() -> PyObject * {
         while (!core_of(self).finish()) {
@@ -372,6 +404,8 @@ PyMethodDef core_methods[] = {
     {"add_stream", core_add_stream, METH_VARARGS, "add_stream(host, kernel, channel, instance) -> stream"},
     {"event", core_event, METH_VARARGS, "event(ts_ns, class, stream, cpu or None, values of the wanted fields)"},
     {"discarded", core_discarded, METH_VARARGS, "discarded(stream, begin_ns, end_ns, count, packets)"},
+    {"missing", core_missing, METH_VARARGS, "missing(stream, kernel, begin_ns or None, end_ns or None, packets): what a stream had then is not there. Before the first event."},
+    {"expect_cpus", core_expect_cpus, METH_VARARGS, "expect_cpus(host, [CPU]): its kernel has a stream for each of them. Before the first event."},
     {"finish", core_finish, METH_NOARGS, "The trace has ended: settle everything."},
     {"address", core_address, METH_NOARGS, "Address of the core as a consumer of events, for a front end of the same build."},
     {"keep_tables", core_keep_tables, METH_O, "keep_tables(names): leave all other tables empty. Before the first event."},

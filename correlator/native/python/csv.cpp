@@ -11,7 +11,7 @@
 
 #include "buffer.hpp"
 #include "guarded.hpp"
-#include "op_csv.hpp"
+#include "output/csv/op_csv.hpp"
 #include "type_slots.hpp"
 
 namespace {

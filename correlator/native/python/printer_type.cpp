@@ -3,8 +3,8 @@
 
 #include <memory>
 
+#include "core/printer.hpp"
 #include "guarded.hpp"
-#include "printer.hpp"
 #include "type_slots.hpp"
 
 namespace {

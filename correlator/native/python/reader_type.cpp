@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "ctf_reader.hpp"
-#include "ctf_types.hpp"
+#include "ctf/metadata/types.hpp"
+#include "ctf/reader.hpp"
 #include "guarded.hpp"
 #include "type_slots.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 using opline::python::guarded;
 
 struct ReaderState {
-    explicit ReaderState(const std::vector<std::string> &paths) : reader(paths) {}
+    ReaderState(const std::vector<std::string> &paths, std::uint32_t cpus) : reader(paths, cpus) {}
     opline::ctf::Reader reader;
     PyObject *core = nullptr;  // kept alive while the reader pushes into it
 };
@@ -42,7 +42,8 @@ ReaderState &reader_of(PyObject *self) { return *reinterpret_cast<ReaderObject *
 
 PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *) {
     PyObject *list;
-    if (!PyArg_ParseTuple(args, "O!", &PyList_Type, &list)) return nullptr;
+    unsigned cpus = 0;
+    if (!PyArg_ParseTuple(args, "O!|I", &PyList_Type, &list, &cpus)) return nullptr;
     return guarded_reader([&]() -> PyObject * {
         std::vector<std::string> paths;
         for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
@@ -50,7 +51,7 @@ PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *) {
             if (!s) return nullptr;
             paths.emplace_back(s);
         }
-        auto state = std::make_unique<ReaderState>(paths);
+        auto state = std::make_unique<ReaderState>(paths, cpus);
         auto self = reinterpret_cast<ReaderObject *>(type->tp_alloc(type, 0));
         if (!self) return nullptr;
         self->state = state.release();
@@ -131,8 +132,9 @@ PyObject *reader_losses(PyObject *self, PyObject *) {
         if (s) PyList_Append(messages, s);
         Py_XDECREF(s);
     }
-    return Py_BuildValue("{sKsKsKsKsN}", "truncated_packets", l.truncated_packets, "malformed_packets", l.malformed_packets,
-                         "packets_out_of_order", l.packets_out_of_order, "unknown_events", l.unknown_events, "messages", messages);
+    return Py_BuildValue("{sKsKsKsKsKsKsKsN}", "truncated_packets", l.truncated_packets, "malformed_packets", l.malformed_packets,
+                         "packets_out_of_order", l.packets_out_of_order, "unknown_events", l.unknown_events, "packets_doubled", l.packets_doubled,
+                         "packets_missing", l.packets_missing, "streams_missing", l.streams_missing, "messages", messages);
 }
 
 PyObject *reader_environment(PyObject *self, PyObject *) {
@@ -142,16 +144,28 @@ PyObject *reader_environment(PyObject *self, PyObject *) {
     });
 }
 
+PyObject *text_of(const std::string &s) { return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace"); }
+
+PyObject *reader_survey(PyObject *self, PyObject *) {
+    return guarded_reader([&]() -> PyObject * { return text_of(reader_of(self).reader.survey_json()); });
+}
+
+PyObject *reader_mendings(PyObject *self, PyObject *) {
+    return guarded_reader([&]() -> PyObject * { return text_of(reader_of(self).reader.mendings_json()); });
+}
+
 PyMethodDef reader_methods[] = {
     {"open", reader_open, METH_VARARGS, "open(consumer, threads): declare classes and streams to a Core or Printer; with 2 threads, decode in one of its own."},
     {"run", reader_run, METH_VARARGS, "run(max_events) -> bool: push events in merge order; False: that was all, and the consumer is finished."},
     {"progress", reader_progress, METH_NOARGS, "(bytes read, bytes in all)"},
     {"losses", reader_losses, METH_NOARGS, "What was wrong with the bytes: counts, and messages of one line each."},
+    {"survey", reader_survey, METH_NOARGS, "What the trace says was there and is not, a JSON document."},
+    {"mendings", reader_mendings, METH_NOARGS, "Instead of open(): reads everything for nobody; what to mend for babeltrace2, a JSON document."},
     {"environment", reader_environment, METH_NOARGS, "Environment and clock of each trace, a JSON list."},
     {nullptr, nullptr, 0, nullptr}};
 
 opline::python::TypeSlots reader_slots = opline::python::type_slots(
-    "NativeReader([trace folder]): CTF 1.8 and CTF 2. Raises Unsupported for what it does not recognise, ValueError for junk.",
+    "NativeReader([trace folder], CPUs of the machine or 0): CTF 1.8 and CTF 2. Raises Unsupported for what it does not recognise, ValueError for junk.",
     reader_methods, reader_new, reader_dealloc);
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "buffer.hpp"
-#include "stage_stats.hpp"
+#include "statistics/stage_stats.hpp"
 #include "type_slots.hpp"
 
 namespace {

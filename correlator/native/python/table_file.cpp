@@ -2,16 +2,19 @@
 // opline._core.TableFile: a table as a Parquet file, written by a Core.
 #include "table_file.hpp"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <exception>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "guarded.hpp"
-#include "parquet_file.hpp"
+#include "output/parquet/file.hpp"
 #include "type_slots.hpp"
 
 namespace {
@@ -33,13 +36,25 @@ void file_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
+// A descriptor that is closed unless somebody takes it.
+struct Descriptor {
+    int fd;
+    explicit Descriptor(int given) : fd(given) {}
+    Descriptor(const Descriptor &) = delete;
+    Descriptor &operator=(const Descriptor &) = delete;
+    ~Descriptor() {
+        if (fd >= 0) ::close(fd);
+    }
+    int take() { return std::exchange(fd, -1); }
+};
+
 PyObject *file_new(PyTypeObject *type, PyObject *args, PyObject *) {
-    PyObject *path, *columns;
+    int fd;
+    PyObject *columns;
     const char *schema;
     Py_ssize_t size;
-    if (!PyArg_ParseTuple(args, "O&O!s#", PyUnicode_FSConverter, &path, &PyList_Type, &columns, &schema, &size)) return nullptr;
-    const std::string name = PyBytes_AS_STRING(path);
-    Py_DECREF(path);
+    if (!PyArg_ParseTuple(args, "iO!s#", &fd, &PyList_Type, &columns, &schema, &size)) return nullptr;
+    Descriptor descriptor(fd);
     return guarded([&]() -> PyObject * {
         std::vector<File::ColumnSpec> specs;
         for (Py_ssize_t i = 0; i < PyList_GET_SIZE(columns); ++i) {
@@ -47,10 +62,10 @@ PyObject *file_new(PyTypeObject *type, PyObject *args, PyObject *) {
             if (!PyArg_ParseTuple(PyList_GET_ITEM(columns, i), "ss", &column, &text)) return nullptr;
             specs.push_back({column, opline::column_type(text)});
         }
-        auto file = std::make_unique<File>(name, std::move(specs), std::string(schema, static_cast<std::size_t>(size)));
+        auto file = std::make_unique<File>(descriptor.take(), std::move(specs), std::string(schema, static_cast<std::size_t>(size)));
         if (file->error() != 0) {
             errno = file->error();
-            return PyErr_SetFromErrnoWithFilename(PyExc_OSError, name.c_str());
+            return PyErr_SetFromErrno(PyExc_OSError);
         }
         PyObject *self = type->tp_alloc(type, 0);
         if (self) file_of(self) = file.release();
@@ -117,19 +132,20 @@ PyObject *file_close(PyObject *self, PyObject *) {
     File *file = opline_table_file_of(self);
     if (!file) return nullptr;
     file->close();
-    const bool fine = opline_table_file_is_fine(*file);
+    PyObject *out = opline_table_file_is_fine(*file) ? Py_BuildValue("KI", static_cast<unsigned long long>(file->bytes()), static_cast<unsigned>(file->crc32())) : nullptr;
     delete file;
     file_of(self) = nullptr;
-    return fine ? Py_NewRef(Py_None) : nullptr;
+    return out;
 }
 
 PyMethodDef file_methods[] = {
     {"add", file_add, METH_O, "add([values of a column]): a row group of int, bool, bytes (texts) and None; for tests. Raises OSError."},
-    {"close", file_close, METH_NOARGS, "Completes the file. Raises OSError."},
+    {"close", file_close, METH_NOARGS, "Completes the file: its bytes, and their CRC-32. Raises OSError."},
     {nullptr, nullptr, 0, nullptr}};
 
 opline::python::TypeSlots file_slots = opline::python::type_slots(
-    "TableFile(path, [(column, type)], Arrow's schema as base64): a Parquet file that Core.write() fills. Raises OSError.",
+    "TableFile(descriptor of a new file, which it closes, [(column, type)], Arrow's schema as base64): a Parquet file that Core.write() fills. Raises "
+    "OSError.",
     file_methods, file_new, file_dealloc);
 
 }  // namespace

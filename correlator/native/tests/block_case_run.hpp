@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "block.hpp"
+#include "block/block.hpp"
 
 namespace opline::test {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <vector>
 
-#include "event.hpp"
+#include "event/event.hpp"
 
 namespace opline {
 
@@ -13,7 +13,6 @@ class CountingConsumer : public Consumer {
         ClassPlan plan;
         plan.id = static_cast<std::uint32_t>(wanted_.size());
         for (std::uint32_t i = 0; i < decl.fields.size(); ++i) plan.wanted.push_back(i);
-        plan.along = true;
         wanted_.push_back(plan.wanted.size());
         return plan;
     }
@@ -28,33 +27,14 @@ class CountingConsumer : public Consumer {
         }
         last_ns = e.ts_ns;
     }
-    void events(const Events &all) override {
-        for (const Event *ev = all.first; ev != all.past; ++ev) {
-            event(*ev);
-            if (!has_alongs(*ev)) continue;
-            const Alongs &with = alongs_of(*ev, slots_of(ev->cls));
-            std::vector<Event> all_along(with.trail->count, *ev);
-            const auto classes = classes_of(*with.trail);
-            std::int64_t ts_ns = ev->ts_ns;
-            for (std::size_t i = 0; i != all_along.size(); ++i) {
-                all_along[i].cls = classes[i];
-                all_along[i].ts_ns = ts_ns += with.after_ns[i];
-                event(all_along[i]);
-            }
-            alongs += with.trail->count;
-        }
-    }
     void discarded(std::uint32_t, std::int64_t, std::int64_t, std::uint64_t count, bool) override { lost += count; }
     void damaged(std::uint32_t, std::int64_t, std::string_view) override { ++damages; }
     bool finish() override { return finished = true; }
 
-    std::uint64_t count = 0, alongs = 0, lost = 0, damages = 0, sum = 0;
+    std::uint64_t count = 0, lost = 0, damages = 0, sum = 0;
     std::int64_t last_ns = kNoTime;
     std::uint32_t streams = 0;
     bool finished = false;
-
-  protected:
-    virtual std::size_t slots_of(std::uint32_t cls) const { return wanted_[cls]; }
 
   private:
     std::vector<std::size_t> wanted_;

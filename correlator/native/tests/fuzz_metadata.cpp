@@ -5,8 +5,8 @@
 #include <iterator>
 
 #include "counting_consumer.hpp"
-#include "ctf_reader.hpp"
-#include "ctf_types.hpp"
+#include "ctf/metadata/types.hpp"
+#include "ctf/reader.hpp"
 #include "scratch_trace.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "ctf_reader.hpp"
-#include "ctf_types.hpp"
+#include "ctf/metadata/types.hpp"
+#include "ctf/reader.hpp"
 #include "scratch_trace.hpp"
 
 using namespace opline;

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "distribution.hpp"
+#include "statistics/distribution.hpp"
 
 using opline::Distribution;
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "flat_map.hpp"
-#include "strings.hpp"
+#include "base/flat_map.hpp"
+#include "base/strings.hpp"
 
 using opline::FlatMap;
 

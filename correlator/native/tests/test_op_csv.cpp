@@ -11,9 +11,9 @@
 #include <random>
 #include <string>
 
-#include "csv_cells.hpp"
-#include "op_csv.hpp"
-#include "spool.hpp"
+#include "base/spool.hpp"
+#include "output/csv/cells.hpp"
+#include "output/csv/op_csv.hpp"
 
 namespace {
 

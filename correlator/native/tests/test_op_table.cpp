@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ops that were frozen are the same when somebody asks for them, whatever happened to others in the meantime.
+// Ops are the same when somebody asks for them, whatever happened to others in the meantime.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "op_table.hpp"
+#include "op/op_table.hpp"
 
 using namespace opline;
 
@@ -73,7 +73,7 @@ void check_same(const Op &op, const Copy &copy) {
 
 }  // namespace
 
-TEST_CASE("frozen, asked for and released in any order") {
+TEST_CASE("made, asked for and released in any order") {
     std::mt19937_64 random(5);
     OpTable ops;
     ops.shapes().forget_details();
@@ -86,8 +86,6 @@ TEST_CASE("frozen, asked for and released in any order") {
             live[ref] = copy;
             refs.push_back(ref);
         }
-        ops.freeze(refs[random() % refs.size()]);
-        ops.freeze(refs.back());
         if (random() % 3 == 0) {
             const std::size_t at = random() % refs.size();
             Op *op = ops.find(refs[at]);
@@ -110,44 +108,4 @@ TEST_CASE("frozen, asked for and released in any order") {
         check_same(op, live.at(op_ref(op)));
     });
     CHECK(seen == live.size());
-}
-
-TEST_CASE("what has more to it than fits stays as it is") {
-    std::mt19937_64 random(6);
-    OpTable ops;
-    ops.shapes().forget_details();
-    Copy copy;
-    Op &op = make(ops, random, copy);
-    op.requests.emplace_back();
-    ops.freeze(op_ref(op));
-    CHECK(ops.find(op_ref(op)) == &op);
-    op.requests.clear();
-    const std::size_t passed = op.transitions.size();
-    Transition late;
-    late.ts_ns = op.end_ns + 3'000'000'000;  // three seconds
-    late.tid = 1;
-    late.pid = 7;
-    late.order = op.transitions.last_order() + 1;
-    op.transitions.push_back(late);
-    REQUIRE(op.transitions.size() == passed + 1);
-    ops.freeze(op_ref(op));
-    CHECK(ops.find(op_ref(op)) == &op);
-    ops.release(op);
-}
-
-TEST_CASE("what is put away and asked for") {
-    std::mt19937_64 random(6);
-    OpTable ops;
-    ops.shapes().forget_details();
-    Copy copy;
-    Op &op = make(ops, random, copy);
-    op.state = OpState::kOpen;
-    ops.freeze(op_ref(op));
-    CHECK(ops.find(op_ref(op)) == &op);
-    op.state = OpState::kEnded;
-    const std::uint64_t ref = op_ref(op);
-    ops.freeze(ref);
-    ops.create();  // takes the room
-    REQUIRE(ops.find(ref));
-    check_same(*ops.find(ref), copy);
 }

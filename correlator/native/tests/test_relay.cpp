@@ -5,13 +5,12 @@
 
 #include <chrono>
 #include <functional>
-#include <future>
 #include <random>
 #include <stdexcept>
 #include <thread>
 
 #include "counting_consumer.hpp"
-#include "ctf_relay.hpp"
+#include "ctf/relay.hpp"
 
 using namespace opline;
 
@@ -30,7 +29,7 @@ class OneStream {
     std::uint64_t made = 0, most = 1'000'000'000;
 
   private:
-    Event event_{{0, 0}, {0, kNoCpu}, 1, nullptr};
+    Event event_{0, 0, 0, kNoCpu, 1, nullptr};
 };
 
 struct Limited final : CountingConsumer {
@@ -40,29 +39,6 @@ struct Limited final : CountingConsumer {
         CountingConsumer::event(e);
     }
     std::uint64_t most = 1'000'000'000;
-};
-
-// Whose help fails, in one of the threads.
-class Helpless final : public CountingConsumer {
-  public:
-    explicit Helpless(bool own) : own_(own) { add_class({}); }
-    // In its own thread; else in the one that decodes, and that has happened before the first event is done with.
-    void event(const Event &e) override {
-        if (count == 0 && !own_) asked.get_future().wait();
-        CountingConsumer::event(e);
-    }
-    void expect_help() override { expected = true; }
-    bool help() override {
-        if ((std::this_thread::get_id() == consumes_) != own_) return false;
-        asked.set_value();
-        throw std::runtime_error("no help");
-    }
-    std::promise<void> asked;
-    bool expected = false;
-
-  private:
-    bool own_;
-    std::thread::id consumes_ = std::this_thread::get_id();
 };
 
 }  // namespace
@@ -76,31 +52,6 @@ TEST_CASE("what the decoding thread throws comes behind all events that were dec
     CHECK(consumer.count == 500);
     CHECK_FALSE(relay.deliver(1000));
     CHECK(consumer.count == 500);
-}
-
-TEST_CASE("what the decoding thread throws while it helps comes behind all events that were decoded") {
-    Helpless consumer(false);
-    OneStream stream;
-    ctf::Relay relay([&](ctf::Batch &batch) { return stream(batch); }, consumer);
-    CHECK_THROWS_WITH_AS(relay.deliver(1000), "no help", std::runtime_error);
-    CHECK(consumer.count > 1);
-    CHECK(consumer.count == stream.made);
-    CHECK_FALSE(relay.deliver(1000));
-    CHECK(consumer.count == stream.made);
-    CHECK(consumer.expected);
-}
-
-TEST_CASE("what the consumer's own thread throws while it waits for events") {
-    Helpless consumer(true);
-    auto asked = consumer.asked.get_future();
-    ctf::Relay relay(
-        [&](ctf::Batch &) {
-            asked.wait();
-            return true;
-        },
-        consumer);
-    CHECK_THROWS_WITH_AS(relay.deliver(1), "no help", std::runtime_error);
-    CHECK(consumer.count == 0);
 }
 
 TEST_CASE("nobody asks for more events") {

@@ -6,7 +6,7 @@
 #include <random>
 #include <unordered_map>
 
-#include "settled_keys.hpp"
+#include "stitch/settled_keys.hpp"
 
 struct Mix {
     std::uint64_t operator()(std::uint64_t k) const { return opline::mix64(k); }

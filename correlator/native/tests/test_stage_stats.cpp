@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Statistics are the same whether ops come stage by stage, as times of a shape, or as the steps between these.
+// Statistics are the same whether ops come stage by stage or as times of a shape.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
@@ -7,17 +7,16 @@
 #include <random>
 #include <vector>
 
-#include "stage_stats.hpp"
+#include "statistics/stage_stats.hpp"
 
 using opline::StageStatistics;
-using opline::Steps;
 
 namespace {
 
 struct Shape {
     std::vector<StageStatistics::ShapeStage> stages;
     std::vector<std::uint32_t> unknown;
-    std::vector<std::uint32_t> handles;  // of each of the statistics
+    std::uint32_t handle = 0;
 };
 
 // Of `most` transitions at most, some of which no stage ends at; a stage may recur.
@@ -39,24 +38,22 @@ std::string text(std::uint32_t n) { return std::to_string(n); }
 
 }  // namespace
 
-TEST_CASE("by stages, by times and by steps") {
+TEST_CASE("by stages and by times") {
     std::mt19937_64 random(7);
     for (int round = 0; round < 8; ++round) {
-        StageStatistics by_stages, by_times, by_steps;
+        StageStatistics by_stages, by_times;
         std::vector<Shape> shapes;
         for (int n = 0; n < 6; ++n) {
             shapes.push_back(random_shape(random, round < 4 ? 6 : 40));
-            shapes.back().handles = {by_times.add_shape(shapes.back().stages, shapes.back().unknown), by_steps.add_shape(shapes.back().stages, shapes.back().unknown)};
+            shapes.back().handle = by_times.add_shape(shapes.back().stages, shapes.back().unknown);
         }
         for (std::uint64_t op = 0; op < 3000; ++op) {
             const Shape &shape = shapes[std::min<std::size_t>(random() % 12, 5)];  // one has many ops
             const bool counts = random() % 50 != 0;
             const std::int64_t longest = random() % 100 == 0 ? 2'000'000'000 : random() % 3 == 0 ? 3 : 100'000;
             std::vector<std::int64_t> times{static_cast<std::int64_t>(random() % 1000)};
-            std::vector<std::uint32_t> steps;
             while (times.size() < 41) {
-                steps.push_back(static_cast<std::uint32_t>(random() % static_cast<std::uint64_t>(longest)));
-                times.push_back(times.back() + steps.back());
+                times.push_back(times.back() + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(longest)));
             }
             std::int64_t from_ns = times[0], unknown_ns = 0;
             for (std::uint32_t seq = 0; seq < shape.stages.size(); ++seq) {
@@ -67,22 +64,18 @@ TEST_CASE("by stages, by times and by steps") {
                 by_stages.stage(s.name, s.kind, op, seq, duration_ns, counts);
             }
             if (counts) by_stages.op(from_ns - times[0], 0, unknown_ns);
-            by_times.op_of_shape(shape.handles[0], op, counts, times.data());
-            const std::int64_t all_ns = from_ns - times[0];
-            if (all_ns <= Steps::kLongest) by_steps.op_of_shape(shape.handles[1], op, counts, Steps{steps.data(), static_cast<std::uint32_t>(all_ns)});
-            else by_steps.op_of_shape(shape.handles[1], op, counts, times.data());
+            by_times.op_of_shape(shape.handle, op, counts, times.data());
         }
         const auto expected = by_stages.json(text);
         CHECK(by_times.json(text) == expected);
-        CHECK(by_steps.json(text) == expected);
     }
 }
 
 TEST_CASE("as many as are kept, and one more") {
     const std::vector<StageStatistics::ShapeStage> stages{{1, 1, 1}, {2, 1, 2}};
     for (const std::size_t ops : {opline::Distribution::kExact, opline::Distribution::kExact + 1}) {
-        StageStatistics by_stages, by_steps;
-        const std::uint32_t handle = by_steps.add_shape(stages, {});
+        StageStatistics by_stages, by_times;
+        const std::uint32_t handle = by_times.add_shape(stages, {});
         std::vector<std::uint32_t> sorted;
         std::mt19937_64 random(ops);
         for (std::uint64_t op = 0; op < ops; ++op) {
@@ -90,9 +83,10 @@ TEST_CASE("as many as are kept, and one more") {
             sorted.push_back(steps[0]);
             for (std::uint32_t seq = 0; seq < 2; ++seq) by_stages.stage(stages[seq].name, 1, op, seq, steps[seq], true);
             by_stages.op(steps[0] + 5, 0, 0);
-            by_steps.op_of_shape(handle, op, true, Steps{steps, steps[0] + 5});
+            const std::int64_t times[] = {0, steps[0], steps[0] + std::int64_t{5}};
+            by_times.op_of_shape(handle, op, true, times);
         }
-        const auto result = by_steps.json(text);
+        const auto result = by_times.json(text);
         CHECK(result == by_stages.json(text));
         CHECK(result["exact"] == (ops == opline::Distribution::kExact));
         CHECK(result["unattributed"]["count"] == ops);

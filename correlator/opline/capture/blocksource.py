@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Block events and system calls where no lttng-modules load, and uprobes: the BPF collector as a child process.
+"""The BPF collector as a child process: block events, system calls and threads' states where no lttng-modules load,
+and uprobes.
 
 The contract is in :mod:`opline.capture.collector`.
 """
@@ -10,7 +11,6 @@ import importlib.util
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def running_osd() -> Path:
 
 def check() -> str | None:
     """Load and attach everything once: why block events cannot be captured here, or None. Takes half a second."""
-    argv = [sys.executable, "-m", MODULE, "--check"]
+    argv = processes.python("-m", MODULE, "--check")
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=_READY_WITHIN_S, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -70,19 +70,27 @@ def check() -> str | None:
 class BlockSource(ChildSource):
     """A collector of one recording: of block events, or with ``uprobes`` of hits in that ceph-osd."""
 
-    def __init__(self, calls: bool = False, uprobes: Path | None = None) -> None:
-        """``calls``: the command's system calls, too."""
+    def __init__(
+        self, calls: bool = False, states: bool = False, uprobes: Path | None = None, pids: Sequence[int] = ()
+    ) -> None:
+        """``calls``, ``states``: the command's system calls, and what its threads did, too; and those of ``pids``."""
         super().__init__("collector" if uprobes is None else "uprobes", "the BPF collector")
         self._arguments = [] if uprobes is None else ["--uprobes", str(uprobes)]
-        self.wants_calls = calls
+        if calls:
+            self._arguments.append("--calls")
+        if states:
+            self._arguments.append("--states")
+        if calls or states:
+            self._arguments += [text for pid in pids for text in ("--attach-pid", str(pid))]
+        self.wants_calls, self.wants_states = calls, states
         self._ours: socket.socket | None = None
         self._theirs: socket.socket | None = None
-        if calls:
+        if calls or states:
             self._ours, self._theirs = socket.socketpair()
 
     def start(self, daemon: Sessiond, state: State, mask: Iterable[int], exclude: Sequence[int]) -> None:
         """Start it and wait until it traces. Raises OplineError with its own words if it cannot."""
-        argv = [sys.executable, "-m", MODULE, *self._arguments]
+        argv = processes.python("-m", MODULE, *self._arguments)
         for pid in exclude:
             argv += ["--exclude-pid", str(pid)]
         if self._theirs is not None:
@@ -97,9 +105,14 @@ class BlockSource(ChildSource):
         """Does it record system calls?"""
         return bool(self._ready.get("calls"))
 
+    @property
+    def states(self) -> bool:
+        """Does it record what threads did?"""
+        return bool(self._ready.get("states"))
+
     def announce(self) -> None:
         """What the command's process does before it becomes the command: says who it is, and waits until that is known.
-        Never raises: without system calls the rest of the recording is worth having.
+        Never raises: without calls and states the rest of the recording is worth having.
         """
         if self._ours is None:
             return

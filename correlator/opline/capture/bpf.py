@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from opline.capture import syscalls
-from opline.capture.bridge import OWN_TGIDS, PERIOD_NS, RING_BYTES, Bridge
+from opline.capture import syscalls, tasks
+from opline.capture.bridge import OWN_TGIDS, PERIOD_NS, RING_BYTES, Bridge, pid_namespace, possible_cpus
 from opline.capture.btf import Btf
 from opline.errors import OplineError
 
@@ -28,14 +28,17 @@ KINDS = (
     "block_bio_queue", "block_getrq", "block_bio_backmerge", "block_bio_frontmerge", "block_split", "block_bio_remap",
     "block_bio_complete", "block_rq_insert", "block_rq_issue", "block_rq_bio", "block_rq_requeue", "block_rq_merge",
     "block_rq_remap", "block_rq_complete", "block_plug", "block_unplug", "syscall_entry", "syscall_exit",
+    "off_cpu",
 )  # fmt: skip
-_OWN_EVENTS = ("block_rq_bio", "syscall_entry", "syscall_exit")  # sent by another tracepoint's program
-TRACEPOINTS = tuple(kind for kind in KINDS if kind not in _OWN_EVENTS)
+# block_rq_bio comes from the program of the issue.
+TRACEPOINTS = tuple(kind for kind in KINDS if kind.startswith("block_") and kind != "block_rq_bio")
 # Without these there are no block requests to speak of.
 _NEEDED = ("block_bio_queue", "block_rq_issue", "block_rq_complete")
 
 _BIO_WALK = 256  # bios of a request that are named at its issue
 _OWN_WALK = 32
+_RECORD_BYTES = 128  # in the ring buffer, with its header
+_STATES_LEAST = 1024  # that may wait there of each CPU, however many CPUs there are
 _LARGEST_SPAN = 192  # of the BPF stack's 512 bytes
 
 
@@ -101,8 +104,8 @@ class Collector:
     """Programs and bridge: ``Collector()``, ``start()``, … ``finish()``. All goes with the process, however it ends.
 
     ``own``: processes whose I/O is left out. ``calls``: with the system calls of the process that ``follow`` names,
-    where this architecture's are known; the attribute says whether. Raises OplineError, one line that says what is
-    missing.
+    where this architecture's are known; ``states``: with the scheduler states of its threads. The attributes say
+    whether. Raises OplineError, one line that says what is missing.
     """
 
     def __init__(
@@ -111,6 +114,7 @@ class Collector:
         ring_bytes: int = RING_BYTES,
         period_ns: int = PERIOD_NS,
         calls: bool = False,
+        states: bool = False,
     ) -> None:
         if os.geteuid() != 0:
             raise OplineError("block events through BPF need root")
@@ -118,9 +122,15 @@ class Collector:
             raise OplineError(f"{len(own)} processes to leave out, at most {OWN_TGIDS}")
         self._own = own
         btf = Btf.of_kernel()
-        registers = syscalls.definitions(btf) if calls else None
-        self.calls = registers is not None
-        self._definitions = {**definitions(btf), **(registers or {}), "BIO_WALK": _BIO_WALK, "OWN_WALK": _OWN_WALK}
+        tree = tasks.definitions(btf) if calls or states else None
+        registers = syscalls.definitions(btf) if calls and tree else None
+        switches = tasks.states(btf) if states and tree else None
+        self.calls, self.states = registers is not None, switches is not None
+        self._definitions = {
+            **definitions(btf), **(tree or {}), **(registers or {}), **(switches or {}),
+            "BIO_WALK": _BIO_WALK, "OWN_WALK": _OWN_WALK,
+            "STATES_MOST": max(ring_bytes // 2 // _RECORD_BYTES // possible_cpus(), _STATES_LEAST),
+        }  # fmt: skip
         self._bridge = Bridge(BRIDGE, "the BPF programs", KINDS, self._definitions, ring_bytes, period_ns)
         self._programs = self._load()
 
@@ -128,7 +138,10 @@ class Collector:
         bpf = self._bridge.bpf
         programs = {}
         names = [t for t in TRACEPOINTS if any(key.startswith(f"A_{t}_") for key in self._definitions)]
-        for name in (*names, *(syscalls.PROGRAMS if self.calls else ())):
+        names += tasks.PROGRAMS if self.calls or self.states else ()
+        names += syscalls.PROGRAMS if self.calls else ()
+        names += tasks.STATES if self.states else ()
+        for name in names:
             programs[name] = self._bridge.attempt(
                 f"the kernel does not take the BPF program for {name}",
                 partial(bpf.load_func, f"on_{name}".encode(), bpf.RAW_TRACEPOINT),
@@ -158,8 +171,26 @@ class Collector:
         self._bridge.start([program.fd for program in self._programs.values()], self._own)
 
     def follow(self, pid: int) -> None:
-        """Record the system calls of this process, from its next one on, and those of its children."""
+        """Record calls and states of this process and its children, from its next call or switch on."""
         self._bridge.follow(pid)
+
+    def attach(self, pids: Sequence[int]) -> None:
+        """Record calls and states of these processes, which run already; before ``start()``. Raises OplineError in a
+        PID namespace, where the kernel's own numbers are not known.
+        """
+        if not pids or not (self.calls or self.states):
+            return
+        if pid_namespace():
+            raise OplineError("processes that run already can be followed in the initial PID namespace only")
+        tree, threads, marks = (self._bridge.bpf[name] for name in (b"tree", b"threads", b"marks"))
+        (marked,) = marks.values()
+        for pid in pids:
+            tree[tree.Key(pid)] = tree.Leaf(1)
+            for thread in Path(f"/proc/{pid}/task").glob("[0-9]*"):
+                tid = int(thread.name)
+                threads[threads.Key(tid)] = threads.Leaf()
+                marked.of[tid & 0xFFFF] = 1
+        marks[marks.Key(0)] = marked
 
     def finish(self) -> dict[str, Any]:
         """Detach, pass on what is left, and say what happened."""

@@ -3,7 +3,8 @@
 
 The only file that imports bcc. Needs root, a kernel with BTF, Debian's ``python3-bpfcc``, and the bridge of the
 programs (built by ``make -C tracepoints bridge``), which has their text inside. No kernel headers. What the programs
-are: ``bpf.py`` (the block layer's tracepoints), ``probes.py`` (uprobes).
+are: ``bpf.py`` (the block layer's tracepoints), ``probes.py`` (uprobes on
+ceph-osd), ``declared.py`` (probes that a model declares).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 
 from opline.capture import kernel_stub
 from opline.errors import OplineError
+from opline.scratch import scratch
 
 RING_BYTES = 64 << 20
 PERIOD_NS = 3_000_000
@@ -29,8 +31,8 @@ _PID_NAMESPACE = Path("/proc/self/ns/pid")
 _INITIAL_PID_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO, include/linux/proc_ns.h
 
 _COUNTS = (
-    "watermarks", "lost_events", "not_enabled", "lost_ring", "lost_nested", "late", "reordered", "own_bios",
-    "own_events", "own_overflow", "chain_cut", "most_bytes", "cpu_ns", "rounds",
+    "watermarks", "lost_events", "not_enabled", "lost_ring", "lost_nested", "lost_states", "late", "reordered",
+    "own_bios", "own_events", "own_overflow", "chain_cut", "untold_threads", "most_bytes", "cpu_ns", "rounds",
 )  # fmt: skip
 
 
@@ -72,7 +74,8 @@ class Bridge:
     """Programs and bridge: make one, ``start()``, … ``finish()``. All goes with the process, however it ends.
 
     ``library``: the bridge. ``kinds``: what its records are, in the order of its enum. ``definitions``: given to the
-    programs' text as ``-D``. ``what`` is said in errors. Raises OplineError, one line that says what is missing.
+    programs' text as ``-D``; ``more``: text behind it. ``what`` is said in errors. Raises OplineError, one line that
+    says what is missing.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class Bridge:
         definitions: Mapping[str, int],
         ring_bytes: int = RING_BYTES,
         period_ns: int = PERIOD_NS,
+        more: str = "",
     ) -> None:
         if ring_bytes < 1 << 16 or ring_bytes & (ring_bytes - 1):
             raise OplineError(f"a ring buffer of {ring_bytes} bytes: it must be a power of two of at least 65536")
@@ -93,9 +97,9 @@ class Bridge:
         self._cpus = possible_cpus()
         self._handle: int | None = None
         self.library = load_library(library)
-        self.bpf = self._compile(definitions)
+        self.bpf = self._compile(definitions, more)
 
-    def _compile(self, definitions: Mapping[str, int]) -> Any:
+    def _compile(self, definitions: Mapping[str, int], more: str) -> Any:
         try:
             with stderr_kept():
                 import bcc
@@ -108,11 +112,11 @@ class Bridge:
             "CPU_COUNT": self._cpus,
         }
         before = os.environ.get("BCC_KERNEL_SOURCE")
-        with tempfile.TemporaryDirectory(prefix="opline-bpf-") as folder, stderr_kept() as said:
+        with scratch("bpf") as folder, stderr_kept() as said:
             os.environ["BCC_KERNEL_SOURCE"] = str(kernel_stub.write(Path(folder)))
             try:
                 return bcc.BPF(
-                    text=self.library.bridge_program_text(),
+                    text=self.library.bridge_program_text() + more.encode(),
                     cflags=[f"-D{name}={value}" for name, value in values.items()],
                 )
             except Exception as error:

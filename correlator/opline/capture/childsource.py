@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,9 +19,12 @@ from typing import Any
 
 from opline.capture import processes
 from opline.capture.leftovers import State
+from opline.capture.signals import ENDING
 from opline.errors import OplineError
+from opline.folder import OURS, Folder
 
 _READY_WITHIN_S = 30.0
+_LOOK_EVERY_S = 0.1
 
 
 class ChildSource:
@@ -44,7 +48,7 @@ class ChildSource:
     ) -> None:
         """Start it with its standard output to us and its standard error to a log; ``env`` None: our environment."""
         self._log = state.folder / f"{self._role}.log"
-        with self._log.open("wb") as log:
+        with Folder(state.folder, follow=False) as folder, os.fdopen(folder.create(self._log.name, OURS), "wb") as log:
             self._child = processes.start(
                 argv,
                 env=env,
@@ -74,15 +78,19 @@ class ChildSource:
         return document if isinstance(document, dict) else {}
 
     def _line(self, patience_s: float) -> bytes:
-        """One line of the collector's standard output; what came of it if it ends or time is up."""
+        """One line of the collector's standard output; what came of it if it ends or time is up. What it is waited for
+        at the begin ends with a signal to this process, too.
+        """
         assert self._child is not None and self._child.stdout is not None
         pipe = self._child.stdout.fileno()
         until = time.monotonic() + patience_s
         line = b""
         while not line.endswith(b"\n"):
             left = until - time.monotonic()
-            if left <= 0 or not select.select([pipe], [], [], left)[0]:
+            if left <= 0 or (not self._ready and set(ENDING) & signal.sigpending()):
                 break
+            if not select.select([pipe], [], [], min(left, _LOOK_EVERY_S))[0]:
+                continue
             piece = os.read(pipe, 65536)
             if not piece:
                 break
@@ -113,6 +121,8 @@ class ChildSource:
     def kill(self) -> None:
         """End it, however. Never raises."""
         if self._child is not None:
+            if not self._ready:  # it has nothing to tell yet, and no ear for SIGTERM
+                self._child.kill()
             processes.end_child(self._child)
             if self._child.stdout is not None:
                 self._child.stdout.close()

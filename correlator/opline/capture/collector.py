@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The BPF collector's process: events from BPF into a running LTTng session, until SIGTERM.
 
-    python -m opline.capture.collector --ready-fd N [--session-env NAME=VALUE]... [--exclude-pid PID]...
-                                       [--ring-bytes N] [--period-us N] [--wait-enabled SECONDS] [--uprobes BINARY]
-    python -m opline.capture.collector --check
+    python -P -m opline.capture.collector --ready-fd N [--session-env NAME=VALUE]... [--exclude-pid PID]...
+                                          [--ring-bytes N] [--period-us N] [--wait-enabled SECONDS]
+                                          [--follow-fd N [--calls] [--states]] [--uprobes BINARY]
+                                          [--attach-pid PID]... [--probes FILE --trace DIR]
+    python -P -m opline.capture.collector --check
 
-Block events; with ``--uprobes`` instead the hits of uprobes on that ceph-osd, as events ``cephprobe:*``.
+Block events; with ``--uprobes`` instead the hits of uprobes on that ceph-osd, as events ``cephprobe:*``; with
+``--probes`` instead those of the probes that FILE declares (:mod:`opline.capture.declared`), as a trace of its own.
 
 Contract with whoever starts it (``opline record`` does):
 
@@ -16,9 +19,11 @@ Contract with whoever starts it (``opline record`` does):
   programs are attached and the session records; from here on no block event is missed. With ``"enabled": false`` they
   are attached, but no session has enabled ``block:*`` within ``--wait-enabled`` seconds (default 5); events flow as
   soon as one does. ``{"error": "..."}``: it ends with status 1. End of file without a line: it died.
-- With ``--follow-fd N``, a socket: system calls too (``syscall:*``, in the same channel), of one process and of whom it
-  forks. When it is ready the collector waits for that process' number as a line of text, and answers with a line once
-  the process' next call will be recorded; end of file: there will be none.
+- With ``--follow-fd N``, a socket: of one process and of whom it forks ``--calls``, system calls (``syscall:*``), and
+  ``--states``, when its threads ran, waited for a CPU and slept (``sched:*``); in the same channel. When it is ready
+  the collector waits for that process' number as a line of text, and answers with a line once the process will be
+  recorded from its next call or switch on; end of file: there will be none. ``--attach-pid``: those of this process,
+  which runs already, and of whom it forks from now on.
 - Left out is the I/O of the processes given by ``--exclude-pid``, of every ``lttng-consumerd``, and its own.
 - SIGTERM (without ``--ready-fd`` Ctrl-C as well; with it Ctrl-C is the recorder's business): detach, pass on what is
   left, write the final counts as one line of JSON to standard output, end with status 0. That takes some 0.1 s. Do it
@@ -48,6 +53,10 @@ from opline.capture import bpf
 from opline.capture.bridge import OWN_TGIDS, PERIOD_NS, RING_BYTES, pid_namespace
 from opline.capture.probes import Probes
 from opline.errors import OplineError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from opline.capture.declared import Declared
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -89,7 +98,7 @@ def wait_enabled(collector: bpf.Collector | Probes, patience_s: float) -> bool:
 
 
 def follow(collector: bpf.Collector, descriptor: int) -> None:
-    """Wait for the number of the process whose system calls are wanted, or until this process is to end."""
+    """Wait for the number of the process whose calls and states are wanted, or until this process is to end."""
     with socket.socket(fileno=descriptor) as peer:
         peer.settimeout(0.05)
         while not signal.sigpending() & {signal.SIGTERM, signal.SIGINT}:
@@ -120,21 +129,31 @@ def _collect(options: argparse.Namespace) -> None:
     started = time.monotonic_ns()
     own = list(dict.fromkeys([os.getpid(), *options.exclude_pid, *consumer_daemons()]))[:OWN_TGIDS]
     period_ns = options.period_us * 1000
-    collector: bpf.Collector | Probes
-    if options.uprobes is not None:
+    collector: bpf.Collector | Probes | Declared
+    if options.probes is not None:
+        from opline.capture.declared import Declared, from_json  # who records block events alone needs no models
+
+        probes, programs = from_json(options.probes.read_text())
+        collector = Declared(probes, programs, options.trace, options.ring_bytes, period_ns)
+    elif options.uprobes is not None:
         collector = Probes(options.uprobes, options.ring_bytes, period_ns)
     else:
-        collector = bpf.Collector(own, options.ring_bytes, period_ns, calls=options.follow_fd is not None)
+        collector = bpf.Collector(own, options.ring_bytes, period_ns, calls=options.calls, states=options.states)
+        collector.attach(options.attach_pid)
     collector.start()
-    enabled = wait_enabled(collector, options.wait_enabled)
-    ready: dict[str, Any] = {"ready": True, "enabled": enabled}
+    ready: dict[str, Any] = {"ready": True}
+    if isinstance(collector, (bpf.Collector, Probes)):
+        ready["enabled"] = wait_enabled(collector, options.wait_enabled)
+    else:
+        ready["placed"], ready["absent"], ready["stepped"] = collector.placed, collector.absent, collector.stepped
+        ready["entry_ns"], ready["return_ns"] = collector.entry_ns, collector.return_ns
     if isinstance(collector, Probes):
         ready["binary"] = str(collector.binary)
         ready["functions"], ready["absent"] = collector.attached, collector.absent
         ready["entry_ns"], ready["return_ns"] = collector.entry_ns, collector.return_ns
-    else:
+    elif isinstance(collector, bpf.Collector):
         ready["tracepoints"], ready["excluded_pids"] = collector.tracepoints, own
-        ready["calls"] = collector.calls
+        ready["calls"], ready["states"] = collector.calls, collector.states
     ready["initial_pid_namespace"] = not pid_namespace()  # else threads outside of ours have tid -1
     ready["setup_ns"] = time.monotonic_ns() - started
     _say(options.ready_fd, ready)
@@ -147,7 +166,7 @@ def _collect(options: argparse.Namespace) -> None:
 
 
 def _check() -> None:
-    collector = bpf.Collector(ring_bytes=1 << 16, calls=True)
+    collector = bpf.Collector(ring_bytes=1 << 16, calls=True, states=True)
     collector.start()
     collector.finish()
 
@@ -160,8 +179,13 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--ring-bytes", type=int, default=RING_BYTES, help="size of the BPF ring buffer (64 MiB)")
     parser.add_argument("--period-us", type=int, default=PERIOD_NS // 1000, help="how often it is emptied (3000)")
     parser.add_argument("--wait-enabled", type=float, default=5.0, help="seconds to wait for a session's block:*")
-    parser.add_argument("--follow-fd", type=int, help="system calls too; socket on which to hear whose")
+    parser.add_argument("--follow-fd", type=int, help="socket on which to hear whose calls and states")
+    parser.add_argument("--attach-pid", type=int, action="append", default=[], help="whose calls and states, too")
+    parser.add_argument("--calls", action="store_true", help="system calls too")
+    parser.add_argument("--states", action="store_true", help="threads' states too")
     parser.add_argument("--uprobes", type=Path, metavar="BINARY", help="hits of uprobes on this ceph-osd instead")
+    parser.add_argument("--probes", type=Path, metavar="FILE", help="hits of the probes declared there instead")
+    parser.add_argument("--trace", type=Path, metavar="DIR", help="where to make the trace of these hits")
     parser.add_argument("--check", action="store_true", help="say whether block events can be captured here, and end")
     return parser.parse_args(arguments)
 

@@ -16,18 +16,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from opline.capture import processes
+from opline.scratch import scratch
 
 _EVENTS = re.compile(r"^\s*(\d+) Event messages?$", re.MULTILINE)
 
 
-def _channel_views(trace: Path, scratch: Path) -> Iterator[tuple[str, str, Path]]:
+def _channel_views(trace: Path, place: Path) -> Iterator[tuple[str, str, Path]]:
     """(domain, channel, folder with only that channel's data streams) for every CTF trace below ``trace``."""
     for metadata in sorted(trace.rglob("metadata")):
         folder = metadata.parent
         domain = "kernel" if "kernel" in folder.relative_to(trace).parts else "ust"
         streams = [p for p in folder.iterdir() if p.is_file() and p.name != "metadata" and p.stat().st_size]
         for channel in sorted({p.name.rpartition("_")[0] for p in streams}):
-            view = Path(tempfile.mkdtemp(dir=scratch))
+            view = Path(tempfile.mkdtemp(dir=place))
             for path in (metadata, folder / "index", *(p for p in streams if p.name.rpartition("_")[0] == channel)):
                 if path.exists():
                     (view / path.name).symlink_to(path.resolve())
@@ -45,7 +46,7 @@ def count(
         return None
     totals: dict[tuple[str, str], int | None] = {}
     until = time.monotonic() + budget_s
-    with tempfile.TemporaryDirectory(prefix="opline-count-") as name:
+    with scratch("count") as name:
         running = []
         for domain, channel, view in _channel_views(trace, Path(name)):
             # step=0: print once, at the end.

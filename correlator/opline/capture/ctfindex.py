@@ -8,7 +8,7 @@ LTTng writes ``index/CHANNEL_CPU.idx`` beside each data stream: a header and a f
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 _MAGIC = 0xC1F1DCC1
@@ -31,10 +31,12 @@ class ChannelIndex:
     content_bytes: int = 0
     discarded_events: int = 0
     lost_packets: int = 0
+    ends_ns: list[int] = field(default_factory=list)  # when each stream's last packet ends
+    short_from_ns: list[int] = field(default_factory=list)  # begins of packets that are not whole in their file
     damaged: int = 0  # index files that are cut off or not index files
 
 
-def _add(index: ChannelIndex, data: bytes) -> None:
+def _add(index: ChannelIndex, data: bytes, stream_bytes: int) -> None:
     if len(data) < _HEADER.size:
         index.damaged += 1
         return
@@ -46,11 +48,13 @@ def _add(index: ChannelIndex, data: bytes) -> None:
     body = len(data) - _HEADER.size
     if body % size:
         index.damaged += 1
-    discarded = 0
+    discarded = end = 0
     expected: int | None = None
     for at in range(_HEADER.size, _HEADER.size + body - body % size, size):
-        _offset, _packet, content, _begin, _end, discarded, _stream = _PACKET.unpack_from(data, at)
+        offset, packet, content, begin, end, discarded, _stream = _PACKET.unpack_from(data, at)
         index.packets += 1
+        if offset + packet // 8 > stream_bytes:
+            index.short_from_ns.append(begin)
         index.content_bytes += content // 8
         if minor >= 1 and size >= _PACKET.size + _SEQUENCE.size:
             _instance, number = _SEQUENCE.unpack_from(data, at + _PACKET.size)
@@ -58,6 +62,8 @@ def _add(index: ChannelIndex, data: bytes) -> None:
                 index.lost_packets += number - expected
             expected = number + 1
     index.discarded_events += discarded & COUNT_MASK
+    if index.packets:
+        index.ends_ns.append(end)
 
 
 def read(trace: Path) -> list[ChannelIndex]:
@@ -68,7 +74,8 @@ def read(trace: Path) -> list[ChannelIndex]:
         channel = file.stem.rpartition("_")[0]
         index = channels.setdefault((domain, channel), ChannelIndex(domain, channel))
         try:
-            _add(index, file.read_bytes())
+            stream = file.parent.parent / file.stem
+            _add(index, file.read_bytes(), stream.stat().st_size if stream.exists() else 0)
         except OSError:
             index.damaged += 1
     return list(channels.values())

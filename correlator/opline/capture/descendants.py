@@ -12,9 +12,9 @@ import os
 import select
 import socket
 import struct
-from pathlib import Path
 
 from opline.capture.bridge import pid_namespace
+from opline.capture.processes import parent
 
 _NETLINK_CONNECTOR = 11
 _CN_IDX_PROC = _CN_VAL_PROC = 1
@@ -102,9 +102,8 @@ class Descendants:
         chain = []
         while pid not in (0, 1, self._root) and pid not in self._ours:
             chain.append(pid)
-            try:
-                text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-            except OSError:
+            above = parent(pid)
+            if above is None:
                 return False
-            pid = int(text[text.rindex(")") + 2 :].split()[1])
+            pid = above
         return bool(chain) and pid > 1

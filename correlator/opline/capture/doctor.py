@@ -19,6 +19,7 @@ from pathlib import Path
 
 from opline.capture import blocksource, ceph, leftovers, machine, openfiles, recipe, sessiond, space, syscalls
 from opline.capture.btf import Btf
+from opline.errors import OplineError
 
 #: A recording of a minute at 100 k events/s is about 600 MB.
 _COMFORTABLE_BYTES = 2 << 30
@@ -256,7 +257,10 @@ def _buffers() -> Check:
 
 
 def _leftovers() -> Check:
-    lines = leftovers.sweep()
+    try:
+        lines = leftovers.sweep()
+    except OplineError as error:
+        return Check("leftovers", Status.WARNING, error.message)
     if not lines:
         return Check("leftovers", Status.OK, "none of killed recordings")
     stuck = any(line.endswith("could not be cleaned up") for line in lines)

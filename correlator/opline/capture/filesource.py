@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from opline.capture import processes
 from opline.capture.childsource import ChildSource
 from opline.capture.leftovers import State
 
@@ -25,7 +25,7 @@ class FileSource(ChildSource):
 
     def start(self, directory: Path, state: State, mask: Iterable[int]) -> None:
         """Start it and wait until it watches: whom this process forks next. Raises OplineError with its own words."""
-        argv = [sys.executable, "-m", MODULE, str(directory / FILE_NAME), "--recorder", str(os.getpid())]
+        argv = processes.python("-m", MODULE, str(directory / FILE_NAME), "--recorder", str(os.getpid()))
         self._start(argv, None, state, mask)
         self._await_ready()
 

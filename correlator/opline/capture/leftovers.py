@@ -8,42 +8,29 @@ folder is removed. The trace that it wrote stays where it is.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
+import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from opline.capture.processes import Process, end, identify
+from opline.capture.buffers import Buffers
+from opline.capture.place import ROOM_NAME
+from opline.capture.processes import Process, boot_id, end, identify
+from opline.capture.recording import TRACE_NAME
+from opline.capture.runtime import folder_mode, is_ours, open_runtime, read_own, runtime_dir
 from opline.errors import OplineError
+from opline.folder import OURS, Folder
+from opline.scratch import sweep as sweep_scratch
 
 _STATE = "state.json"
-
-
-def runtime_dir() -> Path:
-    """``$OPLINE_RUNTIME_DIR``, else ``/run/opline`` (root), ``$XDG_RUNTIME_DIR/opline``, ``/tmp/opline-UID``.
-
-    Short on purpose: the path of a Unix socket below it must fit into 108 bytes.
-    """
-    chosen = os.environ.get("OPLINE_RUNTIME_DIR")
-    if chosen:
-        return Path(chosen)
-    if os.geteuid() == 0:
-        return Path("/run/opline")
-    user = os.environ.get("XDG_RUNTIME_DIR")
-    if user and os.access(user, os.W_OK):
-        return Path(user) / "opline"
-    return Path(f"/tmp/opline-{os.geteuid()}")
-
-
-def boot_id() -> str:
-    """The boot's id: PIDs and start times mean something within one boot only."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return "unknown"
+_NAME = re.compile(r"(\d{1,10})-(\d{1,20})", re.ASCII)
 
 
 @dataclass(slots=True)
@@ -64,23 +51,24 @@ class State:
         me = identify(os.getpid())
         assert me is not None
         folder = runtime_dir() / f"{me.pid}-{me.start_ticks}"
+        runtime = open_runtime(make=True)
         try:
-            runtime_dir().mkdir(mode=0o755, parents=True, exist_ok=True)
-            if runtime_dir().stat().st_uid != os.geteuid():
-                raise OplineError(
-                    f"{runtime_dir()} belongs to somebody else; set OPLINE_RUNTIME_DIR to your own folder"
-                )
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(mode=0o755)
+            if runtime is None:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            with runtime:
+                shutil.rmtree(folder.name, ignore_errors=True, dir_fd=runtime.descriptor)
+                os.mkdir(folder.name, 0o700, dir_fd=runtime.descriptor)
+                with Folder(folder.name, runtime, follow=False) as made:
+                    os.fchmod(made.descriptor, folder_mode())  # whatever the umask is
         except OSError as error:
             raise OplineError(f"cannot make {folder}: {error.strerror}; set OPLINE_RUNTIME_DIR") from error
         state = cls(folder, me, boot_id(), str(output))
         state.write()
         return state
 
-    def add(self, role: str, pid: int) -> None:
-        """Write down a process that must not outlive the recording."""
-        process = identify(pid)
+    def add(self, role: str, pid: int, programs: Sequence[str] = ()) -> None:
+        """Write down a process that must not outlive the recording; ``programs``: what else it is going to run."""
+        process = identify(pid, programs)
         if process is not None:
             self.processes[role] = process
             self.write()
@@ -93,53 +81,88 @@ class State:
             "output": self.output,
             "session": self.session,
             "shared_sessiond": self.shared_sessiond,
-            "processes": {role: [p.pid, p.start_ticks] for role, p in self.processes.items()},
+            "processes": {role: [p.pid, p.start_ticks, sorted(p.executables)] for role, p in self.processes.items()},
         }
-        part = self.folder / f"{_STATE}.part"
-        part.write_text(json.dumps(document))
-        part.replace(self.folder / _STATE)
+        with Folder(self.folder, follow=False) as folder:
+            folder.write(_STATE, json.dumps(document), OURS)
 
     def remove(self) -> None:
-        """The recording is over and cleaned up."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """The recording is over and cleaned up. Never raises."""
+        with contextlib.suppress(OplineError), open_runtime() or contextlib.nullcontext() as runtime:
+            if runtime is not None:
+                shutil.rmtree(self.folder.name, ignore_errors=True, dir_fd=runtime.descriptor)
 
 
-def _read(folder: Path) -> State | None:
+def _process(found: Any) -> Process:
+    """A process as a state file names it; nothing else gets a signal. Raises TypeError, ValueError."""
+    pid, start_ticks, *more = found
+    executables = frozenset((_number(dev), _number(inode)) for dev, inode in (more[0] if more else ()))
+    if _number(pid) < 1:
+        raise ValueError(pid)
+    return Process(pid, _number(start_ticks), executables)
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 64:
+        raise ValueError(value)
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
+
+
+def _read(folder: Folder, path: Path) -> State | None:
+    """None for a state that is not there, not ours, or that no recorder wrote."""
     try:
-        document = json.loads((folder / _STATE).read_text())
-        return State(
-            folder,
-            Process(*document["recorder"]),
-            document["boot"],
-            document["output"],
-            document["session"],
-            document["shared_sessiond"],
-            {role: Process(*pair) for role, pair in document["processes"].items()},
+        document = json.loads(read_own(folder, _STATE))
+        state = State(
+            path,
+            _process(document["recorder"]),
+            _text(document["boot"]),
+            _text(document["output"]),
+            _text(document["session"]),
+            document["shared_sessiond"] is True,
+            {role: _process(found) for role, found in document["processes"].items()},
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+    return state if state.session in ("", session_name(state.recorder)) else None
 
 
-def _folders() -> Iterator[Path]:
-    try:
-        yield from sorted(p for p in runtime_dir().iterdir() if p.is_dir())
-    except OSError:
+def session_name(recorder: Process) -> str:
+    """What a recorder calls its session."""
+    return f"opline-{recorder.pid}-{recorder.start_ticks}"
+
+
+def _states() -> Iterator[State]:
+    """All recordings of this user. Raises OplineError if the runtime directory is not ours."""
+    runtime = open_runtime()
+    if runtime is None:
         return
+    with runtime:
+        for name in runtime.names():
+            named = _NAME.fullmatch(name)
+            if named is None:
+                continue
+            try:
+                with Folder(name, runtime, follow=False) as folder:
+                    if not is_ours(folder.descriptor):
+                        continue
+                    path = runtime_dir() / name
+                    by_name = State(path, Process(int(named[1]), int(named[2])), boot_id())
+                    yield _read(folder, path) or by_name
+            except OSError:
+                continue
 
 
 def find() -> list[State]:
-    """Leftovers: recordings of this user whose recorder is gone."""
-    found = []
-    for folder in _folders():
-        state = _read(folder)
-        if state is None:
-            pid, _, ticks = folder.name.partition("-")
-            if not (pid.isdigit() and ticks.isdigit()):
-                continue
-            state = State(folder, Process(int(pid), int(ticks)), boot_id())
-        if state.boot != boot_id() or not state.recorder.alive():
-            found.append(state)
-    return found
+    """Leftovers: recordings of this user whose recorder is gone. Raises OplineError if the runtime directory is not
+    ours.
+    """
+    return [state for state in _states() if state.boot != boot_id() or not state.recorder.alive()]
 
 
 def _session_exists(name: str) -> bool:
@@ -155,8 +178,27 @@ def describe(state: State) -> str:
     return f"recorder {state.recorder.pid} of {state.output or '?'} was killed; still running: {alive or 'nothing'}"
 
 
+def _save(state: State) -> str:
+    """What the tracer's buffers still have goes into the trace; what to add to the line about it."""
+    buffers = Buffers(state.recorder)
+    trace = Path(state.output) / TRACE_NAME
+    try:
+        packets = buffers.rescue(trace) if state.output and trace.is_dir() else 0
+    except OplineError as error:
+        return f"; {error.message}"
+    finally:
+        buffers.remove()
+        with contextlib.suppress(OSError):
+            (trace.parent / ROOM_NAME).unlink()
+    return f"; {packets} packets saved from its buffers" if packets else ""
+
+
 def sweep() -> list[str]:
-    """End and remove every leftover; a line about each. What cannot be ended stays listed for the next time."""
+    """End and remove every leftover; a line about each. What cannot be ended stays listed for the next time.
+
+    Raises OplineError if the runtime directory is not ours.
+    """
+    sweep_scratch()
     lines = []
     for state in find():
         line = describe(state)
@@ -170,6 +212,8 @@ def sweep() -> list[str]:
                 done = subprocess.run(["lttng", "destroy", state.session], capture_output=True, timeout=60)
                 gone = gone and done.returncode == 0
         if gone:
+            if same_boot:
+                line += _save(state)
             state.remove()
             lines.append(f"{line}; cleaned up")
         else:

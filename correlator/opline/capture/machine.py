@@ -9,13 +9,12 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from opline import __version__
-from opline.capture.leftovers import boot_id
+from opline.capture.processes import boot_id, python
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ def _first_number(text: str | None) -> str | None:
 def _python_module(name: str) -> str | None:
     """Version of a module of this interpreter, asked in another process: importing it here would load its library."""
     code = f"import {name}; print(getattr({name}, '__version__', 'unknown'))"
-    return _output(sys.executable, "-c", code)
+    return _output(*python("-c", code))
 
 
 def lttng_ust_version() -> str | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from opline.capture import counting, ctfindex, machine, space
 from opline.capture.recording import Recording
+from opline.losses import Gap
 
 
 def measure(
@@ -26,17 +27,24 @@ def measure(
     trace = directory / note.trace
     note.clocks_after = machine.sample_clocks()
     from_ns = time.monotonic_ns()
-    counts = counting.count(trace, budget_s, cancelled)
+    counts = counting.count(trace, budget_s, cancelled) if trace.is_dir() else None
     note.took_ns["count"] = time.monotonic_ns() - from_ns
     indexes = {(i.domain, i.channel): i for i in ctfindex.read(trace)}
+    # After a failed write, or where a daemon died, nobody knows.
+    counts_unknown = note.write_failed or any(g.loss in ("tracer_died", "streams_stuck") for g in note.gaps)
     for channel in note.channels:
         where = (channel.domain, channel.name)
         channel.event_count = None if counts is None else counts.get(where, 0)
         index = indexes.get(where)
         seen = [] if index is None else [index.discarded_events]
         # What is discarded after a stream's last packet is only in the tracer's own count.
-        if not note.write_failed:
+        if not counts_unknown:
             channel.discarded_count = max(seen + ([tracer[where]] if where in tracer else []), default=None)
+            more = tracer.get(where, 0) - sum(seen)
+            if more > 0:
+                ends_ns = [] if index is None else index.ends_ns
+                why = f"events were discarded in channel {channel.name} after its last packets"
+                note.gaps.append(Gap("discarded_at_end", why, min(ends_ns, default=None), None, more))
         if index is not None:
             channel.lost_packet_count = index.lost_packets
             channel.packet_count = index.packets
@@ -44,5 +52,5 @@ def measure(
             if index.damaged:
                 complaints.append(f"{index.damaged} index files of channel {channel.name} are damaged")
     note.trace_bytes = space.tree_bytes(trace)
-    note.state = "complete"
+    note.state = "incomplete" if note.failed() else "complete"
     return complaints

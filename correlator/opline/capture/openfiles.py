@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A process beside a recording that notes which files are opened, and where they lie on disk.
 
-    python -m opline.capture.openfiles FILE --recorder PID
+    python -P -m opline.capture.openfiles FILE --recorder PID
 
 Says ``{"ready": true}`` on a line of standard output, or ``{"error": "..."}``. Until SIGTERM it takes fanotify's opens
 and closes on every file system of a block device, of whom the recorder forks from then on and their descendants, and
@@ -34,6 +34,7 @@ from typing import Any
 from opline.capture import fiemap
 from opline.capture.collector import die_with_parent
 from opline.capture.descendants import Descendants
+from opline.folder import TRACERS, Folder
 
 VERSION = 1
 MOST_FILES = 20_000
@@ -244,6 +245,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with_parent(parent)
+    folder = Folder(options.file.parent)  # now, before what is recorded runs
     try:
         watch = Watch()
     except (OSError, AttributeError) as error:  # AttributeError: a C library without fanotify
@@ -256,9 +258,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _watch(watch, files, family, wake)
     files.finish()
     document = files.document()
-    part = options.file.with_name(options.file.name + ".part")
-    part.write_text(json.dumps(document) + "\n")
-    part.replace(options.file)
+    folder.write(options.file.name, json.dumps(document) + "\n", TRACERS)
     report = {
         "mapped": len(document["files"]),
         "changed": sum(f["changed"] for f in document["files"]),

@@ -7,41 +7,39 @@ import os
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from opline.capture import recipe
 from opline.errors import OplineError, UsageError
 
-
-class Model(Protocol):
-    """What a recording needs of an op model."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def claims(self) -> list[str]: ...
-    @property
-    def text(self) -> str: ...
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from opline.model import Model
 
 
 @dataclass(slots=True)
 class Options:
     """What to record and how."""
 
-    command: list[str]
+    command: list[str]  # empty: what is attached to alone
     directory: Path
     model: Model | None = None
     model_argument: str = ""
     globs: list[str] = field(default_factory=list)
     preload: list[Path] = field(default_factory=list)
     block: bool = True
+    states: bool = True
     sessiond: str = "auto"
     size_limit: int | None = None
     subbuf_bytes: int = recipe.SUBBUF_BYTES
     subbuf_count: int = recipe.SUBBUF_COUNT
     contexts: tuple[str, ...] = recipe.APP_CONTEXTS
     uprobes: bool = False
+    programs: list[Path] = field(default_factory=list)  # files of programs that the model's probes name
+    pids: list[int] = field(default_factory=list)  # what runs already, to be recorded too
+    comms: list[str] = field(default_factory=list)  # the same by name
+    duration_s: float | None = None  # without a command: how long
     count_budget_s: float = 20.0
+    any_name: bool = False  # nobody asked for this very directory
 
 
 def check_subbuf(size: int, count: int) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import select
-from pathlib import Path
 from typing import BinaryIO
+
+from opline.folder import TRACERS, Folder
 
 _CHUNK = 64 << 10
 
@@ -18,10 +19,12 @@ _CHUNK = 64 << 10
 class Follower:
     """Copies what is appended to a file to a file descriptor, never blocking for longer than asked."""
 
-    def __init__(self, path: Path, target: int) -> None:
+    def __init__(self, folder: Folder, name: str, target: int) -> None:
+        """Of a new file of this name; as few may read it as the trace."""
         # O_APPEND: a command and its children share the file without overwriting each other.
-        self.sink: BinaryIO = path.open("ab", buffering=0)
-        self._source = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        sink = folder.create(name, TRACERS, os.O_WRONLY | os.O_APPEND)
+        self.sink: BinaryIO = os.fdopen(sink, "ab", buffering=0)
+        self._source = os.open(f"/proc/self/fd/{sink}", os.O_RDONLY | os.O_CLOEXEC)
         self._target = target
         self._open = True
         self._pending = b""

@@ -1,52 +1,127 @@
 # SPDX-License-Identifier: MIT
 """Children that do not outlive their recorder, and process identity that survives the reuse of PIDs.
 
-A process is named by (pid, start time in clock ticks since boot): field 22 of ``/proc/PID/stat``, see proc(5).
+A process is named by (pid, start time in clock ticks since boot): field 22 of ``/proc/PID/stat``, see proc(5). Before
+it gets a signal it must run one of the programs that it was started with, too, and it is held by a pidfd
+(pidfd_open(2)).
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import select
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from opline.scratch import start_ticks, stat_fields
+
 _LIBC = ctypes.CDLL(None, use_errno=True)
+_ENDING_S = 0.5
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _TERMINAL = (signal.SIGINT, signal.SIGHUP)  # what a terminal sends to its foreground group
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process of this boot."""
+    """One process of this boot. ``executables``: device and inode of what it may run; empty: not known."""
 
     pid: int
     start_ticks: int
+    executables: frozenset[tuple[int, int]] = frozenset()
 
     def alive(self) -> bool:
         """Is this very process still there? A zombie counts as gone."""
         return start_ticks(self.pid) == self.start_ticks
 
-
-def start_ticks(pid: int) -> int | None:
-    """Start time of a process in clock ticks since boot, or None if it is gone or a zombie."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return None
-    fields = stat[stat.rindex(b")") + 2 :].split()  # comm may contain blanks and brackets
-    return None if fields[0] in (b"Z", b"X") else int(fields[19])
+    def is_the_one(self) -> bool:
+        """Does it run what it was started as?"""
+        return self.alive() and bool(self.executables & _executables([f"/proc/{self.pid}/exe"]))
 
 
-def identify(pid: int) -> Process | None:
-    """The process that has this PID now, or None."""
+def _executables(paths: Iterable[str]) -> frozenset[tuple[int, int]]:
+    """Device and inode of files, of those that are there: they mean the same in every mount namespace and chroot."""
+    found = set()
+    for path in paths:
+        with contextlib.suppress(OSError):
+            about = Path(path).stat()
+            found.add((about.st_dev, about.st_ino))
+    return frozenset(found)
+
+
+def parent(pid: int) -> int | None:
+    """The PID of a process' parent, or None if it is gone."""
+    fields = stat_fields(pid)
+    return None if fields is None else int(fields[1])
+
+
+class Watch:
+    """Some processes, held until they are gone: ``close()`` lets go of them."""
+
+    def __init__(self, names: Mapping[int, str]) -> None:
+        """``names``: what each PID is called."""
+        self._held = [(name, _pidfd(pid), identify(pid)) for pid, name in names.items()]
+
+    def gone(self) -> list[str]:
+        """The names of those that are gone."""
+        return [name for name, handle, process in self._held if _ended(handle, process)]
+
+    def wait(self, name: str, patience_s: float) -> None:
+        """Until all of this name are gone, or time is up."""
+        until = time.monotonic() + patience_s
+        while time.monotonic() < until:
+            if all(_ended(handle, process) for known, handle, process in self._held if known == name):
+                return
+            time.sleep(0.01)
+
+    def kill(self, name: str) -> None:
+        """SIGKILL to all of this name that are there."""
+        for known, handle, process in self._held:
+            if known == name and not _ended(handle, process):
+                with contextlib.suppress(OSError):
+                    if handle is not None:
+                        signal.pidfd_send_signal(handle, signal.SIGKILL)
+                    elif process is not None:
+                        os.kill(process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Let go of them."""
+        for _, handle, _ in self._held:
+            if handle is not None:
+                os.close(handle)
+        self._held = []
+
+
+def _ended(handle: int | None, process: Process | None) -> bool:
+    """A pidfd can be read when its process has ended, reaped or not (pidfd_open(2))."""
+    if handle is None:
+        return process is None or not process.alive()
+    return bool(select.select([handle], [], [], 0)[0])
+
+
+def identify(pid: int, programs: Iterable[str] = ()) -> Process | None:
+    """The process that has this PID now, or None; ``programs``: what it is going to run besides what it runs now."""
     ticks = start_ticks(pid)
-    return None if ticks is None else Process(pid, ticks)
+    if ticks is None:
+        return None
+    found = [path for path in map(shutil.which, programs) if path is not None]
+    return Process(pid, ticks, _executables([f"/proc/{pid}/exe", *found]))
+
+
+def boot_id() -> str:
+    """The boot's id: PIDs and start times mean something within one boot only."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return "unknown"
 
 
 def named(comm: str) -> list[int]:
@@ -75,7 +150,7 @@ def in_child(
     signals = set(mask)
 
     def prepare() -> None:
-        for number in _TERMINAL:
+        for number in (*_TERMINAL, signal.SIGTERM):
             if callable(signal.getsignal(number)):  # Python's handler must not run here; what is ignored stays ignored
                 signal.signal(number, signal.SIG_DFL)
         if new_session:
@@ -91,6 +166,13 @@ def in_child(
         signal.pthread_sigmask(signal.SIG_SETMASK, signals)
 
     return prepare
+
+
+def python(*arguments: str) -> list[str]:
+    """What starts this interpreter as a helper. Its modules are ours and the system's: ``-P`` keeps the current
+    directory, where anybody's ``bcc.py`` may lie, off the path of a helper that runs as root.
+    """
+    return [sys.executable, "-P", *arguments]
 
 
 def start(
@@ -123,20 +205,52 @@ def start(
 
 
 def end(process: Process, patience_s: float = 5.0) -> bool:
-    """Terminate a process, with SIGKILL after ``patience_s``. True if it is gone."""
-    for sig, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, 2.0)):
-        if not process.alive():
-            return True
-        try:
-            os.kill(process.pid, sig)
-        except ProcessLookupError:
-            return True
-        except PermissionError:
-            return False
-        until = time.monotonic() + wait_s
-        while process.alive() and time.monotonic() < until:
+    """Terminate a process, with SIGKILL after ``patience_s``. True if it is gone; one that runs something else than it
+    was started with gets no signal.
+    """
+    handle = _pidfd(process.pid)
+    try:
+        for sig, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, 2.0)):
+            if not process.alive():
+                return True
+            if not process.is_the_one():
+                time.sleep(_ENDING_S)  # one that is ending has no executable any more
+                return not process.alive()
+            try:
+                if handle is None:
+                    os.kill(process.pid, sig)
+                else:
+                    signal.pidfd_send_signal(handle, sig)
+            except ProcessLookupError:
+                return True
+            except PermissionError:
+                return False
+            until = time.monotonic() + wait_s
+            while process.alive() and time.monotonic() < until:
+                time.sleep(0.01)
+        return not process.alive()
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _pidfd(pid: int) -> int | None:
+    """Holds a process, so that a signal can't go to another one that gets its PID; None if that can't be (before Linux
+    5.3, or forbidden).
+    """
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return None
+
+
+def kill_group(group: int, patience_s: float = 2.0) -> None:
+    """SIGKILL to what is left of a process group of ours, whose leader has ended; returns when it is gone."""
+    until = time.monotonic() + patience_s
+    with contextlib.suppress(OSError):  # no such group any more
+        while time.monotonic() < until:
+            os.killpg(group, signal.SIGKILL)
             time.sleep(0.01)
-    return not process.alive()
 
 
 def end_child(child: subprocess.Popen[bytes], patience_s: float = 5.0) -> int:

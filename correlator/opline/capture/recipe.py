@@ -22,6 +22,7 @@ KERNEL_CHANNEL = "kernel"
 BLOCK_CHANNEL = "block"
 BLOCK_PROVIDER = "block"
 CALL_PROVIDER = "syscall"
+STATE_PROVIDER = "sched"  # what the recorded threads did, of the same collector
 PROBE_CHANNEL = "probe"
 PROBE_PROVIDER = "cephprobe"
 RING_CHANNEL = "shim"
@@ -48,19 +49,19 @@ APP_CONTEXTS = ("vpid", "vtid", "procname")
 KERNEL_CONTEXTS = ("pid", "tid", "procname")
 
 #: ``lttng_statedump_block_device`` gives the names of the devices.
-KERNEL_EVENTS = (
-    "block_*", "sched_switch", "sched_wakeup", "sched_wakeup_new", "sched_waking", "lttng_statedump_block_device",
-)  # fmt: skip
+KERNEL_EVENTS = ("block_*", "lttng_statedump_block_device")
+#: What threads did, unless that is not wanted.
+STATE_EVENTS = ("sched_switch", "sched_wakeup", "sched_wakeup_new", "sched_waking")
 KERNEL_SYSCALLS = (
     "read", "write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev", "preadv2", "pwritev2",
     "fsync", "fdatasync", "sync_file_range", "msync", "sync", "syncfs", "io_submit", "io_getevents", "io_pgetevents",
-    "io_uring_enter",
+    "io_uring_enter", "sendfile64", "copy_file_range",
 )  # fmt: skip
 #: What the BPF collector knows, where no lttng-modules are (tracepoints/calls.h).
 BPF_SYSCALLS = (
     "read", "write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev", "preadv2", "pwritev2", "fsync",
-    "fdatasync", "syncfs", "sync_file_range", "sync", "msync", "io_submit", "io_getevents", "io_pgetevents",
-    "io_uring_enter",
+    "fdatasync", "syncfs", "sync_file_range", "sendfile64", "sync", "msync", "io_submit", "io_getevents",
+    "io_pgetevents", "io_uring_enter", "copy_file_range",
 )  # fmt: skip
 #: For system calls: the consumer daemon alone makes two per page of user-space buffers when an application registers.
 NOT_THE_TRACER = '$ctx.procname != "lttng-*"'
@@ -108,8 +109,8 @@ def sort_globs(claims: Iterable[str]) -> Globs:
     for glob in claims:
         if glob.startswith(f"{BLOCK_PROVIDER}:"):
             block = True
-        elif glob.startswith((f"{PROBE_PROVIDER}:", f"{RING_PROVIDER}:")):
-            continue  # in a channel of their own, and only if they are asked for, or come that way
+        elif glob.startswith((f"{STATE_PROVIDER}:", f"{PROBE_PROVIDER}:", f"{RING_PROVIDER}:")):
+            continue  # in a collector's channel, and only if they are asked for, or come that way
         elif glob.startswith((f"{CALL_PROVIDER}:", "syscall_")):
             call = glob.removeprefix(f"{CALL_PROVIDER}:")
             calls[call] = None
@@ -121,10 +122,11 @@ def sort_globs(claims: Iterable[str]) -> Globs:
         else:
             kernel[glob] = None
     ours = (
-        f"{BLOCK_PROVIDER}:block_rq_issue", f"{CALL_PROVIDER}:syscall_entry_read", f"{PROBE_PROVIDER}:do_op",
-        f"{RING_PROVIDER}:aio_submit",
+        f"{BLOCK_PROVIDER}:block_rq_issue", f"{CALL_PROVIDER}:syscall_entry_read",
+        f"{STATE_PROVIDER}:off_cpu", f"{PROBE_PROVIDER}:do_op", f"{RING_PROVIDER}:aio_submit",
     )  # fmt: skip
-    all_of_them = tuple(f"{p}:*" for p in (BLOCK_PROVIDER, CALL_PROVIDER, PROBE_PROVIDER, RING_PROVIDER))
+    providers = (BLOCK_PROVIDER, CALL_PROVIDER, STATE_PROVIDER, PROBE_PROVIDER, RING_PROVIDER)
+    all_of_them = tuple(f"{p}:*" for p in providers)
     exclude = {g: all_of_them for g in app if any(fnmatch.fnmatchcase(name, g) for name in ours)}
     return Globs(tuple(app), tuple(kernel), tuple(syscalls), tuple(calls), block, exclude)
 
@@ -184,12 +186,14 @@ def plan_channels(
     bpf: bool,
     uprobes: bool = False,
     rings: bool = False,
+    states: bool = True,
     subbuf_bytes: int,
     subbuf_count: int,
     contexts: Sequence[str],
 ) -> list[Channel]:
     """The channels of a session. ``bpf``: kernel events come from the collector, in a channel of their own; ``uprobes``
-    and ``rings`` (the shim's events) likewise: each collector's stream is in order by itself.
+    and ``rings`` (the shim's events) likewise: each collector's stream is in order by itself. ``states``: with the
+    scheduler's events.
     """
     channels: list[Channel] = []
     if globs.app:
@@ -197,14 +201,14 @@ def plan_channels(
     if bpf:
         calls = tuple(f"{CALL_PROVIDER}:{glob}" for glob in globs.calls)
         events = (f"{BLOCK_PROVIDER}:*",) if globs.block else _BLOCK_EVENTS
-        channels.append(Channel(BLOCK_CHANNEL, False, (*events, *calls)))
+        channels.append(Channel(BLOCK_CHANNEL, False, (*events, *calls, *((f"{STATE_PROVIDER}:*",) if states else ()))))
     if uprobes:
         channels.append(Channel(PROBE_CHANNEL, False, (f"{PROBE_PROVIDER}:*",)))
     if rings:
         channels.append(Channel(RING_CHANNEL, False, ring_events(globs.app)))
     free = shared_memory_free_bytes()
     if kernel:
-        events = tuple(dict.fromkeys(KERNEL_EVENTS + globs.kernel_events))
+        events = tuple(dict.fromkeys(KERNEL_EVENTS + (STATE_EVENTS if states else ()) + globs.kernel_events))
         syscalls = tuple(dict.fromkeys(KERNEL_SYSCALLS + globs.syscalls))
         channels.append(Channel(KERNEL_CHANNEL, True, events, KERNEL_CONTEXTS, syscalls))
     size = fit_subbuf_bytes(subbuf_bytes, subbuf_count, possible_cpus(), len(channels), free)

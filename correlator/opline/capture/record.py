@@ -8,21 +8,20 @@ once the command has started, the trace is kept. No threads.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
-import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from opline.capture import attach as attaching
 from opline.capture import (
     blocksource,
     ceph,
     devices,
+    first_manifest,
     leftovers,
     machine,
     preload,
@@ -32,24 +31,33 @@ from opline.capture import (
     space,
 )
 from opline.capture.blocksource import BlockSource
-from opline.capture.childsource import ChildSource
+from opline.capture.buffers import Buffers
 from opline.capture.filesource import FileSource
 from opline.capture.measure import measure
 from opline.capture.options import Options, check_subbuf, find_command
 from opline.capture.output import Follower
-from opline.capture.recording import ChannelNote, ModelNote, Recording
+from opline.capture.place import Place
+from opline.capture.recording import Recording
 from opline.capture.ringsource import RingSource
 from opline.capture.session import Session, kernel_domain_works
 from opline.capture.sessiond import Sessiond, attach
 from opline.capture.signals import Signals
-from opline.errors import OplineError, UsageError
+from opline.capture.supervisor import Limits, Source, Supervisor
+from opline.errors import OplineError
+from opline.folder import Folder, sync_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from opline.capture.probesource import ProbeSource
 
 _TICK_S = 0.1
-_SPACE_EVERY_S = 0.25
 _DEVICES_EVERY_S = 0.5
 _MARGIN_BYTES = 32 << 20
 _MOST_RESERVE_BYTES = 1 << 30
-_WRITE_FAILED = re.compile(r"No space left|Error consuming|Error in write|Input/output error")
+_LAG_NS = 20_000_000  # BPF's collectors pass on what they have every 3 ms
+_HITS_LAG_NS = 1_100_000_000  # what the hits' collector has is in its file within a second
+_RINGS_LAG_NS = 600_000_000  # the shim's waits half a second for a thread in the midst of a record
+INCOMPLETE = 3  # exit status: the command is well, its recording is not
 
 
 def _starts(start: Callable[[], None], without: str, notes: list[str]) -> bool:
@@ -69,102 +77,119 @@ class Recorder:
         self.options = options
         self.say = say
         self.recording: Recording | None = None
+        self.directory = options.directory  # another name, if that one was taken
         self.signals = Signals()
         self._command: subprocess.Popen[bytes] | None = None
         self._session: Session | None = None
         self._daemon: Sessiond | None = None
         self._block: BlockSource | None = None
         self._uprobes: BlockSource | None = None
+        self._probes: ProbeSource | None = None  # those that the model declares
+        self._pids: list[int] = []  # what is attached to
+        self._begun = False  # recording is on
         self._rings: RingSource | None = None
         self._files: FileSource | None = None
+        self._folder: Folder | None = None  # the output directory
+        self._supervisor: Supervisor | None = None
+        self._buffers: Buffers | None = None
         self._reserve_bytes = 0
 
     def run(self) -> int:
         """Record; the command's exit status (130 after Ctrl-C). Raises OplineError if the command could not start."""
         check_subbuf(self.options.subbuf_bytes, self.options.subbuf_count)
-        program = find_command(self.options.command[0])
-        directory = self._make_directory()
-        try:
-            with self.signals.blocked():
+        program = find_command(self.options.command[0]) if self.options.command else None
+        self._pids = attaching.targets(self.options.pids, self.options.comms)
+        with self.signals.blocked():
+            place = Place.claim(self.options.directory, self.options.any_name)
+            self.directory = place.path
+            try:
+                self._folder = Folder(place.path)
                 for line in leftovers.sweep():
                     self.say(f"note: {line}")
-                state = leftovers.State.create(directory)
+                state = leftovers.State.create(place.path)
                 try:
-                    return self._record(program, directory, state)
+                    return self._record(program, place, state)
                 finally:
                     self._tear_down()
                     state.remove()
-        finally:
-            if self._command is None:
-                self._forget(directory)
+            finally:
+                if not self._begun:
+                    place.forget()
+                if self._folder is not None:
+                    self._folder.close()
 
-    def _record(self, program: str, directory: Path, state: leftovers.State) -> int:
+    def _record(self, program: str | None, place: Place, state: leftovers.State) -> int:
+        directory = place.path
         started = time.monotonic_ns()
-        note = self._set_up(directory, state)
+        note = self._set_up(program, directory, state)
+        place.reserve()
         note.took_ns["start"] = time.monotonic_ns() - started
-        if self.signals.pending():
-            return 130
-        code = self._run_command(program, directory)
+        if (ending := self.signals.pending()) is not None:
+            return 128 + ending
+        code = self._attend() if program is None else self._run_command(program)
         stopping = time.monotonic_ns()
-        assert self._daemon is not None
-        if self._files is not None:  # first: what the file systems still have to write is recorded as well
-            note.files = self._stop_source(self._files, "maps of files")
-        if self._uprobes is not None:
-            note.uprobes = self._stop_source(self._uprobes, "hits of uprobes")
-        if self._block is not None:
-            note.collector = self._stop_source(self._block, "block events")
-        if self._rings is not None:
-            note.rings = self._stop_source(self._rings, "events of the shim")
-        tracer = self._stop_session()
-        self._note_complaints(self._daemon.complaints())
+        assert self._supervisor is not None
+        tracer = self._supervisor.finish()
         self._tear_down()
         note.took_ns["stop"] = time.monotonic_ns() - stopping
         self._note_devices(last=True)
-        for line in measure(directory, note, tracer, self.options.count_budget_s, self.signals.pending):
+        for line in measure(
+            directory, note, tracer, self.options.count_budget_s, lambda: self.signals.pending() is not None
+        ):
             self._complain(line)
+        from_ns = time.monotonic_ns()
+        self._sync(directory)
+        note.took_ns["sync"] = time.monotonic_ns() - from_ns
+        place.release()
         try:
-            note.write(directory)
+            assert self._folder is not None
+            note.write(self._folder)
         except OSError as error:
             self.say(f"warning: {directory / recording.FILE_NAME} could not be written: {error.strerror}")
-        return code
+            note.state = "incomplete"
+        return code or (INCOMPLETE if note.state == "incomplete" else 0)
+
+    def _sync(self, directory: Path) -> None:
+        """A manifest that says how the recording ended is never on the disk before what it is about."""
+        try:
+            sync_tree(directory)
+        except OSError as error:
+            self._complain(f"the trace may not survive a power cut: {error.strerror}")
 
     def _tear_down(self) -> None:
         """Remove session, collector and daemon, as far as they are there. Never raises."""
-        for source in (self._files, self._uprobes, self._block, self._rings):
+        for source in (self._files, self._probes, self._uprobes, self._block, self._rings):
             if source is not None:
                 source.kill()
         if self._session is not None:
             self._session.destroy()
         if self._daemon is not None:
             self._daemon.stop()
+        if self._supervisor is not None:
+            self._supervisor.close()
+        if self._buffers is not None:
+            self._buffers.remove()
 
     # ---- before ----------------------------------------------------------------------------------------------------
 
-    def _make_directory(self) -> Path:
-        directory = self.options.directory.absolute()
-        try:
-            if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-                raise UsageError(f"{self.options.directory} exists and is not empty: choose another directory with -o.")
-            directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OplineError(f"{self.options.directory} cannot be made: {error.strerror}") from error
-        return directory
-
-    @staticmethod
-    def _forget(directory: Path) -> None:
-        """The command never ran: leave nothing. The directory was empty or not there when we came."""
-        shutil.rmtree(directory / recording.TRACE_NAME, ignore_errors=True)
-        for name in (recording.FILE_NAME, recording.STDOUT_NAME, recording.STDERR_NAME):
-            (directory / name).unlink(missing_ok=True)
-        with contextlib.suppress(OSError):
-            directory.rmdir()
-
-    def _set_up(self, directory: Path, state: leftovers.State) -> Recording:
+    def _set_up(self, program: str | None, directory: Path, state: leftovers.State) -> Recording:
         """Session daemon, session, block events: everything traces when this returns."""
         options = self.options
-        claims = [*(options.model.claims if options.model else ()), *options.globs]
-        globs = recipe.sort_globs(claims or recipe.DEFAULT_GLOBS)
+        claims = [*options.globs]
+        if options.model is not None:
+            from opline.model import lttng_claims  # without a model nothing of the models' readers is needed
+
+            claims = [*lttng_claims(options.model), *claims]
+        probes = options.model.probes if options.model else ()
+        globs = recipe.sort_globs(claims or (() if probes else recipe.DEFAULT_GLOBS))
+        if probes and not options.block and not globs.app:
+            globs = recipe.sort_globs([*claims, *recipe.DEFAULT_GLOBS])  # a session needs a channel
         notes: list[str] = []
+        if probes:
+            from opline.capture.probesource import ProbeSource
+
+            given = [*options.programs, *([Path(program).resolve()] if program else [])]
+            self._probes = ProbeSource(probes, given, self._pids)
         may_kernel = options.block and os.geteuid() == 0
         modules = may_kernel and machine.lttng_modules() is not None
         if options.uprobes:
@@ -176,22 +201,26 @@ class Recorder:
         if options.block and not kernel:
             why = blocksource.lacking()
             if why is None:
-                self._block = BlockSource(calls=bool(globs.calls))
+                self._block = BlockSource(calls=bool(globs.calls), states=options.states, pids=self._pids)
             else:
                 notes.append(f"no block events: {why}; the application's events only")
         if recipe.ring_events(globs.app):
             self._start_rings(daemon, state, notes)
         channels = recipe.plan_channels(
             globs, kernel=kernel, bpf=self._block is not None, uprobes=options.uprobes, rings=self._rings is not None,
+            states=options.states,
             subbuf_bytes=options.subbuf_bytes, subbuf_count=options.subbuf_count, contexts=options.contexts,
         )  # fmt: skip
         if not channels:
             raise OplineError("Nothing to record: no user-space events asked for and no block events possible here.")
         self._note_shortfalls(notes, globs, channels, kernel)
         self._check_room(directory, channels)
-        state.session = f"opline-{state.recorder.pid}-{state.recorder.start_ticks}"
+        state.session = leftovers.session_name(state.recorder)
         state.write()
-        session = self._session = Session(daemon, state.session, directory / recording.TRACE_NAME)
+        buffers = Buffers(state.recorder)
+        self._buffers = buffers if buffers.make() else None
+        path = None if self._buffers is None else buffers.path
+        session = self._session = Session(daemon, state.session, directory / recording.TRACE_NAME, path)
         session.create()
         channels = [session.enable(channel, globs.exclude) for channel in channels]
         if kernel:
@@ -204,13 +233,33 @@ class Recorder:
             self._start_collector(self._block, state, notes)
         if self._uprobes is not None:
             self._uprobes.start(daemon, state, self.signals.mask, [])
+        if self._probes is not None:
+            self._start_probes(self._probes, session.output, state, notes)
         if kernel or self._block is not None:
             self._start_files(directory, state, notes)
         for line in notes:
             self.say(f"warning: {line}")
-        self.recording = self._first_manifest(daemon.kind, session.name, channels, kernel, notes)
-        self.recording.write(directory)
+        source = "kernel" if kernel else "bpf" if self._block is not None else "none"
+        about = first_manifest.About(session.name, daemon.kind, source, bool(self._probes), self._pids)
+        self.recording = first_manifest.of(options, about, channels, notes)
+        assert self._folder is not None
+        self.recording.write(self._folder)
+        self._supervisor = Supervisor(
+            directory, self.recording, daemon, session, self._buffers, self._sources(),
+            Limits(options.size_limit, self._reserve_bytes), self._complain,
+        )  # fmt: skip
         return self.recording
+
+    def _sources(self) -> list[Source]:
+        """Those that run, in the order in which they are to be stopped."""
+        found = (
+            ("files", "maps of files", self._files, 0, False),
+            ("probes", "hits of the model's probes", self._probes, _HITS_LAG_NS, True),
+            ("uprobes", "hits of uprobes", self._uprobes, _LAG_NS, True),
+            ("collector", "block events", self._block, _LAG_NS, True),
+            ("rings", "events of the shim", self._rings, _RINGS_LAG_NS, True),
+        )
+        return [Source(report, what, child, lag, events) for report, what, child, lag, events in found if child]
 
     def _start_collector(self, block: BlockSource, state: leftovers.State, notes: list[str]) -> None:
         """Start it, or go on without: the application's events are worth having by themselves."""
@@ -224,6 +273,19 @@ class Recorder:
             self._block = None
         elif block.wants_calls and not block.calls:
             notes.append("no system calls: BPF does not know this architecture's")
+        if block.wants_states and self._block is not None and not block.states:
+            notes.append("no states of threads: this kernel's scheduler has other events")
+
+    def _start_probes(self, probes: ProbeSource, trace: Path, state: leftovers.State, notes: list[str]) -> None:
+        """Place the model's probes. Raises OplineError if none can be placed: the model is about them."""
+        probes.start(trace, state, self.signals.mask)
+        name = self.options.model.path if self.options.model else ""
+        notes += [f"{name}:{line}: no probe {event}: {why}" for line, event, why in probes.absent()]
+        if stepped := probes.stepped():
+            notes.append(
+                f"the kernel single-steps the instructions at {', '.join(stepped)}: "
+                "a hit there costs some ten times as much as elsewhere"
+            )
 
     def _start_rings(self, daemon: Sessiond, state: leftovers.State, notes: list[str]) -> None:
         """Let the shim's threads write into rings, or go on without: they call LTTng by themselves then."""
@@ -260,38 +322,25 @@ class Recorder:
                 "the tracer's buffers alone; choose another directory with -o, or a smaller --subbuf-size."
             )
 
-    def _first_manifest(
-        self, sessiond: str, session: str, channels: list[recipe.Channel], kernel: bool, notes: list[str]
-    ) -> Recording:
-        model = self.options.model
-        return Recording(
-            command=recording.Command(list(self.options.command), str(Path.cwd())),
-            host=machine.host(),
-            versions=machine.versions(),
-            clocks_before=machine.sample_clocks(),
-            session=session,
-            sessiond=sessiond,
-            block_source="kernel" if kernel else "bpf" if self._block is not None else "none",
-            model=ModelNote(model.name, self.options.model_argument, recording.digest(model.text)) if model else None,
-            channels=[
-                ChannelNote(
-                    c.name, "kernel" if c.kernel else "ust", list(c.events), list(c.syscalls), list(c.contexts),
-                    c.subbuf_bytes, c.subbuf_count,
-                )
-                for c in channels
-            ],
-            devices=devices.list_devices(),
-            preload=[str(path) for path in self.options.preload],
-            notes=notes,
-        )  # fmt: skip
-
     # ---- while the command runs ------------------------------------------------------------------------------------
 
-    def _run_command(self, program: str, directory: Path) -> int:
+    def _attend(self) -> int:
+        """Record what runs, without a command; 0, or what a signal but Ctrl-C says: that one is how it is ended."""
+        assert self.recording is not None and self._supervisor is not None
+        note, self._begun = self.recording.command, True
+        note.begin_monotonic_ns = time.monotonic_ns()
+        why = attaching.attend(self.signals, self._supervisor.look, self._pids, self.options.duration_s)
+        note.end_monotonic_ns = time.monotonic_ns()
+        if why is not None:
+            self.say(f"note: {why}")
+        return 0 if self.signals.ending in (None, signal.SIGINT) else 128 + self.signals.ending
+
+    def _run_command(self, program: str) -> int:
         assert self.recording is not None and self._daemon is not None
+        assert self._folder is not None and self._supervisor is not None
         note = self.recording.command
-        out = Follower(directory / recording.STDOUT_NAME, sys.stdout.fileno())
-        err = Follower(directory / recording.STDERR_NAME, sys.stderr.fileno())
+        out = Follower(self._folder, recording.STDOUT_NAME, sys.stdout.fileno())
+        err = Follower(self._folder, recording.STDERR_NAME, sys.stderr.fileno())
         # Its environment leads liblttng-ust to the session daemon; see opline.capture.sessiond.
         env = preload.environment(self.options.preload, self._daemon.environment())
         argv = [program, *self.options.command[1:]]
@@ -304,16 +353,13 @@ class Recorder:
                 )  # fmt: skip
             except OSError as error:
                 raise OplineError(f"{self.options.command[0]}: {error.strerror}", exit_code=126) from error
-            self._command = child
-            space_at = devices_at = time.monotonic()
+            self._command, self._begun = child, True
+            devices_at = time.monotonic()
             while child.poll() is None:
                 self.signals.wait(_TICK_S, child)
                 out.copy()
                 err.copy()
-                if time.monotonic() >= space_at:
-                    self._check_children()
-                    self._check_space(directory)
-                    space_at = time.monotonic() + _SPACE_EVERY_S
+                self._supervisor.look()
                 if time.monotonic() >= devices_at:
                     self._note_devices()
                     devices_at = time.monotonic() + _DEVICES_EVERY_S
@@ -344,79 +390,7 @@ class Recorder:
             if (device.name, device.backing) not in known and (device.backing or device.name not in names):
                 self.recording.devices.append(device)
 
-    def _check_children(self) -> None:
-        """Say so when our session daemon or the collector has died; the command goes on."""
-        assert self.recording is not None and self._session is not None and self._daemon is not None
-        if self._block is not None and self._block.ended():
-            self.recording.collector = self._stop_source(self._block, "block events")
-            self._block = None
-        if self._uprobes is not None and self._uprobes.ended():
-            self.recording.uprobes = self._stop_source(self._uprobes, "hits of uprobes")
-            self._uprobes = None
-        if self._rings is not None and self._rings.ended():
-            self.recording.rings = self._stop_source(self._rings, "events of the shim")
-            self._rings = None
-        child = self._daemon.child
-        if self._session.active and child is not None and child.poll() is not None:
-            self._session.exists = self._session.active = False
-            self.recording.tracing_ended = "sessiond_died"
-            self.recording.write_failed = True
-            self._complain("tracing stopped: the session daemon has died; the command goes on, untraced")
-
-    def _check_space(self, directory: Path) -> None:
-        """Stop tracing, not the command, when the trace is as large as allowed or the disk is nearly full."""
-        assert self.recording is not None and self._session is not None
-        if not self._session.active:
-            return
-        limit = self.options.size_limit
-        size = space.tree_bytes(self._session.output) if limit is not None else 0
-        free = space.free_bytes(directory)
-        if limit is not None and size >= limit:
-            self.recording.tracing_ended = "size_limit"
-            why = f"the trace has reached {space.format_bytes(size)} (--size-limit)"
-        elif free < self._reserve_bytes:
-            self.recording.tracing_ended = "disk_space"
-            self.recording.write_failed = free == 0
-            why = f"only {space.format_bytes(free)} left on the disk of {self.options.directory}"
-        else:
-            return
-        self._complain(f"tracing stopped: {why}; the command goes on, untraced")
-        try:
-            self._session.stop(wait=False)
-        except OplineError as error:
-            self._complain(error.message)
-
     def _complain(self, text: str) -> None:
         assert self.recording is not None
         self.recording.notes.append(text)
         self.say(f"warning: {text}")
-
-    # ---- after -----------------------------------------------------------------------------------------------------
-
-    def _stop_source(self, source: ChildSource, what: str) -> dict[str, Any] | None:
-        try:
-            return source.stop()
-        except OplineError as error:
-            self._complain(f"{what} are missing: {error.message}")
-            return None
-
-    def _stop_session(self) -> dict[tuple[str, str], int]:
-        """Stop; the tracer's own discarded counts. A daemon that fails now costs counts, never the trace."""
-        assert self._session is not None
-        if not self._session.exists:
-            return {}
-        try:
-            self._session.stop()
-            return {(c.domain, c.channel): c.discarded_events for c in self._session.counts()}
-        except OplineError as error:
-            self._complain(f"the session did not stop cleanly: {error.message}")
-            return {}
-
-    def _note_complaints(self, lines: list[str]) -> None:
-        """What the daemon and its consumers logged. After a failed write nobody knows how many events are missing."""
-        assert self.recording is not None
-        self.recording.notes += [f"session daemon: {line}" for line in lines]
-        failed = next((line for line in lines if _WRITE_FAILED.search(line)), None)
-        if failed is not None:
-            self.recording.write_failed = True
-            self.say(f"warning: events are missing, LTTng could not write them: {failed}")

@@ -17,6 +17,8 @@ from typing import Any
 from opline.capture.devices import BlockDevice
 from opline.capture.machine import ClockSample, Host
 from opline.errors import OplineError
+from opline.folder import TRACERS, Folder
+from opline.losses import Gap
 
 FILE_NAME = "recording.json"
 TRACE_NAME = "trace"
@@ -24,6 +26,7 @@ STDOUT_NAME = "stdout.txt"
 STDERR_NAME = "stderr.txt"
 SCHEMA = "opline-recording"
 SCHEMA_VERSION = 1
+FAILURES = ("tracer_died", "writes_failed", "collector_died", "streams_stuck")
 
 
 @dataclass(slots=True)
@@ -79,17 +82,20 @@ class Recording:
     sessiond: str
     block_source: str  # "kernel", "bpf", "none"
     model: ModelNote | None = None
-    state: str = "recording"  # "recording", "complete"
+    state: str = "recording"  # "recording", "complete", "incomplete"
     trace: str = TRACE_NAME
     trace_bytes: int | None = None
-    tracing_ended: str = ""  # why tracing ended before the command did: "size_limit", "disk_space", "sessiond_died"
+    tracing_ended: str = ""  # before the command did: "size_limit", "disk_space", "sessiond_died", "consumerd_died"
     write_failed: bool = False  # the tracer could not write some packets: what they held is not known
+    gaps: list[Gap] = field(default_factory=list)
     clocks_after: ClockSample | None = None
     channels: list[ChannelNote] = field(default_factory=list)
     devices: list[BlockDevice] = field(default_factory=list)
     preload: list[str] = field(default_factory=list)
     collector: dict[str, Any] | None = None
     uprobes: dict[str, Any] | None = None
+    probes: dict[str, Any] | None = None  # those that the model declares
+    attached: list[int] = field(default_factory=list)  # processes that ran already
     rings: dict[str, Any] | None = None
     files: dict[str, Any] | None = None  # of extents.json: files mapped, changed, not mapped
     took_ns: dict[str, int] = field(default_factory=dict)
@@ -105,6 +111,13 @@ class Recording:
         counts = [c.discarded_count for c in self.channels]
         return None if None in counts else sum(c for c in counts if c is not None)
 
+    def failed(self) -> list[str]:
+        """Why something is missing that was to be recorded; empty if all is there, or the user wanted no more."""
+        return list(dict.fromkeys(gap.why for gap in self.gaps if gap.loss in FAILURES or self._no_room(gap)))
+
+    def _no_room(self, gap: Gap) -> bool:
+        return gap.loss == "recording_cut_short" and self.tracing_ended == "disk_space"
+
     def document(self) -> dict[str, Any]:
         """As it is written: plain JSON types."""
         content = dataclasses.asdict(self)
@@ -117,13 +130,12 @@ class Recording:
             "event_count": self.event_count(),
             "discarded_count": self.discarded_count(),
             **content,
+            "gaps": [dict(vars(gap)) for gap in self.gaps],
         }
 
-    def write(self, directory: Path) -> None:
-        """Write ``recording.json`` into the directory; raises OSError."""
-        part = directory / f"{FILE_NAME}.part"
-        part.write_text(json.dumps(self.document(), indent=1) + "\n")
-        part.replace(directory / FILE_NAME)
+    def write(self, folder: Folder) -> None:
+        """Write ``recording.json``, to the disk itself, into the directory; raises OSError."""
+        folder.write(FILE_NAME, json.dumps(self.document(), indent=1) + "\n", TRACERS, durable=True)
 
 
 def wall_text(realtime_ns: int) -> str:

@@ -5,7 +5,10 @@ The traced threads write into rings of their own, and the collector makes events
 them a call costs a fraction of an event of LTTng's. It listens at a socket beside the session daemon's, where the shim
 looks for it at a thread's first event; where nobody listens, threads write events ``cephshim:*`` by themselves.
 
-The contract. ``opline-ceph-collector SOCKET``, with the environment that leads to the session daemon:
+Its socket is open to all, so that OSDs reach it. It takes rings of root, of the recorder's user, of the user ``ceph``,
+and of whomever the recorder has started, and no more than there can be.
+
+The contract. ``opline-ceph-collector SOCKET [UID...]``, with the environment that leads to the session daemon:
 
 - Start it before the session is. ``{"ready": true}`` on standard output: it listens, and is known to the daemon.
   ``{"error": "..."}``: it ends with status 1.
@@ -15,6 +18,7 @@ The contract. ``opline-ceph-collector SOCKET``, with the environment that leads 
 
 from __future__ import annotations
 
+import pwd
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -25,6 +29,17 @@ from opline.errors import OplineError
 
 PROGRAM = Path(__file__).with_name("opline-ceph-collector")
 SOCKET_NAME = "opline-ceph"  # RING_SOCKET in tracepoints/ceph/ring.h
+
+#: Ceph's daemons run as this user, whoever records (systemd's units, ceph-osd --setuser).
+DAEMONS_USER = "ceph"
+
+
+def _users() -> list[str]:
+    """Users besides root and the recorder's own whose threads may hand over rings, as the collector takes them."""
+    try:
+        return [str(pwd.getpwnam(DAEMONS_USER).pw_uid)]
+    except KeyError:
+        return []
 
 
 class RingSource(ChildSource):
@@ -38,5 +53,5 @@ class RingSource(ChildSource):
         if not PROGRAM.is_file():
             raise OplineError(f"{PROGRAM.name} is not built (make build)")
         folder = Path(daemon.rundir) if daemon.home is None else daemon.home / ".lttng"
-        self._start([str(PROGRAM), str(folder / SOCKET_NAME)], daemon.environment(), state, mask)
+        self._start([str(PROGRAM), str(folder / SOCKET_NAME), *_users()], daemon.environment(), state, mask)
         self._await_ready()

@@ -15,7 +15,13 @@ from pathlib import Path
 from opline.capture.ctfindex import COUNT_MASK
 from opline.capture.recipe import NOT_THE_TRACER, Channel
 from opline.capture.sessiond import Sessiond
+from opline.capture.space import tree_bytes
 from opline.errors import OplineError
+
+#: What a stream has is on disk after this time, however little it is; each costs an active stream 4 KiB at least.
+SWITCH_TIMER_US = 1_000_000
+METADATA_TIMER_US = 200_000
+_STOP_PATIENCE_S = 10.0
 
 _MI = {"mi": "https://lttng.org/xml/ns/lttng-mi"}
 
@@ -33,28 +39,45 @@ class TracerCount:
 class Session:
     """A recording session of ``daemon`` that writes CTF to ``output``."""
 
-    def __init__(self, daemon: Sessiond, name: str, output: Path) -> None:
+    def __init__(self, daemon: Sessiond, name: str, output: Path, buffers: Path | None = None) -> None:
+        """``buffers``: an empty folder for what is shared with the traced programs."""
         self.daemon = daemon
         self.name = name
         self.output = output
+        self.buffers = buffers
         self.exists = False
         self.active = False
+        self._metadata = False
 
     def create(self) -> None:
         """Create it, without channels. Raises OplineError."""
-        self.daemon.lttng("create", self.name, f"--output={self.output}")
+        where = () if self.buffers is None else (f"--shm-path={self.buffers}",)
+        self.daemon.lttng("create", self.name, f"--output={self.output}", *where)
         self.exists = True
+
+    def _enable_metadata(self) -> None:
+        """Without it LTTng writes the metadata when a traced process ends, or at stop: nothing could be read before.
+
+        To LTTng it is a channel of that name, which must be there before the others.
+        """
+        if not self._metadata:
+            to = ("--session", self.name, "--userspace", "metadata")
+            self.daemon.lttng("enable-channel", *to, f"--switch-timer={METADATA_TIMER_US}")
+            self._metadata = True
 
     def enable(self, channel: Channel, exclude: Mapping[str, tuple[str, ...]]) -> Channel:
         """Create a channel with its events and contexts; the channel as it is, without what this kernel does not have.
 
         Raises OplineError, also if the kernel has none of the channel's events.
         """
+        if not channel.kernel:
+            self._enable_metadata()
         domain = "--kernel" if channel.kernel else "--userspace"
         to = ("--session", self.name, domain)
         self.daemon.lttng(
             "enable-channel", *to, channel.name,
             f"--subbuf-size={channel.subbuf_bytes}", f"--num-subbuf={channel.subbuf_count}",
+            f"--switch-timer={SWITCH_TIMER_US}",
         )  # fmt: skip
         inside = (*to, "--channel", channel.name)
         events = []
@@ -86,14 +109,17 @@ class Session:
         self.active = True
 
     def stop(self, wait: bool = True) -> None:
-        """Stop tracing; with ``wait`` until all data is in the files."""
+        """Stop tracing; with ``wait`` until all data is in the files, as long as they grow. Raises OplineError."""
         if self.active:
             self.active = False
-            self.daemon.lttng("stop", self.name, *(() if wait else ("--no-wait",)), timeout_s=300.0)
+            if wait:
+                self.daemon.lttng("stop", self.name, timeout_s=_STOP_PATIENCE_S, going_on=_Growth(self.output).seen)
+            else:
+                self.daemon.lttng("stop", self.name, "--no-wait", timeout_s=_STOP_PATIENCE_S)
 
     def counts(self) -> list[TracerCount]:
         """The tracer's own counts per channel, the top bit masked out. Empty if the daemon does not say."""
-        done = self.daemon.lttng("--mi", "xml", "list", self.name, check=False)
+        done = self.daemon.lttng("--mi", "xml", "list", self.name, check=False, timeout_s=_STOP_PATIENCE_S)
         if done.returncode != 0:
             return []
         try:
@@ -106,9 +132,23 @@ class Session:
         if self.exists:
             self.exists = self.active = False
             try:
-                self.daemon.lttng("destroy", self.name, check=False, timeout_s=300.0)
+                growth = _Growth(self.output)
+                self.daemon.lttng("destroy", self.name, check=False, timeout_s=_STOP_PATIENCE_S, going_on=growth.seen)
             except OplineError:
                 return
+
+
+class _Growth:
+    """Tells whether files grow."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._bytes = tree_bytes(folder)
+
+    def seen(self) -> bool:
+        """Have they grown since the last look?"""
+        before, self._bytes = self._bytes, tree_bytes(self._folder)
+        return self._bytes != before
 
 
 def parse_counts(xml: str) -> list[TracerCount]:

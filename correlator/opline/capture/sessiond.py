@@ -15,15 +15,17 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from opline.capture import processes
 from opline.capture.leftovers import State
 from opline.errors import OplineError
+from opline.folder import OURS, Folder
 
 SYSTEM_RUNDIR = Path("/run/lttng")
 _CLIENT_SOCKET = "client-lttng-sessiond"
@@ -49,6 +51,17 @@ def answers(client_socket: Path) -> bool:
             return True
     except OSError:
         return False
+
+
+def peer(client_socket: Path) -> int | None:
+    """Who listens there: its PID, or None."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.connect(str(client_socket))
+            pid, _, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    except OSError:
+        return None
+    return pid if pid > 0 else None
 
 
 def running() -> Path | None:
@@ -80,26 +93,41 @@ class Sessiond:
         env.setdefault("LTTNG_UST_REGISTER_TIMEOUT", "15000")
         return env
 
-    def lttng(self, *arguments: str, check: bool = True, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
-        """Run one ``lttng`` command. Raises OplineError with LTTng's own words if it fails and ``check`` is set."""
-        argv = [*self.prefix, "lttng", *arguments]
-        try:
-            done = subprocess.run(
-                argv,
-                env=self.environment(),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=timeout_s,
-                preexec_fn=processes.in_child(None, self.mask, new_session=True),
-            )
-        except subprocess.TimeoutExpired as error:
-            raise OplineError(f"'lttng {arguments[0]}' did not answer within {timeout_s:.0f} s") from error
-        if check and done.returncode != 0:
-            said = (done.stderr.strip() or done.stdout.strip() or "no reason given").splitlines()[-1]
+    def lttng(
+        self,
+        *arguments: str,
+        check: bool = True,
+        timeout_s: float = 60.0,
+        going_on: Callable[[], bool] = lambda: False,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run one ``lttng`` command; after ``timeout_s`` it is given up, unless it is ``going_on``. Raises OplineError
+        with LTTng's own words if it fails and ``check`` is set.
+        """
+        with subprocess.Popen(
+            [*self.prefix, "lttng", *arguments],
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            preexec_fn=processes.in_child(signal.SIGTERM, self.mask, new_session=True),
+        ) as client:
+            while True:
+                try:
+                    out, err = client.communicate(timeout=timeout_s)
+                    break
+                except subprocess.TimeoutExpired as error:
+                    if not going_on():
+                        client.kill()
+                        raise OplineError(f"'lttng {arguments[0]}' did not answer within {timeout_s:.0f} s") from error
+                except BaseException:
+                    client.kill()
+                    raise
+        if check and client.returncode != 0:
+            said = (err.strip() or out.strip() or "no reason given").splitlines()[-1]
             raise OplineError(f"'lttng {' '.join(arguments)}' failed: {said.removeprefix('Error: ')}")
-        return done
+        return subprocess.CompletedProcess(client.args, client.returncode, out, err)
 
     def processes(self) -> list[int]:
         """PIDs of the daemon and its consumers, as far as they are found: their I/O is not the application's."""
@@ -114,6 +142,17 @@ class Sessiond:
                         found.append(pid)
         return sorted(set(found))
 
+    def tracers(self) -> dict[int, str]:
+        """PIDs of the session daemon and its consumer daemons: without one of them nothing more is recorded."""
+        if self.child is not None:
+            daemon: int | None = self.child.pid
+        else:
+            daemon = peer(Path(self.rundir) / _CLIENT_SOCKET)
+        if daemon is None:
+            return {}
+        consumers = [pid for pid in processes.named("lttng-consumerd") if processes.parent(pid) == daemon]
+        return {daemon: "session daemon", **dict.fromkeys(consumers, "consumer daemon")}
+
     def complaints(self) -> list[str]:
         """Distinct error lines that a private daemon and its consumers logged."""
         if self.log is None:
@@ -127,7 +166,8 @@ class Sessiond:
     def stop(self) -> None:
         """End the daemon if it is ours; its consumers end with it."""
         if self.child is not None:
-            processes.end_child(self.child, patience_s=10.0)
+            if processes.end_child(self.child, patience_s=10.0) == -signal.SIGKILL:
+                processes.kill_group(self.child.pid)  # its helpers, which it would have ended itself
             self.child = None
 
 
@@ -212,11 +252,11 @@ def _start_private(state: State, mask: frozenset[int], kernel: bool) -> Sessiond
         argv = ["unshare", "--mount", "--propagation", propagation, "sh", "-c", script, "sh", *argv]
     env = dict(os.environ, LTTNG_HOME=str(home))
     log = state.folder / "sessiond.log"
-    with log.open("wb") as sink:
+    with Folder(state.folder, follow=False) as ours, os.fdopen(ours.create(log.name, OURS), "wb") as sink:
         child = processes.start(
             argv, env=env, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, mask=mask, new_session=True
         )
-    state.add("sessiond", child.pid)
+    state.add("sessiond", child.pid, ("unshare", "sh", "lttng-sessiond"))  # one runs the next
     prefix = _enter(child.pid) if isolated else ()
     where = str(SYSTEM_RUNDIR) if root else str(rundir)
     daemon = Sessiond("private", where, child, home, prefix, mask, log)

@@ -68,6 +68,6 @@ class Signals:
         elif info.si_code == _SI_USER:
             self._due.append((now + _GRACE_S, signal.SIGINT))
 
-    def pending(self) -> bool:
-        """Has a signal come that wants an end and was not taken yet?"""
-        return bool(set(ENDING) & signal.sigpending())
+    def pending(self) -> int | None:
+        """The signal that has come, wants an end, and was not taken yet."""
+        return next((int(number) for number in ENDING if number in signal.sigpending()), None)

@@ -11,7 +11,7 @@ import platform
 
 from opline.capture.btf import Btf
 
-PROGRAMS = ("sys_enter", "sys_exit", "sched_process_fork", "sched_process_exit")
+PROGRAMS = ("sys_enter", "sys_exit")
 _X86_64 = ("di", "si", "dx", "r10", "r8", "r9")
 
 
@@ -28,14 +28,15 @@ def definitions(btf: Btf) -> dict[str, int] | None:
         return None
     found = {f"O_REG_{i}": offset for i, offset in enumerate(arguments)} | {
         "O_REG_NUMBER": number,
-        "O_TASK_TGID": btf.offset("task_struct", "tgid"),
-        "O_TASK_SIGNAL": btf.offset("task_struct", "signal"),
-        "O_SIGNAL_LIVE": btf.offset("signal_struct", "live"),
         "O_TASK_FILES": btf.offset("task_struct", "files"),
         "O_FILES_FDT": btf.offset("files_struct", "fdt"),
         "O_FDT_MAX": btf.offset("fdtable", "max_fds"),
         "O_FDT_FD": btf.offset("fdtable", "fd"),
         "O_FILE_INODE": btf.offset("file", "f_inode"),
+        "O_FILE_POS": btf.offset("file", "f_pos"),
+        "O_FILE_FLAGS": btf.offset("file", "f_flags"),
+        "O_INODE_MODE": btf.offset("inode", "i_mode"),
+        "O_INODE_SIZE": btf.offset("inode", "i_size"),
         "O_INODE_INO": btf.offset("inode", "i_ino"),
         "O_INODE_SB": btf.offset("inode", "i_sb"),
         "O_SB_DEV": btf.offset("super_block", "s_dev"),

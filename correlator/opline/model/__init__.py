@@ -16,16 +16,20 @@ from opline.paths import plain
 
 from .language import Model, Problem
 from .lint import check, check_trace
+from .probes import Probe, ProbeField, lttng_claims
 from .reader import parse
 
 __all__ = [
     "Model",
     "ModelError",
+    "Probe",
+    "ProbeField",
     "Problem",
     "check_text",
     "check_trace",
     "format_problem",
     "load_model",
+    "lttng_claims",
     "read_text",
     "shipped_models",
 ]
@@ -41,6 +45,7 @@ class ModelError(OplineError):
         super().__init__("\n".join(format_problem(path, p) for p in problems))
         self.path = path
         self.problems = problems
+        self.lines = [format_problem(path, p) for p in problems]
 
 
 def shipped_models() -> list[str]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from .probes import Probe
+
 SCOPES = ("process", "global", "thread")
 ROLES = ("begin", "end", "soft_begin", "soft_end")
 THREAD_RULES = ("enter", "leave", "switch")
@@ -29,7 +31,7 @@ IOS_FIELDS = ("submit", "wait", "count", "ring", "submitted", "reaped")
 BIOS_FIELDS = ("class", "threads", "except")
 
 MODEL_FIELDS = (
-    "title", "text", "claims", "ignore", "linger_ns", "keys", "facts", "points", "stages", "bios", "preload",
+    "title", "text", "claims", "ignore", "linger_ns", "keys", "facts", "points", "stages", "bios", "preload", "probes",
 )  # fmt: skip
 KEY_FIELDS = ("fields", "scope", "by_order", "with")
 FACT_FIELDS = ("of", "value", "scope", "unordered")
@@ -188,6 +190,7 @@ class Model(Value):
     bios: Bios | None = None
     facts: tuple[Fact, ...] = ()
     preload: tuple[str, ...] = ()  # what `opline record` preloads into the command
+    probes: tuple[Probe, ...] = ()
     broken_points: tuple[str, ...] = ()  # names of points that have mistakes of their own
 
     def plan(self, match: str = "pointer") -> dict[str, Any]:
@@ -196,9 +199,13 @@ class Model(Value):
 
         return compile_plan(self, match)
 
-    def plan_json(self, match: str = "pointer", files: Sequence[Mapping[str, Any]] = ()) -> str:
-        """The plan as the text that the core reads, with the maps of files that the trace comes with."""
-        plan = self.plan(match) | {"files": list(files)}
+    def plan_json(
+        self, match: str = "pointer", files: Sequence[Mapping[str, Any]] = (), lost: Sequence[Mapping[str, Any]] = ()
+    ) -> str:
+        """The plan as the text that the core reads, with the maps of files that the trace comes with, and the intervals
+        in which something is known to be missing.
+        """
+        plan = self.plan(match) | {"files": list(files), "lost": list(lost)}
         return json.dumps(plan, ensure_ascii=False, separators=(",", ":"))
 
 

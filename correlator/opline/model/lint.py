@@ -11,6 +11,7 @@ import re
 
 from .compile import plan_rules
 from .language import Problem, template
+from .probes import lint_probes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def check(model: Model, advice: bool = True) -> list[Problem]:
     for part in (_keys, _facts, _names, _roles, _batches, _ios, _stages):
         problems.extend(part(model))
     if advice and not model.broken_points:  # what a point with a mistake would mean is anybody's guess
-        for part in (_unused_keys, _threads, _unreachable, _claims):
+        for part in (_unused_keys, _threads, _unreachable, _claims, lint_probes):
             problems.extend(part(model))
     return sorted(set(problems))
 

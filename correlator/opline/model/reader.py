@@ -38,6 +38,7 @@ from .language import (
     Stage,
 )
 from .positions import positions
+from .probes import read_probes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ class _Reader:
             bios=self.bios(),
             facts=tuple(self.facts()),
             preload=self.texts((), "preload", self.document),
+            probes=tuple(read_probes(self)),
             broken_points=broken,
         )
 

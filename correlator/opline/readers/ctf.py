@@ -6,8 +6,6 @@ The only file that imports ``bt2``. Reads whatever babeltrace2 reads; it is the 
 
 from __future__ import annotations
 
-import tempfile
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,8 +15,9 @@ import bt2
 from opline import _core
 from opline.errors import OplineError
 from opline.readers.metadata import environment, metadata_text
-from opline.readers.streams import StreamDamage, check, mend
-from opline.readers.trace import TraceError, is_ctf_2
+from opline.readers.streams import examine, mend
+from opline.readers.trace import TraceError, is_ctf_2, no_stream
+from opline.scratch import scratch
 
 PLUGIN = Path(__file__).parent.parent / "babeltrace-plugin-opline.so"
 
@@ -55,26 +54,24 @@ class Bt2Reader:
                     f"babeltrace2 {version()} cannot read CTF 2: {trace}. Install babeltrace2 2.1 or later."
                 )
         self.traces = traces
-        self._damages: dict[Path, list[StreamDamage]] = {}
         for trace in traces:
             try:
                 metadata_text(trace)  # babeltrace 2.0 never comes back from metadata that is cut off
-                if damages := check(trace):
-                    self._damages[trace] = damages
             except ValueError as error:
                 raise TraceError(f"Cannot read {trace / 'metadata'}: {error}. Copy the trace again.") from error
             except OSError as error:
                 raise TraceError(f"Cannot read {error.filename}: {error.strerror}.") from error
+        self._known = examine(traces)
 
     def read(self, consumer: Consumer) -> Iterator[None]:
         """Push all events, in slices: one per ``next()``. Raises TraceError with babeltrace2's own first cause."""
-        with tempfile.TemporaryDirectory(prefix="opline-mended-") as folder:
+        with scratch("mended") as folder:
             folders = []
             for i, trace in enumerate(self.traces):
                 folders.append(trace)
-                if trace in self._damages:
+                if self._known:  # without LTTng's index, too: babeltrace 2.0 believes it, and aborts for some
                     folders[-1] = Path(folder) / str(i)
-                    mend(trace, self._damages[trace], folders[-1])
+                    mend(trace, self._known.files, folders[-1])
             try:
                 graph = self._compose(folders, consumer)
                 while True:
@@ -93,13 +90,14 @@ class Bt2Reader:
         if not plugins:
             raise OplineError(f"Cannot load the babeltrace2 plug-in {PLUGIN}: build opline again (make build).")
         graph = bt2.Graph()
-        known = {
-            str(folder / damage.path.name): damage.why
-            for trace, folder in zip(self.traces, folders, strict=True)
-            for damage in self._damages.get(trace, ())
-            if damage.loss not in ("packets_missing", "packets_out_of_order")
-        }
-        params = {"core": consumer.address(), "cookie": _core.COOKIE, "tolerant": True, "damaged": known}
+        place = {str(trace): folder for trace, folder in zip(self.traces, folders, strict=True)}
+
+        def mended(streams: dict[str, Any]) -> dict[str, Any]:
+            return {str(place[str(Path(path).parent)] / Path(path).name): what for path, what in streams.items()}
+
+        params = {"core": consumer.address(), "cookie": _core.COOKIE, "tolerant": True}
+        if self._known:
+            params |= {"damaged": mended(self._known.damaged), "rests": mended(self._known.rests)}
         sink = graph.add_component(plugins[0].sink_component_classes["ops"], "opline", params)
         fs = bt2.find_plugin("ctf").source_component_classes["fs"]
         used = 0
@@ -109,9 +107,7 @@ class Bt2Reader:
                 graph.connect_ports(port, sink.input_ports[f"in{used}"])
                 used += 1
         if used == 0:
-            raise TraceError(
-                f"{self.traces[0]} has no data stream that can be read: nothing was recorded, or all is damaged."
-            )
+            raise no_stream(self.traces)
         return graph
 
     def _one_line(self, error: Any) -> str:
@@ -123,14 +119,11 @@ class Bt2Reader:
 
     def losses(self) -> tuple[dict[str, int], list[str]]:
         """Counts of what was wrong with the bytes, and a line for each of the first."""
-        counts: Counter[str] = Counter()
-        messages = []
-        for damages in self._damages.values():
-            for damage in damages:
-                counts[damage.loss] += damage.lost
-                if damage.lost:
-                    messages.append(f"{damage.path}: {damage.why}")
-        return dict(counts), messages[:32]
+        return (self._known.losses, self._known.messages) if self._known else ({}, [])
+
+    def survey(self) -> dict[str, Any]:
+        """What the trace says was there and is not."""
+        return self._known.survey if self._known else {}
 
     def version(self) -> str:
         """babeltrace2's."""

@@ -17,6 +17,7 @@ from opline.errors import OplineError
 
 VERSION = 1
 SECTOR_BYTES = 512
+_BEYOND = 1 << 55  # sectors: no file has an offset of 2^64 bytes
 # FIEMAP flags (Linux, include/uapi/linux/fiemap.h) with which the physical place is none, or not the data's own.
 PLACELESS = frozenset({"unknown_loc", "delalloc", "encoded", "encrypted", "not_aligned", "inline", "tail_packed"})
 
@@ -102,7 +103,7 @@ def _from_filefrag(path: Path, text: str) -> list[FileMap]:
 def _from_json(path: Path, text: str) -> list[FileMap]:
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise OplineError(f"Cannot read {path}: not JSON ({error}).") from error
     if document.get("version") != VERSION or not isinstance(document.get("files"), list):
         raise OplineError(f"{path} is not an extents.json of version {VERSION} (`version`, `files`).")
@@ -126,7 +127,7 @@ def _from_json(path: Path, text: str) -> list[FileMap]:
                     inode=None if file.get("inode") is None else int(file["inode"]),
                 )
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             what = f"no {error}" if isinstance(error, KeyError) else str(error)
             raise OplineError(f"{path}: files[{i}]: {what}.") from error
     return maps
@@ -147,7 +148,7 @@ def _joined(path: Path, name: str, extents: list[Extent]) -> Iterator[Extent]:
     """Neighbours that continue each other become one. Raises OplineError for overlaps."""
     last: Extent | None = None
     for e in extents:
-        if min(e.logical_sector, e.physical_sector) < 0 or e.sectors <= 0:
+        if min(e.logical_sector, e.physical_sector) < 0 or e.sectors <= 0 or max(e) >= _BEYOND:
             raise OplineError(f"{path}: {name}: an extent of {e.sectors} sectors at {e.logical_sector} makes no sense.")
         if last is None:
             last = e

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
         name: str
 
-        def read(self, consumer: _core.Core | _core.Printer) -> Iterator[float | None]:
+        def read(self, consumer: _core.Core | _core.Printer | _core.Dropper) -> Iterator[float | None]:
             """Push all events, in slices; each ``next()`` gives the share that is read, None if it is not known."""
+
+        def survey(self) -> dict[str, Any]:
+            """What the trace says was there and is not (NativeReader.survey); known before reading."""
 
         def losses(self) -> tuple[dict[str, int], list[str]]:
             """Counts of what was wrong with the bytes, by names of opline.losses, and a line for each of the first."""
@@ -49,7 +52,7 @@ def choose(traces: list[str], wanted: str) -> tuple[Front, str]:
     """The front end, and why this one. A forced reader that can't is an error, never a silent other one."""
     front, why = _choose(traces, wanted)
     library = front.version()
-    name = "the native reader" if library is None else f"babeltrace2 {library}"
+    name = f"the {front.name} reader" if library is None else f"babeltrace2 {library}"
     explain(f"{' and '.join(traces)}: read by {name}: {why}")
     _check_clocks(front.environment())
     return front, why
@@ -72,6 +75,12 @@ def _check_clocks(environments: list[dict[str, Any]]) -> None:
 
 
 def _choose(traces: list[str], wanted: str) -> tuple[Front, str]:
+    if not os.path.isdir(traces[0]):
+        from opline.readers.text import TextReader
+
+        if wanted != "auto":
+            raise TraceError(f"{traces[0]} is text, and --reader {wanted} reads CTF traces.")
+        return TextReader(traces[0]), "it is no CTF trace but text"
     if wanted == "bt2":
         return _bt2(traces), "it was asked for"
     try:

@@ -8,8 +8,7 @@ import os
 
 from opline import _core
 from opline.errors import UsageError
-from opline.readers.streams import cut_between_packets
-from opline.readers.trace import TraceError
+from opline.readers.trace import TraceError, cpus_recorded, no_stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +31,11 @@ def threads_wanted() -> int:
     return int(wanted)
 
 
+def _one_line(error: ValueError) -> str:
+    """It may quote metadata, line breaks and all."""
+    return " ".join(str(error).split())
+
+
 class NativeReader:
     """Reads the traces into a consumer. ``losses`` and ``environment`` are known after reading."""
 
@@ -40,16 +44,18 @@ class NativeReader:
     def __init__(self, traces: Sequence[str]) -> None:
         """Maps the files and compiles the metadata. Raises Unsupported or TraceError."""
         self.traces = traces
-        self._reader = self._guard(lambda: _core.NativeReader(list(traces)))
+        self._reader = self._guard(lambda: _core.NativeReader(list(traces), cpus_recorded(traces[0])))
+        if self.survey()["streams"] == 0:
+            raise no_stream(traces)
 
     @staticmethod
     def _guard(work: Callable[[], Any]) -> Any:
         try:
             return work()
-        except Unsupported:
-            raise
+        except Unsupported as error:
+            raise Unsupported(_one_line(error)) from error
         except ValueError as error:
-            raise TraceError(f"Cannot read the trace: {error}") from error
+            raise TraceError(f"Cannot read the trace: {_one_line(error)}") from error
 
     def read(self, consumer: object) -> Iterator[float]:
         """Push all events, in slices: each ``next()`` gives the share of the bytes read so far."""
@@ -62,11 +68,11 @@ class NativeReader:
         """Counts of what was wrong with the bytes, and a line for each of the first."""
         counts = dict(self._reader.losses())
         messages: list[str] = counts.pop("messages")
-        # What a file lacks at a packet's end shows in LTTng's index only.
-        for damage in (d for t in self.traces for d in cut_between_packets(t)):
-            counts[damage.loss] = counts.get(damage.loss, 0) + damage.lost
-            messages.append(f"{damage.path}: {damage.why}")
         return counts, messages
+
+    def survey(self) -> dict[str, Any]:
+        """What the trace says was there and is not."""
+        return dict(json.loads(self._reader.survey()))
 
     def version(self) -> None:
         """Our own: as opline's."""

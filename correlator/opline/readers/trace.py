@@ -8,16 +8,20 @@ from __future__ import annotations
 import os
 
 from opline.errors import OplineError
+from opline.folder import readers_of
 from opline.paths import is_recording, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from opline.folder import Access
     from opline.paths import StrPath
 
 _PACKETIZED = (b"\x57\x1d\xd1\x75", b"\x75\xd1\x1d\x57")  # the magic of metadata in packets, both byte orders
 _PACKET_HEADER_BYTES = 37
+_RECORDING_ABOVE = 8  # folders between a recording and its traces (trace/ust/uid/0/64-bit), with room for a chunk's
 _STREAM = (b"\xc1\x1f\xfc\xc1", b"\xc1\xfc\x1f\xc1")  # the magic of data streams, both byte orders
 _TEXT_1_8 = b"/* CTF 1.8"
 _CTF_2 = b"\x1e"  # JSON text sequences begin with a record separator (RFC 7464)
@@ -28,7 +32,8 @@ class TraceError(OplineError):
 
 
 def find_traces(path: StrPath) -> list[str]:
-    """The folders under ``path`` (itself included) that hold a CTF trace: a file ``metadata`` and streams.
+    """The folders under ``path`` (itself included) that hold a CTF trace: a file ``metadata`` and streams. A text with
+    block events, or a pipe, is a trace by itself.
 
     Sorted by path. Raises TraceError if there is none, or one that is no CTF.
     """
@@ -40,7 +45,14 @@ def find_traces(path: StrPath) -> list[str]:
     except OSError as error:
         raise TraceError(f"Cannot read {path}: {error.strerror}.") from error
     if not os.path.isdir(path):
-        raise TraceError(f"{path} is a file: give the folder of a CTF trace (the one with `metadata` at or below it).")
+        from opline.readers.text import is_text
+
+        if is_text(path):
+            return [path]
+        raise TraceError(
+            f"{path} is a file: give the folder of a CTF trace (the one with `metadata` at or below it), "
+            "or the text of `perf script` with block events."
+        )
     unreadable: list[str] = []
     found: list[str] = []
     for name, folders, files in os.walk(path, onerror=lambda e: unreadable.append(str(e.filename))):
@@ -62,12 +74,47 @@ def stream_files(folder: StrPath) -> list[str]:
         return sorted(e.path for e in entries if e.name != "metadata" and not e.name.startswith(".") and e.is_file())
 
 
+def readers_of_traces(top: StrPath, traces: Sequence[str]) -> Access:
+    """Who may read all of these traces, which were found under ``top``."""
+    top = plain(top)
+    if not os.path.isdir(top):
+        return readers_of([top])
+    parts = {top}
+    for folder in traces:
+        parts |= {os.path.join(folder, "metadata"), *stream_files(folder)}
+        while folder != top and folder:
+            parts.add(folder)
+            folder = os.path.dirname(folder)
+    return readers_of(sorted(parts))
+
+
 def find_extents(trace: StrPath) -> list[str]:
     """The maps that lie with a trace: ``TRACE.filefrag`` beside it, ``extents.json`` of its recording."""
     trace = plain(trace)
     places = [plain(os.path.join(os.getcwd(), trace)) + ".filefrag"]
     places += [os.path.join(p, "extents.json") for p in (trace, os.path.dirname(trace)) if is_recording(p)]
     return [p for p in places if os.path.isfile(p)]
+
+
+def no_stream(traces: Sequence[StrPath]) -> TraceError:
+    """None of a trace's files can be read."""
+    return TraceError(f"{traces[0]} has no data stream that can be read: nothing was recorded, or all is damaged.")
+
+
+def cpus_recorded(folder: StrPath) -> int:
+    """How many CPUs the machine had, by the recording that a trace is part of; 0 if it is of none that says so."""
+    at = os.path.abspath(folder)
+    for _ in range(_RECORDING_ABOVE):
+        if is_recording(at):
+            import json
+
+            try:
+                with open(os.path.join(at, "recording.json")) as text:
+                    return max(0, int(json.load(text)["host"]["cpu_count"]))
+            except (OSError, ValueError, KeyError, TypeError):
+                return 0
+        at = os.path.dirname(at)
+    return 0
 
 
 def _why_none(path: str, unreadable: list[str]) -> str:

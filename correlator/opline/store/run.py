@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 from contextlib import contextmanager
 
@@ -13,6 +12,8 @@ from opline.errors import OplineError, UsageError
 from opline.model import load_model
 from opline.paths import is_recording, plain
 from opline.readers.trace import find_traces
+from opline.shapes import fault_in, read_json
+from opline.store.manifest import AGAIN, MANIFEST, RECORDING
 from opline.values import Value
 
 TYPE_CHECKING = False
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
     from opline.model import Model
     from opline.paths import StrPath
+
+
+TEXTS_MODEL = "generic"  # text has block events alone: there is no op, whichever model
 
 
 class RunOnDisk(Value):
@@ -76,6 +80,8 @@ def locate(
                     "leave out --model and --extents."
                 )
     find_traces(trace)  # what is wrong with the trace comes before what is missing on the command line
+    if model is None and not os.path.isdir(trace):
+        model = TEXTS_MODEL
     if model is None:
         raise UsageError(f"{path} is a trace: say with --model which op model it has (`opline model list`).")
     return BareTrace(trace, load_model(model))
@@ -99,29 +105,27 @@ def open_or_correlate(
     if isinstance(found, RunOnDisk):
         yield found
         return
-    import tempfile
     from pathlib import Path
 
-    with tempfile.TemporaryDirectory(prefix="opline-") as folder:
-        manifest = correlate(found.path, found.model, Path(folder), reader=reader, extents=extents, tables=tables)
+    from opline.scratch import scratch
+
+    with scratch("run") as folder:
+        manifest = correlate(
+            found.path, found.model, Path(folder), reader=reader, extents=extents, tables=tables, durable=False
+        )
         yield RunOnDisk(Path(folder), manifest)
 
 
 def read_manifest(path: StrPath) -> dict[str, Any]:
     """A run's manifest. Raises OplineError."""
     file = os.path.join(path, "manifest.json")
-    try:
-        with open(file) as text:
-            manifest = dict(json.load(text))
-    except OSError as error:
-        raise OplineError(f"Cannot read {file}: {error.strerror}.") from error
-    except ValueError as error:
-        raise OplineError(f"Cannot read {file}: it is damaged. Remove it to correlate the trace again.") from error
+    manifest: dict[str, Any] = read_json(file, {}, AGAIN)
     if manifest.get("schema") != "opline-run" or manifest.get("schema_version") != SCHEMA_VERSION:
         raise OplineError(
-            f"{file} is not the manifest of a run that this opline reads (version {SCHEMA_VERSION}). "
-            "Remove it to correlate the trace again."
+            f"{file} is not the manifest of a run that this opline reads (version {SCHEMA_VERSION}). {AGAIN}"
         )
+    if fault := fault_in(manifest, {"model": dict, "trace": str, **MANIFEST}):
+        raise OplineError(f"Cannot read {file}: it is damaged: {fault}. {AGAIN}")
     return manifest
 
 
@@ -140,10 +144,5 @@ def _recorded_model(path: StrPath) -> str | None:
     """The model of a recording; None if it is none, or was recorded without a model."""
     if not is_recording(path):
         return None
-    manifest = os.path.join(path, "recording.json")
-    try:
-        with open(manifest) as text:
-            note = json.load(text).get("model")
-    except (ValueError, AttributeError) as error:
-        raise OplineError(f"Cannot read {manifest}: not the manifest of a recording.") from error
+    note = read_json(os.path.join(path, "recording.json"), RECORDING).get("model")
     return str(note["argument"]) if note else None

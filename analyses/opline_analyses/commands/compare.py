@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+"""`opline compare A B`: what has changed between runs, and what these runs can't tell."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from opline.errors import UsageError
+from opline.talk import talk
+from opline_analyses import ledger
+from opline_analyses.commands.common import (
+    add_form,
+    add_model,
+    csv_output,
+    file_path,
+    opened,
+    output,
+)
+from opline_analyses.files import output_path
+from opline_analyses.selection import add_filters, add_tainted, selection
+from opline_analyses.text import count_of, csv_text, encoded, json_shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opline_analyses.figures import Figures
+
+PICTURES = (".png", ".svg", ".pdf")
+DPI = 110
+NAME = "compare"
+HELP = "what has changed between two runs, or several of each: verdicts"
+EXAMPLES = """\
+A and B are runs, recordings, or baselines (files that --save has written).
+Several of each side: -- or --with stands between them. The run is the unit:
+ops of one run meet the same disturbances, so one run per side shows how two
+recordings differ, never that a change did it; five of each is a good number,
+recorded in turn (opline record --repeat 5 --against 'OLD' -- NEW).
+
+The values of A and B are those of a typical run (geometric means of the runs'
+values); a stage's mean is per op, over all ops. The ratio has a 95 % interval
+(Welch's t of the runs' logs). Verdicts:
+  slower by 12 % [8, 17]       called, with all figures looked at corrected for
+                               (Holm): of comparisons of equal things about 1
+                               in 20 calls something
+  no change larger than 3 %    the 90 % interval lies within that
+  can't tell: -9 % … +22 %     the runs of a side differ as much among themselves
+  maybe slower: +1 % … +30 %   would be called, were it the only figure looked at
+Judged are mean, p50, p99 and IOPS, and of each stage mean and p50. Stages
+without a verdict are folded into one line (--all shows them). `beside the
+other stages of its run`: the stage as a share of the middle one, in which what
+slows a whole run cancels. 16 or more runs of A and one of B: p50 is held
+against what the earlier runs span.
+
+--fail-if 'p99(D2C) > +5 %' is for CI: it fails when the whole interval lies
+beyond the limit (mean, p50, p99 ... of a stage or `latency`; `iops < -5 %`), by
+Holm over the conditions given. It needs 5 runs of each side, or 16 of A and
+one of B (then mean, p50 and iops, at 1 %). What is shown neither to fail nor
+to pass is undecided: --undecided. Exit status: 0 none fails, 4 one fails, 5 one
+is undecided and --undecided fail; 1, 2 and 3 as of all commands.
+
+--csv and --json have every figure, times in nanoseconds, JSON those of each run.
+
+examples:
+  opline compare before after
+  opline compare old1 old2 old3 old4 old5 -- new1 new2 new3 new4 new5
+  opline compare old* --with new* --class read
+  opline compare old* --with new* --plot change.png
+  opline compare old* --save baseline.json
+  opline compare baseline.json -- new* --fail-if 'p99 > +10 %' --junit out.xml
+"""
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    parser.usage = "opline compare [options] A B | A1 A2 ... -- B1 B2 ... | RUN ... --save FILE"
+    parser.add_argument("runs", metavar="RUN", nargs="+", type=file_path, help="runs of A; of two the second is B")
+    parser.add_argument("--with", dest="b", metavar="RUN", nargs="+", type=file_path, help="runs of B; -- is the same")
+    add_model(parser)
+    add_filters(parser)
+    add_tainted(parser)
+    parser.add_argument(
+        "--limit", metavar="PERCENT", type=_percent, default=0.05, help="a change below does not matter (default: 5)"
+    )
+    parser.add_argument("--all", action="store_true", help="a line for each figure, told or not")
+    parser.add_argument("--save", metavar="FILE", type=output_path, help="write the runs' figures to FILE, a baseline")
+    parser.add_argument(
+        "--fail-if",
+        metavar="CONDITION",
+        action="append",
+        default=[],
+        help="exit status 4 if it holds; may be given again",
+    )
+    parser.add_argument(
+        "--undecided", choices=("fail", "warn", "pass"), default="warn",
+        help="what becomes of a condition that these runs can't decide (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--junit", metavar="FILE", type=output_path, help="write the conditions' outcomes as JUnit XML")
+    parser.add_argument(
+        "--plot", metavar="FILE", type=output_path, help="draw both sides on the same axes: .png, .svg or .pdf"
+    )
+    add_form(parser)
+
+
+def arguments(argv: Sequence[str]) -> list[str]:
+    """The command line with -- as the option that it is here: argparse would take it away."""
+    return ["--with" if word == "--" else word for word in argv]
+
+
+def _percent(text: str) -> float:
+    try:
+        value = float(text.removesuffix("%")) / 100
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text}: not a number of per cent") from error
+    if not 0 < value < 10:
+        raise argparse.ArgumentTypeError(f"{text}: must be above 0 and below 1000")
+    return value
+
+
+def _sides(args: argparse.Namespace) -> tuple[list[Path], list[Path]]:
+    """The paths of A and of B. Raises UsageError."""
+    if args.b:
+        return args.runs, args.b
+    if len(args.runs) == 2 and not args.save:
+        return args.runs[:1], args.runs[1:]
+    if args.save:
+        return args.runs, []
+    if len(args.runs) == 1:
+        raise UsageError("Compare with what? opline compare A B, or A1 A2 ... -- B1 B2 ...")
+    raise UsageError("Where does B begin? opline compare A1 A2 ... -- B1 B2 ...")
+
+
+def _figures(args: argparse.Namespace, path: Path, sketched: bool) -> list[Figures]:
+    """Of a run, or of all runs of a baseline. Raises OplineError."""
+    from opline_analyses.figures import figures_of, read_baseline
+
+    if path.is_file():
+        if given := [o for o in ("op_class", "comm", "pid", "since", "until") if getattr(args, o) is not None]:
+            option = given[0].replace("op_", "")
+            raise UsageError(f"--{option}: {path} is a baseline, whose ops are not known any more.")
+        return read_baseline(path)
+    tables = ("ops", "stages", "requests")
+    with opened(args, losses=False, path=path, tables=tables) as run:
+        entries = ledger.entries(run)
+        for e in entries:
+            if e.severity in ledger.BAD:
+                talk(f"{path.name}: {e.severity.replace('_', ' ')}: {e.loss} {e.count} (opline losses {path})")
+        lost = ledger.bad_count(entries)
+        return [figures_of(run, selection(run, args), path.resolve().name, lost, args.tainted, sketched)]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the comparison, or keeps a baseline; the exit status says whether a --fail-if holds."""
+    from opline_analyses import gate
+    from opline_analyses.compare import compare, doubts
+    from opline_analyses.compare_text import COLUMNS, document, records, text_lines
+    from opline_analyses.figures import baseline_text
+
+    conditions = [gate.parse(text) for text in args.fail_if]
+    if args.junit and not conditions:
+        raise UsageError("--junit writes the outcomes of --fail-if: none is given.")
+    if args.plot and args.plot.suffix.lower() not in PICTURES:
+        raise UsageError(f"--plot {args.plot}: the name must end in {', '.join(PICTURES)}.")
+    paths = _sides(args)
+    sketched = bool(args.save or args.plot) or any(c.of_sketch for c in conditions)
+    a, b = ([f for path in side for f in _figures(args, path, sketched)] for side in paths)
+    if args.save:
+        with output(args.save) as out:
+            out.write(baseline_text(a).encode())
+        talk(f"wrote {args.save}: the figures of {count_of(len(a), 'run')}")
+        if not b:
+            return 0
+    findings = gate.judge(conditions, a, b) if conditions else []
+    found = compare(a, b, args.limit)
+    doubted = list(doubts(found))
+    for line in doubted:
+        talk(f"warning: {line}")
+    if args.csv:
+        with csv_output(args) as out:
+            out.write(csv_text(COLUMNS, records(found)).encode())
+    else:
+        with output(args.output) as out:
+            if args.json:
+                whole = {**document(found, doubted), "conditions": [f.record() for f in findings]}
+                out.write(f"{json_shown(json.dumps(whole, indent=1, ensure_ascii=False))}\n".encode())
+            else:
+                out.write(encoded([*text_lines(found, args.all), *gate.text_lines(findings)]))
+    if args.plot:
+        from opline_analyses.compare_plot import figure
+        from opline_analyses.plot import save
+
+        save(figure(found), args.plot, DPI)
+        talk(f"wrote {args.plot}")
+    if args.junit:
+        with output(args.junit) as out:
+            out.write(gate.junit(findings, args.undecided))
+    for f in findings:
+        if f.outcome == gate.FAILED or (f.outcome == gate.UNDECIDED and args.undecided != "pass"):
+            talk(f"{f.outcome}: {f.condition.text}: {f.text}")
+    return gate.status(findings, args.undecided)

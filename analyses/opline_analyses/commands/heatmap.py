@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: MIT
+"""`opline heatmap RUN`: latency, size or offset of all I/Os over time, in the terminal or as SVG."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import sys
+from typing import TYPE_CHECKING
+
+from opline.errors import UsageError
+from opline.talk import talk
+from opline_analyses import io_filter
+from opline_analyses.commands.common import add_output, add_run, opened, output
+from opline_analyses.quantities import DURATIONS, Limits, duration_ns, limits, round_up, seconds, size_bytes
+
+if TYPE_CHECKING:
+    from opline_analyses.heatmap import Map, Measure, Scale
+    from opline_analyses.io_series import Series
+    from opline_analyses.run import Run
+
+NAME = "heatmap"
+HELP = "latency, size or offset of all I/Os over time: terminal or SVG"
+EXAMPLES = """\
+Darker is more. Every I/O is in a cell: what --minlat and --maxlat leave out is
+in a row below or above. -o FILE.svg draws a picture: the mouse shows a cell's
+time, range, count and share, a click the command that lists its I/Os. The
+options of trace2heatmap.pl have their own names, and its two columns of text
+(a time, a value) are drawn, too.
+
+examples:
+  opline heatmap run1
+  opline heatmap run1 --log --map waited -i reads
+  opline heatmap run1 -o latency.svg --grid --maxlat=15000 --title='15 ms'
+  opline heatmap --unitstime=us --unitslabel=us --grid trace.txt -o trace.svg
+  opline heatmap run1 --value offset -d sda -o offset.svg
+"""
+VALUES = ("latency", "size", "offset")
+COLOURS = ("auto", "never", "256", "true")
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    add_run(parser)
+    parser.add_argument("--value", choices=VALUES, default="latency", help="the vertical axis (default: latency)")
+    parser.add_argument("--log", action="store_true", help="a logarithmic axis (default: linear)")
+    parser.add_argument("--map", choices=("count", "waited"), default="count", help="waited: time instead of I/Os")
+    parser.add_argument(
+        "--unit",
+        "--unitslabel",
+        "--unitslat",
+        "--unitslatency",
+        metavar="U",
+        help="ns, us (default), ms or s: of the labels and of the next three; of two columns any text",
+    )
+    parser.add_argument(
+        "--unitstime",
+        metavar="U",
+        help="RUN is text with two columns, a time and a value: the time's unit (s, ms, us, ns)",
+    )
+    parser.add_argument("--minlat", metavar="N", help="where the axis begins: 100, 1ms; bytes: 4k")
+    parser.add_argument("--maxlat", metavar="N", help="where it ends")
+    parser.add_argument("--steplat", metavar="N", help="the height of a row, instead of --rows")
+    parser.add_argument("--rows", metavar="N", type=int, help="at most so many (default: 50, in the terminal 16)")
+    parser.add_argument("--stepsec", "--interval", metavar="T", help="the width of a column (default: what fits)")
+    parser.add_argument("--maxcol", metavar="N", type=int, help="at most so many columns: the first")
+    parser.add_argument("--per-device", action="store_true", help="a map for each device (terminal)")
+    parser.add_argument("--color", choices=COLOURS, default="auto", help="of the terminal (default: what it can)")
+    look = parser.add_argument_group("the picture")
+    look.add_argument("--title", metavar="TEXT", help="default: Latency Heat Map, Size Heat Map, ...")
+    look.add_argument("--grid", action="store_true", help="lines at round seconds")
+    look.add_argument("--accstats", action="store_true", help="sums from below when the mouse is over a cell")
+    look.add_argument("--boxsize", metavar="N", type=int, default=8, help="pixels of a cell (default: %(default)s)")
+    look.add_argument("--fonttype", metavar="F", default="Verdana", help="default: %(default)s")
+    look.add_argument("--fontsize", metavar="N", type=int, default=12, help="default: %(default)s")
+    io_filter.add_io_filters(parser)
+    parser.add_argument("--json", action="store_true", help="the cells as JSON")
+    add_output(parser)
+
+
+def _measure(args: argparse.Namespace) -> Measure:
+    from opline_analyses.heatmap import Measure
+    from opline_analyses.io_series import LATENCY
+
+    if args.unit is None:
+        args.unit = "us"
+    if args.value == "latency":
+        if args.unit not in DURATIONS:
+            raise UsageError(f"--unit {args.unit}: one of ns, us, ms, s.")
+        return Measure("Latency", LATENCY, args.unit, DURATIONS[args.unit])
+    if args.map == "waited":
+        raise UsageError("--map waited is for --value latency.")
+    if args.value == "size":
+        return Measure("Size", "bytes", "bytes", 1)
+    return Measure("Offset", "sector::BIGINT * 512", "Mbytes", 1 << 20)
+
+
+def _number(args: argparse.Namespace, name: str, unit: str) -> int | None:
+    text = getattr(args, name)
+    if text is None:
+        return None
+    if args.value == "latency":
+        return duration_ns(text, f"--{name}", unit)
+    return size_bytes(f"{text}m" if args.value == "offset" and text.isdigit() else text, f"--{name}")
+
+
+def _scale(run: Run, rows: io_filter.Rows, args: argparse.Namespace, measure: Measure, number: int) -> Scale:
+    from opline_analyses.heatmap import scale_of
+
+    low, high = _number(args, "minlat", args.unit), _number(args, "maxlat", args.unit)
+    lowest = False  # the axis begins near the least value, at a round one
+    if low is None or high is None:
+        sql, parameters = io_filter.counted_sql(rows, f"min({measure.sql}), max({measure.sql})")
+        least, most = run.row(sql, parameters)
+        if low is None:
+            low = int(least or 0) if args.log or args.value == "offset" else 0
+            lowest = args.value == "offset"
+        high = int(most or 0) if high is None else high
+    bounded = args.minlat is not None, args.maxlat is not None
+    step = _number(args, "steplat", args.unit)
+    if bounded[1]:
+        high -= 1  # the axis ends there; what is not below is above it
+    if step is None and args.rows is None:
+        step = -(-(max(high, low) - low + 1) // number)
+        step = round_up(step) if args.value == "latency" else 1 << (step - 1).bit_length()
+        low -= low % step if lowest else 0
+    return scale_of(low, max(high, low), number, step, args.log, bounded, measure.scale)
+
+
+def _series(rows: io_filter.Rows, args: argparse.Namespace, columns: int) -> Series:
+    from opline_analyses.heatmap import check_columns
+    from opline_analyses.io_series import round_interval, series_of
+
+    whole = series_of(rows, None)
+    step = duration_ns(args.stepsec, "--stepsec") if args.stepsec is not None else None
+    if step == 0:
+        raise UsageError("--stepsec must be more than 0.")
+    found = series_of(rows, step or round_interval(whole.grid.step_ns, columns), args.maxcol)
+    check_columns(found.last - found.first + 1)
+    return found
+
+
+def _lister(args: argparse.Namespace) -> list[str]:
+    """The command that lists the I/Os of a map, without the window and the range of the vertical axis."""
+    words = ["opline", "log", args.run]
+    given: list[tuple[str, list[object] | None]] = [
+        ("--model", [args.model]), ("-d", args.device), ("-i", args.io), ("-n", args.comm), ("-p", args.pid),
+        ("--tid", args.tid), ("--class", args.op_class), ("--stage", args.stage), ("--from", [args.start]),
+        ("--to", [args.end]), ("--of", [args.of if args.of != "requests" else None]),
+        ("--size", [args.size if args.value != "size" else None]),
+        ("--latency", [args.latency if args.value != "latency" else None]),
+    ]  # fmt: skip
+    for option, values in given:
+        for value in values or ():
+            if value is not None:
+                words += [option, str(value)]
+    return [*words, "--tainted"] if args.tainted else words
+
+
+def _of_cell(args: argparse.Namespace, rows: io_filter.Rows, heatmap: Map, column: int, row: int) -> str:
+    """The command that lists a cell's I/Os: by offset it can't tell rows apart, and lists the column's."""
+    begin = heatmap.begin_ns + column * heatmap.step_ns
+    end = begin + heatmap.step_ns
+    if rows.window.until_ns is not None:
+        end = min(end, rows.window.until_ns - rows.zero_ns)
+    words = [*_lister(args), "--window", f"{seconds(begin, 9)}:{seconds(end, 9)}"]
+    if args.value == "offset":
+        return shlex.join(words)
+    option, unit, parse = ("--size", "b", size_bytes) if args.value == "size" else ("--latency", "ns", _microseconds)
+    text = args.size if args.value == "size" else args.latency
+    asked = limits(text, option, parse) if text else Limits()
+    inside = 0 <= row < heatmap.rows
+    low = heatmap.edges[row][0] if inside else None if row < 0 else heatmap.edges[-1][1]
+    high = heatmap.edges[row][1] - 1 if inside else heatmap.edges[0][0] - 1 if row < 0 else None
+    least = max((edge for edge in (low, asked.least) if edge is not None), default=None)
+    most = min((edge for edge in (high, asked.most) if edge is not None), default=None)
+    span = "..".join("" if edge is None else f"{edge}{unit}" for edge in (least, most))
+    return shlex.join([*words, option, span])
+
+
+def _microseconds(text: str, option: str) -> int:
+    return duration_ns(text, option, "us")
+
+
+def _of_two_columns(args: argparse.Namespace, columns: int, number: int) -> Map:
+    """The map of a text's two columns; its times are shown from its first."""
+    from opline_analyses import two_columns
+    from opline_analyses.heatmap import Measure, check_columns, map_of, scale_of
+    from opline_analyses.intervals import Grid, Tally
+    from opline_analyses.io_series import Series, round_interval
+
+    unit = args.unitstime or "s"
+    if unit not in two_columns.UNITS:
+        raise UsageError(f"--unitstime {unit}: one of {', '.join(two_columns.UNITS)}.")
+    batch, skipped = two_columns.read(args.run, two_columns.UNITS[unit])
+    if skipped:
+        talk(f"{skipped} lines of {args.run} have no two numbers: left out.")
+    first, length = int(batch.at_ns.min()), int(batch.at_ns.max() - batch.at_ns.min()) + 1
+    step = duration_ns(args.stepsec, "--stepsec") if args.stepsec is not None else round_interval(length, columns)
+    if step == 0:
+        raise UsageError("--stepsec must be more than 0.")
+    last = -(-length // step) - 1
+    if args.maxcol is not None:
+        last = min(last, args.maxcol - 1)
+    check_columns(last + 1)
+    measure = Measure("Latency", "", "" if args.unit is None else args.unit, two_columns.THOUSANDTHS)
+
+    def bound(text: str | None) -> int | None:
+        return None if text is None else round(float(text) * measure.scale)
+
+    low, high = bound(args.minlat) or 0, bound(args.maxlat)
+    most = int(batch.values.max()) if high is None else high - 1
+    rise = bound(args.steplat)
+    if rise is None and args.rows is None:
+        rise = round_up(-(-(max(most, low) - low + 1) // number))
+    bounded = args.minlat is not None or int(batch.values.min()) < low, high is not None
+    scale = scale_of(low, max(most, low), number, rise, args.log, bounded, measure.scale)
+    tally = Tally(Grid(first, step), scale.buckets)
+    tally.add(batch)
+    return map_of(tally, Series(tally.grid, 0, last, first), scale, measure)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Draws the map."""
+    from opline_analyses.two_columns import is_two_columns
+
+    if args.unitstime is not None or is_two_columns(args.run):
+        picture = args.output is not None and args.output.suffix.lower() == ".svg"
+        found = _of_two_columns(args, 110 if picture else 66, args.rows or (50 if picture else 16))
+        with output(args.output) as out:
+            out.write(_drawn(args, None, found, "", picture).encode())
+        return 0
+    return _of_run(args)
+
+
+def _of_run(args: argparse.Namespace) -> int:
+    from opline_analyses.heatmap import map_of
+    from opline_analyses.io_series import count_rows, tables_needed
+
+    picture = args.output is not None and args.output.suffix.lower() == ".svg"
+    if args.per_device and (picture or args.json):
+        raise UsageError("--per-device is for the terminal: a picture of one device has -d.")
+    measure = _measure(args)
+    with opened(args, tables=tables_needed(args)) as opened_run:
+        rows = io_filter.rows_of(opened_run, args)
+        if args.value == "offset":
+            rows = rows.also("sector IS NOT NULL")
+        width = max(20, (os.get_terminal_size().columns if sys.stdout.isatty() else 80) - 14)
+        series = _series(rows, args, 110 if picture else width)
+        number = args.rows or (50 if picture else 16)
+        if number < 1:
+            raise UsageError("--rows must be 1 or more.")
+        scale = _scale(opened_run, rows, args, measure, number)
+        maps = {"": rows}
+        if args.per_device:
+            maps = {name: rows.also(f"dev = {dev}") for dev, name in io_filter.devices_in(opened_run, rows)}
+        found = {
+            name: map_of(count_rows(opened_run, mine, series, scale.buckets, None, measure.sql), series, scale, measure)
+            for name, mine in maps.items()
+        }
+        with output(args.output) as out:
+            for name, heatmap in found.items():
+                out.write(_drawn(args, rows, heatmap, name, picture).encode())
+    return 0
+
+
+def _drawn(args: argparse.Namespace, rows: io_filter.Rows | None, heatmap: Map, device: str, picture: bool) -> str:
+    title = args.title or f"{heatmap.measure.name} Heat Map{': ' + device if device else ''}"
+    if args.json:
+        return json.dumps(_document(heatmap), indent=1) + "\n"
+    if picture:
+        from opline_analyses.heatmap_svg import Look, document
+
+        look = Look(title, args.fonttype, args.fontsize, args.boxsize, args.grid, args.accstats)
+        return document(heatmap, look, (lambda c, r: _of_cell(args, rows, heatmap, c, r)) if rows is not None else None)
+    from opline.talk import shown
+    from opline_analyses.heatmap_text import colours_wanted, lines
+
+    colours = colours_wanted(args.color, args.output is None and sys.stdout.isatty())
+    drawn = lines(
+        heatmap, colours, args.map == "waited", rows.source.one if rows is not None else "event", shown(title)
+    )
+    return "".join(f"{line.rstrip() if colours == 'never' else line}\n" for line in drawn)
+
+
+def _document(heatmap: Map) -> dict[str, object]:
+    cells = [
+        {
+            "column": column, "row": row, "count": cell.count, "sum": cell.total,
+            "begin_ns": heatmap.begin_ns + column * heatmap.step_ns,
+        }
+        for (column, row), cell in sorted(heatmap.cells.items())
+    ]  # fmt: skip
+    return {
+        "schema": "opline heatmap 1", "measure": heatmap.measure.name.lower(), "columns": heatmap.columns,
+        "step_ns": heatmap.step_ns, "rows": [list(edge) for edge in heatmap.edges], "cells": cells,
+    }  # fmt: skip

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: MIT
+"""`opline hist RUN [INTERVAL [COUNT]]`: the distribution of latencies, per interval, per device."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+from typing import TYPE_CHECKING
+
+from opline.errors import UsageError
+from opline_analyses import io_filter
+from opline_analyses.commands.common import add_form, add_intervals, add_run, csv_output, interval_ns, opened, output
+from opline_analyses.quantities import DURATIONS, duration_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opline_analyses.buckets import Buckets
+    from opline_analyses.intervals import Cell, Cells
+    from opline_analyses.io_series import Series
+    from opline_analyses.run import Run
+
+NAME = "hist"
+HELP = "latency distributions: per interval, per device, side by side"
+INTERMIXED = True  # INTERVAL and COUNT also behind options
+STYLES = ("table", "iolatency", "hist_log", "biolatency", "latencymap")
+EXAMPLES = """\
+Each I/O is counted once, in the interval of its completion; the counts of all
+intervals sum to the number of I/Os. A bucket holds low <= latency < high. What
+can't be counted (no completion, no insert) is said on stderr, by reason.
+--style prints as iolatency, SystemTap's @hist_log and bcc's biolatency do;
+latencymap makes records for LatencyMap.py.
+
+examples:
+  opline hist run1
+  opline hist run1 1 --per device
+  opline hist run1 5 3 --style iolatency -Q -d 8,16 -i '*R*'
+  opline hist run1 --of stages --stage 'shard queue' --buckets fine
+"""
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    add_run(parser)
+    add_intervals(parser, "a histogram for each: 1 (seconds), 100ms")
+    parser.add_argument("--per", choices=sorted(io_filter.PER), help="a histogram for each, side by side")
+    parser.add_argument(
+        "--buckets",
+        choices=("log2", "fine", "linear"),
+        default="log2",
+        help="powers of two (default), those in 4, steps",
+    )
+    parser.add_argument("--step", metavar="T", help="with --buckets linear: the step (10us)")
+    parser.add_argument("--unit", choices=("ns", "us", "ms", "s"), help="of the edges (default: us; iolatency: ms)")
+    parser.add_argument("--style", choices=STYLES, default="table", help="whose layout (default: table)")
+    parser.add_argument("--cumulative", action="store_true", help="each histogram has what came before, too")
+    parser.add_argument("-T", "--timestamps", action="store_true", help="each interval with its time of day")
+    parser.add_argument(
+        "--compat", action="store_true", help="with --style iolatency: its bounds, and forget what crosses a tick"
+    )
+    io_filter.add_io_filters(parser)
+    add_form(parser)
+
+
+def _buckets(args: argparse.Namespace, unit: str) -> Buckets:
+    from opline_analyses.buckets import Fine, Linear, PowerOfTwo
+
+    if args.style != "table" and args.buckets != "log2":
+        raise UsageError(f"--style {args.style} has powers of two: leave out --buckets {args.buckets}.")
+    if args.step is not None and args.buckets != "linear":
+        raise UsageError("--step is for --buckets linear.")
+    if args.buckets == "linear":
+        step = duration_ns(args.step, "--step", unit) if args.step is not None else 0
+        if step <= 0:
+            raise UsageError("--buckets linear: how long is a step? --step 10us.")
+        return Linear(step)
+    return Fine(DURATIONS[unit]) if args.buckets == "fine" else PowerOfTwo(DURATIONS[unit])
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the histograms."""
+    from opline_analyses.io_series import series_of, tables_needed
+
+    unit = args.unit or ("ms" if args.style == "iolatency" else "us")
+    if args.style == "latencymap":
+        if args.per is not None or unit == "s":
+            raise UsageError("--style latencymap has one histogram, in ns, us or ms: leave out --per.")
+        args.cumulative = True
+    buckets, interval = _buckets(args, unit), interval_ns(args)
+    if args.compat and args.style != "iolatency":
+        raise UsageError("--compat is for --style iolatency.")
+    with opened(args, tables=tables_needed(args)) as opened_run:
+        rows = io_filter.rows_of(opened_run, args)
+        series = series_of(rows, interval, args.count)
+        counted = _counted(opened_run, args, rows, series, buckets)
+        with csv_output(args) if args.csv else output(args.output) as out:
+            if args.json:
+                out.write((json.dumps(_document(counted, series, buckets, rows), indent=1) + "\n").encode())
+            elif args.csv:
+                out.write(_csv(counted, series, buckets).encode())
+            else:
+                from opline_analyses.text import encoded
+
+                out.write(encoded(_text(opened_run, args, counted, series, buckets, unit, rows)))
+    return 0
+
+
+def _counted(
+    run: Run, args: argparse.Namespace, rows: io_filter.Rows, series: Series, buckets: Buckets
+) -> list[tuple[int, Cells]]:
+    """The cells of each interval."""
+    from opline_analyses.intervals import Cell
+    from opline_analyses.io_series import LATENCY, count_rows, told
+
+    value = LATENCY
+    if args.compat:  # its loop compares with `>`: what is a power of two exactly is in the bucket below
+        value = "greatest(end_ns - begin_ns - 1, 0)"
+        step, origin = series.grid.step_ns, series.grid.zero_ns
+        rows = rows.also(f"(begin_ns - {origin}) // {step} = (end_ns - {origin}) // {step}")
+    found = list(told(count_rows(run, rows, series, buckets, args.per, value), series))
+    if args.cumulative:
+        sums: dict[tuple[str, int], Cell] = {}
+        for place, (index, cells) in enumerate(found):
+            for key, cell in cells.items():
+                sums.setdefault(key, Cell()).add(cell)
+            found[place] = index, {key: Cell(c.count, c.total, c.least, c.most, c.size) for key, c in sums.items()}
+    return found
+
+
+def _names(counted: list[tuple[int, Cells]]) -> list[str]:
+    return sorted({group for _, cells in counted for group, _ in cells})
+
+
+def _text(
+    run: Run,
+    args: argparse.Namespace,
+    counted: list[tuple[int, Cells]],
+    series: Series,
+    buckets: Buckets,
+    unit: str,
+    rows: io_filter.Rows,
+) -> Iterator[str]:
+    from opline_analyses import hist
+    from opline_analyses.intervals import by_group
+    from opline_analyses.wall_clock import time_of_day
+
+    names = _names(counted) or [""]
+    if args.style == "hist_log":
+        yield from _filters(run, args)
+    if args.style == "latencymap":
+        yield from _records(counted, series, unit, rows)
+        return
+    for number, (index, cells) in enumerate(counted):
+        end = series.grid.begin_ns(index + 1)
+        if number or args.style == "iolatency":
+            yield ""
+        if args.timestamps:
+            colon = ":" if args.style == "iolatency" else ""
+            yield time_of_day(run, end, series.digits if series.last else 0) + colon
+        groups = by_group(cells)
+        if args.style == "table":
+            yield f"{series.shown(index)} to {series.shown(index + 1)} s"
+            yield from _tables(groups, names, buckets, unit, rows)
+            continue
+        for group in names:
+            if group:
+                yield f"{args.per} = {group}"
+            found = groups.get(group, {})
+            if args.style == "iolatency":
+                yield from hist.iolatency_lines(found, unit)
+            elif args.style == "biolatency":
+                yield from hist.biolatency_lines(found, unit)
+            else:
+                length = f"{series.grid.step_ns / 1e9:g}"
+                yield from hist.hist_log_title(length, hist.whole(found).count, unit)
+                yield from hist.hist_log_lines(found)
+
+
+def _records(counted: list[tuple[int, Cells]], series: Series, unit: str, rows: io_filter.Rows) -> Iterator[str]:
+    """An empty one first: LatencyMap.py shows differences."""
+    from opline_analyses import hist
+    from opline_analyses.intervals import by_group
+
+    label = f"{rows.source.name} {rows.source.measured}"
+    for index, cells in [(series.first - 1, {}), *counted]:
+        end = series.grid.begin_ns(index + 1)
+        date = f"{series.shown(index + 1)} s"
+        yield from hist.latencymap_record(by_group(cells).get("", {}), end // 1000, date, label, unit)
+
+
+def _tables(
+    groups: dict[str, dict[int, Cell]], names: list[str], buckets: Buckets, unit: str, rows: io_filter.Rows
+) -> Iterator[str]:
+    from opline_analyses import hist
+
+    beside = 4  # more of them don't fit into a line
+    for at in range(0, len(names), beside):
+        shown = {name: groups.get(name, {}) for name in names[at : at + beside]}
+        for name, found in shown.items():
+            label = f"{name}: " if name else ""
+            yield f"{label}{hist.sums_line(hist.whole(found), rows.source.one, rows.source.measured)}"
+        yield from hist.table_lines(shown, buckets, unit)
+        if at + beside < len(names):
+            yield ""
+
+
+def _filters(run: Run, args: argparse.Namespace) -> Iterator[str]:
+    from opline_analyses import hist
+    from opline_analyses.requests import device_number
+
+    operation = {("reads",): 0, ("writes",): 1}.get(tuple(args.io or ()), -1)
+    device = device_number(run, args.device[0]) if args.device and len(args.device) == 1 else None
+    yield from hist.filters_header(args.size, operation, device)
+
+
+def _csv(counted: list[tuple[int, Cells]], series: Series, buckets: Buckets) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(("begin_ns", "end_ns", "group", "low_ns", "high_ns", "count", "sum_ns"))
+    for index, cells in counted:
+        times = [series.grid.begin_ns(i) - series.zero_ns for i in (index, index + 1)]
+        for (group, bucket), cell in sorted(cells.items()):
+            writer.writerow((*times, group, *buckets.edges(bucket), cell.count, cell.total))
+        if not cells:  # an idle interval is a row, too
+            writer.writerow((*times, "", "", "", 0, 0))
+    return text.getvalue()
+
+
+def _document(
+    counted: list[tuple[int, Cells]], series: Series, buckets: Buckets, rows: io_filter.Rows
+) -> dict[str, object]:
+    def bucket(index: int, cell: Cell) -> dict[str, int]:
+        low, high = buckets.edges(index)
+        return {"low_ns": low, "high_ns": high, "count": cell.count, "sum_ns": cell.total}
+
+    def group(cells: Cells, name: str) -> dict[str, object]:
+        mine = sorted((b, cell) for (g, b), cell in cells.items() if g == name)
+        least = min((c.least for _, c in mine if c.least is not None), default=None)
+        most = max((c.most for _, c in mine if c.most is not None), default=None)
+        return {
+            "group": name,
+            "count": sum(c.count for _, c in mine),
+            "sum_ns": sum(c.total for _, c in mine),
+            "min_ns": least,
+            "max_ns": most,
+            "buckets": [bucket(b, c) for b, c in mine],
+        }
+
+    return {
+        "schema": "opline hist 1",
+        "of": rows.source.name,
+        "measured": rows.source.measured,
+        "zero_ns": series.zero_ns,
+        "intervals": [
+            {
+                "begin_ns": series.grid.begin_ns(index) - series.zero_ns,
+                "end_ns": series.grid.begin_ns(index + 1) - series.zero_ns,
+                "groups": [group(cells, name) for name in sorted({g for g, _ in cells})],
+            }
+            for index, cells in counted
+        ],
+    }

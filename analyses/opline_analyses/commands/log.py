@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""`opline log RUN [SECONDS]`: every I/O on a line."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+from typing import TYPE_CHECKING
+
+from opline.errors import UsageError
+from opline_analyses import io_filter
+from opline_analyses.commands.common import add_output, add_run, add_safe_cells, csv_output, opened, output
+from opline_analyses.quantities import duration_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NAME = "log"
+HELP = "every I/O on a line, in iosnoop's columns"
+INTERMIXED = True  # SECONDS also behind options
+EXAMPLES = """\
+PID is the thread that queued the I/O (of an op: its process), TYPE its rwbs
+flags, DEV major,minor, BLOCK its sector; LATms from issue to completion, or as
+--from and --to say. Times are seconds from the run's first event. In the order
+of completion, --sort latency: the slowest first.
+
+examples:
+  opline log run1 --sort latency --limit 10
+  opline log run1 -ts -Q -i '*R*' -d 8,16
+  opline log run1 --window 10ms --at 153.65
+  opline log run1 --of bios -d dm-0
+"""
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    add_run(parser)
+    parser.add_argument("duration", metavar="SECONDS", nargs="?", help="only what completed in the first SECONDS")
+    parser.add_argument("-s", dest="start_time", action="store_true", help="the time at which it began")
+    parser.add_argument("-t", dest="end_time", action="store_true", help="the time at which it completed")
+    parser.add_argument("--sort", choices=("time", "start", "latency", "size"), default="time", help="default: time")
+    parser.add_argument("--limit", metavar="N", type=int, help="stop after N lines")
+    io_filter.add_io_filters(parser)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="CSV, nanoseconds")
+    form.add_argument("--json", action="store_true", help="JSON lines, nanoseconds")
+    form.add_argument("--pairs", action="store_true", help="two columns in us, end and latency: for trace2heatmap.pl")
+    add_output(parser)
+    add_safe_cells(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the I/Os."""
+    from opline.talk import shown
+    from opline_analyses.io_log import COLUMNS, header, ios, line
+    from opline_analyses.io_series import tables_needed, tell_left_out
+
+    if args.duration is not None:
+        if args.window is not None:
+            raise UsageError("SECONDS is a window of its own: leave out --window.")
+        duration_ns(args.duration, "SECONDS")
+        args.window = f":{args.duration}"
+    if args.limit is not None and args.limit < 1:
+        raise UsageError("--limit must be 1 or more.")
+    with opened(args, tables=tables_needed(args)) as opened_run:
+        rows = io_filter.rows_of(opened_run, args)
+        found = ios(opened_run, rows, args.sort, args.limit)
+        number = 0
+        with csv_output(args) if args.csv else output(args.output) as out:
+
+            def lines() -> Iterator[str]:
+                nonlocal number
+                if args.csv:
+                    text = io.StringIO()
+                    writer = csv.writer(text, lineterminator="\r\n")
+                    writer.writerow(COLUMNS)
+                elif not args.json and not args.pairs:
+                    yield header(args.start_time, args.end_time) + "\n"
+                for row in found:
+                    number += 1
+                    if args.json:
+                        yield json.dumps(row) + "\n"
+                    elif args.pairs:
+                        yield f"{row['end_ns'] / 1000:.3f} {row['latency_ns'] / 1000:.3f}\n"
+                    elif not args.csv:
+                        yield shown(line(row, args.start_time, args.end_time)) + "\n"
+                    else:
+                        writer.writerow(["" if value is None else value for value in row.values()])
+                        yield text.getvalue()
+                        text.seek(0)
+                        text.truncate()
+                if args.csv and not number:
+                    yield text.getvalue()
+
+            for text in lines():
+                out.write(text.encode())
+        tell_left_out(opened_run, rows, io_filter.count_of_rows(opened_run, rows))
+    return 0

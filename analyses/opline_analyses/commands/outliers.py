@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+"""`opline outliers RUN`: I/Os above a threshold, statistics per device, and the suspect against a good device."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING
+
+from opline.errors import UsageError
+from opline.talk import talk
+from opline_analyses import io_filter
+from opline_analyses.commands.common import add_output, add_run, opened, output
+from opline_analyses.quantities import duration_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opline_analyses.intervals import Cells
+    from opline_analyses.io_series import Series
+    from opline_analyses.run import Run
+
+NAME = "outliers"
+HELP = "I/Os above a threshold; the odd disk against a good one"
+INTERMIXED = True  # INTERVAL and THRESHOLD also behind options
+WARNINGS = 100
+EXAMPLES = """\
+A line for each I/O above the threshold (500000 us), then per device how many
+I/Os, their least, mean and greatest latency; with INTERVAL for each. Where
+there are outliers, the device with the largest share of them is compared with a
+good one: both histograms on one scale, and whether they differ.
+
+examples:
+  opline outliers run1
+  opline outliers run1 10 --threshold 20ms
+  opline outliers run1 --threshold 5ms -i reads --size 8k
+"""
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    add_run(parser)
+    parser.add_argument("interval", metavar="INTERVAL", nargs="?", help="statistics for each: 10 (seconds)")
+    parser.add_argument("threshold_us", metavar="THRESHOLD", nargs="?", help="the same as --threshold, in us")
+    parser.add_argument("--threshold", metavar="T", help="an outlier takes longer (default: 500ms; a number: us)")
+    parser.add_argument(
+        "--limit", metavar="N", type=int, default=WARNINGS, help="at most N lines for outliers (default: %(default)s)"
+    )
+    io_filter.add_io_filters(parser)
+    parser.add_argument("--json", action="store_true", help="JSON, nanoseconds")
+    add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints outliers, statistics and the comparison."""
+    from opline_analyses import outliers
+    from opline_analyses.io_log import ios
+    from opline_analyses.io_series import count_rows, series_of, tables_needed, told
+    from opline_analyses.text import device_name, encoded
+
+    if args.of not in ("requests", "bios"):
+        raise UsageError(f"--of {args.of}: outliers are of devices; `opline why` explains slow ops.")
+    text = args.threshold if args.threshold is not None else args.threshold_us
+    threshold = duration_ns(text, "--threshold", "us") if text is not None else outliers.THRESHOLD_US * 1000
+    interval = duration_ns(args.interval, "INTERVAL") if args.interval is not None else None
+    if interval == 0:
+        raise UsageError(f"INTERVAL {args.interval}: must be more than 0.")
+    with opened(args, tables=tables_needed(args)) as opened_run:
+        rows = io_filter.rows_of(opened_run, args)
+        series = series_of(rows, interval)
+        counted = list(told(count_rows(opened_run, rows, series, None, "device"), series))
+        slow_rows = rows.also(outliers.is_outlier_sql(threshold))
+        slow = dict.fromkeys({group for _, cells in counted for group, _ in cells}, 0)
+        for batch in io_filter.batches(opened_run, slow_rows, "device"):
+            for group in batch.groups.tolist():
+                slow[batch.names[group]] += 1
+        found = list(ios(opened_run, slow_rows, "time", args.limit))
+        names = opened_run.device_names()
+        compared = _compared(opened_run, rows, counted, slow, threshold)
+        with output(args.output) as out:
+            if args.json:
+                out.write((json.dumps(_document(series, counted, slow, found, threshold, compared)) + "\n").encode())
+                return 0
+            length = f"{series.grid.step_ns / 1e9:g}"
+            out.write(encoded(outliers.banner(threshold, length)))
+            warnings: dict[int, list[str]] = {}
+            for row in found:
+                index = series.grid.index(row["end_ns"] + series.zero_ns)
+                told_line = outliers.warning(
+                    device_name(names, row["dev"]), row["sector"], row["latency_ns"], threshold
+                )
+                warnings.setdefault(index, []).append(told_line)
+            for index, cells in counted:
+                lines = ["", *warnings.get(index, [])]
+                out.write(encoded(lines if len(lines) > 1 else []))
+                out.write(encoded(["", *outliers.table_lines({g: c for (g, _), c in cells.items()}, length)]))
+            if compared:
+                out.write(encoded(["", *compared[1]]))
+        if sum(slow.values()) > len(found):
+            talk(f"{sum(slow.values()) - len(found)} more I/Os are above the threshold: --limit shows more.")
+    return 0
+
+
+def _compared(
+    run: Run, rows: io_filter.Rows, counted: list[tuple[int, Cells]], slow: dict[str, int], threshold: int
+) -> tuple[dict[str, object], list[str]] | None:
+    """The suspect and a good device: as a document, and as lines."""
+    from opline_analyses import hist, outliers
+    from opline_analyses.buckets import PowerOfTwo
+    from opline_analyses.intervals import Cell, Grid, Tally, by_group
+    from opline_analyses.text import duration, percent
+
+    devices: dict[str, Cell] = {}
+    for _, cells in counted:
+        for (group, _), cell in cells.items():
+            devices.setdefault(group, Cell()).add(cell)
+    pair = outliers.suspect_and_good(devices, {name: n for name, n in slow.items() if n})
+    if pair is None:
+        return None
+    tally = Tally(Grid(0, 1 << 62), PowerOfTwo(1000))
+    for batch in io_filter.batches(run, rows, "device"):
+        tally.add(batch)
+    groups = by_group(next(iter(tally.intervals()))[1])
+    suspect, good = pair
+    numbers = [(slow[name], devices[name].count) for name in pair]
+    chance = outliers.probability(*numbers[0], *numbers[1])
+    shares = [f"{n} of {name}'s {of} I/Os ({percent(n, of)} %)" for name, (n, of) in zip(pair, numbers, strict=True)]
+    verdict = "They differ" if chance < outliers.BY_CHANCE else "That may be chance"
+    lines = [f"The suspect {suspect} against {good}, all I/Os of both on one scale:"]
+    lines += hist.table_lines({name: groups[name] for name in pair}, PowerOfTwo(1000), "us")
+    lines += [f"Above {duration(threshold)}: {' and '.join(shares)}."]
+    lines += [f"{verdict} ({'p < 0.000001' if chance < 1e-6 else f'p = {chance:.2g}'}, Fisher's exact test)."]
+    document: dict[str, object] = {"suspect": suspect, "good": good, "probability": chance}
+    return document, lines
+
+
+def _document(
+    series: Series,
+    counted: list[tuple[int, Cells]],
+    slow: dict[str, int],
+    found: list[dict[str, object]],
+    threshold: int,
+    compared: tuple[dict[str, object], list[str]] | None,
+) -> dict[str, object]:
+    def devices(cells: Cells) -> Iterator[dict[str, object]]:
+        for (name, _), c in sorted(cells.items()):
+            yield {"device": name, "count": c.count, "min_ns": c.least, "max_ns": c.most, "sum_ns": c.total}
+
+    return {
+        "schema": "opline outliers 1",
+        "zero_ns": series.zero_ns,
+        "threshold_ns": threshold,
+        "outliers": found,
+        "outliers_by_device": {name: n for name, n in sorted(slow.items()) if n},
+        "intervals": [
+            {"begin_ns": series.grid.begin_ns(i) - series.zero_ns, "devices": list(devices(cells))}
+            for i, cells in counted
+        ],
+        "compared": compared[0] if compared else None,
+    }

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""`opline report RUN -o FILE`: a run as one HTML file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from opline.talk import shown, talk
+from opline_analyses.commands.common import add_run, opened
+from opline_analyses.files import complete_file, output_path
+from opline_analyses.selection import add_filters, add_tainted, selection
+
+NAME = "report"
+HELP = "the run as one HTML page, to look at and to mail"
+EXAMPLES = """\
+The page shows every op over time as a heat map. Mark a region of it: the stages
+of the ops in it stand against those of the rest, with who and what they were,
+and a list of them; an op opens as a waterfall of threads, stages and block
+requests. The file opens from the disk in Chromium and Firefox, and may load
+nothing: a Content-Security-Policy in it names its own script only. It holds the
+names of threads, objects and devices of the run.
+
+The sums are those of `opline stages`, to the nanosecond. Ops that overlap
+discarded events are drawn and marked; they count with --tainted. Of a run that
+is too large to be held in full (some 100 000 ops) each op is drawn at 1 us and
+1 % of its latency, the sums of stages are exact for regions along the page's
+cells, and up to 12 000 ops are in detail, the slowest among them.
+
+With RUN2 the page has both runs on the same axes, the stages of one against those
+of the other, and what `opline compare` says of them.
+
+examples:
+  opline report run1 -o run1.html
+  opline report before after -o change.html
+  opline report run1 --since 2 --until 4 -o burst.html
+"""
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    add_run(parser)
+    parser.add_argument("run2", metavar="RUN2", nargs="?", help="a second run, to look at beside the first")
+    add_filters(parser)
+    parser.add_argument("-o", "--output", metavar="FILE", type=output_path, required=True, help="the page: FILE.html")
+    parser.add_argument("--title", metavar="TEXT", help="the page's title (default: the run's name)")
+    add_tainted(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Writes the page."""
+    from opline_analyses.compare import compare
+    from opline_analyses.compare_text import text_lines
+    from opline_analyses.figures import figures_of
+    from opline_analyses.report.data import BLOB_LIMIT, page_data
+    from opline_analyses.report.document import document
+
+    paths = [args.run, *([args.run2] if args.run2 else [])]
+    names = [Path(path).resolve().name for path in paths]
+    pages = []
+    figures = []
+    for path, name in zip(paths, names, strict=True):
+        with opened(args, path=path) as opened_run:
+            which = selection(opened_run, args)
+            page = page_data(opened_run, which, args.tainted, BLOB_LIMIT // len(paths))
+            page.head["name"] = shown(name)
+            pages.append(page)
+            if args.run2:
+                lost = page.head["bad_losses"]
+                figures.append(figures_of(opened_run, which, name, lost, args.tainted, False))
+    text = None
+    if args.run2:
+        text = "\n".join(shown(line) for line in text_lines(compare(figures[:1], figures[1:]), False))
+    written = document(args.title or " against ".join(names), pages, text)
+    with complete_file(args.output) as out:
+        out.write(written)
+    for page in pages:
+        detail = "in full" if page.head["full"] else f"{page.head['detailed']} of them in detail"
+        talk(f"{page.head['name']}: {page.head['ops']} ops, {detail}")
+    talk(f"wrote {args.output}, {len(written) / 1e6:.2f} MB")
+    return 0

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""Where output goes: files that appear only when they are complete; what is not a regular file is written through."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import contextmanager, suppress
+
+from opline.errors import OplineError, UsageError
+from opline.folder import PART, Folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import BinaryIO
+
+
+def output_path(text: str) -> Path:
+    """The argument of -o FILE, looked at before any work is done. Raises OplineError for one that can't be a file."""
+    from pathlib import Path  # 5 ms to import: only where there is one
+
+    path = Path(text)
+    if path.is_dir():
+        raise UsageError(f"Cannot write {path}: it is a directory. Name a file in it.")
+    if not path.parent.is_dir():
+        raise _failed(path, f"{path.parent} is not there" if not path.parent.exists() else "Not a directory")
+    return path
+
+
+def _failed(path: Path, why: str) -> OplineError:
+    return OplineError(f"Cannot write {path}: {why}.")
+
+
+@contextmanager
+def complete_file(path: Path) -> Iterator[BinaryIO]:
+    """Where to write what PATH shall have.
+
+    A regular file, or a name that is free, gets it when it is complete: it is written beside, as PATH.part, and
+    renamed. A device, a FIFO and a symbolic link stay what they are: it is written through, as it comes.
+    """
+    try:
+        before = _there(path)
+        beside = before is None or stat.S_ISREG(before.st_mode)
+        with _beside(path, before) if beside else _through(path) as out:
+            yield out
+    except OSError as error:
+        raise _failed(path, os.strerror(error.errno or 0)) from error
+
+
+def _there(path: Path) -> os.stat_result | None:
+    try:
+        return path.lstat()
+    except FileNotFoundError:
+        return None
+
+
+@contextmanager
+def _beside(path: Path, before: os.stat_result | None) -> Iterator[BinaryIO]:
+    with Folder(path.parent) as folder:
+        part = path.name + PART
+        try:
+            with os.fdopen(folder.create(part), "wb") as out:
+                if before is not None:
+                    os.fchmod(out.fileno(), stat.S_IMODE(before.st_mode))
+                yield out
+            folder.rename(part, path.name)
+        except BaseException:
+            with suppress(OSError):
+                folder.remove(part)
+            raise
+
+
+@contextmanager
+def _through(path: Path) -> Iterator[BinaryIO]:
+    """By open(2), so that the kernel's say on links in /tmp holds (fs.protected_symlinks, proc_sys_fs(5))."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb", closefd=False) as out:
+            yield out
+    except BaseException:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.ftruncate(descriptor, 0)  # a part of the output would look like all of it
+        raise
+    finally:
+        os.close(descriptor)

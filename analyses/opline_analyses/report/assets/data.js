@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+// One run: its ops as arrays, what a region of them has, and one op in detail. All times are ns from the run's start.
+import { decodeColumns, signed, starts } from './decode.js';
+
+export class Run {
+  constructor(head, columns) {
+    this.head = head;
+    this.columns = columns;
+    this.n = head.ops;
+    this.full = head.full;
+    this.tainted = columns.tainted;
+    this.opIds = new Float64Array(this.n);
+    for (let i = 0, last = -1; i < this.n; i++) this.opIds[i] = last = last + 1 + signed(columns.op_id[i]);
+    this._times();
+    this.visible = new Uint8Array(this.n).fill(1);
+    this.filter = null;
+    this.visibleCount = this.n;
+    this._totals = new Map(); // of all visible ops, by dimension
+    this._details();
+    this._values = new Map();
+    this.drawValue(-1);
+    this.threadStarts = starts(columns['thread_lists.lengths']);
+    this.dimensions = head.dimensions.map((d) => ({ ...d, codes: columns[d.column] }));
+    this.all = this.sums(null);
+  }
+
+  static async decode(head, text) {
+    return new Run(head, await decodeColumns(head.columns, text));
+  }
+
+  _times() {
+    const { head, columns } = this;
+    this.begin = new Float64Array(this.n);
+    this.latency = new Float64Array(this.n);
+    if (head.full) {
+      this.begin.set(columns.begin);
+      this.latency.set(columns.latency);
+      return;
+    }
+    for (let i = 0; i < this.n; i++) {
+      this.begin[i] = columns.tick[i] * head.tick_ns;
+      this.latency[i] = columns.code_edges[columns.code[i]];
+    }
+  }
+
+  _details() {
+    const { columns } = this;
+    const paths = columns['paths.lengths'];
+    this.pathStarts = starts(paths);
+    const ops = columns['detail.path'].length;
+    this.detailOf = new Int32Array(this.n).fill(-1);
+    const chosen = columns['detail.op'];
+    for (let d = 0; d < ops; d++) this.detailOf[chosen ? chosen[d] : d] = d;
+    const sizes = new Uint32Array(paths.length);
+    this.rank = new Uint32Array(ops);
+    for (let d = 0; d < ops; d++) this.rank[d] = sizes[columns['detail.path'][d]]++;
+    this.pathSizes = sizes;
+    this.blocks = new Uint32Array(paths.length);
+    for (let p = 0, at = 0; p < paths.length; p++) {
+      this.blocks[p] = at;
+      at += sizes[p] * paths[p];
+    }
+    this.requestStarts = starts(columns['requests.per_op']);
+  }
+
+  counts(i) {
+    return this.head.counts_tainted || !this.tainted[i];
+  }
+
+  /** The first op that begins at ``ns`` or later. */
+  firstAt(ns) {
+    let low = 0;
+    let high = this.n;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.begin[middle] < ns) low = middle + 1; else high = middle;
+    }
+    return low;
+  }
+
+  /** A region [t0, t1) × [l0, l1) widened to whole cells where only cells have sums. */
+  snapped(region) {
+    if (this.full || !region) return region;
+    const { cell_ns: width, codes_per_row: per } = this.head;
+    const edges = this.columns.code_edges;
+    const row = (ns) => {
+      let low = 0;
+      let high = edges.length - 1;
+      while (low < high) {
+        const middle = (low + high + 1) >> 1;
+        if (edges[middle] <= ns) low = middle; else high = middle - 1;
+      }
+      return Math.floor(low / per);
+    };
+    const edge = (r) => (r * per < edges.length ? edges[r * per] : edges[edges.length - 1] + 1);
+    const top = row(Math.max(0, region[3] - 1)) + 1;
+    return [Math.floor(region[0] / width) * width, Math.ceil(region[1] / width) * width,
+      edge(row(region[2])), edge(top)];
+  }
+
+  /** The numbers of the visible ops in the region. */
+  select(region) {
+    const from = region ? this.firstAt(region[0]) : 0;
+    const to = region ? this.firstAt(region[1]) : this.n;
+    const found = new Uint32Array(to - from);
+    let n = 0;
+    const { values, visible } = this;
+    for (let i = from; i < to; i++) {
+      if (visible[i] && (!region || (values[i] >= region[2] && values[i] < region[3]))) found[n++] = i;
+    }
+    return found.subarray(0, n);
+  }
+
+  /** Sums over the ops that count: {ops, latency, unattributed, stages, with}: exact; null where a filter asks for what
+   * cells don't have. ``selected``: the region's ops, else they are looked up. */
+  sums(region, selected) {
+    if (!this.full && this.filter) return null;
+    return this.full ? this._exactSums(selected ?? this.select(region)) : this._cellSums(region);
+  }
+
+  _exactSums(selected) {
+    const { columns, pathStarts } = this;
+    const result = { ops: 0, latency: 0, unattributed: 0, stages: new Float64Array(this.head.stages.length) };
+    const durations = columns['detail.durations'];
+    const items = columns['paths.items'];
+    let attributed = 0;
+    for (const i of selected) {
+      if (!this.counts(i)) continue;
+      const p = columns['detail.path'][i];
+      const first = pathStarts[p];
+      const length = pathStarts[p + 1] - first;
+      const size = this.pathSizes[p];
+      for (let j = 0, at = this.blocks[p] + this.rank[i]; j < length; j++, at += size) {
+        result.stages[items[first + j]] += durations[at];
+        attributed += durations[at];
+      }
+      result.ops++;
+      result.latency += this.latency[i];
+    }
+    result.unattributed = result.latency - attributed;
+    return result;
+  }
+
+  _cellSums(region) {
+    const { head, columns } = this;
+    const width = head.stages.length;
+    const cells = columns['cell.row'].length;
+    const result = { ops: 0, latency: 0, unattributed: 0, stages: new Float64Array(width) };
+    const bottom = (c) => columns.code_edges[columns['cell.row'][c] * head.codes_per_row];
+    let attributed = 0;
+    for (let c = 0; c < cells; c++) {
+      if (region) {
+        const begin = columns['cell.column'][c] * head.cell_ns;
+        if (begin < region[0] || begin >= region[1] || bottom(c) < region[2] || bottom(c) >= region[3]) continue;
+      }
+      result.ops += columns['cell.count'][c];
+      result.latency += columns['cell.latency'][c];
+      for (let s = 0; s < width; s++) result.stages[s] += columns['cell.stages'][s * cells + c];
+    }
+    for (const sum of result.stages) attributed += sum;
+    result.unattributed = result.latency - attributed;
+    return result;
+  }
+
+  /** What all other visible ops have: the difference. */
+  rest(sums) {
+    const { all } = this;
+    return { ops: all.ops - sums.ops, latency: all.latency - sums.latency,
+      unattributed: all.unattributed - sums.unattributed, stages: all.stages.map((v, s) => v - sums.stages[s]) };
+  }
+
+  /** Shows only the ops with one value of a dimension; null: all. */
+  setFilter(filter) {
+    this.filter = filter;
+    const codes = filter && (filter.dimension < 0 ? null : this.dimensions[filter.dimension].codes);
+    for (let i = 0; i < this.n; i++) {
+      this.visible[i] = !filter || (codes ? codes[i] === filter.value : this.passes(i, filter.value)) ? 1 : 0;
+    }
+    this.visibleCount = this.visible.reduce((a, b) => a + b, 0);
+    this._totals.clear();
+    this.all = this.sums(null);
+  }
+
+  passes(i, thread) {
+    const list = this.columns.threads[i];
+    const items = this.columns['thread_lists.items'];
+    for (let at = this.threadStarts[list]; at < this.threadStarts[list + 1]; at++) if (items[at] === thread) return true;
+    return false;
+  }
+
+  /** How many of ``selected`` have each value of a dimension; dimension -1: pass each thread. */
+  countValues(dimension, selected) {
+    if (selected) return this._count(dimension, selected);
+    if (!this._totals.has(dimension)) this._totals.set(dimension, this._count(dimension, null));
+    return this._totals.get(dimension);
+  }
+
+  _count(dimension, selected) {
+    if (dimension >= 0) {
+      const { codes, values } = this.dimensions[dimension];
+      const found = new Float64Array(values.length);
+      if (selected) for (const i of selected) found[codes[i]]++;
+      else for (let i = 0; i < this.n; i++) if (this.visible[i]) found[codes[i]]++;
+      return found;
+    }
+    const lists = new Float64Array(this.threadStarts.length - 1);
+    const codes = this.columns.threads;
+    if (selected) for (const i of selected) lists[codes[i]]++;
+    else for (let i = 0; i < this.n; i++) if (this.visible[i]) lists[codes[i]]++;
+    const found = new Float64Array(this.head.threads.length);
+    const items = this.columns['thread_lists.items'];
+    lists.forEach((n, list) => {
+      if (n) new Set(items.subarray(this.threadStarts[list], this.threadStarts[list + 1])).forEach((t) => { found[t] += n; });
+    });
+    return found;
+  }
+
+  /** What is drawn, and what a region's second half is about: a stage's time, -1: the latency. */
+  drawValue(stage) {
+    this.value = this.full ? stage : -1;
+    this.values = this.valuesOf(this.value);
+    this.log = this.values.map((v) => Math.log10(Math.max(v, 1)));
+  }
+
+  /** The time of each op in one stage (number ``stage``), NaN where it has none; -1: its latency. Full runs only. */
+  valuesOf(stage) {
+    if (stage < 0) return this.latency;
+    if (!this._values.has(stage)) {
+      const { columns, pathStarts } = this;
+      const items = columns['paths.items'];
+      const values = new Float64Array(this.n).fill(NaN);
+      for (let i = 0; i < this.n; i++) {
+        const p = columns['detail.path'][i];
+        for (let k = pathStarts[p]; k < pathStarts[p + 1]; k++) {
+          if (items[k] !== stage) continue;
+          const at = this.blocks[p] + (k - pathStarts[p]) * this.pathSizes[p] + this.rank[i];
+          values[i] = (Number.isNaN(values[i]) ? 0 : values[i]) + columns['detail.durations'][at];
+        }
+      }
+      this._values.set(stage, values);
+    }
+    return this._values.get(stage);
+  }
+
+  /** One op: null where the page has it only rounded. */
+  detail(i) {
+    const d = this.detailOf[i];
+    if (d < 0) return null;
+    const { columns, pathStarts } = this;
+    const begin = this.begin[i] + (this.full ? 0 : columns['detail.begin'][d]);
+    const latency = this.full ? this.latency[i] : columns['detail.latency'][d];
+    const p = columns['detail.path'][d];
+    const threads = this.threadStarts[columns.threads[i]];
+    const stages = [];
+    let at = 0;
+    let sum = 0;
+    for (let j = 0; j < pathStarts[p + 1] - pathStarts[p]; j++) {
+      const place = this.blocks[p] + j * this.pathSizes[p] + this.rank[d];
+      at += signed(columns['detail.gaps'][place]);
+      const length = columns['detail.durations'][place];
+      stages.push({ stage: columns['paths.items'][pathStarts[p] + j], thread: columns['thread_lists.items'][threads + j],
+        begin: at, duration: length });
+      at += length;
+      sum += length;
+    }
+    return { i, id: this.opIds[i], begin, latency, stages, unattributed: latency - sum, requests: this._requests(d) };
+  }
+
+  _requests(d) {
+    const { columns, head } = this;
+    const found = [];
+    for (let r = this.requestStarts[d]; r < this.requestStarts[d + 1]; r++) {
+      const steps = {};
+      let last = 0;
+      for (const letter of 'qgidc') {
+        const value = columns[`requests.${letter}`][r];
+        if (value) steps[letter] = last += signed(value - 1);
+      }
+      const known = (key) => (columns[`requests.${key}`][r] ? columns[`requests.${key}`][r] - 1 : null);
+      found.push({ steps, device: head.device_names[columns['requests.dev'][r]], sector: known('sector'),
+        sectors: known('nr_sectors'), inFlight: known('in_flight'), ops: columns['requests.op_count'][r],
+        shared: columns['requests.shared'][r] % 2 === 1, ambiguous: columns['requests.shared'][r] >= 2,
+        flags: head.rwbs[columns['requests.rwbs'][r]] });
+    }
+    return found;
+  }
+
+  className(i) {
+    const classes = this.dimensions.find((d) => d.name === 'class');
+    return classes ? classes.values[classes.codes[i]] ?? '' : '';
+  }
+
+  /** The number of an op by its id; -1. */
+  withId(id) {
+    for (let i = 0; i < this.n; i++) if (this.opIds[i] === id) return i;
+    return -1;
+  }
+}

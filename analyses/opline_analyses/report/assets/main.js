@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+// The page: decodes the runs, draws what depends on what changed, and listens to keys.
+import { byId } from './dom.js';
+import { count, duration } from './format.js';
+import { Run } from './data.js';
+import { fromHash, hashOf, onChange, state, update } from './state.js';
+import { Heat, axisOf } from './heat.js';
+import { drawStages } from './stages.js';
+import { drawWho } from './who.js';
+import { OpList } from './list.js';
+import { drawWaterfall } from './waterfall.js';
+import { drawDevices } from './devices.js';
+import { drawFacts, drawHeader, drawTables, drawWhy } from './facts.js';
+
+const page = { runs: [], heats: [], list: null, open: null, selected: null, sums: null };
+const current = () => page.runs[state.run];
+const wholeTime = () => [0, Math.max(...page.runs.map((r) => r.head.span_ns), 1) * 1.0001];
+const timeShown = () => state.time ?? wholeTime();
+
+function setTime([from, to]) {
+  const whole = wholeTime();
+  const width = Math.min(Math.max(to - from, 1000), whole[1]);
+  const start = Math.max(0, Math.min(from, whole[1] - width));
+  const all = width >= whole[1] * 0.999;
+  update({ time: all ? null : [Math.round(start), Math.round(start + width)] });
+}
+
+function openOp(run, i, follow = true) {
+  page.open = i;
+  update({ run, op: i === null ? null : page.runs[run].opIds[i] });
+  page.list.open(i, follow);
+}
+
+/** What the region has: once per change, for all panels. */
+function select() {
+  const run = current();
+  page.selected = run.select(state.region);
+  page.sums = run.sums(state.region, page.selected);
+}
+
+function drawPanels() {
+  const run = current();
+  const marked = state.region !== null;
+  const sums = page.sums;
+  const two = page.runs.length > 1;
+  if (two && !marked && page.runs.every((r) => r.all)) {
+    const both = compared(page.runs[0], page.runs[1]);
+    drawStages(both.head, both.b, both.a, ['B', 'A']);
+  } else drawStages(run.head, sums, marked && sums && run.all ? run.rest(sums) : null, [marked ? 'marked' : 'all', 'rest']);
+  drawWho(run, marked ? page.selected : null, setFilter);
+  page.list.set(run, page.selected);
+  byId('live').textContent = marked ? `${count(page.selected.length)} ops marked` : '';
+  byId('marked').textContent = marked ? `${count(page.selected.length)} ops marked: ${(state.region[0] / 1e9).toFixed(6)} to ${(state.region[1] / 1e9).toFixed(6)} s, `
+    + `${duration(state.region[2])} to ${state.region[3] > 9e15 ? 'the slowest' : duration(state.region[3])}` : '';
+  byId('filtered').textContent = run.filter ? `only ${run.filter.dimension < 0 ? `thread ${run.head.threads[run.filter.value]}`
+    : `${run.dimensions[run.filter.dimension].name} ${run.dimensions[run.filter.dimension].values[run.filter.value] ?? 'unknown'}`}` : '';
+}
+
+/** The sums of all ops of two runs, over the stages of either. */
+function compared(a, b) {
+  const known = new Set(a.head.stages.map((s) => s.name));
+  const stages = [...a.head.stages, ...b.head.stages.filter((s) => !known.has(s.name))].map(({ all, ...stage }) => stage);
+  const of = (run) => {
+    const at = new Map(run.head.stages.map((s, n) => [s.name, n]));
+    return { ...run.all, stages: Float64Array.from(stages, (s) => (at.has(s.name) ? run.all.stages[at.get(s.name)] : 0)) };
+  };
+  return { head: { ...a.head, stages }, a: of(a), b: of(b) };
+}
+
+function setFilter(filter) {
+  current().setFilter(filter);
+  draw(new Set(['filter']));
+}
+
+function draw(changed) {
+  const any = (...keys) => keys.some((key) => changed.has(key));
+  if (any('value')) for (const run of page.runs) run.drawValue(state.value);
+  if (any('run') && state.op === null) page.open = null;
+  byId('now').textContent = page.runs.length > 1 ? `panels: run ${'AB'[state.run]}` : '';
+  const heat = any('time', 'linear', 'waited', 'value', 'filter', 'size', 'theme');
+  if (any('region', 'run', 'value', 'filter', 'all')) {
+    state.region = current().snapped(state.region);
+    select();
+  }
+  if (heat) {
+    const axis = axisOf(page.runs);
+    for (const h of page.heats) h.draw(axis, timeShown());
+    drawTables(page.heats);
+  }
+  if (heat || any('region', 'op', 'run')) for (const h of page.heats) h.drawOver(page.selected);
+  if (any('time', 'region', 'size', 'theme', 'others', 'run')) drawDevices(current(), timeShown(), state.region);
+  if (any('region', 'run', 'value', 'filter', 'all')) drawPanels();
+  if (any('op', 'even', 'size', 'theme', 'all', 'run')) drawWaterfall(current(), page.open === null ? null : current().detail(page.open), page.open);
+  for (const [id, key] of [['linear', 'linear'], ['waited', 'waited']]) byId(id).setAttribute('aria-pressed', String(state[key]));
+  byId('value').textContent = state.value >= 0 && current().full ? `time of ${current().head.stages[state.value]?.name}` : 'latency';
+}
+
+let asked = null;
+/** Drags come faster than pictures: the last one counts. */
+function soon(changes) {
+  if (asked === null) requestAnimationFrame(() => { const now = asked; asked = null; update(now); });
+  asked = { ...asked, ...changes };
+}
+
+function clear() {
+  if (current().filter) current().setFilter(null);
+  update({ region: null });
+  draw(new Set(['filter']));
+}
+
+/** Moves the marked region by a fiftieth of what is shown, or widens it. */
+function nudge(dx, dy, widen) {
+  const [from, to] = timeShown();
+  const run = current();
+  const step = run.full ? (to - from) / 50 : Math.max(run.head.cell_ns, (to - from) / 50);
+  const heat = page.heats[state.run];
+  const region = state.region ?? [from + (to - from) * 0.45, from + (to - from) * 0.55, 0, Number.MAX_SAFE_INTEGER];
+  const next = [...region];
+  if (!widen) next[0] += dx * step;
+  next[1] += dx * step;
+  if (dy) {
+    const { axis } = heat;
+    const move = (v) => (axis.linear ? v + (dy * (axis.high - axis.low)) / 40 : v * (axis.high / axis.low) ** (dy / 40));
+    if (next[2] === 0) next[2] = axis.low;
+    if (widen && next[3] < 9e15) next[3] = move(next[3]);
+    if (!widen) { next[2] = Math.max(0, move(next[2])); if (next[3] < 9e15) next[3] = move(next[3]); }
+  }
+  if (next[1] > next[0] && next[3] > next[2]) update({ region: next.map(Math.round) });
+}
+
+const actions = {
+  z: () => state.region && setTime([state.region[0], state.region[1]]),
+  0: () => update({ time: null }),
+  '+': () => { const [a, b] = timeShown(); setTime([a + (b - a) / 4, b - (b - a) / 4]); },
+  '-': () => { const [a, b] = timeShown(); setTime([a - (b - a) / 2, b + (b - a) / 2]); },
+  s: () => update({ even: !state.even }),
+  y: () => update({ linear: !state.linear }),
+  w: () => update({ waited: !state.waited }),
+  l: () => update({ value: -1, region: null }),
+  t: () => theme(),
+  j: () => page.list.step(1),
+  k: () => page.list.step(-1),
+  r: () => page.runs.length > 1 && update({ run: 1 - state.run, region: null, op: null }),
+  '?': () => byId('help').showModal(),
+  Escape: () => clear(),
+};
+
+function keys(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || byId('help').open) return;
+  const onHeat = event.target.classList?.contains('over');
+  const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+  if (onHeat && event.key in arrows) nudge(...arrows[event.key], event.shiftKey);
+  else if (onHeat && event.key === 'Enter') { byId('list').focus(); if (page.open === null) page.list.step(1); }
+  else if (event.key in actions) actions[event.key]();
+  else return;
+  event.preventDefault();
+}
+
+/** The other theme; kept in the page only. */
+function theme() {
+  const root = document.documentElement;
+  const dark = getComputedStyle(root).getPropertyValue('--dark').trim() === '1';
+  root.dataset.theme = dark ? 'light' : 'dark';
+  draw(new Set(['theme']));
+}
+
+function wire() {
+  for (const [id, key] of [['clear', 'Escape'], ['zoom', 'z'], ['whole', '0'], ['linear', 'y'], ['waited', 'w'], ['theme', 't'], ['even', 's'], ['helpkey', '?'], ['other', 'r']]) {
+    byId(id).addEventListener('click', () => actions[key]());
+  }
+  document.addEventListener('keydown', keys);
+  let size = window.innerWidth;
+  window.addEventListener('resize', () => {
+    if (window.innerWidth !== size) { size = window.innerWidth; draw(new Set(['size'])); }
+  });
+  window.addEventListener('beforeprint', () => draw(new Set(['size'])));
+  window.addEventListener('hashchange', () => restore(fromHash(location.hash)));
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => draw(new Set(['theme'])));
+  onChange(draw);
+}
+
+/** Shows what a hash says. */
+function restore(found) {
+  if (found.run >= page.runs.length) delete found.run;
+  if (found.value !== undefined && !(current().full && found.value < current().head.stages.length)) delete found.value;
+  const run = page.runs[found.run ?? 0];
+  const i = found.op === undefined ? -1 : run.withId(found.op);
+  page.open = i >= 0 ? i : null;
+  update({ time: null, region: null, even: false, linear: false, waited: false, others: false, value: -1, ...found, op: i >= 0 ? found.op : null });
+  page.list.open(page.open, true);
+}
+
+async function start() {
+  const { title, runs, comparison } = JSON.parse(byId('head').textContent);
+  const texts = [...document.querySelectorAll('script.columns')];
+  page.runs = await Promise.all(runs.map((head, k) => Run.decode(head, texts[k].textContent)));
+  for (const node of texts) node.remove();
+  byId('title').textContent = title;
+  byId('without').remove();
+  document.body.classList.add('live');
+  page.list = new OpList((i, follow) => openOp(state.run, i, follow));
+  page.heats = page.runs.map((run, k) => new Heat(run, page.runs.length > 1 ? k : null, byId('heats'), {
+    onRegion: (region) => soon({ region: run.snapped(region), run: k }),
+    onPick: (i) => (i === null ? update({ region: null, run: k }) : openOp(k, i)),
+    onTime: setTime,
+    open: () => (state.run === k ? page.open : null),
+  }));
+  drawHeader(page.runs);
+  drawFacts(page.runs);
+  drawWhy(page.runs, (run, from) => update({ run, value: -1, region: [0, Math.ceil(wholeTime()[1]), from, Number.MAX_SAFE_INTEGER] }));
+  byId('other').hidden = page.runs.length < 2;
+  byId('comparison').hidden = !comparison;
+  byId('comparison-text').textContent = comparison ?? '';
+  wire();
+  Object.assign(state, { time: null });
+  select();
+  draw(new Set(['size', 'all']));
+  if (location.hash) restore(fromHash(location.hash));
+  document.documentElement.dataset.ready = '1';
+}
+
+// What tests ask: counts and sums as the page has them.
+window.opline = {
+  page, state, update, hashOf,
+  stats: () => {
+    const { bins } = page.heats[state.run];
+    return { sum: bins.sum, over: bins.over, under: bins.under, outside: bins.outside, without: bins.without, visible: bins.visible,
+      selected: page.selected.length, sums: page.sums && { ...page.sums, stages: Array.from(page.sums.stages) }, region: state.region };
+  },
+};
+
+start().catch((error) => {
+  byId('failed').hidden = false;
+  byId('failed').textContent = `The page cannot show its data: ${error}. A browser of 2023 or later is needed.`;
+  throw error;
+});

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// What is shown, and its text after the # of the address. Numbers only: nothing else is taken from there.
+
+export const state = {
+  time: null, // [from, to] in ns, null: the whole run
+  region: null, // what is marked: [t0, t1, l0, l1], half open
+  op: null, // op_id of the open op
+  run: 0, // of the run that op and region belong to
+  even: false, // waterfall: widths evened out
+  linear: false,
+  waited: false, // heat map of time waited, not of counts
+  value: -1, // stage whose time is drawn, -1: the latency
+  others: false, // devices that serve no op, too
+};
+
+const listeners = [];
+export const onChange = (listener) => listeners.push(listener);
+
+let timer = 0;
+
+/** Changes the state and draws what depends on it. */
+export function update(changes) {
+  const changed = Object.keys(changes).filter((key) => changes[key] !== state[key]);
+  Object.assign(state, changes);
+  for (const listener of listeners) listener(new Set(changed));
+  clearTimeout(timer);
+  timer = setTimeout(() => history.replaceState(null, '', hashOf() || location.pathname + location.search), 150);
+}
+
+export function hashOf() {
+  const parts = [];
+  if (state.time) parts.push(`t=${state.time.map(Math.round).join(',')}`);
+  if (state.region) parts.push(`b=${state.region.map(Math.round).join(',')}`);
+  if (state.op !== null) parts.push(`op=${state.op}`);
+  if (state.run) parts.push(`r=${state.run}`);
+  for (const [key, letter] of [['even', 's'], ['linear', 'y'], ['waited', 'w'], ['others', 'd']]) {
+    if (state[key]) parts.push(`${letter}=1`);
+  }
+  if (state.value >= 0) parts.push(`v=${state.value}`);
+  return parts.length ? `#${parts.join('&')}` : '';
+}
+
+/** The state that a hash says; what makes no sense is left out. */
+export function fromHash(hash) {
+  const found = {};
+  for (const part of hash.replace(/^#/, '').split('&')) {
+    const [key, text] = part.split('=');
+    if (!text || !/^-?[\d.,]+$/.test(text)) continue;
+    const numbers = text.split(',').map(Number);
+    if (!numbers.every(Number.isFinite)) continue;
+    if (key === 't' && numbers.length === 2 && numbers[0] < numbers[1]) found.time = numbers;
+    if (key === 'b' && numbers.length === 4 && numbers[0] < numbers[1] && numbers[2] < numbers[3]) found.region = numbers;
+    if (key === 'op') [found.op] = numbers;
+    if (key === 'r') found.run = numbers[0] ? 1 : 0;
+    if (key === 's') found.even = numbers[0] === 1;
+    if (key === 'y') found.linear = numbers[0] === 1;
+    if (key === 'w') found.waited = numbers[0] === 1;
+    if (key === 'd') found.others = numbers[0] === 1;
+    if (key === 'v') [found.value] = numbers;
+  }
+  return found;
+}

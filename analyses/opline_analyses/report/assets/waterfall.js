@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// One op: a row per thread with its stages as bars, a dotted arrow where the op passes on to another thread, and a row
+// per block request with its steps Q G I D C. Time that no stage claims is an empty dashed box, never a bar.
+import { byId, el, name, svg } from './dom.js';
+import { count, duration, exact, seconds } from './format.js';
+import { linearTicks } from './scales.js';
+import { dark } from './stages.js';
+import { state } from './state.js';
+
+const ROW = 24;
+const LABEL = 190;
+const TOP = 24;
+
+/** Where an instant of the op is drawn, 0 to 1: by time; evened out by the cube root of each interval's length. */
+export function placer(detail, even) {
+  if (!even) return (ns) => ns / (detail.latency || 1);
+  const cuts = [0, detail.latency];
+  for (const s of detail.stages) cuts.push(s.begin, s.begin + s.duration);
+  for (const r of detail.requests) cuts.push(...Object.values(r.steps));
+  const edges = [...new Set(cuts.map((c) => Math.max(0, Math.min(detail.latency, c))))].sort((a, b) => a - b);
+  const sums = [0];
+  for (let k = 1; k < edges.length; k++) sums.push(sums[k - 1] + Math.cbrt(edges[k] - edges[k - 1]));
+  const whole = sums[sums.length - 1] || 1;
+  return (ns) => {
+    let k = 1;
+    while (k < edges.length - 1 && edges[k] < ns) k++;
+    const share = edges.length < 2 ? 0 : (ns - edges[k - 1]) / (edges[k] - edges[k - 1] || 1);
+    return (sums[k - 1] + Math.max(0, Math.min(1, share)) * ((sums[k] ?? 0) - sums[k - 1])) / whole;
+  };
+}
+
+/** The op's bars in rows: {label, bars: [{from, to, stage, title}]}. */
+export function layout(run, detail) {
+  const rows = new Map();
+  const rowOf = (label) => {
+    if (!rows.has(label)) rows.set(label, { label, bars: [] });
+    return rows.get(label);
+  };
+  const order = [];
+  let at = 0;
+  for (const s of detail.stages) {
+    if (s.begin > at) order.push({ row: null, from: at, to: s.begin, gap: true });
+    const label = run.head.threads[s.thread];
+    const bar = { row: rowOf(label === run.head.no_thread ? 'block completion' : label), from: s.begin, to: s.begin + s.duration, stage: s.stage };
+    bar.row.bars.push(bar);
+    order.push(bar);
+    at = s.begin + s.duration;
+  }
+  if (at < detail.latency) order.push({ row: null, from: at, to: detail.latency, gap: true });
+  for (let k = 0; k < order.length; k++) {
+    if (!order[k].gap) continue;
+    const near = order[k - 1]?.row ?? order[k + 1]?.row ?? rowOf('no thread known');
+    order[k].row = near;
+    near.bars.push(order[k]);
+  }
+  return { rows: [...rows.values()], order };
+}
+
+const STEPS = 'qgidc';
+
+function requestBars(run, request) {
+  const seen = [...STEPS].filter((l) => l in request.steps);
+  const known = new Map(run.head.stages.map((s) => [s.name, s.colour]));
+  return seen.slice(1).map((letter, k) => {
+    const label = `${seen[k]}2${letter}`.toUpperCase();
+    const colour = known.get(label) ?? run.head.block_colours[label] ?? run.head.block_colours.other;
+    return { label, colour, from: request.steps[seen[k]], to: request.steps[letter] };
+  });
+}
+
+export function drawWaterfall(run, detail, i) {
+  const host = byId('waterfall');
+  const note = byId('op-note');
+  byId('even').setAttribute('aria-pressed', String(state.even));
+  if (i === null) {
+    note.textContent = '';
+    host.replaceChildren(el('p', { className: 'message' }, 'Click an op in the heat map or in the list, or press j.'));
+    return;
+  }
+  if (!detail) {
+    note.textContent = `op ${run.opIds[i]}`;
+    host.replaceChildren(el('p', { className: 'message' }, `This page holds op ${run.opIds[i]} rounded: about ${duration(run.latency[i])}, `
+      + `begun at ${seconds(run.begin[i])} s. All of it: `, el('code', {}, `opline ops RUN --op ${run.opIds[i]}`)));
+    return;
+  }
+  const sum = detail.stages.reduce((a, s) => a + s.duration, 0);
+  note.replaceChildren(`op ${detail.id} `, name(run.className(i)), ` ${duration(detail.latency)}, begins at ${seconds(detail.begin, 9)} s; `
+    + `${detail.stages.length} stages ${exact(sum)} + ${exact(detail.unattributed)} unattributed = ${exact(detail.latency)}; `
+    + `${detail.requests.length} block request${detail.requests.length === 1 ? '' : 's'}`
+    + (state.even ? '; widths evened out: read the times, not the lengths' : ''));
+  host.replaceChildren(picture(run, detail, host.clientWidth || 900), table(run, detail));
+}
+
+function picture(run, detail, width) {
+  const { rows, order } = layout(run, detail);
+  const place = placer(detail, state.even);
+  const inner = Math.max(100, width - LABEL - 16);
+  const x = (ns) => LABEL + Math.max(0, Math.min(1, place(ns))) * inner;
+  const total = rows.length + detail.requests.length;
+  const root = svg('svg', { width, height: TOP + total * ROW + 8, role: 'img', 'aria-label': 'the op as a waterfall; the table below has the same' },
+    svg('defs', {}, svg('pattern', { id: 'hatch', width: 6, height: 6, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)' },
+      svg('rect', { width: 6, height: 6, class: 'unknownfill' }), svg('rect', { width: 2, height: 6, class: 'unknownline' }))));
+  if (!state.even) {
+    for (const tick of linearTicks(0, detail.latency, Math.max(2, inner / 120))) {
+      root.append(svg('line', { x1: x(tick), x2: x(tick), y1: TOP - 4, y2: TOP + total * ROW, class: 'grid' }),
+        svg('text', { x: x(tick), y: 13, class: 'tick' }, duration(tick)));
+    }
+  } else root.append(svg('text', { x: LABEL, y: 13, class: 'label' }, `0 to ${duration(detail.latency)}, not to scale`));
+  rows.forEach((row, r) => {
+    row.y = TOP + r * ROW;
+    root.append(svg('line', { x1: 0, x2: width, y1: row.y + ROW - 0.5, y2: row.y + ROW - 0.5, class: 'grid' }),
+      label(row.label, row.y));
+  });
+  arrows(root, order, x);
+  for (const row of rows) {
+    for (const b of row.bars) root.append(barOf(x(b.from), x(b.to), row.y, ...look(run, b)));
+  }
+  detail.requests.forEach((request, k) => {
+    const y = TOP + (rows.length + k) * ROW;
+    const what = `${request.device} ${request.flags}${request.sectors ? ` ${count(request.sectors * 512)} B` : ''}`
+      + `${request.ops > 1 ? `, ${request.ops} ops` : ''}${request.ambiguous ? ', ambiguous' : ''}`;
+    root.append(label(what, y, 'soft'));
+    for (const b of requestBars(run, request)) root.append(barOf(x(b.from), x(b.to), y + 2, b.label, b.colour, b.to - b.from, '', ROW - 9));
+    for (const letter of STEPS) {
+      if (!(letter in request.steps)) continue;
+      root.append(svg('line', { x1: x(request.steps[letter]), x2: x(request.steps[letter]), y1: y + 1, y2: y + ROW - 5, class: 'step' },
+        svg('title', {}, `${letter.toUpperCase()} at ${exact(request.steps[letter])}`)));
+    }
+  });
+  return root;
+}
+
+function look(run, b) {
+  if (b.gap) return ['unattributed', null, b.to - b.from, 'gap'];
+  const stage = run.head.stages[b.stage];
+  return [stage.name, stage.colour, b.to - b.from, stage.kind === 'unknown' ? 'unknownbar' : ''];
+}
+
+const shorten = (text, most) => (text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text);
+
+const label = (text, y, more = '') => svg('text', { x: LABEL - 10, y: y + ROW / 2 + 4, class: `rowlabel ${more}` },
+  svg('title', {}, text), shorten(text, 28));
+
+function barOf(from, to, y, text, colour, length, more = '', height = ROW - 5) {
+  const width = Math.max(1, to - from);
+  const group = svg('g', {}, svg('title', {}, `${text}: ${exact(length)}`),
+    svg('rect', { x: from, y: y + 2, width, height, fill: more === 'unknownbar' ? 'url(#hatch)' : colour ?? 'none', class: more || null }));
+  const said = `${text} ${duration(length)}`;
+  const fitting = width > said.length * 6.6 + 8 ? said : width > text.length * 6.6 + 8 ? text : '';
+  if (fitting) {
+    group.append(svg('text', { x: from + 5, y: y + 2 + height / 2 + 4, class: `barlabel ${colour ? (more === 'unknownbar' || dark(colour) ? 'light' : 'black') : ''}` }, fitting));
+  }
+  return group;
+}
+
+function arrows(root, order, x) {
+  for (let k = 1; k < order.length; k++) {
+    const [a, b] = [order[k - 1].row, order[k].row];
+    if (a === b) continue;
+    const at = x(order[k].from);
+    const down = b.y > a.y;
+    const end = down ? b.y + 2 : b.y + ROW - 3;
+    root.append(svg('line', { x1: at, x2: at, y1: down ? a.y + ROW - 3 : a.y + 2, y2: end, class: 'handover' }),
+      svg('path', { d: `M${at - 3.5},${end + (down ? -5 : 5)} L${at},${end} L${at + 3.5},${end + (down ? -5 : 5)}`, class: 'arrow' }));
+  }
+}
+
+function table(run, detail) {
+  const rows = detail.stages.map((s) => el('tr', {}, el('td', { className: 'number' }, exact(s.begin)), el('td', { className: 'number' }, exact(s.duration)),
+    el('td', {}, name(run.head.stages[s.stage].name)), el('td', {}, run.head.stages[s.stage].kind), el('td', {}, name(run.head.threads[s.thread]))));
+  const requests = detail.requests.map((r) => el('tr', {}, el('td', {}, name(r.device)), el('td', {}, r.flags), el('td', { className: 'number' }, r.sector === null ? '' : count(r.sector)),
+    el('td', { className: 'number' }, r.sectors === null ? '' : count(r.sectors)), ...[...STEPS].map((l) => el('td', { className: 'number' }, l in r.steps ? exact(r.steps[l]) : '')),
+    el('td', { className: 'number' }, r.inFlight === null ? '' : String(r.inFlight)), el('td', { className: 'number' }, String(r.ops))));
+  const head = (names) => el('thead', {}, el('tr', {}, names.map((n) => el('th', { scope: 'col' }, n))));
+  return el('details', {}, el('summary', {}, 'This op as a table'),
+    el('table', { className: 'plain', id: 'op-table' }, head(['from', 'takes', 'stage', 'kind', 'thread']), el('tbody', {}, rows)),
+    requests.length ? el('table', { className: 'plain' }, head(['device', 'flags', 'sector', 'sectors', 'Q', 'G', 'I', 'D', 'C', 'in flight', 'ops']), el('tbody', {}, requests)) : null);
+}

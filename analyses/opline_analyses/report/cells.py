@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""Time × latency of a large run in cells: what each op has is rounded, what a cell has is exact.
+
+A page of a million ops has room for three bytes an op. Its begin is kept in ticks, its latency as a code of 1 %, and
+the time of its stages is summed, in nanoseconds, per cell. A cell's edges are whole ticks and codes: the ops that are
+counted in a region that follows the cells are those whose time is summed there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from opline_analyses.report.columns import Column
+
+TICK_NS = 1000
+CODES_PER_ROW = 18  # 1.01^18 = 1.196
+MOST_COLUMNS = 300
+
+
+def code_edges(most_ns: int) -> Column:
+    """The least latency of each code: whole numbers, each 1 % above the one before, or 1 ns; the last is above
+    ``most_ns``.
+    """
+    edges = [0]
+    while edges[-1] <= most_ns:
+        edges.append(max(edges[-1] + 1, edges[-1] * 101 // 100))
+    return np.array(edges, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Where each op lies."""
+
+    edges_ns: Column  # of the codes of latency
+    width_ns: int  # of a cell: whole ticks
+    tick: Column  # of each op
+    code: Column
+    cell: Column  # of each op: number among those that have ops
+    column: Column  # of each cell
+    row: Column
+
+
+def cells_of(begin_ns: Column, latency_ns: Column) -> Cells:
+    """``begin_ns`` from the run's start, rising."""
+    edges = code_edges(int(latency_ns.max(initial=0)))
+    tick = begin_ns // TICK_NS
+    code = np.searchsorted(edges, latency_ns, "right") - 1
+    ticks = max(1, -(-(int(tick.max(initial=0)) + 1) // MOST_COLUMNS))
+    rows = int(code.max(initial=0)) // CODES_PER_ROW + 1
+    found, cell = np.unique(tick // ticks * rows + code // CODES_PER_ROW, return_inverse=True)
+    return Cells(edges, ticks * TICK_NS, tick, code, cell, found // rows, found % rows)
+
+
+def sample(cells: Cells, latency_ns: Column, wanted: int, slowest: int) -> Column:
+    """``wanted`` ops or fewer, rising: the slowest ones, and of each cell equally many, so that every region has some.
+    The same ops each time.
+    """
+    n = len(latency_ns)
+    if wanted >= n:
+        return np.arange(n)
+    chosen = np.zeros(n, bool)
+    chosen[np.argsort(-latency_ns, kind="stable")[: min(slowest, wanted)]] = True
+    shuffled = np.random.default_rng(1).permutation(n)
+    order = shuffled[np.argsort(cells.cell[shuffled], kind="stable")]
+    sorted_cells = cells.cell[order]
+    rank = np.empty(n, np.int64)
+    rank[order] = np.arange(n) - np.searchsorted(sorted_cells, sorted_cells)
+    left = wanted - int(chosen.sum())
+    by_rank = np.argsort(rank + np.where(chosen, n, 0), kind="stable")
+    chosen[by_rank[:left]] = True
+    return np.flatnonzero(chosen)

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: MIT
+"""What a page of one run holds: a head of plain JSON types, and a blob of columns (columns.py).
+
+Takes an open run and a selection. Small runs are kept in full, every stage of every op; of larger ones each op is kept
+rounded, the time of stages is summed per cell (cells.py), and as many ops are in detail as the page has room for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opline.errors import OplineError
+from opline.talk import shown
+from opline_analyses import checks, ledger
+from opline_analyses.colours import UNATTRIBUTED, stage_colour
+from opline_analyses.report.cells import CODES_PER_ROW, TICK_NS, cells_of, sample
+from opline_analyses.report.columns import Column, Columns, zigzag
+from opline_analyses.report.detail import add_lists, add_requests, add_stages, group
+from opline_analyses.report.devices import add_devices
+from opline_analyses.report.ops import NAME_LENGTH, Ops, read_ops
+from opline_analyses.report.rows import NO_THREAD, StageRows, Sums, fingerprints, names_of_threads, stage_rows, sums
+from opline_analyses.run import Run
+from opline_analyses.selection import Selection
+from opline_analyses.stages import StageRow, StageTable, select_counted, stage_table
+from opline_analyses.why import compare_sets
+from opline_analyses.why_sets import choose, slowest_rule
+from opline_analyses.why_text import sentence
+
+FORMAT = 1
+BLOB_LIMIT = 3_600_000  # bytes; base64 makes 4.8 MB of them
+FULL_ROWS = 4_000_000  # rows of stages: more are not tried in full
+DETAIL, SLOWEST, FEWEST = 12_000, 2_000, 50
+DETAIL_BYTES = 60  # of an op in detail, about
+_STEPS = ("Q2G", "Q2I", "Q2D", "Q2C", "G2I", "G2D", "I2D", "I2C", "D2C")
+BLOCK_COLOURS = {n: stage_colour(n, "device" if n == "D2C" else "block") for n in _STEPS} | {"other": UNATTRIBUTED}
+
+
+@dataclass(frozen=True, slots=True)
+class PageData:
+    """The head and the blob."""
+
+    head: dict[str, Any]
+    blob: bytes
+    table: StageTable
+
+
+def page_data(run: Run, which: Selection, tainted: bool = False, limit: int = BLOB_LIMIT) -> PageData:
+    """The page of the selected ops. Raises OplineError where no op counts. ``limit``: bytes of the blob."""
+    table = stage_table(run, which, tainted)
+    (total,) = run.row("SELECT count(*) FROM stages")
+    tested = _checks(run, which, table, total)
+    why = _why(run, which, tainted) if total <= FULL_ROWS else None
+    select_counted(run, which, True)
+    ops = read_ops(run)
+    stages = _stages(run, table)
+    number = {name: n for n, (name, _) in enumerate(stages)}
+    head = _head(run, ops, table, stages, tested, tainted)
+    head["why"] = why
+    columns: Columns | None = None
+    if total <= FULL_ROWS:
+        columns, parts = _full(run, ops, number)
+        if columns.size > limit:
+            columns = None
+    if columns is None:
+        columns, parts = _rounded(run, ops, number, tainted, limit)
+    head.update(parts)
+    head["columns"] = columns.directory
+    return PageData(head, columns.blob(), table)
+
+
+def _stages(run: Run, table: StageTable) -> list[tuple[str, str]]:
+    """The stages of all ops with their kinds: those that count in their order, then those of others only."""
+    kinds = dict(run.rows("SELECT stage, any_value(kind) FROM stages GROUP BY stage ORDER BY stage"))
+    counted = [row.stage for row in table.stages]
+    return [(name, kinds[name]) for name in (*counted, *(k for k in kinds if k not in set(counted)))]
+
+
+def _checks(run: Run, which: Selection, table: StageTable, rows: int) -> list[checks.Check]:
+    """Those that need nothing but the run: `opline coverage` has more."""
+    law = checks.Check(
+        "stages sum to latency",
+        table.sums,
+        f"of {table.ops} ops: {sum(s.total_ns for s in table.stages)} + {table.unattributed.total_ns} unattributed"
+        f" = {table.latency.total_ns} ns",
+        {},
+    )
+    mean = table.latency.mean_ns
+    unknown = checks.unknown_share(table.unknown.total_ns / table.ops, mean)
+    found = [law, checks.littles_law(run, which, None), unknown]
+    if rows > FULL_ROWS:
+        left_out = checks.Check("stages in order, widest unsplit stage", None, "`opline coverage` checks so many", {})
+        return [*found, left_out]
+    return [*found, checks.chain(run), checks.widest_unsplit(run)]
+
+
+def _why(run: Run, which: Selection, tainted: bool) -> dict[str, Any] | None:
+    """What `opline why` says of the slowest 1 %, and the latency from which on an op is one; None: too few ops."""
+    try:
+        found = compare_sets(run, choose(run, which, slowest_rule("1%"), tainted))
+    except OplineError:
+        return None
+    return {"sentence": shown(sentence(found)), "slow_from_ns": found.sets.slow_from_ns}
+
+
+def _row(row: StageRow) -> dict[str, Any]:
+    return {
+        "count": row.count, "total_ns": row.total_ns, "p50_ns": row.p50_ns, "p90_ns": row.p90_ns, "p99_ns": row.p99_ns,
+        "p999_ns": row.p999_ns, "max_ns": row.max_ns,
+    }  # fmt: skip
+
+
+def _name(text: str) -> str:
+    return shown(text)[:NAME_LENGTH]
+
+
+def _head(
+    run: Run, ops: Ops, table: StageTable, stages: list[tuple[str, str]], tested: list[checks.Check], tainted: bool
+) -> dict[str, Any]:
+    by_name = {row.stage: row for row in table.stages}
+    recording = run.manifest.get("recording") or {}
+    model = run.manifest.get("model") or {}
+    last = int((ops.begin_ns + ops.latency_ns).max(initial=0))
+    lost = run.rows("SELECT begin_ns, end_ns, count, packets, stream FROM discarded ORDER BY begin_ns, stream")
+    entries = ledger.entries(run)
+    return {
+        "format": FORMAT,
+        "ops": len(ops),
+        "tainted": int(ops.tainted.sum()),
+        "counts_tainted": tainted,
+        "counted": table.ops,
+        "start_ns": str(ops.start_ns),  # may be beyond 2^53: a text
+        "span_ns": last,
+        "model": _name(str(model.get("name", "?"))),
+        "wall": _name(str((recording.get("begin") or {}).get("wall") or "").split(".")[0].replace("T", " ")),
+        "exact": table.exact,
+        "stages": [
+            {
+                "name": _name(name), "kind": _name(kind), "colour": stage_colour(name, kind),
+                **({"all": _row(by_name[name])} if name in by_name else {}),
+            }
+            for name, kind in stages
+        ],
+        "block_colours": BLOCK_COLOURS,
+        "no_thread": NO_THREAD,
+        "unattributed": {"colour": UNATTRIBUTED, "all": _row(table.unattributed)},
+        "latency": _row(table.latency),
+        "incomplete_ns": ops.incomplete_ns.tolist(),
+        "lost": [
+            [*(None if t is None else t - ops.start_ns for t in (begin, end)), n, bool(packets), _name(stream or "")]
+            for begin, end, n, packets, stream in lost
+        ],
+        "losses": [[e.loss, e.severity, e.origin, e.count, e.advice] for e in entries],
+        "bad_losses": ledger.bad_count(entries),
+        "checks": [[c.name, c.passed, c.text] for c in tested],
+    }  # fmt: skip
+
+
+def _add_ops(columns: Columns, ops: Ops) -> list[dict[str, Any]]:
+    """What is the same in both kinds of page."""
+    columns.add("op_id", zigzag(np.diff(ops.op_id, prepend=np.int64(-1)) - 1))
+    columns.add("tainted", ops.tainted.astype(np.int64))
+    for n, dimension in enumerate(ops.dimensions):
+        columns.add(f"dimension{n}", dimension.codes)
+    return [
+        {"name": d.name, "column": f"dimension{n}", "values": [None if v is None else _name(v) for v in d.values]}
+        for n, d in enumerate(ops.dimensions)
+    ]
+
+
+def _threads(columns: Columns, run: Run, which: Column, lists: list[list[int]]) -> list[str]:
+    """Adds each op's list of threads; gives the threads' names."""
+    tids = sorted({tid for one in lists for tid in one})
+    names = names_of_threads(run, tids)
+    number = {tid: n for n, tid in enumerate(tids)}
+    columns.add("threads", which)
+    add_lists(columns, "thread_lists", [[number[tid] for tid in one] for one in lists])
+    return [_name(names[tid]) for tid in tids]
+
+
+def _details(columns: Columns, run: Run, ops: Ops, rows: StageRows, chosen: Column) -> dict[str, Any]:
+    begin = ops.begin_ns[chosen]
+    paths = add_stages(columns, rows, begin + ops.start_ns, len(chosen))
+    add_lists(columns, "paths", paths)
+    names = add_requests(columns, run, ops.op_id[chosen], ops.start_ns, begin)
+    devs = run.rows("SELECT DISTINCT dev FROM requests ORDER BY dev")
+    known = run.device_names()
+    return {
+        **names,
+        "device_names": {str(dev): _name(known.get(dev) or f"{dev >> 20}:{dev & 0xFFFFF}") for (dev,) in devs},
+        "devices": add_devices(columns, run, ops.start_ns, int((ops.begin_ns + ops.latency_ns).max(initial=0))),
+    }
+
+
+def _full(run: Run, ops: Ops, number: dict[str, int]) -> tuple[Columns, dict[str, Any]]:
+    columns = Columns()
+    dimensions = _add_ops(columns, ops)
+    columns.add("begin", ops.begin_ns, delta=True)
+    columns.add("latency", ops.latency_ns)
+    rows = stage_rows(run, ops.place, number)
+    which, lists = group(rows, rows.tid, len(ops))
+    threads = _threads(columns, run, which, lists)
+    parts = _details(columns, run, ops, rows, np.arange(len(ops)))
+    return columns, {"full": True, "dimensions": dimensions, "threads": threads, "detailed": len(ops), **parts}
+
+
+def _rounded(run: Run, ops: Ops, number: dict[str, int], tainted: bool, limit: int) -> tuple[Columns, dict[str, Any]]:
+    cells = cells_of(ops.begin_ns, ops.latency_ns)
+    counts = np.ones(len(ops), bool) if tainted else ~ops.tainted
+    chosen = sample(cells, ops.latency_ns, min(DETAIL, len(ops)), SLOWEST)
+    counted = np.where(counts, cells.cell, -1)
+    found = sums(run, ops.place, counted, len(cells.row), number, len(ops), chosen)
+    rows = found.rows
+    columns = Columns()
+    dimensions = _add_ops(columns, ops)
+    columns.add("tick", cells.tick, delta=True)
+    columns.add("code", cells.code)
+    columns.add("code_edges", cells.edges_ns, delta=True)
+    columns.add("cell.column", cells.column, delta=True)
+    columns.add("cell.row", cells.row)
+    columns.add("cell.latency", _exact_sums(cells.cell[counts], ops.latency_ns[counts], len(cells.row)))
+    columns.add("cell.count", np.bincount(cells.cell[counts], minlength=len(cells.row)))
+    columns.add("cell.stages", found.by_cell.T.ravel())
+    which, lists = _thread_lists(run, ops, number, found)
+    threads = _threads(columns, run, which, lists)
+    fewer = min(len(chosen), max(FEWEST, (limit - columns.size) // DETAIL_BYTES))
+    chosen = chosen if fewer == len(chosen) else sample(cells, ops.latency_ns, fewer, SLOWEST)
+    while True:
+        page = columns.copy()
+        page.add("detail.op", chosen, delta=True)
+        page.add("detail.begin", ops.begin_ns[chosen] - cells.tick[chosen] * TICK_NS)
+        page.add("detail.latency", ops.latency_ns[chosen])
+        parts = _details(page, run, ops, _only(rows, chosen, len(ops)), chosen)
+        if page.size <= limit or len(chosen) < FEWEST:
+            break
+        room, taken = max(0, limit - columns.size), page.size - columns.size
+        fewer = min(len(chosen) * 9 // 10, int(0.9 * len(chosen) * room / taken))
+        chosen = sample(cells, ops.latency_ns, fewer, SLOWEST)  # some of those that were chosen before
+    return page, {
+        "full": False, "dimensions": dimensions, "threads": threads, "detailed": len(chosen), "tick_ns": TICK_NS,
+        "codes_per_row": CODES_PER_ROW, "cell_ns": cells.width_ns, **parts,
+    }  # fmt: skip
+
+
+def _thread_lists(run: Run, ops: Ops, number: dict[str, int], found: Sums) -> tuple[Column, list[list[int]]]:
+    """Of each op which list of threads it has, and the lists, numbered by the first op that has each."""
+    marks, firsts, inverse = np.unique(found.threads, return_index=True, return_inverse=True)
+    lists: dict[int, list[int]] = {}
+    rows = found.rows
+    whole = fingerprints(rows.op, rows.seq, rows.tid, len(ops)) == found.threads
+    known = np.unique(rows.op)
+    known = known[whole[known]]
+    _, at = np.unique(found.threads[known], return_index=True)
+    for source, some in ((rows, known[at]), (None, firsts)):
+        missing = [op for op in some.tolist() if int(found.threads[op]) not in lists]
+        if missing and source is None:  # its rows lie far apart in the table
+            place = np.full(len(ops.place), -1, np.int64)
+            place[ops.op_id[missing]] = missing
+            source = stage_rows(run, place, number)
+        for op in missing:
+            assert source is not None
+            low, high = np.searchsorted(source.op, (op, op + 1))
+            lists[int(found.threads[op])] = source.tid[low:high].tolist()
+    rank = np.argsort(np.argsort(firsts))
+    return rank[inverse], [lists[int(mark)] for mark in marks[np.argsort(firsts)]]
+
+
+def _only(rows: StageRows, wanted: Column, ops: int) -> StageRows:
+    """The rows of these of the ops, numbered anew."""
+    new = np.full(ops, -1, np.int64)
+    new[wanted] = np.arange(len(wanted))
+    kept = new[rows.op] >= 0
+    return StageRows(
+        new[rows.op[kept]],
+        rows.seq[kept],
+        rows.stage[kept],
+        rows.begin_ns[kept],
+        rows.duration_ns[kept],
+        rows.tid[kept],
+    )
+
+
+def _exact_sums(index: Column, values: Column, size: int) -> Column:
+    """Sums of whole numbers; exact below 2^53."""
+    return np.bincount(index, values, size).astype(np.int64)

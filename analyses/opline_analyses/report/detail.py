@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""Ops in detail: every stage of an op with its thread, to the nanosecond, and its block requests.
+
+Takes stage rows; adds columns. The list of an op's stages is one of few, its *path*; so is the list of its threads. The
+durations are written path by path, and in a path stage by stage: what lies together resembles each other.
+
+    durations, gaps: for path p with n ops and L stages, L times n numbers; of op number r in p, stage j, at j * n + r
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from opline_analyses.oplist import REQUEST_COLUMNS, REQUESTS
+from opline_analyses.report.columns import Column, Columns, zigzag
+from opline_analyses.report.ops import listed
+from opline_analyses.report.rows import StageRows, fingerprints
+from opline_analyses.run import Run
+
+ABSENT_TIME = -1
+
+
+def group(rows: StageRows, items: Column, ops: int) -> tuple[Column, list[list[int]]]:
+    """The distinct lists of ``items`` in the order of the first op that has each; and of each op, which it has."""
+    marks = fingerprints(rows.op, rows.seq, items, ops)
+    _, firsts, inverse = np.unique(marks, return_index=True, return_inverse=True)
+    rank = np.empty(len(firsts), np.int64)
+    rank[np.argsort(firsts)] = np.arange(len(firsts))
+    which = rank[inverse]
+    edges = np.searchsorted(rows.op, np.arange(ops + 1))
+    lists = [items[edges[op] : edges[op + 1]].tolist() for op in np.sort(firsts)]
+    flat = np.array([item for one in lists for item in one], items.dtype)
+    begins = np.cumsum([0, *(len(one) for one in lists)])[:-1]
+    if len(rows.op) and not np.array_equal(flat[begins[which[rows.op]] + rows.seq], items):
+        raise AssertionError("two lists of stages have one fingerprint")
+    return which, lists
+
+
+def add_stages(columns: Columns, rows: StageRows, begin_ns: Column, ops: int) -> list[list[int]]:
+    """Adds paths and durations of ``ops`` ops. ``begin_ns``: of each op, of the run's clock. Gives the paths."""
+    which, paths = group(rows, rows.stage.astype(np.int64), ops)
+    before = np.concatenate(([0], (rows.begin_ns + rows.duration_ns)[:-1])) if len(rows.op) else rows.begin_ns
+    before = np.where(rows.seq == 0, begin_ns[rows.op], before) if len(rows.op) else before
+    order = np.lexsort((rows.op, rows.seq, which[rows.op])) if len(rows.op) else np.zeros(0, np.int64)
+    columns.add("detail.path", which)
+    columns.add("detail.durations", rows.duration_ns[order])
+    columns.add("detail.gaps", zigzag((rows.begin_ns - before)[order]))
+    return paths
+
+
+def add_requests(columns: Columns, run: Run, op_ids: Column, start_ns: int, begin_ns: Column) -> dict[str, list[str]]:
+    """Adds the block requests of these ops, in the order of the ops and of Q. ``begin_ns``: from ``start_ns``.
+
+    A step's time is written as its distance from the step before that was seen (the first one's: from the op's begin),
+    zigzag and one more; 0: not seen. Gives the names of devices and flags.
+    """
+    run.con.execute("CREATE OR REPLACE TEMP TABLE chunk AS SELECT unnest(?::BIGINT[]) AS op_id", [op_ids.tolist()])
+    span = {"low": int(op_ids.min()), "high": int(op_ids.max())} if len(op_ids) else {"low": 0, "high": -1}
+    found = run.con.execute(
+        f"""SELECT l.*, r.op_count, r.in_flight
+            FROM ({REQUESTS.format(**span)}) AS l({", ".join(("op_id", *REQUEST_COLUMNS))})
+            JOIN requests r USING (request_id) ORDER BY l.op_id, l.queue_ns, l.request_id"""
+    ).fetchnumpy()
+
+    def whole(name: str, absent: int = ABSENT_TIME) -> Column:
+        return np.asarray(np.ma.filled(np.ma.asarray(found[name]).astype(np.int64), absent))
+
+    by_id = np.argsort(op_ids)
+    op = by_id[np.searchsorted(op_ids[by_id], whole("op_id"))] if len(op_ids) else whole("op_id")
+    order = np.argsort(op, kind="stable")
+    op = op[order]
+    columns.add("requests.per_op", np.bincount(op, minlength=len(op_ids)))
+    last = begin_ns[op] + start_ns if len(op) else op
+    for letter, name in zip("qgidc", ("queue_ns", "getrq_ns", "insert_ns", "issue_ns", "complete_ns"), strict=True):
+        at = whole(name)[order]
+        seen = at != ABSENT_TIME
+        columns.add(f"requests.{letter}", np.where(seen, zigzag(at - last) + 1, 0))
+        last = np.where(seen, at, last)
+    for name in ("sector", "nr_sectors", "in_flight"):
+        columns.add(f"requests.{name}", whole(name)[order] + 1)
+    columns.add("requests.op_count", whole("op_count", 0)[order])
+    columns.add("requests.shared", whole("shared", 0)[order] + 2 * whole("ambiguous", 0)[order])
+    columns.add("requests.dev", whole("dev", 0)[order])
+    flags = [str(f) if isinstance(f, str) else "?" for f in np.ma.filled(np.ma.asarray(found["rwbs"], object), "?")]
+    names = sorted(set(flags))
+    number = {name: n for n, name in enumerate(names)}
+    columns.add("requests.rwbs", np.array([number[f] for f in flags], np.int64)[order])
+    return {"rwbs": names}
+
+
+def add_lists(columns: Columns, name: str, lists: list[list[int]]) -> None:
+    """Lists of numbers: their lengths, and the items."""
+    lengths, items = listed(lists)
+    columns.add(f"{name}.lengths", lengths)
+    columns.add(f"{name}.items", items)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""Text with two columns, a time and a value: what trace2heatmap.pl draws. A first line with letters is a header; blank
+and short lines are skipped; times need not be in order.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opline.errors import OplineError
+from opline_analyses.intervals import Batch
+
+if TYPE_CHECKING:
+    from opline.paths import StrPath
+
+UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+#: Values are kept in thousandths of the unit that the text has, whichever that is.
+THOUSANDTHS = 1000
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_LINE = re.compile(rf"\s*({_NUMBER})\s+({_NUMBER})(?:\s.*)?")
+
+
+def is_two_columns(path: StrPath) -> bool:
+    """Whether a file begins with two numbers on a line, but for a header. A pipe can't be looked into."""
+    if not Path(path).is_file():
+        return False
+    try:
+        with Path(path).open(encoding="utf-8", errors="replace") as file:
+            lines = [line for line in (file.readline(4096) for _ in range(4)) if line.strip()]
+    except OSError:
+        return False
+    return any(_LINE.fullmatch(line.rstrip("\n")) for line in lines[:2])
+
+
+def _scaled(text: str, factor: int) -> int:
+    return int(text) * factor if text.isdecimal() else round(Decimal(text) * factor)
+
+
+def read(path: StrPath, unit_ns: int) -> tuple[Batch, int]:
+    """All rows, and how many lines were no two numbers (the header is none of them). Raises OplineError."""
+    times: list[int] = []
+    values: list[int] = []
+    skipped = 0
+    try:
+        with Path(path).open(encoding="utf-8", errors="replace") as file:
+            for number, line in enumerate(file):
+                found = _LINE.fullmatch(line.rstrip("\r\n"))
+                if found:
+                    times.append(_scaled(found[1], unit_ns))
+                    values.append(_scaled(found[2], THOUSANDTHS))
+                elif len(line.split()) > 1 and not (number == 0 and re.search("[a-zA-Z]", line)):
+                    skipped += 1
+    except OSError as error:
+        raise OplineError(f"Cannot read {path}: {error.strerror}.") from error
+    if not times:
+        raise OplineError(f"{path} has no line with two numbers, a time and a value.")
+    nothing: Any = np.zeros(len(times), np.int64)
+    return Batch(np.array(times, np.int64), np.array(values, np.int64), nothing, nothing, [""]), skipped

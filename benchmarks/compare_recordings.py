@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: MIT
+"""How often `opline compare` is right about recordings of this machine: equal things, and planted changes.
+
+    benchmarks/compare_recordings.py [--runs N] [--keep DIR] [--again] [--save]
+
+Records the demo store's benchmark and fio (where there is one) N times each (24), and as often with a change, in random
+order; keeps of each recording its figures, as `opline compare --save` does (DIR/*.json; --again takes those that are
+there). Then draws pairs of 2, 3 and 5 runs per side at random, without a run on both sides, and counts:
+
+    called     pairs of equal things in which any figure is called changed; wanted: at most 5 %
+    found      pairs with the change in which its figure is called
+    held       of those the share whose 95 % interval has the ratio over all runs in it; wanted: at least 90 %
+
+Draws share runs, so that their number says less than it seems. The table goes to docs/compare.md (--save).
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import math
+import platform
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from opline_analyses import gate
+from opline_analyses.compare import Comparison, Row, compare
+from opline_analyses.figures import Figures, baseline_text, read_baseline
+from opline_analyses.verdicts import runs_needed
+
+ROOT = Path(__file__).resolve().parent.parent
+OPLINE = Path(sys.executable).with_name("opline")
+PAGE = ROOT / "docs" / "compare.md"
+MARKS = "<!-- measured: benchmarks/compare_recordings.py -->", "<!-- end of what was measured -->"
+STORE = [str(ROOT / "examples" / "demo-store" / "run"), "--ops", "2000", "--qd", "4", "--read", "25"]
+FIO = ["fio", "--name=x", "--rw=randrw", "--bs=4k", "--ioengine=psync", "--direct=1", "--size=64M", "--number_ios=3000"]
+DRAWS = 200
+CONDITIONS = ("p50(worker) > +50 %", "p50 > +100 %")  # of examples/ci/run
+NARROW = ("p50 > +5 %", "p99(D2C) > +5 %", "mean > +5 %", "iops < -5 %")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What is recorded under a name; ``figure``: where the change is to be found, a stage and its figure."""
+
+    name: str
+    what: str
+    model: str
+    command: list[str]
+    figure: tuple[str, str] = ("", "")
+    equal: str = ""  # the condition that this one has a change of
+
+
+def conditions(folder: Path) -> list[Condition]:
+    """Those that this machine can record."""
+    store = "demo store, 2000 ops, depth 4, a quarter reads"
+    found = [
+        Condition("store", store, "demo", [*STORE]),
+        Condition(
+            "worker", "+50 us in every op's worker stage", "demo", [*STORE, "--inject", "worker:50:1"],
+            ("worker", "mean"), "store",
+        ),
+        Condition("depth", "depth 8 instead of 4", "demo", [*STORE, "--qd", "8"], ("latency", "p50"), "store"),
+    ]  # fmt: skip
+    if shutil.which("fio"):
+        fio = [*FIO, f"--filename={folder}/fio.data"]
+        found += [
+            Condition("fio", "fio, 3000 direct 4k reads and writes", "syscalls", [*fio]),
+            Condition("block", "blocks of 16k instead of 4k", "syscalls", [*fio, "--bs=16k"], ("D2C", "p50"), "fio"),
+        ]
+    return found
+
+
+def record(condition: Condition, folder: Path, number: int) -> list[Figures]:
+    """Records once; gives the run's figures, and leaves nothing else."""
+    run, kept = folder / "run", folder / "run.json"
+    command = [str(OPLINE), "record", "-o", str(run), "--model", condition.model, "--", *condition.command]
+    subprocess.run(command, check=True, capture_output=True)
+    own = ["--class", "pread64", "--class", "pwrite64"] if condition.model == "syscalls" else []
+    subprocess.run([OPLINE, "compare", run, "--save", kept, *own], check=True, capture_output=True)
+    shutil.rmtree(run)
+    (figures,) = read_baseline(kept)
+    return [Figures(**{**vars(figures), "name": f"{condition.name}-{number}"})]
+
+
+def pools(folder: Path, runs: int, again: bool) -> dict[str, list[Figures]]:
+    """The figures of all recordings, by condition; what is recorded is kept at once."""
+    found: dict[str, list[Figures]] = {}
+    plan = [c for c in conditions(folder) for _ in range(runs)]
+    random.shuffle(plan)
+    if not again and shutil.which("fio"):
+        (folder / "fio.data").write_bytes(bytes(64 << 20))  # there before the first recording, so that none lays it out
+    if again:
+        plan = []
+        found = {f.stem: read_baseline(f) for f in folder.glob("*.json") if f.stem != "run"}
+    for n, condition in enumerate(plan):
+        print(f"\r{n + 1} of {len(plan)}: {condition.name:10}", end="", file=sys.stderr, flush=True)
+        mine = found.setdefault(condition.name, [])
+        mine += record(condition, folder, len(mine))
+        (folder / f"{condition.name}.json").write_text(baseline_text(mine))
+    return found
+
+
+def called(c: Comparison) -> list[Row]:
+    """The figures that are said to have changed."""
+    return [r for r in (*c.headline, *c.stages, *c.devices) if r.verdict.kind in ("more", "less")]
+
+
+def pairs(a: list[Figures], b: list[Figures] | None, k: int) -> list[Comparison]:
+    """Comparisons of k runs drawn of each; without ``b`` both sides of ``a``."""
+    drawn = []
+    for _ in range(DRAWS):
+        if b is None:
+            both = random.sample(a, 2 * k)
+            drawn.append(compare(both[:k], both[k:]))
+        else:
+            drawn.append(compare(random.sample(a, k), random.sample(b, k)))
+    return drawn
+
+
+def share(pairs: Sequence[Comparison], holds: Callable[[Comparison], bool]) -> float:
+    """Of the pairs of which it holds."""
+    return sum(map(holds, pairs)) / len(pairs)
+
+
+def row_of(c: Comparison, figure: tuple[str, str]) -> Row:
+    """A figure's row."""
+    return next(r for r in (*c.headline, *c.stages) if (r.name, r.figure) == figure)
+
+
+def equal_lines(condition: Condition, runs: list[Figures]) -> list[str]:
+    """A row of the table of equal things."""
+    cells = []
+    for k in (2, 3, 5):
+        if 2 * k <= len(runs):
+            drawn = pairs(runs, None, k)
+            shapes = share(drawn, lambda c: any(r.verdict.kind in ("more", "less") for r in c.shape))
+            cells.append(f"{share(drawn, lambda c: bool(called(c))):.1%} / {shapes:.1%}")
+        else:
+            cells.append("–")
+    whole = compare(runs[::2], runs[1::2])
+    scatter = [row_of(whole, ("latency", name)).difference for name in ("mean", "p50", "p99")]
+    spread = " / ".join(f"{d.scatter:.0%}" for d in scatter if d and d.scatter is not None)
+    return [f"| {condition.what} | {len(runs)} | {spread} | {' | '.join(cells)} |"]
+
+
+def changed_lines(condition: Condition, a: list[Figures], b: list[Figures]) -> list[str]:
+    """The rows of the table of planted changes: the figure named, and the p50 of the latency."""
+    lines = []
+    for figure in dict.fromkeys((condition.figure, ("latency", "p50"))):
+        whole = row_of(compare(a, b), figure).difference
+        if whole is None or whole.scatter is None:
+            continue
+        truth, cells = whole.log_ratio, []
+        for k in (2, 3, 5):
+            if k > min(len(a), len(b)):
+                cells.append("–")
+                continue
+            rows = [row_of(c, figure) for c in pairs(a, b, k)]
+            found = sum(r.verdict.kind in ("more", "less") for r in rows) / len(rows)
+            spans = [r.difference.interval() for r in rows if r.difference]
+            held = sum(s is not None and s[0] <= truth <= s[1] for s in spans) / len(spans)
+            cells.append(f"{found:.0%} / {held:.0%}")
+        needed = runs_needed(whole.scatter, math.expm1(abs(truth)), 4 if figure[0] == "latency" else 30)
+        enough = "–"
+        if needed <= min(len(a), len(b)):
+            rows = [row_of(c, figure) for c in pairs(a, b, needed)]
+            enough = f"{needed}: {sum(r.verdict.kind in ('more', 'less') for r in rows) / len(rows):.0%}"
+        name = f"{figure[1]} of {figure[0]}"
+        lines.append(f"| {condition.what} | {name} | ×{math.exp(truth):.3g} | {' | '.join(cells)} | {enough} |")
+    return lines
+
+
+def gate_lines(name: str, a: list[Figures], b: list[Figures] | None, texts: Sequence[str]) -> list[str]:
+    """A row of the table of conditions: of 5 runs of each side, without ``b`` both of ``a``."""
+    conditions = [gate.parse(text) for text in texts]
+    if min(len(a) // 2 if b is None else len(a), len(a if b is None else b)) < gate.ENOUGH:
+        return []
+    failed = 0
+    for c in pairs(a, b, gate.ENOUGH):
+        failed += gate.status(gate.judge(conditions, c.a, c.b), "warn") == gate.STATUS_FAILED
+    return [f"| {name} | {', '.join(f'`{text}`' for text in texts)} | {failed / DRAWS:.1%} |"]
+
+
+def tables(found: dict[str, list[Figures]], folder: Path) -> list[str]:
+    """The two tables, in Markdown."""
+    known = {c.name: c for c in conditions(folder) if c.name in found}
+    cpu = next((s for s in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in s), ":?").split(":")[1]
+    where = f"{cpu.strip()}, kernel {platform.release()}"
+    lines = [
+        f"{datetime.date.today()}, {where}, a machine that others use at the same time; {DRAWS} draws in each cell.",
+        "",
+        "Equal things, k runs of each side. In a cell: pairs with any figure called changed / with any shape called.",
+        "",
+        "| recorded | runs | SD of logs: mean / p50 / p99 | k = 2 | 3 | 5 |",
+        "|---|---|---|---|---|---|",
+    ]
+    for c in known.values():
+        lines += equal_lines(c, found[c.name])
+    lines += [
+        "",
+        "Planted changes. In a cell: pairs with the figure called / with the ratio over all runs in the interval.",
+        "",
+        "| change | figure | over all runs | k = 2 | 3 | 5 | with as many as are said to be needed |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for c in known.values():
+        if c.equal in known:
+            lines += changed_lines(c, found[c.equal], found[c.name])
+    lines += [
+        "",
+        "`--fail-if`, 5 runs of each side: pairs in which any condition fails.",
+        "",
+        "| recorded | conditions | fails |",
+        "|---|---|---|",
+    ]
+    if "store" in found:
+        store = found["store"]
+        lines += gate_lines("demo store, both sides", store, None, CONDITIONS)
+        lines += gate_lines("demo store, both sides", store, None, NARROW)
+        lines += gate_lines("+50 us in every op's worker stage", store, found.get("worker", []), CONDITIONS)
+    return lines
+
+
+def main() -> None:
+    """Records, draws, prints; --save writes the tables into the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=24, help="recordings of each condition")
+    parser.add_argument("--keep", type=Path, help="where the figures are kept")
+    parser.add_argument("--again", action="store_true", help="record nothing: the figures in --keep")
+    parser.add_argument("--save", action="store_true", help="write the tables into docs/compare.md")
+    args = parser.parse_args()
+    random.seed(1)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = args.keep or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        found = pools(folder, args.runs, args.again)
+        text = "\n".join(tables(found, folder))
+    print(text)
+    if args.save:
+        before, rest = PAGE.read_text().split(MARKS[0])
+        after = rest.split(MARKS[1])[1]
+        PAGE.write_text(f"{before}{MARKS[0]}\n\n{text}\n\n{MARKS[1]}{after}")
+
+
+if __name__ == "__main__":
+    main()

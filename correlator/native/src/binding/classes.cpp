@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT
+#include "binding/classes.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace opline {
+namespace {
+
+// Hands out slots for the fields that somebody asks for, each field once.
+class Slots {
+  public:
+    explicit Slots(const ClassDecl &decl) : decl_(decl) {}
+
+    // Payload before context: an event's own `tid` is not its context's.
+    std::int32_t want(const std::string &field) { return want_in(field, {FieldScope::kPayload, FieldScope::kContext}); }
+    std::int32_t want_payload(std::initializer_list<const char *> fields) {
+        for (auto f : fields)
+            if (auto s = want_in(f, {FieldScope::kPayload}); s != kNoSlot) return s;
+        return kNoSlot;
+    }
+    std::int32_t want_context(const std::string &field) { return want_in(field, {FieldScope::kContext}); }
+    std::int32_t want_first(std::initializer_list<const char *> fields) {
+        for (auto f : fields)
+            if (auto s = want(f); s != kNoSlot) return s;
+        return kNoSlot;
+    }
+    std::vector<std::uint32_t> take() { return std::move(wanted_); }
+
+  private:
+    std::int32_t want_in(const std::string &field, std::initializer_list<FieldScope> scopes) {
+        if (field.empty()) return kNoSlot;
+        for (auto scope : scopes)
+            for (std::uint32_t i = 0; i < decl_.fields.size(); ++i)
+                if (decl_.fields[i].scope == scope && decl_.fields[i].name == field) return slot_of(i);
+        return kNoSlot;
+    }
+    std::int32_t slot_of(std::uint32_t index) {
+        auto it = std::find(wanted_.begin(), wanted_.end(), index);
+        if (it != wanted_.end()) return static_cast<std::int32_t>(it - wanted_.begin());
+        wanted_.push_back(index);
+        return static_cast<std::int32_t>(wanted_.size() - 1);
+    }
+    const ClassDecl &decl_;
+    std::vector<std::uint32_t> wanted_;
+};
+
+bool starts_with(std::string_view s, std::string_view prefix) { return s.substr(0, prefix.size()) == prefix; }
+
+BoundKey bind_key(const KeyUse &use, const Plan &plan, Slots &slots, bool &broken) {
+    BoundKey key;
+    key.space = use.space;
+    key.spaces = plan.key_spaces[use.space].spaces;
+    key.scope = plan.key_spaces[use.space].scope;
+    for (const auto &f : use.fields) {
+        key.slots.push_back(slots.want(f));
+        if (key.slots.back() == kNoSlot) broken = true;
+    }
+    for (auto fact : use.facts)
+        if (fact != kNoFact) key.facts = use.facts;
+    if (key.slots.size() == 1 && key.facts.empty()) key.one_slot = key.slots.front();
+    return key;
+}
+
+std::vector<BoundKey> bind_keys(const std::vector<KeyUse> &uses, const Plan &plan, Slots &slots, bool &broken) {
+    std::vector<BoundKey> out;
+    for (const auto &use : uses) out.push_back(bind_key(use, plan, slots, broken));
+    return out;
+}
+
+// A field that the model names and the class lacks breaks the point, except where it only decorates.
+std::int32_t needed(const std::string &field, Slots &slots, bool &broken) {
+    auto slot = slots.want(field);
+    if (slot == kNoSlot && !field.empty()) broken = true;
+    return slot;
+}
+
+BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, StringPool &strings) {
+    const PointSpec &spec = plan.points[spec_index];
+    BoundPoint p;
+    p.spec = spec_index;
+    for (const auto &w : spec.when) p.when.push_back({needed(w.field, slots, p.broken), &w});
+    p.find = bind_keys(spec.find, plan, slots, p.broken);
+    p.bind = bind_keys(spec.bind, plan, slots, p.broken);
+    p.release = bind_keys(spec.release, plan, slots, p.broken);
+    p.wait = bind_keys(spec.wait, plan, slots, p.broken);
+    p.meet = bind_keys(spec.meet, plan, slots, p.broken);
+    p.sole = bind_keys(spec.sole, plan, slots, p.broken);
+    if (spec.learn != kNoFact) {
+        const FactSpec &fact = plan.facts[static_cast<std::size_t>(spec.learn)];
+        p.fact_of.scope = fact.scope;
+        p.fact_of.slots.push_back(needed(fact.of, slots, p.broken));
+        for (const auto &f : fact.value) p.fact_value.slots.push_back(needed(f, slots, p.broken));
+    }
+    for (const auto *uses : {&p.find, &p.bind})
+        for (const auto &use : *uses)
+            if (use.scope == KeyScope::kGlobal) p.global_spaces |= 1ull << use.space;
+    for (const auto &use : p.find) p.needs_facts = p.needs_facts || !use.facts.empty();
+    if (!spec.mark.empty()) p.mark = strings.intern(spec.mark);
+    if (!spec.at.empty()) p.at = strings.intern(spec.at);
+    p.name_slot = needed(spec.name_field, slots, p.broken);
+    p.class_slot = needed(spec.class_field, slots, p.broken);
+    p.object_slot = slots.want(spec.object);
+    p.offset_slot = slots.want(spec.offset);
+    p.length_slot = slots.want(spec.length);
+    p.file_slot = slots.want(spec.file_by);
+    p.batch_count_slot = slots.want(spec.batch_count);
+    p.duration_slot = needed(spec.duration_field, slots, p.broken);
+    if (spec.ios.submit) p.ios_submit = bind_key(*spec.ios.submit, plan, slots, p.broken);
+    if (spec.ios.wait) p.ios_wait = bind_key(*spec.ios.wait, plan, slots, p.broken);
+    p.ios_count = needed(spec.ios.count, slots, p.broken);
+    p.ios_submitted = needed(spec.ios.submitted, slots, p.broken);
+    if (spec.ios.reaped != "*") p.ios_reaped = needed(spec.ios.reaped, slots, p.broken);
+    if (spec.name_field.empty()) p.name_id = strings.intern(spec.name);
+    if (!spec.class_text.empty()) p.class_id = strings.intern(spec.class_text);
+    p.batch_space = strings.intern(spec.batch_space);
+    return p;
+}
+
+// Nothing comes of it but a transition of an op, found or made by its first key.
+bool is_simple(const BoundPoint &p, const PointSpec &spec) {
+    return !p.broken && p.wait.empty() && p.meet.empty() && p.sole.empty() && p.mark == 0 && p.at == 0 && spec.learn == kNoFact &&
+           p.name_slot == kNoSlot && p.duration_slot == kNoSlot && spec.batch_do == BatchDo::kNone && !spec.ios && !spec.child &&
+           spec.end_of.empty() && spec.io == IoWindow::kNone && spec.sync_wait == IoWindow::kNone;
+}
+
+// What a point that is plain has to do, once the slots of its class are known.
+void bind_plain(BoundPoint &p, const PointSpec &spec, std::uint32_t event) {
+    const bool simple = is_simple(p, spec), found = p.find.size() == 1 ? p.find.front().facts.empty() : p.find.empty();
+    p.of_files = p.file_slot != kNoSlot || p.inode_slot != kNoSlot || spec.io != IoWindow::kNone || spec.sync_wait != IoWindow::kNone;
+    p.plain = simple && found && p.bind.empty() && (spec.role == Role::kNone || spec.role == Role::kEnd);
+    p.begins = simple && p.find.empty() && p.bind.size() == 1 && p.release.empty() && spec.role == Role::kBegin;
+    p.ends = spec.role == Role::kEnd;
+    p.thread = spec.thread;
+    p.direction = spec.direction;
+    p.decorates = p.class_id != 0 || p.class_slot != kNoSlot || p.object_slot != kNoSlot || p.offset_slot != kNoSlot ||
+                  p.length_slot != kNoSlot || p.file_slot != kNoSlot || p.inode_slot != kNoSlot || spec.direction != Direction::kUnknown;
+    TransitionKind kind;
+    kind.point = p.name_id;
+    kind.event = event;
+    kind.spec = p.spec;
+    kind.evidence = p.find.empty() ? Evidence::kThread : Evidence::kKey;
+    if (!p.find.empty()) {
+        kind.spaces = p.find.front().spaces;
+        kind.key_space = p.find.front().space;
+    }
+    if (p.begins) {
+        kind.evidence = Evidence::kBegin;
+        kind.spaces = p.bind.front().spaces;
+    }
+    p.kinds[0].kind = p.kinds[1].kind = kind;
+    p.kinds[1].kind.in_thread = true;
+}
+
+constexpr std::string_view kBpfCalls = "syscall:";
+// Hits of uprobes are points like any other, but their time and thread are payload: the event is the collector's.
+constexpr std::string_view kProbes = "cephprobe:";
+// What the shim for Ceph writes by itself comes as `cephshim`, what its collector sends on as `cephring`, with time and thread as payload.
+constexpr std::string_view kShim = "cephshim:", kRings = "cephring:";
+
+BlockSlots bind_block(BlockKind kind, Slots &slots, bool with_process) {
+    BlockSlots b;
+    b.blank.kind = kind;
+    b.blank.tid = b.blank.pid = -1;
+    auto narrow = [&](std::initializer_list<const char *> fields, std::size_t offset) {
+        b.narrow.add(slots.want_first(fields), offset);
+    };
+    auto wide = [&](std::initializer_list<const char *> fields, std::size_t offset) { b.wide.add(slots.want_first(fields), offset); };
+    // Whoever is interrupted by a completion has nothing to do with it.
+    if (kind != BlockKind::kRqComplete && kind != BlockKind::kBioComplete && kind != BlockKind::kRqRequeue) {
+        narrow({"tid", "perf_tid"}, offsetof(BlockEvent, tid));
+        b.comm = slots.want_first({"comm", "procname"});
+    }
+    narrow({"dev"}, offsetof(BlockEvent, dev));
+    wide({"sector"}, offsetof(BlockEvent, sector));
+    narrow({"nr_sector"}, offsetof(BlockEvent, nr_sectors));
+    b.flags = slots.want("rwbs");
+    b.narrow.add(b.flags, offsetof(BlockEvent, rwbs));
+    narrow({"error"}, offsetof(BlockEvent, error));
+    narrow({"old_dev"}, offsetof(BlockEvent, old_dev));
+    wide({"old_sector"}, offsetof(BlockEvent, old_sector));
+    wide({"new_sector"}, offsetof(BlockEvent, new_sector));
+    wide({"rq", "rq_ptr", "request"}, offsetof(BlockEvent, rq));
+    wide({"bio", "bio_ptr"}, offsetof(BlockEvent, bio));
+    wide({"parent"}, offsetof(BlockEvent, parent));
+    narrow({"cpu"}, offsetof(BlockEvent, cpu));
+    if (with_process) narrow({"vpid", "pid"}, offsetof(BlockEvent, pid));
+    return b;
+}
+
+// LTTng's names; perf's conversion to CTF says pid for tid and puts the sub-system before the event's name.
+void bind_sched(BoundClass &c, std::string_view name, Slots &slots) {
+    if (name == "sched_switch") {
+        c.kind = ClassKind::kSchedSwitch;
+        c.sched.prev_tid = slots.want_first({"prev_tid", "prev_pid"});
+        c.sched.prev_state = slots.want("prev_state");
+        c.sched.next_tid = slots.want_first({"next_tid", "next_pid"});
+        return;
+    }
+    if (name == "sched_waking") c.sched.wake = Wake::kWaking;
+    else if (name == "sched_wakeup") c.sched.wake = Wake::kWakeup;
+    else if (name == "sched_wakeup_new") c.sched.wake = Wake::kNew;
+    else return;
+    c.kind = ClassKind::kSchedWake;
+    c.sched.tid = slots.want_payload({"tid", "pid"});
+    // Who is woken runs there. A sched_waking names the CPU where the thread last ran, which may be off since.
+    if (c.sched.wake != Wake::kWaking) c.sched.cpu = slots.want("target_cpu");
+    c.tid_slot = slots.want_context("tid");
+    if (c.tid_slot == kNoSlot) c.tid_slot = slots.want_context("perf_tid");
+    c.comm_slot = slots.want_context("procname");
+}
+
+// From BPF: one event of what sched_switch, sched_waking and sched_switch say of a thread, when it is back on a CPU. The waker is payload.
+void bind_off_cpu(BoundClass &c, Slots &slots) {
+    c.kind = ClassKind::kOffCpu;
+    c.sched.tid = slots.want("tid");
+    c.sched.prev_state = slots.want("prev_state");
+    c.sched.off_at = slots.want("off_at");
+    c.sched.woken_at = slots.want("woken_at");
+    c.tid_slot = slots.want("waker_tid");
+    c.comm_slot = slots.want("waker_comm");
+}
+
+}  // namespace
+
+BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strings, const Wanted &wanted) {
+    BoundClass c;
+    c.name = decl.name;
+    c.name_id = strings.intern(decl.name);
+    c.domain = decl.domain;
+    Slots slots(decl);
+
+    std::string_view name = decl.name;
+    // System calls from BPF have LTTng's names behind a provider's, and their own time; thread and name are payload.
+    const bool bpf_call = starts_with(name, kBpfCalls);
+    if (bpf_call) {
+        name.remove_prefix(kBpfCalls.size());
+        c.plan.time_slot = slots.want("ktime");
+    }
+    const bool bpf_block = starts_with(name, "block:");
+    const bool probe = starts_with(name, kProbes);
+    const bool ring = starts_with(name, kRings);
+    std::string shim_name;
+    if (ring && name != "cephring:lost") name = shim_name = std::string(kShim).append(name.substr(kRings.size()));
+    if (bpf_block || probe || ring) c.plan.time_slot = slots.want("ktime");
+    const bool kernel_block = starts_with(name, "block_");
+    if (bpf_block || kernel_block) {
+        auto kind = BlockModel::kind_by_name(name);
+        c.kind = kind == BlockKind::kOther ? (bpf_block ? ClassKind::kContext : ClassKind::kIgnored)
+                 : kind == BlockKind::kPlug || kind == BlockKind::kUnplug ? ClassKind::kPlug : ClassKind::kBlock;
+        if (c.kind == ClassKind::kBlock) c.block = bind_block(kind, slots, kind == BlockKind::kBioQueue && !plan.bios.op_class.empty());
+    } else {
+        for (std::uint32_t i = 0; i < plan.points.size(); ++i)
+            if (glob_match(plan.points[i].event, name)) c.points.push_back(bind_point(i, plan, slots, strings));
+        if (!c.points.empty()) {
+            c.kind = ClassKind::kPoints;
+            c.tid_slot = slots.want_context("vtid");
+            if (c.tid_slot == kNoSlot) c.tid_slot = slots.want_context("tid");
+            c.pid_slot = slots.want_context("vpid");
+            if (c.pid_slot == kNoSlot) c.pid_slot = slots.want_context("pid");
+            const bool named = wanted.thread_names || std::any_of(c.points.begin(), c.points.end(), [&](const BoundPoint &p) {
+                                   const PointSpec &spec = plan.points[p.spec];
+                                   return spec.role == Role::kBegin || spec.role == Role::kSoftBegin || spec.ios;
+                               });
+            if (named) c.comm_slot = slots.want_context("procname");
+            if (c.tid_slot == kNoSlot) c.tid_slot = slots.want_context("pthread_id");
+            if (bpf_call || probe) {
+                c.tid_slot = slots.want("tid");
+                c.pid_slot = slots.want("pid");
+                if (named) c.comm_slot = slots.want("comm");
+                c.cpu_slot = slots.want("cpu");
+            } else if (ring) {
+                c.tid_slot = slots.want("vtid");
+                c.pid_slot = slots.want("vpid");
+                if (named) c.comm_slot = slots.want("procname");
+                c.cpu_slot = slots.want("cpu");
+            }
+            for (auto &p : c.points)
+                if (bpf_call) {
+                    p.file_dev_slot = slots.want("file_dev");
+                    p.inode_slot = slots.want("inode");
+                }
+        } else if (name == "lttng_statedump_block_device") {
+            c.kind = ClassKind::kDeviceName;
+            c.dev_slot = slots.want("dev");
+            c.diskname_slot = slots.want("diskname");
+        } else if (starts_with(name, "sched_") || starts_with(name, "irq_") || starts_with(name, "syscall_") ||
+                   starts_with(name, "compat_syscall_") || starts_with(name, "lttng_") ||
+                   name == "cephprobe:watermark") {
+            c.kind = ClassKind::kContext;
+            if (wanted.sched) bind_sched(c, name, slots);
+        } else if (starts_with(name, "sched:")) {
+            c.kind = ClassKind::kContext;
+            c.plan.time_slot = slots.want("ktime");
+            if (wanted.sched && name == "sched:off_cpu") bind_off_cpu(c, slots);
+            else if (wanted.sched) bind_sched(c, name.substr(6), slots);
+        }
+    }
+    if (name == "block:lost" || name == "sched:lost" || name == "cephprobe:lost" || name == "cephring:lost") {
+        c.kind = ClassKind::kCollectorLost;
+        c.count_slot = slots.want("count");
+        c.sched.loses = name == "block:lost" || name == "sched:lost";
+        c.sched.until = slots.want("until");
+    }
+    c.plan.wanted = slots.take();
+    for (auto &p : c.points) bind_plain(p, plan.points[p.spec], c.name_id);
+    if (c.kind == ClassKind::kPoints && c.points.size() == 1) {
+        BoundPoint &p = c.points.front();
+        if (!p.broken && p.when.empty() && !p.needs_facts && !plan.points[p.spec].optional) c.only = &p;
+    }
+    return c;
+}
+
+namespace {
+
+bool holds(const BoundPredicate &w, const Slot &slot) {
+    for (const auto &value : w.predicate->any) {
+        if (auto text = std::get_if<std::string>(&value)) {
+            if (slot.kind == Slot::Kind::kString && slot.str() == *text) return true;
+        } else if (slot.is_number() && slot.i == std::get<std::int64_t>(value)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
+bool holds(const BoundPoint &point, const Event &event) {
+    for (const auto &w : point.when)
+        if (!holds(w, event.slots[w.slot])) return false;
+    return true;
+}
+
+bool could_hold(const BoundPoint &point, const Event &event) {
+    for (const auto &w : point.when)
+        if (w.slot != kNoSlot && !holds(w, event.slots[w.slot])) return false;
+    return true;
+}
+
+}  // namespace opline

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// An event class bound to the plan: which points it can be, and in which slots their fields lie. Decided once
+// per class; past this, nobody compares names.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/strings.hpp"
+#include "binding/block_slots.hpp"
+#include "event/event.hpp"
+#include "event/ledger.hpp"
+#include "model/plan.hpp"
+#include "op/transitions.hpp"
+#include "sched/sched.hpp"
+
+namespace opline {
+
+// What a key begins with.
+struct KeyStart {
+    std::uint32_t space = 0;
+    KeyScope scope = KeyScope::kGlobal;
+    struct Seed {  // in the scope of the last event
+        std::int64_t host = -1, who = 0;  // -1: there was none yet
+        std::uint64_t lo = 0, hi = 0;
+    };
+    mutable Seed seed;
+};
+
+struct BoundKey : KeyStart {
+    std::uint64_t spaces = 0;  // that an event with this key carries
+    std::vector<std::int32_t> slots, facts;  // of each field; facts empty: none is looked up
+    std::int32_t one_slot = kNoSlot;         // it is of this field alone, and no fact
+    std::uint64_t found = 0, missed = 0;  // for `opline model lint`
+};
+
+struct BoundPredicate {
+    std::int32_t slot = kNoSlot;
+    const Predicate *predicate = nullptr;
+};
+
+struct BoundPoint {
+    std::uint32_t spec = 0;  // index into Plan::points
+    // One key or the thread says whose it is, and nothing else can come of it but these: Stitcher::plain().
+    bool plain = false, ends = false, decorates = false;
+    bool of_files = true;  // it may say of what file the op is, or when its bytes are in flight or it waits for them
+    ThreadRule thread = ThreadRule::kNone;
+    Direction direction = Direction::kUnknown;
+    bool begins = false;  // it makes an op, names it by one key, and nothing else can come of it: Stitcher::begin()
+    std::uint64_t seen = 0, transitions = 0;
+    std::uint64_t global_spaces = 0;  // bit per global key space of find and bind
+    std::array<KnownKind, 2> kinds;   // of a plain point, or one that begins; 1: in the op's thread
+    std::vector<BoundPredicate> when;
+    std::vector<BoundKey> find, bind, release, wait, meet, sole;
+    BoundKey fact_of, fact_value;  // of a point that learns
+    std::uint32_t mark = 0, at = 0;  // pool ids; 0: none
+    std::int32_t name_slot = kNoSlot, class_slot = kNoSlot, object_slot = kNoSlot, offset_slot = kNoSlot,
+                 length_slot = kNoSlot, duration_slot = kNoSlot, file_slot = kNoSlot, batch_count_slot = kNoSlot;
+    std::optional<BoundKey> ios_submit, ios_wait;
+    std::int32_t ios_count = kNoSlot, ios_submitted = kNoSlot, ios_reaped = kNoSlot;
+    std::int32_t file_dev_slot = kNoSlot, inode_slot = kNoSlot;  // system calls from BPF
+    std::uint32_t name_id = 0;   // pool id of a constant name
+    std::vector<std::pair<std::string, std::uint32_t>> names;  // of the first values that name_slot had
+    std::uint32_t class_id = 0;  // pool id of a constant class; 0: none
+    std::uint32_t batch_space = 0;
+    bool needs_facts = false;  // passed over where they are not known
+    bool broken = false;  // the class lacks a field that the point needs
+};
+
+enum class ClassKind : std::uint8_t {
+    kPoints, kBlock, kDeviceName, kCollectorLost, kSchedSwitch, kSchedWake, kOffCpu,
+    kPlug,  // of the block layer, about no bio and no request
+    kContext, kIgnored  // nobody looks at these
+};
+
+struct SchedSlots {
+    Wake wake = Wake::kWaking;
+    std::int32_t tid = kNoSlot, prev_tid = kNoSlot, prev_state = kNoSlot, next_tid = kNoSlot, cpu = kNoSlot;
+    std::int32_t off_at = kNoSlot, woken_at = kNoSlot;  // kOffCpu
+    bool loses = false;            // kCollectorLost: threads' states may be among what is missing
+    std::int32_t until = kNoSlot;  // up to this time; else the event's
+};
+
+struct BoundClass {
+    // What every event looks at comes first.
+    ClassKind kind = ClassKind::kIgnored;
+    Domain domain = Domain::kUst;
+    std::uint32_t name_id = 0;
+    BoundPoint *only = nullptr;  // the point, where there is but one and no event of the class is passed over
+    std::string name;
+    std::vector<BoundPoint> points;
+    BlockSlots block;
+    std::int32_t tid_slot = kNoSlot, pid_slot = kNoSlot, comm_slot = kNoSlot;
+    std::int32_t cpu_slot = kNoSlot;  // kPoints from BPF: the event's own; its stream's is the collector's
+    std::int32_t dev_slot = kNoSlot, diskname_slot = kNoSlot;  // kDeviceName
+    std::int32_t count_slot = kNoSlot;                         // kCollectorLost
+    SchedSlots sched;
+    FateCounts fates{};
+    ClassPlan plan;
+};
+
+// What somebody is going to look at, besides what every result needs.
+struct Wanted {
+    bool sched = true;         // threads' states
+    bool thread_names = true;  // of every transition, not of ops' begins alone
+};
+
+// Binds a class. The result's plan.id is left to the caller. Without with_sched nothing of sched events is decoded.
+BoundClass bind_class(const ClassDecl &, const Plan &, StringPool &, const Wanted &);
+
+// True if the predicates of the point hold for the event.
+bool holds(const BoundPoint &, const Event &);
+// The same of a broken point: a predicate whose field the event lacks says nothing.
+bool could_hold(const BoundPoint &, const Event &);
+
+}  // namespace opline

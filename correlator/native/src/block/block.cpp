@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// The block model's front: one matcher that reports through the hooks and, where events carry pointers, one of the
+// other kind beside it, whose conclusions are compared hop by hop.
+#include "block/block.hpp"
+
+#include "block/engine.hpp"
+
+namespace opline {
+
+using block_model::Conclusion;
+using block_model::Engine;
+
+namespace {
+
+void compare(HopAgreement &hop, const Conclusion &pointer, const Conclusion &sector) {
+    const bool by_pointer = pointer.by_pointer && pointer.answer != 0, by_sector = sector.answer != 0;
+    if (by_sector && sector.ambiguous) ++hop.ambiguous;
+    else if (by_pointer && by_sector) ++(pointer.answer == sector.answer ? hop.agree : hop.differ);
+    else if (by_pointer) ++hop.pointer_only;
+    else if (by_sector) ++hop.sector_only;
+    else ++hop.neither;
+}
+
+}  // namespace
+
+struct BlockModel::Impl {
+    Impl(BlockMatch m, Hooks h) : match(m), hooks(std::move(h)), main(m == BlockMatch::kPointer, &hooks) {}
+
+    BlockMatch match;
+    Hooks hooks;
+    Engine main;
+    std::unique_ptr<Engine> other;  // from the first event with a pointer on
+    std::uint64_t ordinal = 0;
+    BlockCounts counts;
+
+    void agree(const Engine &pointer, const Engine &sector) {
+        const Conclusion &p = pointer.said(), &s = sector.said();
+        using Hop = Conclusion::Hop;
+        switch (p.hop != Hop::kNone ? p.hop : s.hop) {
+        case Hop::kNone: break;
+        case Hop::kBio: compare(counts.bio_to_request, p, s); break;
+        case Hop::kIssue: compare(counts.request_to_issue, p, s); break;
+        case Hop::kComplete: compare(counts.request_to_complete, p, s); break;
+        }
+        if (p.merged_bio == 0) return;
+        HopAgreement &merged = counts.bio_to_request;
+        switch (sector.has_bio(p.place, p.issue, p.merged_bio)) {
+        case Engine::Has::kYes: ++merged.agree; break;
+        case Engine::Has::kNo: ++merged.differ; break;
+        case Engine::Has::kAmbiguous: ++merged.ambiguous; break;
+        case Engine::Has::kNoRequest: ++merged.pointer_only; break;
+        }
+    }
+};
+
+BlockModel::BlockModel(BlockMatch match, Hooks hooks) : impl_(std::make_unique<Impl>(match, std::move(hooks))) {}
+BlockModel::~BlockModel() = default;
+
+Fate BlockModel::event(const BlockEvent &e) {
+    Impl &m = *impl_;
+    ++m.ordinal;
+    if (!m.other) {
+        if ((e.rq | e.bio | e.parent) == 0) return m.main.apply(e, m.ordinal);  // nobody compares
+        m.other = std::make_unique<Engine>(m.match != BlockMatch::kPointer, nullptr);
+        m.main.conclude();
+        m.other->conclude();
+    }
+    const Fate fate = m.main.apply(e, m.ordinal);
+    m.other->apply(e, m.ordinal);
+    if (m.match == BlockMatch::kPointer) m.agree(m.main, *m.other);
+    else m.agree(*m.other, m.main);
+    return fate;
+}
+
+void BlockModel::passed(std::int64_t ts_ns) {
+    Impl &m = *impl_;
+    m.main.pass(ts_ns, ++m.ordinal);
+    if (m.other) m.other->pass(ts_ns, m.ordinal);
+}
+
+void BlockModel::finish() {
+    impl_->main.finish();
+    if (impl_->other) impl_->other->finish();
+}
+
+const BlockCounts &BlockModel::counts() const {
+    Impl &m = *impl_;
+    const HopAgreement bio = m.counts.bio_to_request, issue = m.counts.request_to_issue,
+                       complete = m.counts.request_to_complete;
+    m.main.counts.bio_to_request = bio;
+    m.main.counts.request_to_issue = issue;
+    m.main.counts.request_to_complete = complete;
+    if (m.other)
+        m.main.counts.bio_to_request.sector_only +=
+            m.match == BlockMatch::kPointer ? m.main.unconfirmed_merges : m.other->unconfirmed_merges;
+    return m.main.counts;
+}
+
+std::size_t BlockModel::open_requests() const { return impl_->main.open_requests(); }
+std::size_t BlockModel::open_bios() const { return impl_->main.open_bios(); }
+
+}  // namespace opline

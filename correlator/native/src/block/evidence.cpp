@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Steps that must have happened, as others show, and that the trace does not have: evidence of a loss that no tracer counted. What was in flight when the
+// trace began is none: it is told by how long it took, against the longest that the device has taken so far.
+#include <algorithm>
+
+#include "block/engine.hpp"
+
+namespace opline::block_model {
+namespace {
+constexpr std::int64_t kAtLeast_ns = 100'000'000, kTimesLongest = 8;
+}  // namespace
+
+void Engine::took(Device &d, std::int64_t begin_ns, std::int64_t end_ns) {
+    if (begin_ns != kNoTime) d.longest_ns = std::max(d.longest_ns, end_ns - begin_ns);
+}
+
+void Engine::missed(std::int64_t begin_ns, std::int64_t end_ns) {
+    if (hooks_ && hooks_->missed) hooks_->missed(begin_ns, end_ns);
+}
+
+bool Engine::too_long(const Device &d, std::int64_t begin_ns, std::int64_t end_ns) const {
+    return d.completions >= kLearned && end_ns - begin_ns > std::max(kAtLeast_ns, kTimesLongest * d.longest_ns);
+}
+
+// A step of a request or a bio of which the step before is not there.
+void Engine::came_from_nowhere(const BlockEvent &e) {
+    const Device &d = device(e.dev);
+    if (first_ns_ != kNoTime && too_long(d, first_ns_, e.ts_ns)) missed(e.ts_ns - d.longest_ns, e.ts_ns);
+}
+
+// It is allocated or inserted, and completes. What fails before a driver has it is never issued.
+void Engine::check_issued(const BlockEvent &e, const ReqRec &rec) {
+    if (rec.issue_ordinal != 0 || rec.is_flush || rec.empty_flush || e.error != 0 || rec.r.error != 0 || !rec.device->has_issue) return;
+    const std::int64_t begin_ns = rec.r.insert_ns != kNoTime ? rec.r.insert_ns : rec.r.getrq_ns;
+    if (begin_ns != kNoTime) missed(begin_ns, e.ts_ns);
+}
+
+// It is inserted or issued, on a device whose requests are seen allocated.
+void Engine::check_allocated(const BlockEvent &e, Index i) {
+    if (e.nr_sectors == 0 || !device(e.dev).has_getrq) return;
+    const ReqRec &rec = requests_[i];
+    if (!rec.bios.empty()) missed(rec.r.queue_ns != kNoTime ? rec.r.queue_ns : e.ts_ns, e.ts_ns);
+    else came_from_nowhere(e);
+}
+
+// At the trace's end: issued so long ago that the completion must be lost. While the trace goes on nothing is concluded from a long time: it may be what
+// the device took.
+void Engine::find_overdue() {
+    for (Index i = request_age_.head; i != kNil; i = requests_[i].age.next) {
+        const ReqRec &rec = requests_[i];
+        if (rec.step != Step::kIssued || rec.r.issue_ns == kNoTime || rec.device->completions - rec.dev_completions < kLearned || !too_long(*rec.device, rec.r.issue_ns, last_ns_)) continue;
+        missed(rec.r.issue_ns, last_ns_);
+    }
+}
+
+}  // namespace opline::block_model

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// Requests that wait for a flush: which flush each is given to, and whose completion comes behind it (block/blk-flush.c).
+#include <algorithm>
+
+#include "block/engine.hpp"
+
+namespace opline::block_model {
+
+void Engine::line_up(Device &d, Index i) {
+    requests_[i].alone = d.flush_waiters.empty() && d.second_waiters.empty();
+    for (const auto *list : {&d.flush_waiters, &d.second_waiters})
+        for (Index w : *list) requests_[w].alone = false;
+}
+
+// Who waits for this CPU's flush, given to another CPU's flush though this one's comes as well.
+Index Engine::taken_back(const BlockEvent &e, Index flush) {
+    Device &d = device(e.dev);
+    Index taken = kNil;
+    for (const auto *list : {&d.flush_waiters, &d.second_waiters})
+        for (Index w : *list) {
+            const ReqRec &rec = requests_[w];
+            const Index f = rec.waits_flush || rec.needs_flush ? flush_of(d, rec) : kNil;
+            if (f == kNil || f == flush || requests_[f].r.issue_cpu == e.cpu) continue;
+            if (kinship(d, rec.r.queue_cpu, e.cpu) == Kinship::kApart) continue;
+            const bool own = rec.r.queue_cpu == e.cpu;
+            if (taken == kNil || (own && requests_[taken].r.queue_cpu != e.cpu)) taken = w;
+        }
+    if (taken == kNil) return kNil;
+    const Index wrong = flush_of(d, requests_[taken]);
+    if (requests_[taken].r.queue_cpu == e.cpu) note_apart(d, requests_[wrong].r.issue_cpu, e.cpu, 1);
+    else requests_[taken].r.ambiguous = true;
+    unserve(wrong, taken);
+    return taken;
+}
+
+// Which waiting requests a flush that is issued now is for. It comes from a worker of the CPU that started it: where a request
+// began to wait, or where the flush before it completed. A thread may be held up between its getrq and the line.
+void Engine::serve_by(const BlockEvent &e, Index i) {
+    Device &d = device(e.dev);
+    std::vector<Index> &line = scratch_;
+    line.clear();
+    std::size_t waiting = 0;
+    Index other = kNil;
+    bool one_cpu = true;
+    for (const auto *list : {&d.flush_waiters, &d.second_waiters})
+        for (Index w : *list) {
+            const ReqRec &rec = requests_[w];
+            if ((!rec.waits_flush && !rec.needs_flush) || flush_of(d, rec) != kNil) continue;
+            ++waiting;
+            if (same_queue(d, rec.r.queue_cpu, e.cpu)) line.push_back(w);
+            else if (kinship(d, rec.r.queue_cpu, e.cpu) == Kinship::kApart) continue;
+            else if (other == kNil) other = w;
+            else one_cpu = one_cpu && rec.r.queue_cpu == requests_[other].r.queue_cpu;
+        }
+    ReqRec &flush = requests_[i];
+    if (line.empty() && other != kNil) {  // of a CPU of which nothing was known
+        if (one_cpu) note_together(d, requests_[other].r.queue_cpu, e.cpu, 1);
+        line.push_back(other);
+        flush.r.ambiguous = flush.r.ambiguous || waiting > 1;
+    }
+    if (line.empty())
+        if (const Index taken = taken_back(e, i); taken != kNil) line.push_back(taken);
+    if (line.empty()) return;
+    if (requests_[line.front()].alone) note_together(d, requests_[line.front()].r.queue_cpu, e.cpu, 8);
+    std::stable_sort(line.begin(), line.end(), [this](Index a, Index b) { return requests_[a].entered_ns < requests_[b].entered_ns; });
+    const FlushCpu free = free_since(d, e.cpu);
+    Index starter = kNil;
+    for (Index w : line)
+        if (starter == kNil && requests_[w].r.queue_cpu == e.cpu && requests_[w].entered_ns > free.free_ns) starter = w;
+    const bool waited = requests_[line.front()].entered_ns <= free.free_ns;
+    if (starter != kNil && !waited) {
+        serve(i, starter);
+        requests_[starter].started_flush = true;
+        return;
+    }
+    // Where nothing says yet who shares a queue, it may be that this CPU's own flush is for this CPU's own requests.
+    const bool own = std::any_of(line.begin(), line.end(), [&](Index w) { return requests_[w].r.queue_cpu == e.cpu; });
+    for (Index w : line)
+        if (own && nothing_known(d, requests_[w].r.queue_cpu, e.cpu)) flush.r.ambiguous = requests_[w].r.ambiguous = true;
+    const std::int64_t started_ns = std::max(requests_[line.front()].entered_ns, free.free_ns);
+    for (Index w : line) {
+        if (requests_[w].entered_ns > started_ns) break;
+        serve(i, w);
+    }
+}
+
+// The flush in flight that serves it.
+Index Engine::flush_of(const Device &d, const ReqRec &waiter) const {
+    if (waiter.waits_for == 0 || waiter.flush_done) return kNil;
+    for (Index f : d.flushes)
+        if (requests_[f].r.id == waiter.waits_for) return f;
+    return kNil;
+}
+
+void Engine::serve(Index i, Index w) {
+    ReqRec &flush = requests_[i], &waiter = requests_[w];
+    waiter.r.flushed_by = waiter.waits_for = flush.r.id;
+    waiter.flush_done = waiter.started_flush = false;
+    if (flush.r.queue_ns == kNoTime) {
+        flush.r.queue_ns = waiter.r.queue_ns;
+        flush.r.queue_tid = waiter.r.queue_tid;
+        flush.r.queue_comm = waiter.r.queue_comm;
+        flush.r.queue_cpu = waiter.r.queue_cpu;
+    }
+    flush.r.ambiguous = flush.r.ambiguous || waiter.r.ambiguous;
+    flush.r.bios.insert(flush.r.bios.end(), waiter.r.bios.begin(), waiter.r.bios.end());
+    if (hooks_)
+        for (const Owner &o : waiter.r.owners) add_owner(flush, o);
+}
+
+void Engine::unserve(Index i, Index w) {
+    ReqRec &flush = requests_[i];
+    for (std::uint64_t id : requests_[w].r.bios)
+        flush.r.bios.erase(std::remove(flush.r.bios.begin(), flush.r.bios.end(), id), flush.r.bios.end());
+    flush.r.owners.clear();
+    const Device &d = *flush.device;
+    for (const auto *list : {&d.flush_waiters, &d.second_waiters})
+        for (Index other : *list)
+            if (other != w && flush_of(d, requests_[other]) == i)
+                for (const Owner &o : requests_[other].r.owners) add_owner(flush, o);
+}
+
+// A flush bio's request completes with the flush that it waited for: right after it, on the same CPU.
+Found Engine::first_in_line(const BlockEvent &e) {
+    Device &d = device(e.dev);
+    const FlushCpu *last = e.cpu != kNoCpu ? d.flush_cpus.find(e.cpu) : nullptr;
+    if (last && last->done == 0) last = nullptr;
+    Found found;
+    int best = 0;
+    unsigned fits = 0, waiting = 0;
+    bool perhaps = false;
+    for (Index i : d.flush_waiters) {
+        const ReqRec &rec = requests_[i];
+        if (!rec.empty_flush || (rq_of(e) && rec.r.pointer && rec.r.pointer != e.rq)) continue;
+        ++waiting;
+        const bool of_last = last && rec.waits_for == last->done && rec.flush_done;
+        const bool in_line = last && flush_of(d, rec) == kNil && rec.entered_ns <= last->issue_ns && same_queue(d, rec.r.queue_cpu, last->issued_on);
+        const int rank = of_last ? 5 : in_line ? 4 : rec.flush_done ? 3 : rec.r.queue_cpu == e.cpu ? 2 : 1;
+        if (rank >= 4 && nothing_known(d, rec.r.queue_cpu, last->issued_on)) perhaps = true;
+        fits = rank > best ? 1 : fits + (rank == best);
+        if (rank <= best) continue;
+        best = rank;
+        found.index = i;
+    }
+    if (!found) return found;
+    ReqRec &rec = requests_[found.index];
+    found.ambiguous = (fits > 1 && (best < 4 || perhaps)) || (waiting > 1 && last && last->ambiguous) || d.blind_ns >= rec.entered_ns;
+    if (found.ambiguous)
+        for (Index i : d.flush_waiters) requests_[i].r.ambiguous = true;
+    if (found.ambiguous || (best < 5 && waiting > 1)) d.doubt_ns = e.ts_ns;
+    if (rec.alone && last) note_together(d, rec.r.queue_cpu, last->issued_on, 8);
+    return found;
+}
+
+}  // namespace opline::block_model

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// Names and flags of block events: tracepoint name → kind, rwbs letters ↔ bit mask, bit mask → kind of I/O.
+#include <array>
+#include <utility>
+
+#include "block/block.hpp"
+
+namespace opline {
+
+std::string_view io_kind_name(IoKind kind) {
+    switch (kind) {
+    case IoKind::kRead: return "read";
+    case IoKind::kWrite: return "write";
+    case IoKind::kDiscard: return "discard";
+    case IoKind::kWriteZeroes: return "write_zeroes";
+    case IoKind::kFlush: return "flush";
+    case IoKind::kOther: break;
+    }
+    return "other";
+}
+
+BlockKind BlockModel::kind_by_name(std::string_view name) {
+    static constexpr std::array<std::pair<std::string_view, BlockKind>, 20> kNames = {{
+        {"bio_queue", BlockKind::kBioQueue},
+        {"bio_remap", BlockKind::kBioRemap},
+        {"split", BlockKind::kSplit},
+        {"getrq", BlockKind::kGetRq},
+        {"bio_backmerge", BlockKind::kBioBackmerge},
+        {"bio_frontmerge", BlockKind::kBioFrontmerge},
+        {"rq_merge", BlockKind::kRqMerge},
+        {"plug", BlockKind::kPlug},
+        {"unplug", BlockKind::kUnplug},
+        {"rq_insert", BlockKind::kRqInsert},
+        {"rq_issue", BlockKind::kRqIssue},
+        {"rq_requeue", BlockKind::kRqRequeue},
+        {"rq_remap", BlockKind::kRqRemap},
+        {"rq_complete", BlockKind::kRqComplete},
+        {"bio_complete", BlockKind::kBioComplete},
+        {"bio_bounce", BlockKind::kBioBounce},
+        {"rq_error", BlockKind::kRqError},
+        {"rq_bio", BlockKind::kRqBio},
+        {"rq_abort", BlockKind::kOther},
+        {"sleeprq", BlockKind::kOther},
+    }};
+    if (auto colon = name.rfind(':'); colon != std::string_view::npos) name.remove_prefix(colon + 1);
+    constexpr std::string_view kPrefix = "block_";
+    if (name.substr(0, kPrefix.size()) != kPrefix) return BlockKind::kOther;
+    name.remove_prefix(kPrefix.size());
+    for (const auto &[text, kind] : kNames)
+        if (text == name) return kind;
+    return BlockKind::kOther;
+}
+
+IoKind BlockModel::kind_of(std::uint32_t flags, std::uint32_t nr_sectors) {
+    if (flags & rwbs::kFlush) return IoKind::kFlush;
+    if (flags & rwbs::kDiscard) return IoKind::kDiscard;  // before kWrite: a secure erase has both in some kernels
+    if ((flags & rwbs::kPreflush) && nr_sectors == 0) return IoKind::kFlush;
+    if (flags & rwbs::kWrite) return IoKind::kWrite;
+    if (flags & rwbs::kRead) return IoKind::kRead;
+    // LTTng has no bit for REQ_OP_WRITE_ZEROES, nor for pass-through requests; those have no sectors.
+    return nr_sectors > 0 ? IoKind::kWriteZeroes : IoKind::kOther;
+}
+
+// blk_fill_rwbs() in the kernel's block/blk-core.c: [F]{W,D,DE,F,R,N}[F][A][S][M]; an F before the operation is
+// PREFLUSH, one after it FUA. FLUSH itself is F as the operation: "FF" is a flush with PREFLUSH.
+std::uint32_t BlockModel::rwbs_by_letters(std::string_view letters) {
+    std::uint32_t mask = 0;
+    bool operation = false;
+    for (std::size_t i = 0; i < letters.size(); ++i) {
+        switch (letters[i]) {
+        case 'W': mask |= rwbs::kWrite; operation = true; break;
+        case 'R': mask |= rwbs::kRead; operation = true; break;
+        case 'D': mask |= rwbs::kDiscard; operation = true; break;
+        case 'E': mask |= rwbs::kSecure; break;
+        case 'N': operation = true; break;
+        case 'F':
+            if (operation) {
+                mask |= rwbs::kFua;
+            } else if (std::string_view("WRDFN").find(letters.substr(i + 1, 1)) != std::string_view::npos &&
+                       i + 1 < letters.size()) {
+                mask |= rwbs::kPreflush;
+            } else {
+                mask |= rwbs::kFlush;
+                operation = true;
+            }
+            break;
+        case 'A': mask |= rwbs::kRahead; break;
+        case 'B': mask |= rwbs::kBarrier; break;
+        case 'S': mask |= rwbs::kSync; break;
+        case 'M': mask |= rwbs::kMeta; break;
+        default: break;
+        }
+    }
+    return mask;
+}
+
+std::string BlockModel::rwbs_letters(std::uint32_t mask) {
+    std::string out;
+    if (mask & rwbs::kPreflush) out += 'F';
+    if (mask & rwbs::kFlush) out += 'F';
+    else if (mask & rwbs::kDiscard) out += 'D';
+    else if (mask & rwbs::kWrite) out += 'W';
+    else if (mask & rwbs::kRead) out += 'R';
+    else out += 'N';
+    if (mask & rwbs::kSecure) out += 'E';
+    if (mask & rwbs::kFua) out += 'F';
+    if (mask & rwbs::kRahead) out += 'A';
+    if (mask & rwbs::kBarrier) out += 'B';
+    if (mask & rwbs::kSync) out += 'S';
+    if (mask & rwbs::kMeta) out += 'M';
+    return out;
+}
+
+}  // namespace opline

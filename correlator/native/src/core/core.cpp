@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include "core/impl.hpp"
+
+#include <algorithm>
+
+namespace opline {
+namespace {
+
+constexpr std::size_t kChunkRows = 1u << 16;
+
+std::string stream_name(const StreamDecl &s) {
+    return s.channel.empty() ? s.path : s.channel + "_" + std::to_string(s.instance);
+}
+
+}  // namespace
+
+Core::Core(const std::string &plan_json) : impl_(std::make_unique<Impl>(plan_json)) {
+    for (const auto &l : impl_->plan.lost) {
+        impl_->linker.discarded(l.begin_ns.value_or(kNoTime), l.end_ns.value_or(std::numeric_limits<std::int64_t>::max()));
+        if (!l.end_ns) impl_->sched.lost_from(l.begin_ns.value_or(kNoTime));
+    }
+}
+Core::~Core() = default;
+
+ClassPlan Core::add_class(const ClassDecl &decl) {
+    BoundClass bound = bind_class(decl, impl_->plan, impl_->strings, {impl_->emitter.keeps_states(), impl_->emitter.keeps_transitions()});
+    bound.plan.id = static_cast<std::uint32_t>(impl_->classes.size());
+    if (bound.kind == ClassKind::kBlock || bound.kind == ClassKind::kPlug) {
+        impl_->has_block_classes = true;
+        impl_->converted = impl_->converted || (decl.domain == Domain::kKernel && decl.name.find(':') != std::string::npos);
+    }
+    if (bound.kind == ClassKind::kOffCpu) impl_->collects_states = true;
+    impl_->thread_names.add_class(impl_->name_slot(bound));
+    impl_->classes.push_back(std::make_unique<BoundClass>(std::move(bound)));
+    return impl_->classes.back()->plan;
+}
+
+std::uint32_t Core::add_stream(const StreamDecl &decl) {
+    impl_->streams.push_back(decl);
+    impl_->stream_hosts.push_back(impl_->strings.intern(decl.host));
+    return static_cast<std::uint32_t>(impl_->streams.size() - 1);
+}
+
+void Core::event(const Event &ev) { events(&ev, &ev + 1); }
+
+void Core::name_threads(Event *first, Event *past) { impl_->thread_names.number(first, past); }
+
+void Core::events(const Event *first, const Event *past) {
+    Impl &m = *impl_;
+    if (m.events == 0) m.first_ns = first->ts_ns;
+    m.events += static_cast<std::uint64_t>(past - first);
+    for (; first != past; ++first) m.take(*first);
+}
+
+void Core::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
+                     bool packets) {
+    Impl &m = *impl_;
+    m.stitcher.advance(m.last_ns);
+    m.stitcher.events_lost();
+    if (m.carries_states(stream)) m.sched.lost(end_ns);
+    if (begin_ns != kNoTime && end_ns != kNoTime) m.linker.discarded(begin_ns, end_ns);
+    if (packets) m.discarded_packets += count;
+    else m.discarded_events += count;
+    if (count == 0) ++m.discarded_unknown;
+    m.emitter.discarded(stream_name(m.streams[stream]), begin_ns, end_ns, count, packets);
+}
+
+void Core::damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) {
+    Impl &m = *impl_;
+    m.stitcher.advance(m.last_ns);
+    if (m.carries_states(stream)) m.sched.lost_from(from_ns);
+    m.linker.discarded(from_ns, std::numeric_limits<std::int64_t>::max());
+    m.damages.push_back({{"stream", stream_name(m.streams[stream])}, {"from_ns", nullptr}, {"why", std::string(why)}});
+    if (from_ns != kNoTime) m.damages.back()["from_ns"] = from_ns;
+}
+
+void Core::missing(std::string_view stream, Domain domain, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t packets) {
+    impl_->missing(stream, domain, begin_ns, end_ns, packets);
+}
+
+void Core::expect_cpus(std::string_view host, const std::vector<std::uint32_t> &cpus) {
+    auto &known = impl_->cpus[impl_->strings.intern(host)];
+    for (const std::uint32_t cpu : cpus)
+        if (cpu < Impl::kMostCpus) {
+            if (known.size() <= cpu) known.resize(cpu + 1);
+            known[cpu] = true;
+        }
+}
+
+bool Core::finish() {
+    Impl &m = *impl_;
+    if (m.finished) return true;
+    if (!m.finishing) {
+        m.finishing = true;
+        // First the requests, so that what completed is known to the ops that are still to be settled.
+        m.block.finish();
+        m.stitcher.last_event(m.last_ns);
+    }
+    while (m.stitcher.settle_next_ended())
+        if (take_ready()) return false;
+    m.stitcher.settle_open();
+    for (const auto &l : m.plan.lost) m.emitter.discarded(l.why, l.begin_ns.value_or(kNoTime), l.end_ns.value_or(kNoTime), 0, false);
+    for (const auto &[name, counts] : m.fates())
+        for (std::size_t f = 0; f < counts.size(); ++f)
+            if (counts[f] != 0) m.emitter.fate(m.strings.intern(name), kFateNames[f], counts[f]);
+    return m.finished = true;
+}
+
+void Core::keep_tables(const std::vector<std::string> &names) {
+    impl_->emitter.keep(names);
+    if (!impl_->emitter.keeps_transitions()) impl_->stitcher.ops().shapes().forget_details();
+    if (!impl_->emitter.keeps_ops()) impl_->stitcher.skip_texts();
+    impl_->names_requests = impl_->emitter.keeps_requests();
+}
+void Core::write_csv(OpCsv &csv, bool all) {
+    keep_tables({});
+    impl_->emitter.feed(csv, all);
+    if (csv.form() == OpCsv::Form::kOps) impl_->stitcher.keep_objects();
+}
+void Core::attribute_each() { impl_->stitcher.take_no_short_way(); }
+std::size_t Core::shapes() const { return impl_->stitcher.ops().shapes().size(); }
+void Core::keep_statistics(bool tainted) { impl_->statistics.emplace(tainted); }
+bool Core::take_ready() const { return impl_->finished || impl_->emitter.pending_rows() >= kChunkRows; }
+std::vector<Table> &Core::tables() { return impl_->emitter.tables(); }
+const StringPool &Core::strings() const { return impl_->strings; }
+void Core::loss(std::string_view name, std::string_view severity, std::string_view origin, std::uint64_t count) {
+    impl_->emitter.loss(name, severity, origin, count);
+}
+std::vector<std::string> Core::take_new_strings() { return impl_->strings.take_new(); }
+std::uint64_t Core::events_seen() const { return impl_->events; }
+
+}  // namespace opline

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+// The parts of the core and how an event goes through them. Private to the core.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "binding/classes.hpp"
+#include "core/core.hpp"
+#include "event/merge.hpp"
+#include "link/linker.hpp"
+#include "output/emit.hpp"
+#include "stages/attribution.hpp"
+#include "statistics/op_statistics.hpp"
+#include "stitch/steps.hpp"
+
+namespace opline {
+
+struct Core::Impl {
+    static constexpr std::uint64_t kSchedChanges = 1u << 16;  // so many changes of threads' states until the oldest are looked for
+
+    Plan plan;
+    StringPool strings;
+    NameIds names{strings};
+    std::vector<std::unique_ptr<BoundClass>> classes;
+    std::vector<StreamDecl> streams;
+    std::vector<std::uint32_t> stream_hosts;
+    ThreadNames thread_names;
+    Emitter emitter;
+    Stitcher stitcher;
+    Linker linker;
+    BlockModel block;
+    Attributor attributor;
+    std::uint32_t no_block_events;  // pool id
+    Attribution scratch;
+    std::optional<OpStatistics> statistics;
+    struct {
+        std::uint64_t rows = 0, bytes = 0, done = 0;
+        std::int64_t wait_ns = 0;  // from the write to the disk, of those that are done
+    } deferred;
+    SchedTimelines sched;
+    std::uint64_t sched_events = 0;
+    bool collects_states = false;    // threads' states come from a collector
+    std::uint32_t sched_stream = 0;  // the first that had some
+
+    std::map<std::uint32_t, std::string> device_names;
+    nlohmann::json damages = nlohmann::json::array();
+    static constexpr std::uint32_t kMostCpus = 1u << 16;
+    FlatMap<std::uint32_t, std::vector<bool>> cpus;  // of kernel streams, by host; of a host that is not here nothing is known
+    std::uint64_t streams_missing = 0;  // that events say were there
+    std::uint64_t events_missing = 0;   // at least, by what others show
+    bool converted = false;             // block events by perf: its completions are not those of its issues (another length, no flushes)
+    std::uint64_t discarded_events = 0, discarded_packets = 0, discarded_unknown = 0;
+    std::uint64_t events = 0, block_events = 0, out_of_order = 0;
+    std::uint64_t ops_complete = 0, ops_incomplete = 0, ops_tainted = 0, partition_violations = 0, late_transitions = 0;
+    std::uint64_t unlinked_ops = 0;
+    std::uint64_t ops_by_shape = 0;  // whose stages were those of their shape (Attributor::by_shape)
+    std::uint64_t collector_lost = 0;
+    std::int64_t last_ns = kNoTime, first_ns = kNoTime;
+    std::uint32_t current_host = 0;
+    bool names_requests = true;  // tables show the threads of block events
+    struct {
+        const Event *event = nullptr;
+        std::int32_t comm_slot = kNoSlot;
+    } block_at;  // the block event at hand
+    bool finishing = false, finished = false;
+    bool has_block_classes = false;  // the trace has block events, or could have
+
+    static std::vector<std::string> space_names(const Plan &plan) {
+        std::vector<std::string> out;
+        for (const auto &s : plan.key_spaces) out.push_back(s.name);
+        return out;
+    }
+
+    explicit Impl(const std::string &plan_json)
+        : plan(parse_plan(plan_json)),
+          emitter(strings, space_names(plan)),
+          stitcher(plan, strings, names,
+                   {[this](Op &op) { settle(op); }, [this](const Batch &b) { emitter.batch(b); },
+                    [this](Op &op, std::int64_t at_ns) { linker.wrote(op, at_ns); },
+                    [this](Op &op, std::int64_t tid, std::int64_t at_ns) { linker.sync_begun(op, tid, at_ns); },
+                    [this](Op &op, std::int64_t at_ns) {
+                        if (const auto sync = linker.sync_ended(op, at_ns)) emitter.batch(*sync->batch);
+                    }}),
+          linker(stitcher, plan, strings),
+          block(plan.match_by_sector ? BlockMatch::kSector : BlockMatch::kPointer,
+                {[this](const BlockEvent &ev, Bio &bio) {
+                     if (bio.comm == 0 && bio.split_from == 0) bio.comm = names.of(*block_at.event, block_at.comm_slot);
+                     Owner owner = linker.bio_queued(ev, bio, current_host);
+                     stitcher.bio_opened(owner.op);
+                     return owner;
+                 },
+                 nullptr,
+                 [this](const Request &r) { request_done(r); },
+                 [this](const Bio &b) { bio_done(b); },
+                 [this](std::int64_t begin_ns, std::int64_t end_ns) {
+                     if (!converted) missed(begin_ns, end_ns);
+                 }}),
+          attributor(plan, strings),
+          no_block_events(strings.intern("no_block_events")) {}
+
+    void settle(Op &op) {
+        ShapeAttribution *shape = attributor.by_shape(op, scratch);
+        if (shape) ++ops_by_shape;
+        else attributor.run(op, scratch);
+        Emitter::OpFacts facts;
+        facts.complete = op.complete();
+        const std::int64_t end_ns = facts.complete ? op.end_ns : last_ns;
+        facts.tainted = linker.lost_between(op.begin_ns, end_ns);
+        if (facts.complete) {
+            ++ops_complete;
+            if (!shape) check_partition(op);  // a shape's cuts follow each other from its begin to its end
+        } else {
+            ++ops_incomplete;
+            facts.reason = strings.intern(op.state == OpState::kEnded ? "ends_before_begin" : stitcher.owns_all_keys_lost(op) ? "key_reused" : "no_end");
+        }
+        if (facts.tainted) ++ops_tainted;
+        if (!shape)
+            for (const auto &p : scratch.transitions) late_transitions += p.late;
+        linker.settled(op);
+        if (shape ? op.requests.empty() : scratch.requests.empty()) {
+            if (emitter.keeps_ops()) facts.no_request = has_block_classes ? strings.intern(linker.no_request(op)) : no_block_events;
+            if (has_block_classes) ++unlinked_ops;
+        }
+        if (statistics && facts.complete) {
+            if (shape) {
+                ShapedOp shaped = op.shaped();
+                shaped.list.times = attributor.times_of(op);
+                statistics->count(shaped, *shape, facts.tainted);
+            } else {
+                statistics->count(op, scratch, facts.tainted);
+            }
+        }
+        if (shape) {
+            if (!emitter.takes_ops()) return;
+            const std::int64_t *times = attributor.times_of(op);
+            split_states(op, op.requests, shape->cuts.size(), [&](std::size_t i) {
+                const auto &cut = shape->cuts[i];
+                return Interval{Attributor::tid_of(op, cut), times[cut.from_at], times[cut.to_at]};
+            });
+            emitter.op_of_shape(op, *shape, facts, times, scratch.states);
+            return;
+        }
+        if (emitter.takes_ops()) {
+            split_states(op, scratch.requests, scratch.stages.size(), [&](std::size_t i) {
+                const StageCut &s = scratch.stages[i];
+                return Interval{s.tid, s.begin_ns, s.begin_ns + s.duration_ns};
+            });
+            emitter.op(op, scratch, facts);
+        }
+        for (const auto &b : scratch.shared_bios) {
+            LinkRow row;
+            row.op = op.serial;
+            row.rules = rule::kBatch;
+            row.shared = true;
+            emitter.link(row, b.bio, b.kind, b.request, b.by_pointer);
+        }
+    }
+
+    void missing(std::string_view stream, Domain domain, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t packets) {
+        constexpr auto kFirst = std::numeric_limits<std::int64_t>::min(), kLast = std::numeric_limits<std::int64_t>::max();
+        linker.discarded(begin_ns == kNoTime ? kFirst : begin_ns, end_ns == kNoTime ? kLast : end_ns);
+        if (domain == Domain::kKernel) {
+            if (end_ns == kNoTime) sched.lost_from(begin_ns == kNoTime ? kFirst : begin_ns);
+            else sched.lost(end_ns);
+        }
+        stitcher.events_lost();
+        discarded_packets += packets;
+        emitter.discarded(stream, begin_ns, end_ns, packets, true);
+    }
+
+    // A step that must have happened in that interval is not in the trace.
+    void missed(std::int64_t begin_ns, std::int64_t end_ns) {
+        ++events_missing;
+        linker.discarded(begin_ns, end_ns);
+    }
+
+    // The kernel of this host ran something on that CPU.
+    void cpu_named(std::int64_t cpu) {
+        std::vector<bool> *known = cpus.find(current_host);
+        if (!known || cpu < 0 || cpu >= kMostCpus || (static_cast<std::size_t>(cpu) < known->size() && (*known)[static_cast<std::size_t>(cpu)])) return;
+        if (known->size() <= static_cast<std::size_t>(cpu)) known->resize(static_cast<std::size_t>(cpu) + 1);
+        (*known)[static_cast<std::size_t>(cpu)] = true;
+        ++streams_missing;
+        missing("CPU " + std::to_string(cpu), Domain::kKernel, kNoTime, kNoTime, 0);
+    }
+
+    struct Interval {
+        std::int64_t tid, begin_ns, end_ns;
+    };
+    // What threads did in each stage; stage(i) is the i-th.
+    template <class Stage>
+    void split_states(const Op &op, const std::vector<RequestCut> &requests, std::size_t stages, Stage stage) {
+        scratch.states.clear();
+        if (sched_events == 0) return;
+        scratch.states.resize(stages);
+        std::int64_t waits = -1;  // whom a completion lets go on: the thread of the next stage
+        for (std::size_t i = stages; i-- > 0;) {
+            const Interval s = stage(i);
+            if (s.tid > 0) waits = s.tid;
+            if (waits > 0) scratch.states[i] = sched.split(op.host, waits, s.begin_ns, s.end_ns, requests);
+        }
+    }
+
+    void check_partition(const Op &op) {
+        std::int64_t sum = scratch.unattributed_ns;
+        for (const auto &s : scratch.stages) sum += s.duration_ns;
+        if (sum != op.end_ns - op.begin_ns) ++partition_violations;
+    }
+
+    // By class name: a trace can have several classes of one.
+    std::map<std::string, FateCounts> fates() const {
+        std::map<std::string, FateCounts> out;
+        for (const auto &c : classes)
+            for (std::size_t f = 0; f < c->fates.size(); ++f) out[c->name][f] += c->fates[f];
+        return out;
+    }
+
+    void request_done(const Request &r) {
+        const Served served = linker.request_done(r);
+        stitcher.request_done(r);
+        emitter.request(r, linker.flush_of(r), served);
+    }
+
+    void bio_done(const Bio &b) {
+        const BioLink *link = linker.link_of(b.id);
+        const bool by_pointer = b.pointer != 0 && !plan.match_by_sector;
+        emitter.bio(b, link);
+        if (emitter.takes_links())
+            for (const auto &row : linker.links(b)) emitter.link(row, b.id, b.kind, b.request, by_pointer);
+        for (const auto &row : linker.deferred(b)) {
+            ++deferred.rows;
+            deferred.bytes += row.bytes;
+            if (const auto done_ns = linker.done_ns(b); done_ns != kNoTime) {
+                ++deferred.done;
+                deferred.wait_ns += done_ns - row.written_ns;
+            }
+            emitter.deferred(row, b, *link, linker.file_of(*link));
+        }
+        if (link && link->batch) link->batch->bios.push_back({b.id, b.request, b.queue_ns, b.kind, by_pointer});
+        linker.forget(b.id);
+        stitcher.bio_done(b);
+    }
+
+    // Of the thread's name, where each event of the class is asked for it. Of a block event that no table shows, where a bio begins.
+    std::int32_t name_slot(const BoundClass &cls) const {
+        if (cls.kind != ClassKind::kBlock) return cls.comm_slot;
+        return names_requests || cls.block.blank.kind == BlockKind::kBioQueue ? cls.block.comm : kNoSlot;
+    }
+
+    Fate block_event(const BoundClass &cls, const Event &ev) {
+        BlockEvent b = block_event_of(cls.block, ev);
+        b.comm = names.of(ev, name_slot(cls));
+        block_at = {&ev, cls.block.comm};
+        ++block_events;
+        if (b.kind == BlockKind::kBioRemap) linker.remapped(b);
+        return block.event(b);
+    }
+
+    // Woken before it was off: while it was about to sleep.
+    void off_cpu(const BoundClass &cls, const Event &ev) {
+        const SchedSlots &s = cls.sched;
+        const std::int64_t tid = number_in(ev, s.tid, -1), off_ns = number_in(ev, s.off_at, 0), woken_ns = number_in(ev, s.woken_at, 0);
+        if (off_ns > 0) sched.on_switch(current_host, off_ns, tid, number_in(ev, s.prev_state, 0), -1);
+        sched.on_wake(current_host, std::max(woken_ns, off_ns), Wake::kWaking, woken_ns > 0 ? tid : -1, number_in(ev, cls.tid_slot, -1), names.of(ev, cls.comm_slot));
+        sched.on_switch(current_host, ev.ts_ns, -1, 0, tid);
+    }
+
+    void sched_event(const BoundClass &cls, const Event &ev) {
+        auto number = [&](std::int32_t slot) { return number_in(ev, slot, -1); };
+        if (sched_events++ == 0) sched_stream = ev.stream;
+        const SchedSlots &s = cls.sched;
+        if (cls.kind == ClassKind::kOffCpu)
+            off_cpu(cls, ev);
+        else if (cls.kind == ClassKind::kSchedSwitch)
+            sched.on_switch(current_host, ev.ts_ns, number(s.prev_tid), number(s.prev_state), number(s.next_tid));
+        else
+            sched.on_wake(current_host, ev.ts_ns, s.wake, number(s.tid), number(cls.tid_slot), names.of(ev, cls.comm_slot));
+        cpu_named(number(s.cpu));
+        if (sched.changes() < kSchedChanges) return;
+        std::int64_t oldest = last_ns;
+        stitcher.ops().for_each_live([&](const Op &op) { oldest = std::min(oldest, op.begin_ns); });
+        sched.forget_before(oldest);
+    }
+
+    // Could events of threads' states be missing where this stream's are?
+    bool carries_states(std::uint32_t stream) const {
+        const StreamDecl &at = streams[stream];
+        if (at.domain == Domain::kKernel) return true;
+        return collects_states && (sched_events == 0 || at.channel == streams[sched_stream].channel);
+    }
+
+    void collector_lost_some(const BoundClass &cls, const Event &ev) {
+        if (cls.count_slot != kNoSlot && ev.slots[cls.count_slot].is_number()) collector_lost += ev.slots[cls.count_slot].u;
+        if (cls.sched.loses) sched.lost(std::max(ev.ts_ns, number_in(ev, cls.sched.until, ev.ts_ns)));
+    }
+
+    [[gnu::always_inline]] void take(const Event &ev) {
+        if (ev.ts_ns < last_ns) ++out_of_order;
+        else last_ns = ev.ts_ns;
+        stitcher.advance(last_ns);
+        BoundClass &cls = *classes[ev.cls];
+        if (cls.kind >= ClassKind::kContext) {
+            ++cls.fates[static_cast<std::size_t>(cls.kind == ClassKind::kIgnored ? Fate::kIgnored : Fate::kContext)];
+            return;
+        }
+        look_at(cls, ev);
+    }
+
+    [[gnu::noinline]] void look_at(BoundClass &cls, const Event &ev) {
+        current_host = stream_hosts[ev.stream];
+        const bool points = cls.kind == ClassKind::kPoints && cls.cpu_slot == kNoSlot;
+        const Fate fate = points ? stitcher.event(cls, ev, current_host) : cls.kind == ClassKind::kBlock ? block_event(cls, ev) : dispatch(cls, ev);
+        ++cls.fates[static_cast<std::size_t>(fate)];
+    }
+
+    Fate dispatch(BoundClass &cls, const Event &ev) {
+        switch (cls.kind) {
+        case ClassKind::kPoints: {
+            Event own = ev;
+            if (cls.cpu_slot != kNoSlot) own.cpu = static_cast<std::uint32_t>(ev.slots[cls.cpu_slot].bits());
+            return stitcher.event(cls, own, current_host);
+        }
+        case ClassKind::kPlug:
+            ++block_events;
+            block.passed(ev.ts_ns);
+            return Fate::kContext;
+        case ClassKind::kDeviceName:
+            if (cls.dev_slot != kNoSlot && cls.diskname_slot != kNoSlot && ev.slots[cls.diskname_slot].kind == Slot::Kind::kString)
+                device_names[static_cast<std::uint32_t>(ev.slots[cls.dev_slot].u)] = std::string(ev.slots[cls.diskname_slot].str());
+            return Fate::kContext;
+        case ClassKind::kCollectorLost:
+            collector_lost_some(cls, ev);
+            return Fate::kContext;
+        case ClassKind::kSchedSwitch:
+        case ClassKind::kSchedWake:
+        case ClassKind::kOffCpu: sched_event(cls, ev); return Fate::kContext;
+        case ClassKind::kContext: return Fate::kContext;
+        case ClassKind::kBlock:
+        case ClassKind::kIgnored: break;
+        }
+        return Fate::kIgnored;
+    }
+};
+
+}  // namespace opline

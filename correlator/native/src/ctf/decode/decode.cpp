@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#include "ctf/decode/plan.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace opline::ctf {
+namespace {
+
+[[gnu::always_inline]] inline std::uint64_t load(const std::uint8_t *p, std::uint32_t size) {
+    switch (size) {
+    case 1: return *p;
+    case 2: { std::uint16_t v; std::memcpy(&v, p, 2); return v; }
+    case 4: { std::uint32_t v; std::memcpy(&v, p, 4); return v; }
+    case 8: { std::uint64_t v; std::memcpy(&v, p, 8); return v; }
+    default: break;
+    }
+    std::uint64_t v = 0;
+    for (std::uint32_t i = size; i-- > 0;) v = v << 8 | p[i];
+    return v;
+}
+
+std::int64_t sign_extend(std::uint64_t v, std::uint32_t bits) {
+    return bits >= 64 ? static_cast<std::int64_t>(v) : static_cast<std::int64_t>(v << (64 - bits)) >> (64 - bits);
+}
+
+Slot text_slot(const std::uint8_t *p, std::size_t size) {
+    auto s = reinterpret_cast<const char *>(p);
+    return Slot::of(std::string_view(s, strnlen(s, size)));
+}
+
+}  // namespace
+
+std::uint64_t read_bits(const std::uint8_t *packet, std::uint64_t at, std::uint32_t size, bool big_endian) {
+    std::uint64_t v = 0;
+    if (at % 8 == 0 && size % 8 == 0) {
+        const std::uint8_t *p = packet + at / 8;
+        const std::uint32_t n = size / 8;
+        if (!big_endian) return load(p, n);
+        for (std::uint32_t i = 0; i < n; ++i) v = v << 8 | p[i];
+        return v;
+    }
+    // Little-endian: bit 0 of a byte comes first; big-endian: bit 7 does.
+    for (std::uint32_t i = 0; i < size; ++i) {
+        const std::uint64_t bit = at + i;
+        const std::uint8_t byte = packet[bit / 8];
+        if (big_endian) v = v << 1 | (byte >> (7 - bit % 8) & 1u);
+        else v |= static_cast<std::uint64_t>(byte >> (bit % 8) & 1u) << i;
+    }
+    return v;
+}
+
+std::uint64_t read_number(const std::uint8_t *packet, std::uint64_t at, std::uint32_t size, bool big_endian, bool reversed, bool is_signed, bool boolean) {
+    std::uint64_t v = read_bits(packet, at, size, big_endian);
+    if (reversed) {
+        std::uint64_t turned = 0;
+        for (std::uint32_t i = 0; i < size; ++i) turned = turned << 1 | (v >> i & 1u);
+        v = turned;
+    }
+    if (boolean) return v != 0;
+    return is_signed ? static_cast<std::uint64_t>(sign_extend(v, size)) : v;
+}
+
+bool read_leb(Cursor &c, bool is_signed, std::uint64_t &value, std::uint32_t &bytes) {
+    value = 0;
+    for (bytes = 0; c.end >= c.at && c.end - c.at >= 8; ) {
+        const std::uint64_t byte = c.packet[c.at / 8];
+        const std::uint32_t shift = 7 * bytes++;
+        c.at += 8;
+        if (shift > 63) return false;
+        value |= (byte & 0x7f) << shift;
+        if (byte & 0x80) continue;
+        if (is_signed && (byte & 0x40) && shift + 7 < 64) value |= ~std::uint64_t{0} << (shift + 7);
+        return true;
+    }
+    return false;
+}
+
+bool in_ranges(const std::vector<Range> &ranges, std::uint64_t value, bool is_signed) {
+    return std::any_of(ranges.begin(), ranges.end(), [&](const Range &r) {
+        if (is_signed) return static_cast<std::int64_t>(value) >= r.low && static_cast<std::int64_t>(value) <= r.high;
+        return value >= static_cast<std::uint64_t>(r.low) && value <= static_cast<std::uint64_t>(r.high);
+    });
+}
+
+bool decode(const Program &program, Cursor &c, Slot *slots, std::vector<std::uint64_t> &registers) {
+    for (const Step &s : program.steps) {
+        switch (s.op) {
+        case Step::Op::kAlign: c.at = (c.at + s.align_bits - 1) & ~std::uint64_t{s.align_bits - 1}; break;
+        case Step::Op::kRun: {
+            if (c.end < c.at || c.end - c.at < std::uint64_t{s.bytes} * 8) return false;
+            const std::uint8_t *base = c.packet + c.at / 8;
+            for (const Read &r : s.reads) {
+                const std::uint8_t *p = base + r.offset;
+                switch (r.what) {
+                case Read::What::kUnsigned: {
+                    const auto v = load(p, r.size);
+                    if (r.slot >= 0) slots[r.slot] = Slot::of(v);
+                    if (r.reg >= 0) registers[static_cast<std::size_t>(r.reg)] = v;
+                    break;
+                }
+                case Read::What::kSigned: {
+                    const auto v = sign_extend(load(p, r.size), r.size * 8);
+                    if (r.slot >= 0) slots[r.slot] = Slot::of(v);
+                    if (r.reg >= 0) registers[static_cast<std::size_t>(r.reg)] = static_cast<std::uint64_t>(v);
+                    break;
+                }
+                case Read::What::kReal32: {
+                    float f;
+                    std::memcpy(&f, p, 4);
+                    slots[r.slot] = Slot::of(static_cast<double>(f));
+                    break;
+                }
+                case Read::What::kReal64: {
+                    double d;
+                    std::memcpy(&d, p, 8);
+                    slots[r.slot] = Slot::of(d);
+                    break;
+                }
+                case Read::What::kText: slots[r.slot] = text_slot(p, r.size); break;
+                case Read::What::kBytes: slots[r.slot] = Slot::of(std::string_view(reinterpret_cast<const char *>(p), r.size)); break;
+                }
+            }
+            c.at += std::uint64_t{s.bytes} * 8;
+            break;
+        }
+        case Step::Op::kString: {
+            if (c.at >= c.end) return false;
+            const std::uint8_t *p = c.packet + c.at / 8;
+            const void *nul = std::memchr(p, 0, (c.end - c.at) / 8);
+            if (!nul) return false;
+            const auto size = static_cast<std::size_t>(static_cast<const std::uint8_t *>(nul) - p);
+            if (s.slot >= 0) slots[s.slot] = Slot::of(std::string_view(reinterpret_cast<const char *>(p), size));
+            c.at += (size + 1) * 8;
+            break;
+        }
+        case Step::Op::kInteger:
+        case Step::Op::kReal: {
+            if (c.end < c.at || c.end - c.at < s.size_bits) return false;
+            const auto v = read_number(c.packet, c.at, s.size_bits, s.big_endian, s.reversed, s.is_signed, s.boolean);
+            c.at += s.size_bits;
+            if (s.op == Step::Op::kReal) {
+                if (s.slot < 0) break;
+                double d;
+                if (s.size_bits == 32) {
+                    float f;
+                    const auto v32 = static_cast<std::uint32_t>(v);
+                    std::memcpy(&f, &v32, 4);
+                    d = static_cast<double>(f);
+                } else {
+                    std::memcpy(&d, &v, 8);
+                }
+                slots[s.slot] = Slot::of(d);
+                break;
+            }
+            if (s.slot >= 0) slots[s.slot] = s.is_signed ? Slot::of(static_cast<std::int64_t>(v)) : Slot::of(v);
+            if (s.reg >= 0) registers[static_cast<std::size_t>(s.reg)] = v;
+            break;
+        }
+        case Step::Op::kLeb: {
+            std::uint64_t v;
+            std::uint32_t bytes;
+            if (!read_leb(c, s.is_signed, v, bytes)) return false;
+            if (s.slot >= 0) {
+                slots[s.slot] = s.is_signed ? Slot::of(static_cast<std::int64_t>(v)) : Slot::of(v);
+                slots[s.slot].size = bytes;  // a partial timestamp needs it
+            }
+            if (s.reg >= 0) registers[static_cast<std::size_t>(s.reg)] = v;
+            break;
+        }
+        case Step::Op::kText:
+        case Step::Op::kSkip: {
+            const std::uint64_t n = s.length_reg >= 0 ? registers[static_cast<std::size_t>(s.length_reg)] : s.count;
+            if (c.end < c.at || n > (c.end - c.at) / std::max(1u, s.size_bits)) return false;
+            if (s.slot >= 0) slots[s.slot] = text_slot(c.packet + c.at / 8, n);
+            c.at += n * s.size_bits;
+            break;
+        }
+        case Step::Op::kRepeat: {
+            const std::uint64_t n = s.length_reg >= 0 ? registers[static_cast<std::size_t>(s.length_reg)] : s.count;
+            if (n > c.end) return false;  // more elements than bits
+            for (std::uint64_t i = 0; i < n; ++i) {
+                const auto before = c.at;
+                if (!decode(s.bodies[0], c, slots, registers)) return false;
+                if (c.at == before) break;  // elements of no size: neither have the others
+            }
+            break;
+        }
+        case Step::Op::kVariant:
+        case Step::Op::kOption: {
+            const auto tag = registers[static_cast<std::size_t>(s.length_reg)];
+            std::size_t option = 0;
+            while (option < s.ranges.size() && !in_ranges(s.ranges[option], tag, s.is_signed)) ++option;
+            if (option < s.ranges.size()) {
+                if (!decode(s.bodies[option], c, slots, registers)) return false;
+            } else if (s.op == Step::Op::kVariant) {
+                return false;
+            }
+            break;
+        }
+        }
+    }
+    return c.at <= c.end;
+}
+
+}  // namespace opline::ctf

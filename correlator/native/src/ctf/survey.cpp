@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#include "ctf/survey.hpp"
+
+#include <algorithm>
+
+#include "event/merge.hpp"
+
+namespace opline::ctf {
+namespace {
+
+std::string name_of(const std::string &path) { return path.substr(path.rfind('/') + 1); }
+
+std::string host_of(const Trace &trace) {
+    const std::string host = trace.env("hostname");
+    return host.empty() ? trace.env("host") : host;  // perf's own conversion to CTF calls it so
+}
+
+}  // namespace
+
+std::optional<Mending::Patch> place_of(const Type &context, std::uint64_t context_at, Role role) {
+    auto aligned = [](std::uint64_t at, std::uint64_t bits) { return bits > 1 ? (at + bits - 1) / bits * bits : at; };
+    std::uint64_t at = aligned(context_at, alignment(context));
+    for (const Member &m : context.members) {
+        const Type &t = *m.type;
+        if (!t.is_integer() || t.variable_length) return std::nullopt;
+        at = aligned(at, alignment(t));
+        if (t.roles & bit(role)) {
+            if (at % 8 != 0 || t.size_bits % 8 != 0 || t.size_bits > 64 || t.reversed) return std::nullopt;
+            return Mending::Patch{at / 8, 0, t.size_bits / 8, t.big_endian};
+        }
+        at += t.size_bits;
+    }
+    return std::nullopt;
+}
+
+void Survey::lose(ReadLosses &losses, Missing missing, const std::string &why) {
+    losses.add(missing.loss, missing.stream + ": " + why);
+    missing.stream = name_of(missing.stream);
+    missing_.push_back(std::move(missing));
+}
+
+// The headers of all packets. What can't be read ends the list, for the stream to meet it.
+void Survey::look_through(const Trace &trace, File &file) {
+    MappedFile &bytes = *file.bytes;
+    std::size_t at = 0;
+    std::string why;
+    for (PacketInfo info; at < bytes.size() && read_packet(bytes, at, trace.layout, info, why);) {
+        const std::size_t left = bytes.size() - at;
+        file.cut = info.packet_bits / 8 > left;
+        const std::size_t past = at + std::min(left, static_cast<std::size_t>(info.packet_bits / 8));
+        file.packets.push_back({at, past, info.begin, info.end, info.sequence, info.content_bits, info.has_times, info.has_sequence});
+        at = past;
+        bytes.done_until(at);
+    }
+    bytes.rewind();
+    file.past = at;
+}
+
+// Of the packets of a stream with the same number, times and size, the first is read.
+void Survey::drop_doubles(Known &known, Group &group, ReadLosses &losses) {
+    struct Place {
+        PacketId id;
+        std::size_t file, packet;
+    };
+    std::vector<Place> places;
+    for (std::size_t f = 0; f < group.size(); ++f)
+        for (std::size_t p = 0; p < group[f].packets.size(); ++p)
+            if (const Packet &packet = group[f].packets[p]; packet.has_sequence)
+                places.push_back({{packet.sequence, packet.begin, packet.end, packet.content_bits}, f, p});
+    std::stable_sort(places.begin(), places.end(), [](const Place &a, const Place &b) { return a.id < b.id; });
+    std::vector<Place> doubles;
+    std::vector<PacketId> ids;
+    for (const Place &place : places) {
+        if ((!ids.empty() && ids.back() == place.id) || std::binary_search(known.packets.begin(), known.packets.end(), place.id)) doubles.push_back(place);
+        else ids.push_back(place.id);
+    }
+    const auto before = static_cast<std::ptrdiff_t>(known.packets.size());
+    known.packets.insert(known.packets.end(), ids.begin(), ids.end());
+    std::inplace_merge(known.packets.begin(), known.packets.begin() + before, known.packets.end());
+    std::sort(doubles.begin(), doubles.end(), [](const Place &a, const Place &b) { return std::tie(a.file, a.packet) > std::tie(b.file, b.packet); });
+    for (auto it = doubles.rbegin(); it != doubles.rend(); ++it) {
+        const File &file = group[it->file];
+        losses.add(Loss::kPacketDoubled, file.bytes->path() + ": packet at byte " + std::to_string(file.packets[it->packet].at) + ": it is there twice; it is read once");
+    }
+    for (const Place &place : doubles) {  // from behind
+        File &file = group[place.file];
+        file.packets.erase(file.packets.begin() + static_cast<std::ptrdiff_t>(place.packet));
+        file.as_they_lie = false;
+    }
+}
+
+void Survey::order(File &file, ReadLosses &losses) {
+    std::uint64_t last_end = 0;
+    const Packet *last = nullptr;
+    bool sorted = true;
+    for (const Packet &p : file.packets) {
+        if (p.has_times && last) {
+            if (p.begin < last_end)
+                losses.add(Loss::kPacketOutOfOrder, file.bytes->path() + ": packet at byte " + std::to_string(p.at) + ": it begins before the one before it ended; packets are read in the order of their times");
+            sorted = sorted && p.begin >= last->begin;
+        }
+        last_end = p.end;
+        last = &p;
+    }
+    if (sorted) return;
+    file.as_they_lie = false;
+    std::stable_sort(file.packets.begin(), file.packets.end(), [](const Packet &a, const Packet &b) { return a.begin < b.begin; });
+}
+
+// What babeltrace2 is to see: the packets that are read, in their order; the last one ends where the file does.
+void Survey::mend(const Trace &trace, const File &file) {
+    const bool ends_early = file.past < file.bytes->size();
+    if (file.as_they_lie && !ends_early && !file.cut) return;
+    Mending &m = mendings[file.bytes->path()];
+    m.keep = file.packets.empty() ? 0 : file.past;
+    const Packet *cut = nullptr;
+    for (const Packet &p : file.packets)
+        if (file.cut && p.past == file.bytes->size()) cut = &p;
+    if (cut) {
+        PacketInfo info;
+        std::string why;
+        read_packet(*file.bytes, cut->at, trace.layout, info, why);
+        const std::uint64_t available = (cut->past - cut->at) * 8;
+        const auto &context = trace.meta.streams.at(info.stream_id).packet_context;
+        for (const Role role : {Role::kContentSize, Role::kPacketSize})
+            if (auto place = context ? place_of(*context, info.context_at, role) : std::nullopt) {
+                place->at += cut->at;
+                place->value = role == Role::kPacketSize ? available : std::min(available, info.content_bits);
+                m.patches.push_back(*place);
+            }
+    }
+    if (!file.as_they_lie)
+        for (const Packet &p : file.packets) m.order.emplace_back(p.at, p.past);
+}
+
+std::vector<std::unique_ptr<Stream>> Survey::streams_of(const Trace &trace, ReadLosses &losses, bool huge) {
+    std::vector<std::unique_ptr<Stream>> out;
+    std::map<std::pair<std::uint64_t, std::uint64_t>, Group> groups;
+    std::set<std::string> empty;
+    for (const auto &file : trace.files) {
+        const std::string path = file.path.string();
+        File f;
+        f.bytes = std::make_shared<MappedFile>(path, huge);
+        if (f.bytes->size() == 0) {
+            empty.insert(path);
+            continue;
+        }
+        PacketInfo info;
+        std::string why;
+        if (!read_packet(*f.bytes, 0, trace.layout, info, why)) {
+            losses.add(why == kCutOff ? Loss::kTruncatedPacket : Loss::kMalformedPacket, path + ": first packet: " + why + "; the file is not read");
+            mendings[path];
+            continue;
+        }
+        f.begin = info.begin;
+        f.cpu = info.cpu;
+        look_through(trace, f);
+        const std::uint64_t instance = info.has_instance ? info.instance : groups.size();
+        groups[{info.stream_id, instance}].push_back(std::move(f));
+    }
+    note_cpus(trace, groups, empty);
+    find_gone(trace, empty, losses);
+    for (auto &[key, group] : groups) {
+        std::stable_sort(group.begin(), group.end(), [](const File &a, const File &b) { return a.begin < b.begin; });
+        for (const File &file : group) compare_with_index(trace, file, losses);
+        // Traces without a uuid are strangers to each other.
+        Known &known = known_[{trace.meta.uuid.empty() ? trace.path : trace.meta.uuid, key.first, key.second}];
+        drop_doubles(known, group, losses);
+        std::vector<Stream::File> files;
+        const Packet *first = nullptr;
+        for (File &file : group) {
+            order(file, losses);
+            mend(trace, file);
+            if (file.packets.empty()) continue;
+            if (!first) first = &file.packets.front();
+            Stream::File &f = files.emplace_back(Stream::File{file.bytes, {}});
+            if (file.as_they_lie) continue;
+            for (const Packet &p : file.packets) f.order.push_back(p.at);
+            if (file.past < file.bytes->size()) f.order.push_back(file.past);
+        }
+        if (!first) continue;
+        StreamDecl decl;
+        decl.host = host_of(trace);
+        decl.domain = trace.domain();
+        decl.path = files.front().bytes->path();
+        decl.channel = channel_of(decl.path);
+        decl.instance = key.second;
+        auto &stream = out.emplace_back(std::make_unique<Stream>(std::move(files), trace.layout, std::move(decl), key.first, trace.frequency));
+        if (first->has_sequence)
+            known.parts.push_back({stream->decl.path, {first->sequence, first->begin, first->end, first->content_bits}, stream->to_ns(first->begin), trace.frequency, trace.domain()});
+    }
+    return out;
+}
+
+}  // namespace opline::ctf

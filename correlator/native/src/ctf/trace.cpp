@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "ctf/trace.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+
+namespace opline::ctf {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMaxEventIds = 1u << 18;
+
+std::string read_file(const fs::path &path) {
+    std::ifstream in(path, std::ios::binary);
+    if (!in) throw Malformed("cannot read " + path.string());
+    std::ostringstream out;
+    out << in.rdbuf();
+    return out.str();
+}
+
+bool is_field(const Type &t, std::uint32_t bits, std::uint32_t align_bits, Role role, bool big_endian) {
+    return t.is_integer() && t.size_bits == bits && !t.is_signed && !t.reversed && t.align_bits == align_bits && t.big_endian == big_endian &&
+           (t.roles & (bit(Role::kEventId) | bit(Role::kTimestamp))) == bit(role);
+}
+
+// struct { enum : uintN { compact, extended } id; variant <id> { struct { uintM timestamp; } compact;
+// struct { uint32 id; uint64 timestamp; } extended; } v; }
+bool recognise_header(const Type &t, StreamClass &out) {
+    if (t.members.size() != 2 || t.align_bits > 8 || alignment(t) > 8) return false;
+    const Type &id = *t.members[0].type, &v = *t.members[1].type;
+    const bool compact = id.size_bits == 5;
+    const std::uint32_t id_bits = compact ? 5 : 16, time_bits = compact ? 27 : 32, align_bits = compact ? 1 : 8;
+    const std::int64_t last = compact ? 31 : 65535;
+    if (!is_field(id, id_bits, align_bits, Role::kEventId, id.big_endian)) return false;
+    if (v.kind != Type::Kind::kVariant || v.members.size() != 2 || v.location.path.back() != t.members[0].name) return false;
+    if (v.selections.empty() && id.kind != Type::Kind::kEnum) return false;
+    const Type &small = *v.members[0].type, &large = *v.members[1].type;
+    if (small.kind != Type::Kind::kStruct || small.members.size() != 1 || large.kind != Type::Kind::kStruct || large.members.size() != 2) return false;
+    if (!is_field(*small.members[0].type, time_bits, align_bits, Role::kTimestamp, id.big_endian) || small.align_bits > align_bits ||
+        !is_field(*large.members[0].type, 32, 8, Role::kEventId, id.big_endian) || !is_field(*large.members[1].type, 64, 8, Role::kTimestamp, id.big_endian))
+        return false;
+    const auto tags = selections_of(v, id);
+    auto is = [&](const std::vector<Range> &r, std::int64_t low, std::int64_t high) { return r.size() == 1 && r[0].low == low && r[0].high == high; };
+    if (!is(tags[0], 0, last - 1) || !is(tags[1], last, last)) return false;
+    out.header = compact ? HeaderKind::kCompact : HeaderKind::kLarge;
+    out.big_endian = id.big_endian;
+    if (!out.big_endian) out.usual_header = compact ? kCompactHeader : kLargeHeader;
+    return true;
+}
+
+void compile_header(const TypePtr &t, StreamClass &out) {
+    if (!t || t->kind != Type::Kind::kStruct) throw Unsupported("a stream class without event headers");
+    if (recognise_header(*t, out)) return;
+    out.header = HeaderKind::kOther;
+    out.header_align_bits = alignment(*t);
+    Compiler compiler;
+    compiler.add(t, Location::Root::kEventHeader, [&](const Type &field, bool) -> std::int32_t {
+        if (field.roles & bit(Role::kEventId)) return 0;
+        if (!(field.roles & bit(Role::kTimestamp))) return -1;
+        out.timestamp_bits.push_back(field.size_bits);
+        return static_cast<std::int32_t>(out.timestamp_bits.size());
+    });
+    if (out.timestamp_bits.empty()) throw Unsupported("events without a time");
+    out.header_program = compiler.take();
+    out.registers = out.header_program.registers;
+}
+
+void compile_packets(Trace &trace) {
+    auto compile = [](const TypePtr &structure, Location::Root root, Walk *walk) {
+        Compiler compiler;
+        compiler.add(structure, root, [](const Type &field, bool) -> std::int32_t {
+            for (unsigned r = 0; r < static_cast<unsigned>(Role::kCount); ++r)
+                if (field.roles & bit(static_cast<Role>(r))) {
+                    if (field.is_signed) throw Unsupported("a packet's field with a meaning that is no unsigned integer");
+                    return static_cast<std::int32_t>(r);
+                }
+            return -1;
+        }, walk);
+        return compiler.take();
+    };
+    if (trace.meta.streams.empty()) throw Unsupported("a trace without stream classes");
+    trace.layout.header = compile(trace.meta.packet_header, Location::Root::kPacketHeader, nullptr);
+    trace.layout.uuid = trace.meta.packet_uuid;
+    for (const auto &[id, s] : trace.meta.streams) trace.layout.contexts[id] = compile(s.packet_context, Location::Root::kPacketContext, &trace.layout.context_walks[id]);
+}
+
+}  // namespace
+
+std::string Trace::env(const char *name) const {
+    auto it = meta.env.find(name);
+    return it == meta.env.end() ? std::string() : it->second.text;
+}
+
+const StreamClassDecl &Trace::stream_class(const EventDecl &e) const {
+    auto s = meta.streams.find(e.stream_id);
+    if (s == meta.streams.end()) throw Malformed(path + ": event \"" + e.name + "\" is of a stream class that is not declared");
+    return s->second;
+}
+
+EventClass &Trace::place(const EventDecl &e, std::uint64_t &ids) {
+    StreamClass &cls = classes[e.stream_id];
+    if (e.id >= kMaxEventIds) throw Unsupported("an event id of " + std::to_string(e.id));
+    if (cls.events.size() <= e.id) {
+        ids += e.id + 1 - cls.events.size();
+        if (ids > kMaxEventIds) throw Unsupported("event ids that are not dense");
+        cls.events.resize(static_cast<std::size_t>(e.id) + 1);
+    }
+    EventClass &event = cls.events[static_cast<std::size_t>(e.id)];
+    event.known = true;
+    return event;
+}
+
+namespace {
+
+void load(Trace &trace) {
+    trace.meta = parse_metadata(metadata_text(read_file(fs::path(trace.path) / "metadata")));
+    if (trace.meta.clocks.size() != 1) throw Unsupported(std::to_string(trace.meta.clocks.size()) + " clocks in one trace");
+    const ClockDecl &clock = trace.meta.clocks.begin()->second;
+    trace.frequency = clock.frequency;
+    compile_packets(trace);
+    for (const auto &[id, s] : trace.meta.streams) compile_header(s.event_header, trace.classes[id]);
+    for (const auto &entry : fs::directory_iterator(trace.path))
+        if (entry.is_regular_file() && entry.path().filename() != "metadata" && entry.path().filename().string()[0] != '.') trace.files.push_back({entry.path(), entry.file_size()});
+    std::sort(trace.files.begin(), trace.files.end(), [](const auto &a, const auto &b) { return a.path < b.path; });
+}
+
+}  // namespace
+
+std::unique_ptr<Trace> load_trace(const std::string &path) {
+    auto trace = std::make_unique<Trace>();
+    trace->path = path;
+    try {
+        load(*trace);
+    } catch (const Unsupported &e) {
+        throw Unsupported(path + ": " + e.what());
+    } catch (const Malformed &e) {
+        throw Malformed(path + ": " + e.what());
+    }
+    return trace;
+}
+
+}  // namespace opline::ctf

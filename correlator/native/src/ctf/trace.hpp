@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// One trace: its metadata, what is compiled of it, and its data streams. Private to the readers.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ctf/metadata/types.hpp"
+#include "ctf/stream.hpp"
+
+namespace opline::ctf {
+
+struct Trace {
+    struct File {
+        std::filesystem::path path;
+        std::uint64_t bytes;
+    };
+    std::string path;
+    std::vector<File> files;  // of events, sorted
+    Metadata meta;
+    PacketLayout layout;
+    std::map<std::uint64_t, StreamClass> classes;
+    std::uint64_t frequency = 1'000'000'000;
+
+    std::string env(const char *name) const;  // "": it has none such
+    Domain domain() const { return env("domain") == "kernel" ? Domain::kKernel : Domain::kUst; }
+    const ClockDecl &clock() const { return meta.clocks.begin()->second; }
+    // Throws Malformed.
+    const StreamClassDecl &stream_class(const EventDecl &) const;
+    // A place for an event's class. Throws Unsupported for ids that are too far apart: `ids` counts them, of all traces.
+    EventClass &place(const EventDecl &, std::uint64_t &ids);
+};
+
+// Reads and compiles a trace's metadata; no event class is placed yet. Throws Unsupported or Malformed, the path first.
+std::unique_ptr<Trace> load_trace(const std::string &path);
+
+}  // namespace opline::ctf

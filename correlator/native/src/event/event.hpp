@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// What a front end (babeltrace2 or native) hands to the core: event classes once, then events.
+// A front end knows bytes and nothing of models; the core knows models and nothing of bytes.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace opline {
+
+constexpr std::uint32_t kNoCpu = std::numeric_limits<std::uint32_t>::max();
+constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::min();
+
+enum class FieldType : std::uint8_t { kUnsigned, kSigned, kReal, kString, kOther };
+enum class FieldScope : std::uint8_t { kPayload, kContext };  // kContext: event common or specific context
+
+struct FieldDecl {
+    std::string name;  // without the leading underscore that LTTng's metadata adds
+    FieldType type;
+    FieldScope scope;
+};
+
+// Tie-break of the merge, after the time: host, then domain (UST before kernel), channel name,
+// stream instance, ordinal in the stream.
+enum class Domain : std::uint8_t { kUst = 0, kKernel = 1 };
+
+// One CTF data stream (LTTng: one CPU of one channel).
+struct StreamDecl {
+    std::string host;
+    Domain domain = Domain::kUst;
+    std::string channel;       // "" where the reader can't know it
+    std::string path;          // for messages
+    std::uint64_t instance = 0;
+};
+
+struct ClassDecl {
+    std::string name;  // "lab:io_begin", "block_rq_issue"
+    Domain domain = Domain::kUst;
+    std::vector<FieldDecl> fields;
+};
+
+// The core's answer to a class: which of its fields to decode, in which slot order.
+struct ClassPlan {
+    std::uint32_t id = 0;                // the event's `cls` from now on
+    std::vector<std::uint32_t> wanted;   // slot k holds field wanted[k] of the declaration
+    std::int32_t time_slot = -1;         // slot that holds the event's own time (BPF's ktime), else -1
+};
+
+// One decoded field. A string is valid until Consumer::event() returns.
+struct Slot {
+    enum class Kind : std::uint8_t { kAbsent, kUnsigned, kSigned, kReal, kString };
+    union {
+        std::uint64_t u;
+        std::int64_t i;
+        double r;
+        const char *s;
+    };
+    std::uint32_t size = 0;  // of the string
+    Kind kind = Kind::kAbsent;
+
+    Slot() : u(0) {}
+    static Slot of(std::uint64_t v) { Slot x; x.u = v; x.kind = Kind::kUnsigned; return x; }
+    static Slot of(std::int64_t v) { Slot x; x.i = v; x.kind = Kind::kSigned; return x; }
+    static Slot of(double v) { Slot x; x.r = v; x.kind = Kind::kReal; return x; }
+    static Slot of(std::string_view v) {
+        Slot x; x.s = v.data(); x.size = static_cast<std::uint32_t>(v.size()); x.kind = Kind::kString; return x;
+    }
+    bool present() const { return kind != Kind::kAbsent; }
+    bool is_number() const { return kind == Kind::kUnsigned || kind == Kind::kSigned; }
+    std::string_view str() const { return {s, size}; }
+    // Integers keep their 64 bits, whatever the signedness.
+    std::uint64_t bits() const { return u; }
+};
+
+struct Event {
+    std::uint32_t cls;          // ClassPlan::id
+    std::uint32_t thread_name;  // its number (thread_names.hpp); 0: it has none, or nobody has looked
+    std::uint32_t stream;       // Core::add_stream()'s answer
+    std::uint32_t cpu;          // kNoCpu: unknown
+    std::int64_t ts_ns;         // raw value of the monotonic clock, in ns; BPF block events: the kernel's own time
+    const Slot *slots;          // one per ClassPlan::wanted
+};
+
+// A key's identity: 128 hashed bits of (space, scope, field values). Collisions: 2^-64 for 2^32 keys in memory.
+struct Key {
+    std::uint64_t lo = 0, hi = 0;
+    bool operator==(const Key &o) const { return lo == o.lo && hi == o.hi; }
+};
+
+constexpr std::int32_t kNoSlot = -1;
+
+// The integer in a slot of an event.
+inline std::int64_t number_in(const Event &ev, std::int32_t slot, std::int64_t otherwise) {
+    return slot == kNoSlot || !ev.slots[slot].is_number() ? otherwise : ev.slots[slot].i;
+}
+
+// Who takes the events: the core, or a printer of raw events. Calls come from one thread, but name_threads(); events come in merge order.
+class Consumer {
+  public:
+    virtual ~Consumer() = default;
+    // Classes of equal name and domain may come several times (one per trace): each gets an id.
+    virtual ClassPlan add_class(const ClassDecl &) = 0;
+    virtual std::uint32_t add_stream(const StreamDecl &) = 0;
+    // Called where events are decoded, perhaps in another thread and some time before they are merged, with events of one stream, each once and in its
+    // order: gives them numbers for the names of their threads.
+    virtual void name_threads(Event * /*first*/, Event * /*past*/) {}
+    virtual void event(const Event &) = 0;
+    // One after the other. All stay where they are until the call returns.
+    virtual void events(const Event *first, const Event *past) {
+        for (; first != past; ++first) event(*first);
+    }
+    // Discarded by the tracer in [begin_ns, end_ns] of that stream; kNoTime where unknown. count 0: unknown number.
+    virtual void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
+                           bool packets) = 0;
+    // What follows from_ns on that stream (kNoTime: all of it) can't be decoded; `why` is one line.
+    virtual void damaged(std::uint32_t /*stream*/, std::int64_t /*from_ns*/, std::string_view /*why*/) {}
+    // There are no more. False: to be called again, once what is ready has been taken.
+    virtual bool finish() = 0;
+};
+
+}  // namespace opline

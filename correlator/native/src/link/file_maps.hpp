@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// Where files lie on disk (docs/design.md, "Extents"): from sectors of a disk to sectors of a file.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/plan.hpp"
+
+namespace opline {
+
+// A run of sectors on a device, as block events name them.
+struct Sectors {
+    std::uint32_t dev = 0;
+    std::uint64_t first = 0;
+    std::uint32_t count = 0;
+};
+
+// Part of a bio that lies in one extent of one file.
+struct MappedPart {
+    std::uint32_t file = 0;
+    std::uint64_t in_bio = 0;   // sectors before it in the bio
+    std::uint64_t in_file = 0;  // first sector of the file
+    std::uint32_t sectors = 0;
+};
+
+constexpr std::uint32_t kNoFile = ~std::uint32_t{0};   // not known which
+constexpr std::uint32_t kNoMap = kNoFile - 1;          // known, and it has no map
+
+class FileMaps {
+  public:
+    explicit FileMaps(const std::vector<FileSpec> &);
+
+    bool empty() const { return extents_[0].empty() && extents_[1].empty(); }
+    std::size_t size() const { return files_.size(); }
+    // The parts of the run that files have, in order. `within` is the same run inside its partition; it is the run itself
+    // where no partition was seen. `out` is overwritten.
+    void find(const Sectors &run, const Sectors &within, std::vector<MappedPart> &out) const;
+    // The file, or some file where it is kNoFile, has the sector.
+    bool has(std::uint32_t file, std::uint64_t in_file) const;
+    // By its path; kNoMap: none.
+    std::uint32_t by_path(std::string_view path) const;
+    // By its file system and inode. kNoMap: one that has no map; kNoFile: nobody knows, there are maps without inodes.
+    std::uint32_t by_inode(std::uint32_t dev, std::uint64_t inode) const;
+    bool changed(std::uint32_t file) const { return files_[file].changed; }
+    const std::string &path(std::uint32_t file) const { return files_[file].path; }
+    // An op's data was seen there. A file whose disk nobody named is believed to lie where most of its data was seen.
+    void seen(std::uint32_t file, std::uint32_t dev);
+    // Its disk was not named, and its data was seen on several.
+    bool doubtful(std::uint32_t file) const { return files_[file].votes.size() > 1; }
+
+  private:
+    using Ranges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // of a file, [first, last), none overlap
+    static Ranges merged(Ranges);
+    struct Extent {
+        std::uint32_t disk;
+        std::uint32_t file;
+        std::uint64_t physical, in_file, sectors;
+    };
+    struct File {
+        std::string path;
+        std::uint32_t dev = 0;
+        std::uint64_t inode = 0;
+        bool changed = false, has_disk = false;
+        std::vector<std::pair<std::uint32_t, std::uint64_t>> votes;  // (device, how often)
+        Ranges ranges;
+    };
+    bool fits(const File &, std::uint32_t dev) const;
+    void find_in(const std::vector<Extent> &, const Sectors &, bool by_disk, std::vector<MappedPart> &) const;
+
+    std::vector<File> files_;
+    Ranges any_;  // of any file
+    std::vector<Extent> extents_[2];  // with their disk; without, where disk is 0. By (disk, physical)
+};
+
+}  // namespace opline

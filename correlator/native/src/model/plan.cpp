@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+#include "model/plan.hpp"
+
+#include <algorithm>
+#include <fnmatch.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace opline {
+namespace {
+
+using nlohmann::json;
+
+[[noreturn]] void fail(const std::string &where, const std::string &what) {
+    throw std::runtime_error("Cannot use the plan: " + where + ": " + what);
+}
+
+std::string text_or_empty(const json &object, const char *name, const std::string &where) {
+    auto it = object.find(name);
+    if (it == object.end() || it->is_null()) return {};
+    if (!it->is_string()) fail(where + "." + name, "a string or null is wanted");
+    return it->get<std::string>();
+}
+
+std::vector<std::string> texts(const json &object, const char *name, const std::string &where) {
+    auto it = object.find(name);
+    if (it == object.end() || it->is_null()) return {};
+    if (!it->is_array()) fail(where + "." + name, "a list of strings is wanted");
+    std::vector<std::string> out;
+    for (const auto &x : *it) {
+        if (!x.is_string()) fail(where + "." + name, "a list of strings is wanted");
+        out.push_back(x.get<std::string>());
+    }
+    return out;
+}
+
+template <class E>
+E choice(const json &object, const char *name, const std::string &where,
+         std::initializer_list<std::pair<const char *, E>> choices, E otherwise) {
+    std::string value = text_or_empty(object, name, where);
+    if (value.empty()) return otherwise;
+    for (const auto &[word, e] : choices)
+        if (value == word) return e;
+    fail(where + "." + name, "\"" + value + "\" is none of its words");
+}
+
+KeyScope scope_of(const json &object, const std::string &where) {
+    return choice<KeyScope>(object, "scope", where,
+                            {{"global", KeyScope::kGlobal}, {"process", KeyScope::kProcess}, {"thread", KeyScope::kThread}},
+                            KeyScope::kProcess);
+}
+
+struct Names {
+    std::size_t spaces, facts;
+};
+
+KeyUse key_use(const json &k, const std::string &where, const Names &names) {
+    KeyUse use{k.at("space").get<std::uint32_t>(), texts(k, "fields", where), {}};
+    if (auto f = k.find("facts"); f != k.end() && !f->is_null()) use.facts = f->get<std::vector<std::int32_t>>();
+    use.facts.resize(use.fields.size(), kNoFact);
+    for (auto fact : use.facts)
+        if (fact != kNoFact && (fact < 0 || static_cast<std::size_t>(fact) >= names.facts)) fail(where, "no such fact");
+    if (use.space >= names.spaces) fail(where, "no such key space");
+    if (use.fields.empty()) fail(where, "a key needs a field");
+    return use;
+}
+
+std::vector<KeyUse> key_uses(const json &point, const char *name, const std::string &where, const Names &names) {
+    std::vector<KeyUse> out;
+    auto it = point.find(name);
+    if (it == point.end() || it->is_null()) return out;
+    for (const auto &k : *it) out.push_back(key_use(k, where + "." + name, names));
+    return out;
+}
+
+IosSpec ios_spec(const json &p, const std::string &where, const Names &names) {
+    IosSpec out;
+    auto it = p.find("ios");
+    if (it == p.end() || it->is_null()) return out;
+    if (auto k = it->find("submit"); k != it->end() && !k->is_null()) out.submit = key_use(*k, where + ".submit", names);
+    if (auto k = it->find("wait"); k != it->end() && !k->is_null()) out.wait = key_use(*k, where + ".wait", names);
+    out.ring = it->value("ring", false);
+    out.count = text_or_empty(*it, "count", where);
+    out.submitted = text_or_empty(*it, "submitted", where);
+    out.reaped = text_or_empty(*it, "reaped", where);
+    return out;
+}
+
+PointSpec point_spec(const json &p, const std::string &where, const Names &names) {
+    PointSpec out;
+    out.name = p.at("name").get<std::string>();
+    out.name_field = text_or_empty(p, "name_field", where);
+    out.event = p.at("event").get<std::string>();
+    if (auto it = p.find("when"); it != p.end() && !it->is_null()) {
+        for (const auto &w : *it) {
+            Predicate predicate{w.at("field").get<std::string>(), {}};
+            for (const auto &v : w.at("any")) {
+                if (v.is_string()) predicate.any.emplace_back(v.get<std::string>());
+                else predicate.any.emplace_back(v.get<std::int64_t>());
+            }
+            out.when.push_back(std::move(predicate));
+        }
+    }
+    out.role = choice<Role>(p, "role", where, 
+                            {{"begin", Role::kBegin}, {"end", Role::kEnd}, {"soft_begin", Role::kSoftBegin}, {"soft_end", Role::kSoftEnd}},
+                            Role::kNone);
+    out.end_of = texts(p, "end_of", where);
+    out.find = key_uses(p, "find", where, names);
+    out.bind = key_uses(p, "bind", where, names);
+    out.release = key_uses(p, "release", where, names);
+    out.wait = key_uses(p, "wait", where, names);
+    out.meet = key_uses(p, "meet", where, names);
+    out.sole = key_uses(p, "sole", where, names);
+    out.optional = p.value("optional", false);
+    out.child = p.value("child", false);
+    if (auto it = p.find("learn"); it != p.end() && !it->is_null()) {
+        out.learn = it->get<std::int32_t>();
+        if (out.learn < 0 || static_cast<std::size_t>(out.learn) >= names.facts) fail(where + ".learn", "no such fact");
+    }
+    out.mark = text_or_empty(p, "mark", where);
+    out.at = text_or_empty(p, "at", where);
+    out.thread = choice<ThreadRule>(
+        p, "thread", where,
+        {{"enter", ThreadRule::kEnter}, {"leave", ThreadRule::kLeave}, {"switch", ThreadRule::kSwitch}},
+        ThreadRule::kNone);
+    if (auto it = p.find("batch"); it != p.end() && !it->is_null()) {
+        out.batch_do = choice<BatchDo>(*it, "do", where + ".batch",
+                                       {{"open", BatchDo::kOpen},
+                                        {"open_or_work", BatchDo::kOpenOrWork},
+                                        {"join", BatchDo::kJoin},
+                                        {"open_or_join", BatchDo::kOpenOrJoin},
+                                        {"work", BatchDo::kWork},
+                                        {"close", BatchDo::kClose}},
+                                       BatchDo::kNone);
+        out.batch_space = text_or_empty(*it, "space", where + ".batch");
+        out.batch_count = text_or_empty(*it, "count", where + ".batch");
+    }
+    if (auto it = p.find("class"); it != p.end() && !it->is_null()) {
+        out.class_text = text_or_empty(*it, "text", where + ".class");
+        out.class_field = text_or_empty(*it, "field", where + ".class");
+    }
+    out.object = text_or_empty(p, "object", where);
+    out.offset = text_or_empty(p, "offset", where);
+    out.length = text_or_empty(p, "length", where);
+    if (auto it = p.find("duration"); it != p.end() && !it->is_null()) {
+        out.duration_field = text_or_empty(*it, "field", where + ".duration");
+        out.duration_unit_ns = it->at("unit_ns").get<double>();
+    }
+    out.io = choice<IoWindow>(p, "io", where, {{"begin", IoWindow::kBegin}, {"end", IoWindow::kEnd}}, IoWindow::kNone);
+    out.ios = ios_spec(p, where + ".ios", names);
+    out.sync_wait = choice<IoWindow>(p, "sync_wait", where, {{"begin", IoWindow::kBegin}, {"end", IoWindow::kEnd}}, IoWindow::kNone);
+    out.direction = choice<Direction>(p, "direction", where, {{"read", Direction::kRead}, {"write", Direction::kWrite}}, Direction::kUnknown);
+    out.file_by = text_or_empty(p, "file_by", where);
+    out.aside = p.value("aside", false);
+    out.after = texts(p, "after", where);
+    return out;
+}
+
+FileSpec file_spec(const json &f) {
+    FileSpec out;
+    out.path = f.at("path").get<std::string>();
+    if (const auto &disk = f.at("disk"); !disk.is_null()) out.disk = disk.get<std::uint32_t>();
+    if (const auto inode = f.find("inode"); inode != f.end() && !inode->is_null()) {
+        out.inode = inode->get<std::uint64_t>();
+        out.dev = f.at("dev").get<std::uint32_t>();
+    }
+    out.start_sector = f.at("start_sector").get<std::uint64_t>();
+    out.changed = f.at("changed").get<bool>();
+    for (const auto &e : f.at("extents"))
+        out.extents.push_back({e.at(0).get<std::uint64_t>(), e.at(1).get<std::uint64_t>(), e.at(2).get<std::uint64_t>()});
+    return out;
+}
+
+std::optional<std::int64_t> time_or_none(const json &time) {
+    if (time.is_null()) return std::nullopt;
+    return time.get<std::int64_t>();
+}
+
+}  // namespace
+
+Plan parse_plan(const std::string &json_text) {
+    try {
+        json doc = json::parse(json_text);
+        if (doc.at("version").get<int>() != 1) fail("version", "this core reads version 1");
+        Plan plan;
+        plan.model = doc.at("model").get<std::string>();
+        plan.claims = texts(doc, "claims", "plan");
+        plan.linger_ns = doc.value("linger_ns", plan.linger_ns);
+        std::string match = doc.value("match", std::string("pointer"));
+        if (match != "pointer" && match != "sector") fail("match", "pointer or sector is wanted");
+        plan.match_by_sector = match == "sector";
+        for (const auto &k : doc.at("key_spaces"))
+            plan.key_spaces.push_back({k.at("name").get<std::string>(), scope_of(k, "key_spaces"), k.value("by_order", false), 0});
+        if (plan.key_spaces.size() > 64) fail("key_spaces", "at most 64 are possible");
+        for (std::size_t i = 0; i < plan.key_spaces.size(); ++i) {
+            plan.key_spaces[i].spaces = 1ull << i;
+            const auto &written = doc.at("key_spaces")[i];
+            if (auto with = written.find("with"); with != written.end())
+                for (auto space : with->get<std::vector<std::uint32_t>>()) {
+                    if (space >= plan.key_spaces.size()) fail("key_spaces.with", "no such key space");
+                    plan.key_spaces[i].spaces |= 1ull << space;
+                }
+        }
+        for (std::size_t i = 0; i < plan.key_spaces.size(); ++i)  // who has this one has those, and what those have
+            for (auto &space : plan.key_spaces)
+                if ((space.spaces >> i & 1) != 0) space.spaces |= plan.key_spaces[i].spaces;
+        if (auto it = doc.find("facts"); it != doc.end() && !it->is_null())
+            for (const auto &f : *it) {
+                plan.facts.push_back({f.at("name").get<std::string>(), scope_of(f, "facts"), f.at("of").get<std::string>(),
+                                      texts(f, "value", "facts"), f.value("unordered", false)});
+                if (plan.facts.back().value.empty()) fail("facts", "a fact needs a value");
+            }
+        const Names names{plan.key_spaces.size(), plan.facts.size()};
+        std::size_t i = 0;
+        for (const auto &p : doc.at("points"))
+            plan.points.push_back(point_spec(p, "points[" + std::to_string(i++) + "]", names));
+        plan.threads_work = std::any_of(plan.points.begin(), plan.points.end(), [](const PointSpec &p) { return p.thread != ThreadRule::kNone; });
+        if (auto it = doc.find("stages"); it != doc.end())
+            for (const auto &s : *it)
+                plan.stages.push_back({s.at("name").get<std::string>(), s.at("from").get<std::string>(),
+                                       s.at("to").get<std::string>(), s.value("kind", std::string("work")), s.value("behind", false)});
+        if (auto it = doc.find("bios"); it != doc.end() && !it->is_null())
+            plan.bios = {it->at("class").get<std::string>(), texts(*it, "threads", "bios"), texts(*it, "except", "bios")};
+        if (auto it = doc.find("files"); it != doc.end())
+            for (const auto &f : *it) plan.files.push_back(file_spec(f));
+        if (auto it = doc.find("lost"); it != doc.end())
+            for (const auto &l : *it) plan.lost.push_back({l.at("why").get<std::string>(), time_or_none(l.at("begin_ns")), time_or_none(l.at("end_ns"))});
+        return plan;
+    } catch (const json::exception &e) {
+        throw std::runtime_error(std::string("Cannot use the plan: ") + e.what());
+    }
+}
+
+bool glob_match(const std::string &pattern, std::string_view text) {
+    return fnmatch(pattern.c_str(), std::string(text).c_str(), 0) == 0;
+}
+
+}  // namespace opline

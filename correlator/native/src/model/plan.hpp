@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// The compiled op model, as `opline.model.compile` writes it (docs/design.md, "The plan").
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace opline {
+
+enum class KeyScope : std::uint8_t { kGlobal, kProcess, kThread };
+// A soft begin makes an op only where no key names one yet; a soft end ends an op only if no begin made it.
+enum class Role : std::uint8_t { kNone, kBegin, kEnd, kSoftBegin, kSoftEnd };
+enum class ThreadRule : std::uint8_t { kNone, kEnter, kLeave, kSwitch };
+// kOpenOrWork, kOpenOrJoin: they open the batch where their thread has none open.
+enum class BatchDo : std::uint8_t { kNone, kOpen, kOpenOrWork, kJoin, kOpenOrJoin, kWork, kClose };
+enum class IoWindow : std::uint8_t { kNone, kBegin, kEnd };
+enum class Direction : std::uint8_t { kUnknown, kRead, kWrite };
+
+struct KeySpace {
+    std::string name;
+    KeyScope scope;
+    bool by_order = false;  // ops that wait under it are met in order: right as a rule, proven by nothing
+    std::uint64_t spaces = 0;  // a bit for itself and for each space that whoever has this key in hand has as well
+};
+
+constexpr std::int32_t kNoFact = -1;
+
+struct KeyUse {
+    std::uint32_t space;
+    std::vector<std::string> fields;
+    std::vector<std::int32_t> facts;  // per field: the fact that its value is looked up in, or kNoFact
+};
+
+// What a field's value stands for, as an event told: a descriptor's two ports.
+struct FactSpec {
+    std::string name;
+    KeyScope scope;
+    std::string of;                  // the field that is looked up
+    std::vector<std::string> value;  // the fields of what it stands for
+    bool unordered = false;          // {a, b} is {b, a}: the same seen from both ends
+};
+
+struct Predicate {
+    std::string field;
+    std::vector<std::variant<std::int64_t, std::string>> any;
+};
+
+// What a system call does to I/Os that outlive it: queues them, waits for their completion, or returns from that.
+struct IosSpec {
+    std::optional<KeyUse> submit, wait;  // the queue that names the I/Os
+    bool ring = false;                   // completions can be taken without a call
+    std::string count;                   // how many I/Os the call announces
+    std::string submitted, reaped;       // how many it queued, how many it took; "*": all that are done
+    explicit operator bool() const { return submit || wait || !submitted.empty() || !reaped.empty(); }
+};
+
+// Bios of threads that work for no op, and whose name fits, are ops of their own.
+struct BiosSpec {
+    std::string op_class;                      // "": bios are nobody's ops
+    std::vector<std::string> threads, except;  // globs
+};
+
+struct PointSpec {
+    std::string name;        // "{}" stands for the value of name_field
+    std::string name_field;  // "": the name is constant
+    std::string event;       // glob
+    std::vector<Predicate> when;
+    Role role = Role::kNone;
+    std::vector<std::string> end_of;  // an end only of ops of these classes; empty: of all
+    std::vector<KeyUse> find, bind, release;
+    std::vector<KeyUse> wait;  // the op waits under them to be met
+    std::vector<KeyUse> meet;  // the op is the one that waits longest under them
+    std::vector<KeyUse> sole;  // the op is the only one that waits under them
+    bool optional = false;     // passed over where nothing finds an op
+    bool child = false;        // begins a child of the op that it finds; what it binds names the child
+    std::int32_t learn = kNoFact;
+    std::string mark, at;      // marks the thread's time; is stamped with the thread's mark
+    ThreadRule thread = ThreadRule::kNone;
+    BatchDo batch_do = BatchDo::kNone;
+    std::string batch_space, batch_count;  // count: the field with the number of members, at its close
+    std::string class_text, class_field;  // at most one is not empty
+    std::string object, offset, length;   // field names; "": none
+    std::string duration_field;
+    double duration_unit_ns = 1;
+    IoWindow io = IoWindow::kNone;
+    IosSpec ios;
+    IoWindow sync_wait = IoWindow::kNone;  // between them the op waits until what was written is on the disk
+    Direction direction = Direction::kUnknown;
+    std::string file_by;  // field that tells files apart
+    bool aside = false;
+    std::vector<std::string> after;
+};
+
+struct StageSpec {
+    std::string name, from, to, kind;
+    bool behind = false;  // a wait for a batch: cut by what its thread did for the one before
+};
+
+// Where a file lies on disk. All in sectors; physical ones count from start_sector of the disk.
+struct FileSpec {
+    struct Extent {
+        std::uint64_t logical, physical, sectors;
+    };
+    std::string path;
+    std::optional<std::uint32_t> disk;  // kernel-internal number
+    std::uint32_t dev = 0;              // of the file system; with the inode (0: unknown) it says which file it is
+    std::uint64_t inode = 0;
+    std::uint64_t start_sector = 0;
+    bool changed = false;
+    std::vector<Extent> extents;
+};
+
+// The recorder knows that something is missing there; no time: from the begin, or to the end.
+struct LostSpec {
+    std::string why;
+    std::optional<std::int64_t> begin_ns, end_ns;
+};
+
+struct Plan {
+    std::string model;
+    std::vector<std::string> claims;
+    std::int64_t linger_ns = 100'000'000;
+    bool match_by_sector = false;
+    std::vector<KeySpace> key_spaces;  // at most 64
+    std::vector<FactSpec> facts;
+    std::vector<PointSpec> points;
+    std::vector<StageSpec> stages;
+    BiosSpec bios;
+    std::vector<FileSpec> files;
+    std::vector<LostSpec> lost;
+    bool threads_work = false;  // a point says whom its thread works for
+};
+
+// Throws std::runtime_error with the JSON path of the first thing that is wrong.
+Plan parse_plan(const std::string &json_text);
+
+// fnmatch(3) without special treatment of slashes: * ? [..].
+bool glob_match(const std::string &pattern, std::string_view text);
+
+}  // namespace opline

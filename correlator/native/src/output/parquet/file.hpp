@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Writes tables as Parquet files, a row group per chunk (apache/parquet-format 2.11). Numbers are DELTA_BINARY_PACKED, dictionary
+// columns RLE_DICTIONARY with the texts of the row group in order, texts DELTA_BYTE_ARRAY, booleans PLAIN. Columns that repeat are
+// LZ4_RAW with the repeat said once; nothing else is compressed. Numbers have their least and largest per row group, all columns their number of absent values.
+// Each page's header has the CRC-32 of the bytes behind it.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/strings.hpp"
+#include "base/table.hpp"
+#include "output/parquet/encode.hpp"
+
+namespace opline::parquet {
+
+class File {
+  public:
+    struct ColumnSpec {
+        std::string name;
+        ColumnType type;
+    };
+    // Writes into this new file, which is its from here on. arrow_schema: what Arrow's readers want to know of the columns besides, as they write it themselves; or empty.
+    // error() says whether that and all later writing went well.
+    File(int fd, std::vector<ColumnSpec> columns, std::string arrow_schema);
+    ~File();
+    File(const File &) = delete;
+    File &operator=(const File &) = delete;
+
+    const std::vector<ColumnSpec> &columns() const { return columns_; }
+    // One more row group, of a table with these columns that has rows.
+    void add(Table &, const StringPool &);
+    // Completes the file. Nothing may be added afterwards.
+    void close();
+    // Of all that was written: how many bytes, and their CRC-32.
+    std::uint64_t bytes() const { return written_; }
+    std::uint32_t crc32() const { return crc_; }
+    // errno of the first thing that failed, after which nothing is written; 0: none.
+    int error() const { return error_; }
+
+  private:
+    struct Chunk {
+        std::uint64_t begin = 0, dictionary_bytes = 0;  // where it begins in the file; 0: no dictionary
+        std::uint64_t bytes = 0, plain_bytes = 0;       // in the file; before the codec
+        Repeat repeat;                                  // of its page
+        bool lz4 = false;
+        bool has_range = false;
+        std::int64_t least = 0, largest = 0;
+        int encoding = 0;
+    };
+    Chunk add_column(Column &, std::size_t rows, const StringPool &);
+    int add_values(Column &, std::size_t rows, const StringPool &, Bytes &page, Chunk &);
+    void add_dictionary(const std::vector<std::uint32_t> &ids, const StringPool &, Chunk &);
+    void add_page(const Bytes &body, std::size_t values, Chunk &);
+    // The page's body as the chunk's codec has it, after a header of its own kind.
+    template <class Header>
+    void add_body(const Bytes &body, const Repeat &, Chunk &, int kind, Header);
+    void describe(const Column &, const Chunk &, std::size_t rows);
+    void write(const Bytes &);
+
+    std::vector<ColumnSpec> columns_;
+    std::string arrow_schema_;
+    int fd_ = -1, error_ = 0;
+    std::uint64_t written_ = 0, rows_ = 0, groups_ = 0;
+    std::uint32_t crc_ = 0;
+    Bytes out_;                             // of this row group
+    Bytes descriptions_;                    // of all row groups, as the footer has them
+    std::vector<std::uint32_t> indices_, place_;  // of a dictionary column; where an id's text is in the dictionary
+    std::vector<std::uint32_t> repeats_;    // some periods of a column that repeats
+    std::vector<std::uint64_t> present_;    // values of a column without the absent ones
+    Bytes page_;
+};
+
+}  // namespace opline::parquet

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include "sched/sched.hpp"
+
+#include <algorithm>
+
+namespace opline {
+namespace {
+
+// A thread's timeline has at most this many changes (1.5 MB), all of them together at most that many (100 MB) after
+// forget_before(); the older half goes.
+constexpr std::size_t kChangesKept = 1u << 16, kChangesInAll = 1u << 22;
+
+std::uint64_t thread_of(std::uint32_t host, std::int64_t tid) {
+    return (static_cast<std::uint64_t>(host) << 32) | static_cast<std::uint32_t>(tid);
+}
+
+// LTTng writes what the kernel's own tracepoint prints (__trace_sched_switch_state, include/trace/events/sched.h): 0 running,
+// 1 interruptible, 2 uninterruptible, 4 stopped, 8 traced, 16 dead, 32 zombie, 64 parked, 128 idle (a kernel thread that
+// waits for work); 256 and above: preempted (TASK_REPORT_MAX; 1024 to 4096 before 4.14), whatever the rest says.
+ThreadRun run_after(std::int64_t prev_state) {
+    constexpr std::int64_t kUninterruptible = 2, kDead = 16, kZombie = 32, kPreempted = 256;
+    if (prev_state == 0 || prev_state >= kPreempted) return ThreadRun::kRunnable;
+    if (prev_state & kUninterruptible) return ThreadRun::kUninterruptible;
+    return prev_state & (kDead | kZombie) ? ThreadRun::kGone : ThreadRun::kSleeping;
+}
+
+// Time of [begin, end) in which at least one of the requests was between Q (or its first step) and C.
+std::int64_t in_flight(std::int64_t begin_ns, std::int64_t end_ns, const std::vector<RequestCut> &requests) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> parts;
+    auto part_of = [&](const RequestCut &r) {
+        std::int64_t first = r.q;
+        for (auto step : {r.g, r.i, r.d})
+            if (first == kNoTime) first = step;
+        if (first == kNoTime || r.c == kNoTime) return std::pair(end_ns, begin_ns);
+        return std::pair(std::max(first, begin_ns), std::min(r.c, end_ns));
+    };
+    if (requests.size() == 1) {
+        const auto [from, to] = part_of(requests.front());
+        return std::max<std::int64_t>(to - from, 0);
+    }
+    for (const auto &r : requests)
+        if (const auto part = part_of(r); part.first < part.second) parts.push_back(part);
+    std::sort(parts.begin(), parts.end());
+    std::int64_t sum = 0, reached = begin_ns;
+    for (const auto &[from, to] : parts) {
+        if (to <= reached) continue;
+        sum += to - std::max(from, reached);
+        reached = to;
+    }
+    return sum;
+}
+
+}  // namespace
+
+void SchedTimelines::Timeline::forget(std::size_t until) {
+    first = std::max(first, until);
+    if (first * 2 < changes.size()) return;
+    changes.erase(changes.begin(), changes.begin() + static_cast<std::ptrdiff_t>(first));
+    first = 0;
+}
+
+// The first change that is later. Who asks goes on near where it was asked last.
+std::size_t SchedTimelines::Timeline::after(std::int64_t ns) const {
+    constexpr int kNear = 16;
+    std::size_t i = std::clamp(asked, first, changes.size());
+    int steps = 0;
+    while (steps < kNear && i < changes.size() && changes[i].ts_ns <= ns) ++i, ++steps;
+    while (steps < kNear && i > first && changes[i - 1].ts_ns > ns) --i, ++steps;
+    if (steps == kNear)
+        i = static_cast<std::size_t>(std::upper_bound(changes.begin() + static_cast<std::ptrdiff_t>(first), changes.end(), ns,
+                                                      [](std::int64_t at, const Change &c) { return at < c.ts_ns; }) -
+                                     changes.begin());
+    return asked = i;
+}
+
+void SchedTimelines::add(Timeline &t, Change c) {
+    if (!t.changes.empty()) c.ts_ns = std::max(c.ts_ns, t.changes.back().ts_ns);
+    ++changes_;
+    t.changes.push_back(c);
+    if (t.changes.size() - t.first > kChangesKept) t.forget(t.changes.size() - kChangesKept / 2);
+}
+
+void SchedTimelines::on_switch(std::uint32_t host, std::int64_t ts_ns, std::int64_t prev_tid, std::int64_t prev_state, std::int64_t next_tid) {
+    if (usable(ts_ns, prev_tid)) add(threads_[thread_of(host, prev_tid)], {ts_ns, -1, 0, run_after(prev_state), false});
+    if (!usable(ts_ns, next_tid)) return;
+    Timeline &next = threads_[thread_of(host, next_tid)];
+    add(next, {ts_ns, -1, 0, ThreadRun::kOnCpu, false});
+    next.waking = false;
+}
+
+// Only a sleeper is woken. A thread may be woken between its decision to sleep and the switch: its sched_waking comes
+// before the switch then, its sched_wakeup after it, on another CPU than the waker's.
+void SchedTimelines::on_wake(std::uint32_t host, std::int64_t ts_ns, Wake kind, std::int64_t tid, std::int64_t waker_tid, std::uint32_t waker_comm) {
+    wakes_seen_ = true;
+    if (!usable(ts_ns, tid)) return;
+    Timeline *t = kind == Wake::kNew ? &threads_[thread_of(host, tid)] : threads_.find(thread_of(host, tid));
+    if (!t) return;  // what it did before is not known
+    if (kind == Wake::kWaking || !t->waking) {
+        t->waker_tid = static_cast<std::int32_t>(waker_tid);
+        t->waker_comm = waker_comm;
+        t->waking = true;
+    }
+    const bool sleeps = !t->changes.empty() && (t->changes.back().run == ThreadRun::kUninterruptible || t->changes.back().run == ThreadRun::kSleeping);
+    if (sleeps || kind == Wake::kNew) add(*t, {ts_ns, t->waker_tid, t->waker_comm, ThreadRun::kRunnable, true});
+}
+
+void SchedTimelines::lost(std::int64_t until_ns) {
+    threads_.clear();
+    begins_ns_ = std::max(begins_ns_, until_ns);
+}
+
+void SchedTimelines::forget_before(std::int64_t ns) {
+    changes_ = 0;
+    std::size_t kept = 0;
+    threads_.erase_if([&](std::uint64_t, Timeline &t) {
+        const auto begin = t.changes.begin() + static_cast<std::ptrdiff_t>(t.first);
+        auto it = std::upper_bound(begin, t.changes.end(), ns, [](std::int64_t at, const Change &c) { return at < c.ts_ns; });
+        // The last change before it says what the thread was doing then.
+        if (it != begin) t.forget(static_cast<std::size_t>(it - t.changes.begin()) - 1);
+        kept += t.changes.size() - t.first;
+        return t.changes.size() == t.first + 1 && t.changes.back().run == ThreadRun::kGone;
+    });
+    if (kept <= kChangesInAll) return;  // an op that never ends would keep all
+    threads_.for_each([](std::uint64_t, Timeline &t) { t.forget(t.first + (t.changes.size() - t.first) / 2); });
+}
+
+StateSplit SchedTimelines::split(std::uint32_t host, std::int64_t tid, std::int64_t begin_ns, std::int64_t end_ns,
+                                 const std::vector<RequestCut> &requests) const {
+    StateSplit out;
+    const Timeline *t = threads_.find(thread_of(host, tid));
+    if (!t || !wakes_seen_ || end_ns > ends_ns_) return out;
+    const std::size_t after = t->after(begin_ns);
+    if (after == t->first) return out;
+    auto at = t->changes.begin() + static_cast<std::ptrdiff_t>(after);
+    for (--at; at != t->changes.end() && (at->ts_ns < end_ns || at->ts_ns <= begin_ns); ++at) {
+        const auto next = at + 1;
+        const std::int64_t from = std::max(at->ts_ns, begin_ns);
+        const std::int64_t to = next == t->changes.end() ? end_ns : std::min(next->ts_ns, end_ns);
+        if (at->wakeup && at->ts_ns > begin_ns) {
+            out.woken_by_tid = at->waker_tid;
+            out.woken_by_comm = at->waker_comm;
+        }
+        if (to <= from) continue;
+        switch (at->run) {
+        case ThreadRun::kOnCpu: out.on_cpu_ns += to - from; break;
+        case ThreadRun::kRunnable: out.runnable_ns += to - from; break;
+        case ThreadRun::kUninterruptible: out.blocked_io_ns += to - from; break;
+        case ThreadRun::kSleeping: {
+            const auto io = in_flight(from, to, requests);
+            out.blocked_io_ns += io;
+            out.blocked_ns += to - from - io;
+            break;
+        }
+        case ThreadRun::kGone: return {};
+        }
+    }
+    out.known = true;
+    out.tid = tid;
+    return out;
+}
+
+}  // namespace opline

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// What each thread did when, from sched_switch, sched_waking and sched_wakeup: a bounded timeline per thread, and the
+// time of an interval split by it.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "base/flat_map.hpp"
+#include "event/event.hpp"
+#include "op/op.hpp"
+
+namespace opline {
+
+// kGone: not known from here on (it exited).
+enum class ThreadRun : std::uint8_t { kOnCpu, kRunnable, kUninterruptible, kSleeping, kGone };
+
+// kWaking: in the waker's context. kWakeup: the thread is on a run queue, maybe another CPU's doing. kNew: its first.
+enum class Wake : std::uint8_t { kWaking, kWakeup, kNew };
+
+// How a thread spent an interval. The four sum to it; known: the timeline covers all of it.
+struct StateSplit {
+    bool known = false;
+    std::int64_t tid = -1;            // whose
+    std::int64_t on_cpu_ns = 0, runnable_ns = 0, blocked_io_ns = 0, blocked_ns = 0;
+    std::int64_t woken_by_tid = -1;   // by the last wake-up in it; -1: none
+    std::uint32_t woken_by_comm = 0;  // pool id; 0: unknown
+};
+
+class SchedTimelines {
+  public:
+    // prev_state as LTTng writes it: see sched/sched.cpp.
+    void on_switch(std::uint32_t host, std::int64_t ts_ns, std::int64_t prev_tid, std::int64_t prev_state, std::int64_t next_tid);
+    // `waker`: whoever the CPU ran, also where an interrupt did it. -1 unknown.
+    void on_wake(std::uint32_t host, std::int64_t ts_ns, Wake kind, std::int64_t tid, std::int64_t waker_tid, std::uint32_t waker_comm);
+    // Events are missing up to until_ns, which may lie ahead: timelines begin anew after it.
+    void lost(std::int64_t until_ns);
+    // Events are missing from there on, for good.
+    void lost_from(std::int64_t from_ns) { ends_ns_ = std::min(ends_ns_, from_ns); }
+    // Nobody asks about what was before.
+    void forget_before(std::int64_t ns);
+    // Wake-ups and switches since the last forget_before(): a measure of when it is worth while.
+    std::uint64_t changes() const { return changes_; }
+
+    // Sleep counts as blocked on I/O where one of the requests was between Q and C, uninterruptible sleep always.
+    StateSplit split(std::uint32_t host, std::int64_t tid, std::int64_t begin_ns, std::int64_t end_ns,
+                     const std::vector<RequestCut> &requests) const;
+
+  private:
+    struct Change {
+        std::int64_t ts_ns;
+        std::int32_t waker_tid;
+        std::uint32_t waker_comm;
+        ThreadRun run;
+        bool wakeup;
+    };
+    struct Timeline {
+        std::vector<Change> changes;
+        std::size_t first = 0;  // those before it are forgotten
+        std::int32_t waker_tid = -1;  // of a sched_waking since it last ran
+        std::uint32_t waker_comm = 0;
+        bool waking = false;
+        mutable std::size_t asked = 0;  // where after() was
+        void forget(std::size_t until);
+        std::size_t after(std::int64_t ns) const;
+    };
+    bool usable(std::int64_t ts_ns, std::int64_t tid) const { return tid > 0 && ts_ns > begins_ns_ && ts_ns <= ends_ns_; }
+    void add(Timeline &, Change);
+
+    FlatMap<std::uint64_t, Timeline> threads_;
+    std::int64_t begins_ns_ = kNoTime, ends_ns_ = std::numeric_limits<std::int64_t>::max();
+    bool wakes_seen_ = false;  // without them waiting for a CPU looks like sleep
+    std::uint64_t changes_ = 0;
+};
+
+}  // namespace opline

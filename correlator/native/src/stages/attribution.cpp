@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: MIT
+#include "stages/attribution.hpp"
+
+#include <algorithm>
+
+namespace opline {
+namespace {
+
+std::uint64_t pair_key(std::uint32_t from, std::uint32_t to) {
+    return (static_cast<std::uint64_t>(from) << 32) | to;
+}
+
+}  // namespace
+
+Attributor::Attributor(const Plan &plan, StringPool &strings) : plan_(plan), strings_(strings) {
+    work_ = strings.intern("work");
+    unknown_ = strings.intern("unknown");
+    block_ = strings.intern("block");
+    q_ = strings.intern("Q");
+    g_ = strings.intern("G");
+    i_ = strings.intern("I");
+    d_ = strings.intern("D");
+    c_ = strings.intern("C");
+    // Of several names for one pair the first holds: the model's before ours.
+    auto declare = [&](std::uint32_t from, std::uint32_t to, const std::string &name, std::uint32_t kind) {
+        auto [entry, added] = names_.insert(pair_key(from, to));
+        if (added) *entry = {strings.intern(name), kind};
+    };
+    for (const auto &s : plan.stages) {
+        declare(strings.intern(s.from), strings.intern(s.to), s.name, strings.intern(s.kind));
+        if (s.behind) behind_.put(pair_key(strings.intern(s.from), strings.intern(s.to)), true);
+    }
+    auto device = strings.intern("device");
+    declare(q_, g_, "Q2G", block_);
+    declare(g_, i_, "G2I", block_);
+    declare(i_, d_, "I2D", block_);
+    declare(g_, d_, "G2D", block_);
+    declare(q_, i_, "Q2I", block_);
+    declare(q_, d_, "Q2D", block_);
+    declare(q_, c_, "Q2C", device);
+    declare(g_, c_, "G2C", device);
+    declare(i_, c_, "I2C", device);
+    declare(d_, c_, "D2C", device);
+    declare(g_, g_, "submit", work_);  // of a split's parts: the call goes on to the next
+    for (auto step : {q_, g_, i_, d_}) declare(c_, step, "next request", work_);
+    declare(c_, strings.intern("completed"), "completion", block_);
+    after_.resize(plan.points.size());
+    for (std::size_t i = 0; i < plan.points.size(); ++i)
+        for (const auto &name : plan.points[i].after) after_[i].push_back(strings.intern(name));
+}
+
+// All transitions in time order: the op's own and the shared work of its batches.
+void Attributor::place(const Op &op, Attribution &out) {
+    out.op = &op;
+    out.transitions.clear();
+    out.requests = op.requests;
+    out.shared_bios.clear();
+    for (const auto &t : op.transitions) out.transitions.push_back({&t, t.order, t.point, false, false, t.child});
+    bool sorted = true;
+    for (std::size_t i = 1; i < op.transitions.size() && sorted; ++i) sorted = op.transitions[i - 1].ts_ns <= op.transitions[i].ts_ns;
+    const bool ended = op.complete();
+    for (const auto &m : op.batches) {
+        // Only what comes after the op's last own point before it joined can have kept it waiting.
+        const std::int64_t floor_ns = waits_since(op, m.joined_order);
+        auto inside = [&](std::int64_t ts) { return ts > floor_ns && (!ended || ts <= op.end_ns); };
+        for (const auto &w : m.batch->work)
+            if (inside(w.ts_ns)) {
+                out.transitions.push_back({&w, m.joined_order, w.point, false, false, op.transitions[m.joined_order].child});
+                sorted = false;
+            }
+        for (const auto &r : m.batch->requests)
+            if (inside(r.c)) out.requests.push_back(r);
+        for (const auto &b : m.batch->bios)
+            if (inside(b.queue_ns)) out.shared_bios.push_back(b);
+    }
+    if (!sorted)
+        std::stable_sort(out.transitions.begin(), out.transitions.end(), [](const PlacedTransition &a, const PlacedTransition &b) {
+            if (a.t().ts_ns != b.t().ts_ns) return a.t().ts_ns < b.t().ts_ns;
+            return a.order < b.order;
+        });
+    recurrences_.clear();
+    for (auto &p : out.transitions) {
+        p.late = ended && (p.t().ts_ns > op.end_ns || (p.t().ts_ns == op.end_ns && p.order > op.end_order));
+        auto it = std::find_if(recurrences_.begin(), recurrences_.end(),
+                               [&](const auto &r) { return r.first == p.t().point; });
+        if (it == recurrences_.end()) {
+            recurrences_.emplace_back(p.t().point, 1);
+        } else {
+            auto [label, added] = labels_.insert(pair_key(p.t().point, ++it->second));
+            if (added) *label = strings_.intern(strings_.at(p.t().point) + "#" + std::to_string(it->second));
+            p.label = *label;
+        }
+    }
+}
+
+// When the op began to wait for the batch that it joined with this transition: at the last of the points that the joining
+// one is declared to come after, else at the last point before it.
+std::int64_t Attributor::waits_since(const Op &op, std::uint32_t joined_order) const {
+    const Transition &join = op.transitions[joined_order];
+    const auto &declared = after_[join.spec];
+    std::int64_t last_ns = op.begin_ns, declared_ns = kNoTime;
+    for (const auto &t : op.transitions) {
+        if (t.child != join.child || t.ts_ns > join.ts_ns || (t.ts_ns == join.ts_ns && t.order >= join.order)) continue;
+        last_ns = std::max(last_ns, t.ts_ns);
+        if (std::find(declared.begin(), declared.end(), t.point) != declared.end()) declared_ns = std::max(declared_ns, t.ts_ns);
+    }
+    return declared_ns == kNoTime ? last_ns : declared_ns;
+}
+
+// Evidence that connects two threads: a key space that the arriving event carried was carried on the
+// departing thread at or before the departure. Where two halves of the op were joined by an event with keys of both, a key
+// of the one and a key of the other do as well.
+bool Attributor::connected(const Attribution &a, std::ptrdiff_t from, std::ptrdiff_t to) const {
+    const auto &arriving = a.transitions[static_cast<std::size_t>(to)].t();
+    const auto tid = a.transitions[static_cast<std::size_t>(from)].t().tid;
+    if (arriving.tid == tid || arriving.evidence == Evidence::kCompletion) return true;
+    if (arriving.batch >= 0 || a.transitions[static_cast<std::size_t>(from)].t().batch >= 0) return true;
+    std::uint64_t carried = 0, wanted = arriving.spaces;
+    for (std::ptrdiff_t i = 0; i <= from; ++i) {
+        const auto &t = a.transitions[static_cast<std::size_t>(i)].t();
+        if (t.tid == tid) carried |= t.spaces;
+        // A thread that works for the op has in hand what it carried before.
+        if ((arriving.evidence == Evidence::kThread || arriving.in_thread) && t.tid == arriving.tid) wanted |= t.spaces;
+    }
+    if ((carried & wanted) != 0) return true;
+    for (auto half : a.op->halves)
+        if (((carried & half) != 0 && (wanted & ~half) != 0) || ((carried & ~half) != 0 && (wanted & half) != 0))
+            return true;
+    return false;
+}
+
+bool Attributor::aside(const PlacedTransition &p) const {
+    return p.t().spec != kNoSpec && plan_.points[p.t().spec].aside;
+}
+
+// The point that let this one happen; -1: there is none.
+std::ptrdiff_t Attributor::predecessor(const Attribution &a, std::ptrdiff_t current) const {
+    const auto &to = a.transitions[static_cast<std::size_t>(current)];
+    static const std::vector<std::uint32_t> none;
+    const auto &declared = to.t().spec == kNoSpec ? none : after_[to.t().spec];
+    // A child waits for nobody but itself, and its first point for its parent; a parent waits for a child only where `after`
+    // says so.
+    std::uint32_t child = to.child;
+    auto first_of_child = [&] {
+        for (std::ptrdiff_t i = current - 1; i >= 0; --i)
+            if (a.transitions[static_cast<std::size_t>(i)].child == child) return false;
+        return true;
+    };
+    while (child != 0 && first_of_child()) child = a.op->parents[child - 1];
+    auto usable = [&](std::ptrdiff_t i) {
+        const auto &p = a.transitions[static_cast<std::size_t>(i)];
+        return i == 0 || (!p.late && p.child == child && !aside(p));
+    };
+    if (!declared.empty() && !to.t().interval_begin) {
+        // A child's own, its children's included, before anybody else's; work that another child waits for is nobody's else. Of one
+        // name those of the nearest generation: what a child does under the same name as its parent is the child's business.
+        constexpr std::uint32_t kNobody = ~0u;
+        std::ptrdiff_t found = -1;
+        auto generations = [&](std::uint32_t of) {
+            std::uint32_t n = 0;
+            for (; of != 0 && of != to.child; ++n) of = a.op->parents[of - 1];
+            return of == to.child ? n : kNobody;
+        };
+        auto candidate = [&](const PlacedTransition &p) { return p.child == to.child || p.t().batch < 0; };
+        auto nearer_before = [&](std::ptrdiff_t i, std::uint32_t n) {
+            for (std::ptrdiff_t k = i - 1; n > 0 && k >= 0; --k) {
+                const auto &p = a.transitions[static_cast<std::size_t>(k)];
+                if (p.t().point == a.transitions[static_cast<std::size_t>(i)].t().point && candidate(p) && generations(p.child) < n) return true;
+            }
+            return false;
+        };
+        for (std::ptrdiff_t i = current - 1; i >= 0; --i) {
+            const auto &p = a.transitions[static_cast<std::size_t>(i)];
+            if (!candidate(p)) continue;
+            if (std::find(declared.begin(), declared.end(), p.t().point) == declared.end()) continue;
+            const std::uint32_t n = generations(p.child);
+            if (n != kNobody && !nearer_before(i, n)) return i;
+            if (n == kNobody && found < 0) found = i;
+        }
+        if (found >= 0) return found;
+    }
+    std::ptrdiff_t last = current - 1, same_thread = -1;
+    while (last >= 0 && !usable(last)) --last;
+    for (std::ptrdiff_t i = last; i >= 0 && same_thread < 0; --i)
+        if (usable(i) && a.transitions[static_cast<std::size_t>(i)].t().tid == to.t().tid) same_thread = i;
+    // Without a key of its own a point follows its own thread; so does one on a thread that never stopped working for
+    // the op, if nothing connects it to the last point elsewhere. Everything else follows the last point.
+    const bool own_thread = to.t().evidence == Evidence::kThread || (to.t().in_thread && last >= 0 && !connected(a, last, current));
+    return own_thread && same_thread >= 0 ? same_thread : last;
+}
+
+const std::pair<std::uint32_t, std::uint32_t> &Attributor::named(std::uint32_t from, std::uint32_t to) {
+    auto [name, added] = names_.insert(pair_key(from, to));
+    if (added) {
+        name->second = work_;
+        if (to == q_) name->first = strings_.intern("submit");
+        else if (from == c_) name->first = strings_.intern("reap");
+        else name->first = strings_.intern(strings_.at(from) + " → " + strings_.at(to));
+    }
+    return *name;
+}
+
+bool Attributor::cut_behind(Attribution &a, Place from, Place to, std::int64_t begin_ns, std::int64_t end_ns, std::int64_t tid) {
+    const Transition &arrives = a.transitions[static_cast<std::size_t>(to.at)].t();
+    const Batch *batch = nullptr;
+    for (const auto &m : a.op->batches)
+        if (static_cast<std::int64_t>(m.batch->serial) == arrives.batch || (arrives.batch < 0 && arrives.tid == m.batch->tid)) batch = m.batch.get();
+    if (!batch) return false;
+    const auto &before = batch->before;
+    std::size_t first = 0, last = before.size();  // those in between
+    while (first < before.size() && before[first].first <= begin_ns) ++first;
+    while (last > first && before[last - 1].first >= end_ns) --last;
+    if (first == last) return false;
+    const auto [wait, kind] = named(from.point, to.point);
+    auto piece = [&, kind = kind](std::uint32_t stage, std::uint32_t begins, std::uint32_t ends, std::int64_t piece_begin, std::int64_t piece_end) {
+        if (piece_begin == piece_end) return;
+        StageCut s;
+        s.stage = stage;
+        s.kind = kind;
+        s.from = begins;
+        s.to = ends;
+        s.begin_ns = piece_begin;
+        s.duration_ns = piece_end - piece_begin;
+        s.tid = tid;
+        s.from_at = s.to_at = -1;
+        a.stages.push_back(s);
+    };
+    piece(wait, before[last - 1].second, to.label, before[last - 1].first, end_ns);
+    for (std::size_t i = last; i-- > first;) {
+        std::uint32_t stage = wait;
+        if (i > 0) {
+            const std::uint32_t begins = before[i - 1].second, ends = before[i].second, theirs = named(begins, ends).first;
+            auto [name, added] = behind_names_.insert(pair_key(wait, theirs));
+            if (added) {  // what the model has no name for is no reason for a stage
+                const bool given = strings_.at(theirs) != strings_.at(begins) + " → " + strings_.at(ends);
+                *name = given ? strings_.intern(strings_.at(wait) + " behind " + strings_.at(theirs)) : wait;
+            }
+            stage = *name;
+        }
+        const bool at_begin = i == first;
+        piece(stage, at_begin ? from.label : before[i - 1].second, before[i].second, at_begin ? begin_ns : before[i - 1].first, before[i].first);
+    }
+    return true;
+}
+
+// Named by the points; shown with their labels, recurrence number included.
+void Attributor::cut(Attribution &a, Place from_place, Place to_place, std::int64_t begin_ns, std::int64_t end_ns,
+                     std::int64_t tid, std::uint64_t request, bool is_known) {
+    const std::uint32_t from = from_place.point, to = to_place.point;
+    if (end_ns <= begin_ns && request != 0) return;  // two steps at one time: nothing between them
+    if (is_known && to_place.at >= 0 && behind_.contains(pair_key(from, to)) &&
+        cut_behind(a, from_place, to_place, begin_ns, end_ns, tid))
+        return;
+    const auto &[name, kind] = named(from, to);
+    StageCut s;
+    s.stage = name;
+    s.kind = kind;
+    if (!is_known) {
+        s.stage = strings_.intern("unknown: " + strings_.at(from) + " → " + strings_.at(to));
+        s.kind = unknown_;
+    }
+    s.from = from_place.label;
+    s.to = to_place.label;
+    s.begin_ns = begin_ns;
+    s.duration_ns = end_ns - begin_ns;
+    s.tid = tid;
+    s.request = request;
+    s.from_at = from_place.at;
+    s.to_at = to_place.at;
+    if (s.kind == unknown_) a.unknown_ns += s.duration_ns;
+    a.stages.push_back(s);
+}
+
+// What a child waits for is not what a thread of the parent's or of another child's queued meanwhile.
+bool Attributor::may_cut(const Attribution &a, std::ptrdiff_t from, std::ptrdiff_t to, const RequestCut &request) const {
+    const std::uint32_t child = a.transitions[static_cast<std::size_t>(to)].child;
+    if (child == 0 || from < 0 || a.transitions[static_cast<std::size_t>(from)].child != child) return true;
+    bool others = false;
+    for (const auto &p : a.transitions) {
+        if (p.t().tid != request.queue_tid) continue;
+        if (p.child == child) return true;
+        others = true;
+    }
+    return !others;
+}
+
+// C back to Q, steps before floor_ns clipped away. Returns where the request begins for this op.
+std::int64_t Attributor::cut_request(Attribution &a, const RequestCut &r, std::int64_t floor_ns, Place &first) {
+    struct Step { std::uint32_t name; std::int64_t at; std::int64_t tid; std::uint64_t request; };
+    Step steps[6];
+    int n = 0;
+    std::int64_t last = kNoTime;
+    auto add = [&](std::uint32_t name, std::int64_t at, std::int64_t tid, std::uint64_t request) {
+        if (at == kNoTime || at < last) return;
+        last = at;
+        steps[n++] = {name, std::max(at, floor_ns), tid, request};
+    };
+    add(q_, r.q, r.queue_tid, r.request);
+    add(g_, r.first_g, r.queue_tid, r.first_request);
+    add(g_, r.g, r.queue_tid, r.request);
+    add(i_, r.i, r.queue_tid, r.request);
+    add(d_, r.d, r.issue_tid, r.request);
+    add(c_, r.c, -1, r.request);
+    for (int k = n - 1; k > 0; --k)
+        cut(a, Place(steps[k - 1].name), Place(steps[k].name), steps[k - 1].at, steps[k].at, steps[k].tid, steps[k].request, true);
+    first = Place(steps[0].name);
+    return steps[0].at;
+}
+
+void Attributor::mark_path(const Op &op, Attribution &a) {
+    a.stages.clear();
+    a.unattributed_ns = a.unknown_ns = 0;
+    if (!op.complete()) return;
+    std::ptrdiff_t current = -1;
+    for (std::size_t i = 0; i < a.transitions.size(); ++i) {
+        a.transitions[i].aside = !a.transitions[i].late;
+        if (!a.transitions[i].late) current = static_cast<std::ptrdiff_t>(i);
+    }
+    if (current < 0) {
+        a.unattributed_ns = op.end_ns - op.begin_ns;
+        return;
+    }
+    auto at = [&](std::ptrdiff_t i) -> PlacedTransition & { return a.transitions[static_cast<std::size_t>(i)]; };
+    auto place_of = [&](std::ptrdiff_t i) { return Place(at(i).t().point, at(i).label, i); };
+    // A point stamped before the op's begin happened with it: times went back.
+    auto time_of = [&](std::ptrdiff_t i) { return std::max(op.begin_ns, at(i).t().ts_ns); };
+    std::int64_t t = op.end_ns;
+    Place to = place_of(current);
+    std::int64_t to_tid = at(current).t().tid;
+    std::ptrdiff_t from = predecessor(a, current);
+    bool known_arrival = from < 0 || connected(a, from, current);
+    at(current).aside = false;
+    for (;;) {
+        const std::int64_t from_ns = from < 0 ? op.begin_ns : time_of(from);
+        // A request that completed in between is what was waited for: the last of them.
+        const RequestCut *request = nullptr;
+        for (const auto &r : a.requests) {
+            if (r.c == kNoTime || r.c > t || r.c <= from_ns) continue;
+            const auto first = std::max(r.q != kNoTime ? r.q : r.d, r.floor_ns);
+            if (first == kNoTime || first >= t || !may_cut(a, from, current, r)) continue;
+            if (!request || r.c > request->c) request = &r;
+        }
+        if (request) {
+            if (request->c < t) cut(a, Place(c_), to, request->c, t, to_tid, 0, true);
+            t = cut_request(a, *request, std::max(op.begin_ns, request->floor_ns), to);
+            to_tid = request->queue_tid;
+            // Points between Q and C are aside: they did not wait for anything on the way.
+            while (from >= 0 && (time_of(from) > t || at(from).late || aside(at(from)))) --from;
+            if (from < 0) from = 0;
+            known_arrival = true;
+            if (t <= op.begin_ns) break;
+            continue;
+        }
+        if (from < 0) {
+            a.unattributed_ns += t - op.begin_ns;
+            break;
+        }
+        at(from).aside = false;
+        cut(a, place_of(from), to, from_ns, t, to_tid, 0, known_arrival);
+        t = from_ns;
+        to = place_of(from);
+        to_tid = at(from).t().tid;
+        if (from == 0) break;
+        current = from;
+        from = predecessor(a, current);
+        known_arrival = from < 0 || connected(a, from, current);
+    }
+    at(0).aside = false;
+    std::reverse(a.stages.begin(), a.stages.end());
+}
+
+void Attributor::run(const Op &op, Attribution &out) {
+    place(op, out);
+    mark_path(op, out);
+}
+
+}  // namespace opline

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// Cuts a settled op's wall time into stages along its critical path, walked backwards from the end.
+// The partition law: the stages' durations and unattributed_ns sum to end - begin, in integers.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/flat_map.hpp"
+#include "base/strings.hpp"
+#include "model/plan.hpp"
+#include "op/op.hpp"
+#include "sched/sched.hpp"
+
+namespace opline {
+
+struct StageCut {
+    std::uint32_t stage = 0, kind = 0, from = 0, to = 0;  // pool ids
+    std::int64_t begin_ns = 0, duration_ns = 0;
+    std::int64_t tid = -1;         // -1: none (a completion runs on whatever was interrupted)
+    std::uint64_t request = 0;     // 0: none
+    std::int32_t from_at = -1, to_at = -1;  // transitions that it lies between; -1: a step of a request
+};
+
+// A transition in its final place. It stays where it is: in its op, or in a batch.
+struct PlacedTransition {
+    const Transition *transition;
+    std::uint32_t order;      // the tie-break of equal times
+    std::uint32_t label = 0;  // pool id of the name with its recurrence number
+    bool late = false, aside = false;
+    std::uint32_t child = 0;  // whose it is; of a batch's work: who joined
+    const Transition &t() const { return *transition; }
+};
+
+struct Attribution {
+    std::vector<PlacedTransition> transitions;  // in time order
+    std::vector<StageCut> stages;               // in time order
+    std::vector<RequestCut> requests;           // the op's own, and those of its batches that it can have waited for
+    std::vector<BatchBio> shared_bios;          // of its batches, the same
+    std::int64_t unattributed_ns = 0, unknown_ns = 0;
+    std::vector<StateSplit> states;             // per stage; empty: nobody asked, or there are no sched events
+    const Op *op = nullptr;
+};
+
+// What attribution finds for every op of a shape: nothing of it depends on times. Of ops with a request, for those where each step of
+// it comes between the same two points.
+struct ShapeAttribution {
+    // Threads of the request, behind the ordinals of the op's own.
+    static constexpr std::uint32_t kQueuing = Shapes::kMaxThreads, kIssuing = kQueuing + 1, kNobody = kQueuing + 2;
+    struct Cut {
+        std::uint32_t stage, kind, from, to;  // pool ids
+        std::uint32_t from_at, to_at;         // in times_of(); each begins where the one before ends
+        std::uint32_t thread;                 // ordinal of the thread at its end
+        bool of_request;
+    };
+    struct Placed {
+        std::uint32_t label;
+        bool aside;
+    };
+    std::vector<Cut> cuts;  // from the first transition to the last
+    std::vector<std::uint32_t> unknown;  // of these those of which nothing is known
+    std::vector<Placed> transitions;
+    std::uint32_t statistics = 0, csv = 0, rows = 0;  // handles of those who keep or write them; 0: not yet
+
+    // `times`: Attributor::times_of().
+    std::int64_t unknown_ns(const std::int64_t *times) const {
+        std::int64_t sum = 0;
+        for (auto i : unknown) sum += times[cuts[i].to_at] - times[cuts[i].from_at];
+        return sum;
+    }
+};
+
+class Attributor {
+  public:
+    Attributor(const Plan &plan, StringPool &strings);
+    // Ended ops only get stages; an op without end gets its transitions alone. `out` is overwritten.
+    void run(const Op &op, Attribution &out);
+    // What run() would find, where it is the same for all ops of the op's shape; else nullptr. `scratch` is overwritten. For
+    // ops that ended with their last transition and have nothing but transitions and at most one request: no batch, no joined half.
+    ShapeAttribution *by_shape(const Op &op, Attribution &scratch);
+    // The times of such an op, by place in its shape, then those of its request's steps: Q, G, I, D, C. Valid until the next call.
+    const std::int64_t *times_of(const Op &op);
+    static std::int64_t tid_of(const Op &op, const ShapeAttribution::Cut &);
+
+  private:
+    // An end of a stage: the point's name, and how it is shown.
+    struct Place {
+        explicit Place(std::uint32_t step) : point(step), label(step) {}
+        Place(std::uint32_t point, std::uint32_t label, std::ptrdiff_t at)
+            : point(point), label(label), at(static_cast<std::int32_t>(at)) {}
+        std::uint32_t point, label;
+        std::int32_t at = -1;  // the transition
+    };
+    void place(const Op &op, Attribution &out);
+    void mark_path(const Op &op, Attribution &out);
+    std::int64_t waits_since(const Op &op, std::uint32_t joined_order) const;
+    std::ptrdiff_t predecessor(const Attribution &, std::ptrdiff_t current) const;
+    bool aside(const PlacedTransition &) const;
+    bool may_cut(const Attribution &, std::ptrdiff_t from, std::ptrdiff_t to, const RequestCut &) const;
+    bool connected(const Attribution &, std::ptrdiff_t from, std::ptrdiff_t to) const;
+    // The name of the interval between two points, and its kind.
+    const std::pair<std::uint32_t, std::uint32_t> &named(std::uint32_t from, std::uint32_t to);
+    // The wait for a batch in the order of its end, cut by what the batch's thread did for the one before it. False: nothing.
+    bool cut_behind(Attribution &, Place from, Place to, std::int64_t begin_ns, std::int64_t end_ns, std::int64_t tid);
+    void cut(Attribution &, Place from, Place to, std::int64_t begin_ns, std::int64_t end_ns,
+             std::int64_t tid, std::uint64_t request, bool is_known);
+    std::int64_t cut_request(Attribution &, const RequestCut &, std::int64_t floor_ns, Place &first);
+
+    const Plan &plan_;
+    StringPool &strings_;
+    FlatMap<std::uint64_t, std::pair<std::uint32_t, std::uint32_t>> names_;  // (from, to) → (stage, kind)
+    FlatMap<std::uint64_t, bool> behind_;  // (from, to) of the stages that say so
+    FlatMap<std::uint64_t, std::uint32_t> behind_names_;  // (stage, stage of the batch before) → name
+    std::vector<std::vector<std::uint32_t>> after_;  // per PointSpec: point ids
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> recurrences_;     // of this op: (point, how often)
+    FlatMap<std::uint64_t, std::uint32_t> labels_;                         // (point, recurrence number) → label
+    struct ShapeEntry {
+        bool tried = false;
+        std::uint32_t places = 0;  // of the last op of the shape that had a request
+        ShapeAttribution *with_request = nullptr;
+        std::unique_ptr<ShapeAttribution> found;
+    };
+    static std::uint32_t places_of(const ShapedList &, const RequestCut &);
+    void find(const Op &op, ShapeEntry &, Attribution &scratch);
+    std::unique_ptr<ShapeAttribution> generalize(const Op &op, Attribution &scratch);
+    std::vector<ShapeEntry> shapes_;    // by shape
+    FlatMap<std::uint64_t, ShapeEntry> with_request_;  // by shape and places of the request's steps
+    std::vector<std::int64_t> times_;   // of times_of()
+    std::uint32_t work_, unknown_, block_, q_, g_, i_, d_, c_;
+};
+
+}  // namespace opline

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// Attribution of ops that are like others: found once in the general way, and kept.
+#include <algorithm>
+
+#include "stages/attribution.hpp"
+
+namespace opline {
+namespace {
+
+constexpr std::size_t kMostKept = 1u << 16;  // attributions of ops with a request
+constexpr std::size_t kSteps = 5;  // of a request: Q, G, I, D, C
+constexpr unsigned kPlaceBits = 6;
+static_assert(kSteps * kPlaceBits <= 32, "the places of a request's steps are one number of 32 bits");
+
+}  // namespace
+
+// Behind which of the op's transitions each step of the request comes, in kPlaceBits each, 0 where there is no step. 0 in all: steps at
+// one time with each other or with a transition, before the op's begin or out of order are a case of their own;
+// so are ops of more transitions than a place has bits for.
+std::uint32_t Attributor::places_of(const ShapedList &list, const RequestCut &r) {
+    if (list.size >= 1u << kPlaceBits || r.floor_ns != kNoTime || r.first_g != kNoTime) return 0;
+    std::int64_t last_ns = kNoTime;
+    std::uint32_t at = 0, out = 0;
+    for (const std::int64_t step_ns : {r.q, r.g, r.i, r.d, r.c}) {
+        out <<= kPlaceBits;
+        if (step_ns == kNoTime) continue;
+        while (at < list.size && list.times[at] < step_ns) ++at;
+        if (step_ns <= last_ns || at == 0 || (at < list.size && list.times[at] == step_ns)) return 0;
+        out |= at;
+        last_ns = step_ns;
+    }
+    return out;
+}
+
+const std::int64_t *Attributor::times_of(const Op &op) {
+    const ShapedList list = op.transitions.shaped();
+    if (op.requests.empty()) return list.times;
+    const RequestCut &r = op.requests.front();
+    const std::int64_t steps[kSteps] = {r.q, r.g, r.i, r.d, r.c};
+    if (times_.size() < list.size + std::size(steps)) times_.resize(list.size + std::size(steps));
+    std::copy(std::begin(steps), std::end(steps), std::copy(list.times, list.times + list.size, times_.begin()));
+    return times_.data();
+}
+
+std::int64_t Attributor::tid_of(const Op &op, const ShapeAttribution::Cut &cut) {
+    switch (cut.thread) {
+    case ShapeAttribution::kQueuing: return op.requests.front().queue_tid;
+    case ShapeAttribution::kIssuing: return op.requests.front().issue_tid;
+    case ShapeAttribution::kNobody: return -1;
+    default: return op.transitions.tid(cut.thread);
+    }
+}
+
+std::unique_ptr<ShapeAttribution> Attributor::generalize(const Op &op, Attribution &scratch) {
+    const auto transitions = static_cast<std::int32_t>(op.transitions.size());
+    std::vector<std::int64_t> tids;  // by ordinal
+    for (std::uint32_t i = 0; i < Shapes::kMaxThreads; ++i) tids.push_back(op.transitions.tid(i));
+    const Op in_full = op;
+    run(in_full, scratch);
+    auto out = std::make_unique<ShapeAttribution>();
+    const std::uint32_t steps[] = {q_, g_, i_, d_, c_};
+    auto place = [&](std::int32_t at, std::uint32_t point) {
+        return at >= 0 ? at : transitions + static_cast<std::int32_t>(std::find(std::begin(steps), std::end(steps), point) - std::begin(steps));
+    };
+    std::int32_t at = 0;
+    for (const auto &s : scratch.stages) {
+        const std::int32_t from_at = place(s.from_at, s.from), to_at = place(s.to_at, s.to);
+        if (from_at != at || to_at == at) return nullptr;
+        if (op.requests.empty() && to_at < at) return nullptr;
+        // Who arrives: the point's thread, or who did the request's step. The request begins for whoever queued it.
+        std::uint32_t thread = ShapeAttribution::kQueuing;
+        if (s.to_at >= 0) thread = static_cast<std::uint32_t>(std::find(tids.begin(), tids.end(), s.tid) - tids.begin());
+        else if (s.request != 0 && s.to == c_) thread = ShapeAttribution::kNobody;
+        else if (s.request != 0 && s.to == d_) thread = ShapeAttribution::kIssuing;
+        if (s.kind == unknown_) out->unknown.push_back(static_cast<std::uint32_t>(out->cuts.size()));
+        out->cuts.push_back({s.stage, s.kind, s.from, s.to, static_cast<std::uint32_t>(from_at), static_cast<std::uint32_t>(to_at), thread,
+                             s.request != 0});
+        at = to_at;
+    }
+    if (at + 1 != transitions || scratch.unattributed_ns != 0) return nullptr;
+    for (const auto &p : scratch.transitions) out->transitions.push_back({p.label, p.aside});
+    return out;
+}
+
+ShapeAttribution *Attributor::by_shape(const Op &op, Attribution &scratch) {
+    if (op.state != OpState::kEnded || op.requests.size() > 1 || !op.batches.empty() || !op.halves.empty()) return nullptr;
+    const ShapedOp shaped = op.shaped();
+    if (!shaped.whole()) return nullptr;
+    const std::uint32_t shape = shaped.list.shape;
+    if (shape >= shapes_.size()) shapes_.resize(shape + 1);
+    ShapeEntry *entry = &shapes_[shape];
+    if (!op.requests.empty()) {
+        const std::uint32_t places = places_of(shaped.list, op.requests.front());
+        if (places == 0) return nullptr;
+        if (entry->places == places) return entry->with_request;
+        if (with_request_.size() >= kMostKept) return nullptr;
+        ShapeEntry &last = *entry;
+        entry = with_request_.insert(static_cast<std::uint64_t>(shape) << 32 | places).first;
+        find(op, *entry, scratch);
+        last.places = places;
+        last.with_request = entry->found.get();
+        return last.with_request;
+    }
+    find(op, *entry, scratch);
+    return entry->found.get();
+}
+
+void Attributor::find(const Op &op, ShapeEntry &entry, Attribution &scratch) {
+    if (entry.tried) return;
+    entry.tried = true;
+    entry.found = generalize(op, scratch);
+}
+
+}  // namespace opline

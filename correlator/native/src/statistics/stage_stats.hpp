@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// Statistics per stage, kept while ops settle: how many, sum, largest, percentiles by nearest rank.
+// The only way to compute them: a run's tables are fed to the same class.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "op/transitions.hpp"
+#include "statistics/distribution.hpp"
+
+namespace opline {
+
+class StageStatistics {
+  public:
+    // Ops below this id say in which order an op meets the stages.
+    static constexpr std::uint64_t kOrderOps = 100'000;
+
+    // Names and kinds are numbers of the caller's, small. Rows of one op come together, in order of seq.
+    // Ops that do not count are looked at for the order only.
+    void stage(std::uint32_t name, std::uint32_t kind, std::uint64_t op, std::uint32_t seq, std::int64_t duration_ns, bool counts) {
+        Stage &s = stages_[place_of(name, kind)];
+        ++s.rows;
+        s.seq_sum += seq;
+        if (s.op != op + 1) {
+            close(s);
+            s.op = op + 1;
+            s.sum_ns = 0;
+            s.counts = counts;
+            if (op < kOrderOps) first_in_op(s, seq);
+        }
+        s.sum_ns += duration_ns;
+    }
+    // A stage of each op of a shape: it ends at one of the op's times, and begins where the one before it ends, the first at the first time.
+    struct ShapeStage {
+        std::uint32_t name, kind, to_at;
+    };
+    // Ops that all meet these stages in this order, and nothing else; `unknown`: which of these are of kind unknown. A handle for op_of_shape(), never 0.
+    std::uint32_t add_shape(const std::vector<ShapeStage> &stages, const std::vector<std::uint32_t> &unknown);
+    // The same as stage() for each of its stages, and op(). Of an op that does not count no time is looked at.
+    void op_of_shape(std::uint32_t handle, std::uint64_t op, bool counts, const std::int64_t *times) {
+        Shape &shape = shapes_[handle - 1];
+        if (shape.recurs) return op_of_each(shape, op, counts, times);
+        shape.met_by(op, counts);
+        if (counts) add_durations(shape, times);
+    }
+    // An op that counts.
+    void op(std::int64_t latency_ns, std::int64_t unattributed_ns, std::int64_t unknown_ns) {
+        latency_.add(latency_ns);
+        unattributed_.add(unattributed_ns);
+        unknown_.add(unknown_ns);
+    }
+    // `text`: of the caller's numbers. A JSON object: "stages" in the order in which an op meets them (by the median,
+    // over the ops below kOrderOps, of the place where an op has it first), "unattributed", "unknown", "latency"; each
+    // with count, total_ns, max_ns and "quantiles_ns" (50, 90, 99, 99.9 %). "exact": false where buckets were needed.
+    nlohmann::json json(const std::function<std::string(std::uint32_t)> &text);
+
+  private:
+    struct Stage {
+        explicit Stage(Arena &arena) : values(arena) {}
+        Distribution values;
+        std::uint32_t name = 0;
+        std::uint64_t rows = 0, seq_sum = 0;      // of all ops
+        std::uint64_t op = 0;                     // the last one, plus 1; 0: none
+        std::int64_t sum_ns = 0;                  // in that op
+        std::uint32_t kind = 0;
+        bool counts = false;
+        std::vector<std::uint64_t> places;        // how many ops have it first there
+        std::uint64_t place_count = 0, place_sum = 0;
+    };
+    struct Shape {
+        struct Part {
+            std::uint32_t to_at, place;  // place: in stages_
+            Distribution *values;        // of that stage
+        };
+        std::vector<Part> parts;
+        std::vector<std::uint32_t> unknown;  // which of them
+        bool recurs = false;                 // a stage does
+        std::uint64_t ops = 0, first_ops = 0, counted = 0;  // met_by(): none, where a stage recurs
+        void met_by(std::uint64_t op, bool counts) {
+            ++ops;
+            counted += counts;
+            if (op < kOrderOps) ++first_ops;
+        }
+    };
+    void add_durations(const Shape &, const std::int64_t *times);
+    static std::int64_t unknown_ns(const Shape &, const std::int64_t *times);
+    void op_of_each(const Shape &, std::uint64_t op_id, bool counts, const std::int64_t *times);
+    static void close(Stage &s) {
+        if (s.op != 0 && s.counts) s.values.add(s.sum_ns);
+    }
+    static void first_in_op(Stage &, std::uint32_t seq, std::uint64_t ops = 1);
+    // Where the stage is in stages_; a new one at first sight.
+    std::uint32_t place_of(std::uint32_t name, std::uint32_t kind) {
+        if (name < places_.size() && places_[name] != 0) return places_[name] - 1;
+        return add_stage(name, kind);
+    }
+    std::uint32_t add_stage(std::uint32_t name, std::uint32_t kind);
+
+    Arena arena_;
+    std::deque<Stage> stages_;  // they stay where they are
+    std::vector<std::uint32_t> places_;  // by name, plus 1
+    std::vector<Shape> shapes_;
+    Distribution unattributed_{arena_}, unknown_{arena_}, latency_{arena_};
+};
+
+}  // namespace opline

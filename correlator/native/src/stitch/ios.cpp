@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+// The stitcher's part that makes an op of each I/O: see stitch/ios.hpp, and docs/model.md, "I/Os that outlive their call".
+#include "stitch/ios.hpp"
+
+#include <algorithm>
+
+#include "stitch/steps.hpp"
+
+namespace opline {
+namespace {
+
+// Done I/Os that a queue keeps for the call that takes them. A queue from which nothing was ever taken has fewer: the
+// trace may not show the call at all.
+constexpr std::size_t kUntaken = 1u << 14, kUntakenAtFirst = 1u << 12;
+constexpr std::size_t kQueuesKept = 1u << 10;
+
+// The I/O's bytes are its bios'; what was read ahead of it is more than it asked for.
+void add_length(Op &op, const Bio &bio) {
+    if (bio.rwbs & rwbs::kRahead) op.io.read_ahead = true;
+    op.has_length = !op.io.read_ahead;
+    op.length_bytes += std::int64_t{bio.nr_sectors} * 512;
+}
+
+}  // namespace
+
+std::uint32_t Stitcher::add_transition(Op &op, Transition t) {
+    t.order = static_cast<std::uint32_t>(op.transitions.size());
+    op.transitions.push_back(t);
+    return t.order;
+}
+
+std::uint32_t Stitcher::class_of_io(std::uint32_t base, IoKind kind) {
+    auto [id, added] = io_classes_.insert((static_cast<std::uint64_t>(base) << 8) | static_cast<std::uint8_t>(kind));
+    if (added) *id = strings_.intern(strings_.at(base) + " " + std::string(io_kind_name(kind)));
+    return *id;
+}
+
+// The entry of a call: of one that queues I/Os (head: the op of the first), of one that waits for them, or of both.
+void Stitcher::enter_call(ThreadState &ts, const BoundPoint &bp, const Event &ev, std::uint32_t host, std::int32_t pid,
+                          std::int64_t tid, const Op *head) {
+    leave_call(ts);
+    const BoundKey &use = head ? *bp.ios_submit : *bp.ios_wait;
+    Key key;
+    if (key_of(use, ev, host, pid, tid, key) != KeyState::kKnown) return;
+    if (io_queues_.size() > kQueuesKept) io_queues_.erase_if([](const Key &, const IoQueue &q) { return q.idle(); });
+    IoQueue &queue = io_queues_[key];
+    auto call = std::make_unique<IoCall>();
+    call->queue = key;
+    call->space = use.space;
+    call->ring = plan_.points[bp.spec].ios.ring;
+    if (head) {
+        call->submits = true;
+        ++queue.submitting;
+        call->announced = static_cast<std::uint32_t>(std::clamp<std::int64_t>(number_in(ev, bp.ios_count, 1), 1, 1 << 20));
+        call->host = host;
+        call->op_class = head->op_class;
+        call->object = head->object;
+        call->key_text = head->key_text;
+        call->begin = head->transitions.back();
+        call->ops.push_back(op_ref(*head));
+        IoLife &io = ops_.find(op_ref(*head))->io;
+        io.is_io = true;
+        io.ring = call->ring;
+        io.space = use.space;
+        io.queue = key;
+    }
+    if (bp.ios_wait) {
+        call->waits = true;
+        ++queue.waiting;
+    }
+    ts.call = std::move(call);
+}
+
+Op &Stitcher::another_io(IoCall &call) {
+    Op &op = new_op(call.host, call.begin.pid, call.begin.ts_ns);
+    op.op_class = call.op_class;
+    op.object = call.object;
+    op.key_text = call.key_text;
+    op.io.is_io = true;
+    op.io.ring = call.ring;
+    op.io.space = call.space;
+    op.io.queue = call.queue;
+    add_transition(op, call.begin);
+    call.ops.push_back(op_ref(op));
+    return op;
+}
+
+// Each bio of a call that announced several I/Os is another I/O's, but for the further bios of a large one. A file
+// system's metadata is read for the I/O that comes.
+Op *Stitcher::io_of_bio(IoCall &call, const Bio &bio) {
+    const bool data = bio.nr_sectors > 0 && bio.sector != kNoSector && (bio.rwbs & rwbs::kMeta) == 0;
+    if (data && call.has_bio && call.ops.size() < call.announced && !call.last.continued_by(bio)) another_io(call);
+    Op *op = ops_.find(call.ops.back());
+    if (!data) return op;
+    call.has_bio = true;
+    call.last.remember(bio);
+    if (!op) return op;
+    if (op->bios == 0) op->op_class = class_of_io(call.op_class, bio.kind);
+    add_length(*op, bio);
+    return op;
+}
+
+Op *Stitcher::op_of_bio(std::uint32_t host, const BlockEvent &ev, const Bio &bio) {
+    ThreadState *ts = ev.tid > 0 ? threads_.find(thread_key(host, ev.tid)) : nullptr;
+    if (!ts) return nullptr;
+    Op *op = ts->call && ts->call->submits ? io_of_bio(*ts->call, bio) : current(*ts).op;
+    return op && op->state == OpState::kOpen ? op : nullptr;
+}
+
+Op *Stitcher::own_op(std::uint32_t host, const BlockEvent &ev, const Bio &bio) {
+    if (plan_.bios.op_class.empty() || ev.tid <= 0 || ev.kind != BlockKind::kBioQueue) return nullptr;
+    auto [known, added] = own_threads_.insert(ev.comm);
+    if (added) {
+        auto named = [&](const std::string &glob) { return glob_match(glob, strings_.at(ev.comm)); };
+        const BiosSpec &b = plan_.bios;
+        *known = std::any_of(b.threads.begin(), b.threads.end(), named) && std::none_of(b.except.begin(), b.except.end(), named) ? 1 : 2;
+    }
+    if (*known != 1) return nullptr;
+    ThreadState &ts = thread(host, ev.tid);
+    if (!ts.own) ts.own = std::make_unique<OwnBio>();
+    Op *op = ts.own->last.continued_by(bio) ? ops_.find(ts.own->op) : nullptr;
+    ts.own->last.remember(bio);
+    if (op && op->state == OpState::kOpen) {
+        add_length(*op, bio);
+        return op;
+    }
+    Op &made = new_op(host, ev.pid, ev.ts_ns);
+    made.io.is_io = made.io.own = true;
+    add_length(made, bio);
+    made.op_class = class_of_io(strings_.intern(plan_.bios.op_class), bio.kind);
+    Transition t;
+    t.ts_ns = ev.ts_ns;
+    t.point = queued_;
+    t.event = strings_.intern("block_bio_queue");
+    t.spec = kNoSpec;
+    t.tid = ev.tid;
+    t.pid = ev.pid;
+    t.cpu = ev.cpu;
+    t.comm = ev.comm;
+    t.evidence = Evidence::kBegin;
+    add_transition(made, t);
+    ts.own->op = op_ref(made);
+    return &made;
+}
+
+void Stitcher::bio_opened(std::uint64_t ref) {
+    Op *op = ops_.find(ref);
+    if (!op || !op->io.is_io) return;
+    ++op->io.open_bios;
+    if (!op->io.done || op->state != OpState::kOpen) return;
+    op->io.done = false;  // it goes on in another bio
+    if (IoQueue *q = io_queues_.find(op->io.queue)) q->done.erase(std::remove(q->done.begin(), q->done.end(), ref), q->done.end());
+}
+
+void Stitcher::request_done(const Request &r) {
+    if (r.absorbed_by != 0) return;
+    for (const auto &owner : r.owners) {
+        Op *op = ops_.find(owner.op);
+        if (!op || !op->io.is_io) continue;
+        if (r.complete_ns == kNoTime) op->io.lost = true;
+        else op->io.done_ns = std::max(op->io.done_ns, std::max(r.end_ns, r.complete_ns));
+    }
+}
+
+void Stitcher::bio_done(const Bio &bio) {
+    Op *op = ops_.find(bio.owner.op);
+    if (!op || !op->io.is_io) return;
+    IoLife &io = op->io;
+    if (bio.complete_ns != kNoTime) io.done_ns = std::max(io.done_ns, bio.complete_ns);
+    if (io.open_bios > 0) --io.open_bios;
+    if (io.open_bios == 0 && !io.lost && !io.done && io.done_ns != kNoTime && op->state == OpState::kOpen) io_done(*op, io.done_ns);
+}
+
+void Stitcher::io_done(Op &op, std::int64_t done_ns) {
+    op.io.done = true;
+    op.io.done_ns = done_ns;
+    if (op.io.own) {
+        end_at_completion(op);
+        return;
+    }
+    IoQueue &q = io_queues_[op.io.queue];
+    // Where completions can be taken without a call, only a call that waits now is known to take this one.
+    if (op.io.ring ? q.waiting == 0 : q.unseen) {
+        end_at_completion(op);
+        return;
+    }
+    q.done.push_back(op_ref(op));
+    if (q.done.size() > (q.reap_seen ? kUntaken : kUntakenAtFirst)) {
+        q.unseen = true;
+        complete_all(q);
+    }
+}
+
+void Stitcher::end_at_completion(Op &op) {
+    if (!op.io.own && !op.io.ring) ++counts_.reaps_unseen;
+    if (op.bios == 0) {  // nothing was queued: it was done when the call that queued it returned
+        end_op(op, op.transitions.back().ts_ns, op.transitions.back().order);
+        return;
+    }
+    Transition t;
+    t.ts_ns = op.io.done_ns;
+    t.point = completed_;
+    t.spec = kNoSpec;
+    t.pid = op.pid;
+    t.evidence = Evidence::kCompletion;
+    end_op(op, t.ts_ns, add_transition(op, t));
+}
+
+void Stitcher::complete_all(IoQueue &q) {
+    for (auto ref : q.done)
+        if (Op *op = ops_.find(ref); op && op->state == OpState::kOpen) end_at_completion(*op);
+    q.done.clear();
+}
+
+void Stitcher::events_lost() {
+    io_queues_.for_each([this](const Key &, IoQueue &q) {
+        complete_all(q);
+        q.ahead.clear();
+    });
+}
+
+// `count` done I/Os, the first done first, end here. What is more than are known were queued before the trace, or by a
+// call that has not returned.
+bool Stitcher::reap(IoQueue &q, std::int64_t count, Transition t) {
+    bool any = false;
+    t.point = reaped_;
+    t.spec = kNoSpec;
+    t.evidence = Evidence::kKey;
+    for (; count > 0 && !q.done.empty(); q.done.pop_front()) {
+        Op *op = ops_.find(q.done.front());
+        if (!op || op->state != OpState::kOpen) continue;
+        end_op(*op, t.ts_ns, add_transition(*op, t));
+        any = true;
+        --count;
+    }
+    if (count > 0 && q.submitting > 0) q.ahead.push_back({t, count});
+    return any;
+}
+
+// The call returned: it queued `count` I/Os. Those that queued no bio are known by their number alone.
+void Stitcher::close_submit(IoCall &call, std::int64_t count, const Transition &t) {
+    while (static_cast<std::int64_t>(call.ops.size()) < count && call.ops.size() < call.announced) another_io(call);
+    for (std::size_t i = 0; i < call.ops.size(); ++i) {
+        Op *op = ops_.find(call.ops[i]);
+        if (!op) continue;
+        const auto order = add_transition(*op, t);
+        if (op->bios > 0 || op->state != OpState::kOpen) continue;
+        if (static_cast<std::int64_t>(i) >= count) {  // refused: the call is all that there is
+            end_op(*op, t.ts_ns, order);
+            continue;
+        }
+        IoQueue &q = io_queues_[call.queue];
+        if (q.ahead.empty()) {
+            io_done(*op, t.ts_ns);
+            continue;
+        }
+        Transition taken = q.ahead.front().reap;
+        if (--q.ahead.front().count == 0) q.ahead.erase(q.ahead.begin());
+        end_op(*op, taken.ts_ns, add_transition(*op, taken));
+    }
+}
+
+Fate Stitcher::return_from_call(BoundPoint &bp, const Event &ev, Transition t, ThreadState &ts) {
+    if (!ts.call) return Fate::kOrphanNoOp;
+    const std::unique_ptr<IoCall> call = std::move(ts.call);
+    t.spaces |= 1ull << call->space;
+    t.key_space = call->space;
+    t.evidence = Evidence::kThread;
+    bool any = false;
+    if (call->submits) {
+        any = true;
+        close_submit(*call, number_in(ev, bp.ios_submitted, static_cast<std::int64_t>(call->ops.size())), t);
+        if (plan_.points[bp.spec].thread == ThreadRule::kLeave) ts.stack.clear();
+        IoQueue &q = io_queues_[call->queue];
+        if (--q.submitting == 0) q.ahead.clear();
+    }
+    if (call->waits) {
+        IoQueue &q = io_queues_[call->queue];
+        --q.waiting;
+        const bool all = plan_.points[bp.spec].ios.reaped == "*";
+        const std::int64_t count = all ? static_cast<std::int64_t>(q.done.size()) : number_in(ev, bp.ios_reaped, 0);
+        if (count > 0) q.reap_seen = true, q.unseen = false;
+        any = reap(q, count, t) || any;
+    }
+    if (any) ++bp.transitions;
+    return any ? Fate::kTransition : Fate::kContext;
+}
+
+// The thread does something else: the exit of its call was not seen.
+void Stitcher::leave_call(ThreadState &ts) {
+    if (!ts.call) return;
+    const std::unique_ptr<IoCall> call = std::move(ts.call);
+    IoQueue &q = io_queues_[call->queue];
+    if (call->submits && --q.submitting == 0) q.ahead.clear();
+    if (call->waits && --q.waiting == 0 && call->ring) complete_all(q);
+}
+
+}  // namespace opline

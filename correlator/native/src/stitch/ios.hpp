@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// I/Os that outlive the call that queues them (libaio, io_uring). Each is an op: begun by the call, done when its last
+// request is, ended by the call that takes its completion. Names no system call; the model says which points are which.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "block/block.hpp"
+#include "op/op.hpp"
+
+namespace opline {
+
+// The last bio with data that a thread queued, to tell a further bio of one I/O from another I/O's.
+struct LastBio {
+    std::uint32_t dev = 0, nr_sectors = 0, rwbs = 0;
+    std::uint64_t end_sector = kNoSector;
+    void remember(const Bio &bio) {
+        dev = bio.dev;
+        nr_sectors = bio.nr_sectors;
+        rwbs = bio.rwbs;
+        end_sector = bio.sector + bio.nr_sectors;
+    }
+    // The kernel's direct I/O goes on in another bio where one is full: 256 pages (BIO_MAX_VECS), of which the first and
+    // the last may be cut.
+    bool continued_by(const Bio &bio) const {
+        constexpr std::uint32_t kFull = 255 * 8, kDirection = rwbs::kRead | rwbs::kWrite | rwbs::kDiscard;
+        return nr_sectors >= kFull && dev == bio.dev && end_sector == bio.sector && ((rwbs ^ bio.rwbs) & kDirection) == 0;
+    }
+};
+
+// A call that queues I/Os, or waits for them, from its entry to its exit.
+struct IoCall {
+    Key queue;
+    std::uint32_t space = 0;
+    bool submits = false, waits = false;
+    std::uint32_t announced = 1;     // I/Os that the entry speaks of
+    std::vector<std::uint64_t> ops;  // op refs; the first is the one that began at the entry
+    Transition begin;                // of each of them
+    std::uint32_t host = 0, op_class = 0;
+    std::string object, key_text;
+    bool ring = false, has_bio = false;
+    LastBio last;
+};
+
+// What a thread queues without a call: its last bio's op.
+struct OwnBio {
+    std::uint64_t op = 0;
+    LastBio last;
+};
+
+// I/Os of one context: what is done and not taken yet.
+struct IoQueue {
+    struct Taken {
+        Transition reap;
+        std::int64_t count;
+    };
+    std::deque<std::uint64_t> done;     // op refs, in order of completion
+    std::vector<Taken> ahead;           // taken while the call that queued them had not returned
+    std::uint32_t submitting = 0, waiting = 0;  // calls
+    bool reap_seen = false, unseen = false;     // unseen: nobody takes them where we look
+    bool idle() const { return done.empty() && submitting == 0 && waiting == 0 && !unseen; }
+};
+
+}  // namespace opline

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+// Two halves of one op: the client's, which knows its object and its completion, and the server's, which knows its number.
+// They are joined by an event that carries keys of both, or by the order in which ops wait for each other.
+#include <algorithm>
+
+#include "stitch/stitcher.hpp"
+
+namespace opline {
+namespace {
+
+constexpr std::int64_t kSeveral = -2;
+constexpr std::size_t kTakersKept = 1u << 12;
+
+std::uint64_t spaces_carried(const Op &op) {
+    std::uint64_t out = 0;
+    for (const auto &t : op.transitions) out |= t.spaces;
+    return out;
+}
+
+}  // namespace
+
+// Two begins make two ops; a half is no older than the begin of the whole; a global key names one op only.
+bool Stitcher::can_unite(const Op &a, const Op &b) const {
+    if (&a == &b || (a.hard && b.hard) || (a.global_spaces & b.global_spaces) != 0) return false;
+    if (a.hard && (a.begin_ns > b.begin_ns || a.state == OpState::kEnded)) return false;
+    if (b.hard && (b.begin_ns > a.begin_ns || b.state == OpState::kEnded)) return false;
+    return true;
+}
+
+// Makes one op of two, and the other an alias of it. With `child` the softer one becomes that child of `a`.
+// The one with bios stays: its links are written already.
+Op &Stitcher::unite(Op &a, Op &b, std::uint32_t child, bool proven) {
+    const bool b_stays = child == 0 && (b.bios > 0 || (a.bios == 0 && b.hard));
+    Op &op = b_stays ? b : a, &gone = b_stays ? a : b;
+    const std::uint64_t ref = op_ref(op), gone_ref = op_ref(gone);
+    if (proven) op.halves.push_back(spaces_carried(op.hard ? op : gone));
+    op.halves.insert(op.halves.end(), gone.halves.begin(), gone.halves.end());
+
+    const bool gone_hard = gone.hard;
+    if (gone_hard)
+        for (auto &t : op.transitions.full())
+            if (t.evidence == Evidence::kBegin) t.evidence = Evidence::kKey;
+    const auto offset = static_cast<std::uint32_t>(op.transitions.size());
+    const auto children = static_cast<std::uint32_t>(op.parents.size());
+    for (Transition t : gone.transitions) {
+        t.order += offset;
+        if (t.evidence == Evidence::kBegin && !gone_hard) t.evidence = Evidence::kKey;
+        t.child = t.child == 0 ? child : t.child + children;
+        op.transitions.full().push_back(t);
+    }
+    for (auto parent : gone.parents) op.parents.push_back(parent == 0 ? child : parent + children);
+    for (auto m : gone.batches) op.batches.push_back({std::move(m.batch), m.joined_order + offset});
+    op.requests.insert(op.requests.end(), gone.requests.begin(), gone.requests.end());
+    op.keys.insert(op.keys.end(), gone.keys.begin(), gone.keys.end());
+    op.waits.insert(op.waits.end(), gone.waits.begin(), gone.waits.end());
+    op.bios += gone.bios;
+    op.take_io(gone);
+    if (child == 0) op.global_spaces |= gone.global_spaces;
+
+    if (gone.io_open) {
+        auto it = std::find(io_windows_.begin(), io_windows_.end(), gone_ref);
+        if (op.io_open) {
+            *it = io_windows_.back();
+            io_windows_.pop_back();
+        } else {
+            *it = ref;
+            op.io_open = true;
+        }
+    }
+    if (child == 0) {
+        // The server's names for what it does are nearer to the data than the client's.
+        const bool gone_knows_more = op.hard || op.op_class == 0;
+        if (gone.op_class != 0 && gone_knows_more) op.op_class = gone.op_class;
+        if (op.object.empty()) op.object = gone.object;
+        if (gone.has_offset && (!op.has_offset || gone_knows_more)) {
+            op.offset_bytes = gone.offset_bytes;
+            op.has_offset = true;
+        }
+        if (gone.has_length && (!op.has_length || gone_knows_more)) {
+            op.length_bytes = gone.length_bytes;
+            op.has_length = true;
+        }
+        op.key_text = op.hard ? op.key_text + " " + gone.key_text : gone.key_text + " " + op.key_text;
+
+        const bool ended = op.hard ? op.state == OpState::kEnded : gone.hard ? gone.state == OpState::kEnded
+                           : op.state == OpState::kEnded || gone.state == OpState::kEnded;
+        if (gone.hard) {
+            op.begin_ns = gone.begin_ns;
+            op.host = gone.host;
+            op.pid = gone.pid;
+        } else if (!op.hard && gone.begin_ns < op.begin_ns) {
+            op.begin_ns = gone.begin_ns;
+            op.host = gone.host;
+            op.pid = gone.pid;
+        }
+        if (gone.has_soft_end && (!op.has_soft_end || gone.soft_end_ns >= op.soft_end_ns)) {
+            op.has_soft_end = true;
+            op.soft_end_ns = gone.soft_end_ns;
+            op.soft_end_order = gone.soft_end_order + offset;
+        }
+        op.hard = op.hard || gone.hard;
+        op.state = ended ? OpState::kEnded : OpState::kOpen;
+        if (ended && !op.hard) end_op(op, op.soft_end_ns, op.soft_end_order);
+    }
+
+    // What waits for either waits for both.
+    if (Op *partner = ops_.find(gone.partner); partner && partner != &op && partner != &gone) {
+        if (op.partner == 0) link_partners(op, *partner, gone.partner_sure);
+        else partner->pair_with(0);
+    }
+    if (ops_.find(op.partner) == &gone) op.pair_with(0);
+
+    op.aliases.insert(op.aliases.end(), gone.aliases.begin(), gone.aliases.end());
+    op.aliases.push_back(gone_ref);
+    if (gone.bios == 0) ops_.take_back_number(gone);
+    gone.reset(nullptr);
+    gone.state = OpState::kAlias;
+    gone.alias_of = ref;
+    gone.alias_child = child;
+    gone.alias_children_base = children;
+    return op;
+}
+
+void Stitcher::wait_under(Op &op, const Key &key) {
+    waiting_[key].push_back(op_ref(op));
+    op.waits.push_back(key);
+}
+
+void Stitcher::stop_waiting(Op &op, const Key &key) {
+    auto *refs = waiting_.find(key);
+    if (!refs) return;
+    refs->erase(std::remove_if(refs->begin(), refs->end(), [&](std::uint64_t r) { return ops_.find(r) == &op; }), refs->end());
+    if (refs->empty()) waiting_.erase(key);
+}
+
+void Stitcher::stop_waiting_at_all(Op &op) {
+    for (const auto &key : op.waits) stop_waiting(op, key);
+    op.waits.clear();
+}
+
+// nullptr: nobody waits there, or several do.
+Op *Stitcher::waits_alone(const Key &key) const {
+    const auto *refs = waiting_.find(key);
+    return refs && refs->size() == 1 ? ops_.find(refs->front()) : nullptr;
+}
+
+// `op` is the one that waits longest under the key: joined at once, or by order only, and then not before the one that
+// waits has ended (a proven joint can still part them). Returns the op that `op` is part of now.
+// With `child` the one that waits becomes a part of that child of `op`. `sure`: order leaves no choice, as one op waited alone, or one thread made all that waited and one thread takes them.
+Op &Stitcher::meet(Op &op, std::uint32_t child, const Key &key, bool by_order, std::int64_t tid, bool &sure) {
+    auto *refs = waiting_.find(key);
+    if (!refs) return op;
+    Op *first = nullptr, *second = nullptr, *ordered = nullptr;
+    const Op *partner = ops_.find(op.partner);
+    const auto one_process_of = [](const Op &a, const Op &b) { return a.pid == b.pid && a.host == b.host; };
+    bool one_thread = true, one_process = true;
+    for (auto ref : *refs) {
+        Op *waits = ops_.find(ref);
+        if (waits == &op) {  // joined already, by another key
+            stop_waiting(op, key);
+            sure = true;
+            return op;
+        }
+        if (!waits || !(can_unite(*waits, op) || (child != 0 && !waits->hard))) continue;
+        if (first && !second) second = waits;
+        if (!first) first = waits;
+        one_thread = one_thread && !waits->order_unsure && waits->transitions.first_tid() == first->transitions.first_tid();
+        one_process = one_process && !waits->of_several && one_process_of(*waits, *first);
+        if (waits == partner) ordered = waits;
+    }
+    if (!first) return op;
+    // A name that several processes use does not say whose it is. Order does, if it says the same.
+    if (!by_order && child == 0 && (!one_process || (partner && !one_process_of(*first, *partner)))) {
+        if (!ordered) {
+            for (auto ref : *refs)
+                if (Op *waits = ops_.find(ref)) waits->of_several = true;
+            if (!op.of_several) ++counts_.ambiguous_halves;
+            op.of_several = true;
+            return op;
+        }
+        first = ordered;
+    }
+    if (by_order) {
+        if (takers_.size() >= kTakersKept) takers_.clear();
+        auto [taker, added] = takers_.insert(key);
+        if (added) *taker = tid;
+        else if (*taker != tid) *taker = kSeveral;
+        if (second && *taker == kSeveral) one_thread = false;
+    }
+    if (by_order && !one_thread)
+        for (auto ref : *refs)
+            if (Op *waits = ops_.find(ref)) waits->order_unsure = true;
+    stop_waiting(*first, key);
+    if (child != 0) {
+        sure = true;
+        ++counts_.halves_joined;
+        return unite(op, *first, child, true);
+    }
+    if (by_order) {
+        if (op.partner == 0 && first->partner == 0) link_partners(op, *first, one_thread);
+        sure = one_thread;
+        return op;
+    }
+    // Whoever order had put together with either of them is left to the other.
+    Op *of_op = ops_.find(op.partner), *of_first = ops_.find(first->partner);
+    const bool was_sure = op.partner_sure && first->partner_sure;
+    if (of_op && of_op != first) {
+        part(op);
+        part(*first);
+        ++counts_.order_mismatches;
+        if (of_first && can_unite(*of_op, *of_first)) link_partners(*of_op, *of_first, was_sure);
+    } else if (of_op) {
+        part(op);
+    }
+    sure = true;
+    ++counts_.halves_joined;
+    return unite(*first, op, 0, true);
+}
+
+void Stitcher::link_partners(Op &a, Op &b, bool sure) {
+    a.pair_with(op_ref(b));
+    b.pair_with(op_ref(a));
+    a.partner_sure = b.partner_sure = sure;
+}
+
+void Stitcher::part(Op &op) {
+    if (Op *partner = ops_.find(op.partner)) partner->pair_with(0);
+    op.pair_with(0);
+}
+
+// Order's word is taken now: nothing has contradicted it, unless the half that it found has not ended yet.
+Op &Stitcher::join_partner(Op &op, std::int64_t now_ns) {
+    Op *partner = ops_.find(op.partner);
+    if (!partner) return op;
+    const bool sure = op.partner_sure;
+    part(op);
+    const bool in_time = partner->has_soft_end ? partner->soft_end_ns <= now_ns : !has_soft_ends_;
+    if (!in_time || !can_unite(op, *partner)) {
+        ++counts_.order_mismatches;
+        return op;
+    }
+    ++counts_.halves_joined_by_order;
+    return unite(op, *partner, 0, sure);
+}
+
+}  // namespace opline

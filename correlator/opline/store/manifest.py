@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+"""The shapes (opline.shapes) of ``manifest.json`` and ``recording.json``: what of them anybody reads. What an older
+opline did not write may be absent.
+"""
+
+from __future__ import annotations
+
+_COUNTS = {"*": int}
+_GAP = {"loss": str, "why": str, "from_ns": (int, None), "to_ns": (int, None), "count": int}
+
+RECORDING = {
+    "model?": (None, {"argument": str}),
+    "command?": {"argv?": [str], "cwd?": str, "begin_monotonic_ns?": (int, None)},
+    "begin?": (None, {"wall?": str}),
+    "end?": (None, {"wall?": str}),
+    "devices?": [{"dev": int, "name": str}],
+    "state?": str,
+    "gaps?": [_GAP],
+    "tracing_ended?": (str, None),
+    "write_failed?": (bool, None),
+    "block_source?": (str, None),
+}
+
+MANIFEST = {
+    "model?": {"name": str, "sha256": str},
+    "trace?": str,
+    "reader?": str,
+    "reader_reason?": str,
+    "recording?": (None, RECORDING),
+    "gaps?": [_GAP],
+    "losses?": _COUNTS,
+    "core?": {
+        "first_ns?": (int, None),
+        "devices?": {"*": str},
+        "fates?": {"*": _COUNTS},
+        "losses?": _COUNTS,
+        "hops?": {"*": _COUNTS},
+        "points?": [{"name": str, "event": str, "seen": int, "transitions": int}],
+        "keys?": [{"space": str, "point": str, "found": int, "missed": int}],
+    },
+}
+AGAIN = "Remove it to correlate the trace again."

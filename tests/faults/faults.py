@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: MIT
+"""Recordings that are broken on purpose, at random: which part is killed and when, which disk fills up or vanishes.
+
+Each time it is counted what was left (processes, folders, files), whether the trace can be read as far as it had been
+flushed (the ticker numbers its events: each number once, no gap before the kill but what is said), and whether what is
+missing was said (exit status or message, ``losses --max-loss 0``). Started by ``tests/faults/run``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from opline.capture import leftovers
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RUNTIME = Path("/tmp/rt")
+WORK = Path("/tmp/work")
+OPLINE = [sys.executable, "-P", "-m", "opline_analyses"]
+PARTS = ("consumerd", "sessiond", "collector", "application", "recorder", "everything")
+DISKS = ("filled", "filled and freed", "removed")
+COUNT, PAUSE_US = 10_000, 200
+FLUSHED_S = 1.5  # what is older than this at the kill must be there; docs/capture.md
+MODEL = """
+[keys]
+op = "n"
+[points]
+tick = { event = "opltest:tick", role = "begin", key = "op", class = "tick" }
+tock = { event = "opltest:tock", role = "end", key = "op" }
+"""
+
+
+@dataclass(slots=True)
+class Trial:
+    """What one broken recording came to: complaints by kind."""
+
+    what: str
+    after_s: float
+    left: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    unsaid: list[str] = field(default_factory=list)
+    seen: int = 0
+    status: int | None = None
+
+    def line(self) -> str:
+        """As it is printed."""
+        bad = [f"{kind}: {'; '.join(lines)}" for kind, lines in self.complaints().items() if lines]
+        verdict = " | ".join(bad) or "well"
+        return f"{self.what} after {self.after_s:.2f} s: status {self.status}, {self.seen} events; {verdict}"
+
+    def complaints(self) -> dict[str, list[str]]:
+        """By kind."""
+        return {"left": self.left, "unreadable": self.unreadable, "unsaid": self.unsaid}
+
+
+def stat_of(pid: int) -> tuple[str, int, str] | None:
+    """Name, parent and state of a process."""
+    try:
+        name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
+    except OSError:
+        return None
+    state, parent = rest.split()[:2]
+    return name, int(parent), state
+
+
+def ours() -> dict[int, str]:
+    """Processes that are below our mounts: everything that a recording has started, by PID."""
+    mine = Path("/proc/self/ns/mnt").readlink()
+    found = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        pid = int(path.name)
+        with contextlib.suppress(OSError):
+            command = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            about = stat_of(pid)
+            here = (path / "ns" / "mnt").readlink() == mine or str(RUNTIME) in command
+            if about is not None and about[2] != "Z" and here and pid != os.getpid():
+                found[pid] = f"{about[0]} {pid}"
+    return found
+
+
+def children(recorder: int) -> dict[str, int]:
+    """PIDs of the parts of a recording."""
+    found = {"recorder": recorder}
+    states = list(RUNTIME.glob(f"{recorder}-*/state.json"))
+    for role, (pid, *_) in json.loads(states[0].read_text())["processes"].items() if states else ():
+        found[role] = pid
+    for path in Path("/proc").glob("[0-9]*"):
+        about = stat_of(int(path.name))
+        if about is not None and about[0] == "lttng-consumerd" and about[1] == found.get("sessiond"):
+            found["consumerd"] = int(path.name)
+        if about is not None and about[0] == "ticker":
+            found["application"] = int(path.name)
+    return found
+
+
+def numbers(trace: Path) -> list[int]:
+    """What the ticker counted, as opline reads it. Raises ValueError: the trace can't be read."""
+    done = subprocess.run([*OPLINE, "events", str(trace)], capture_output=True, text=True, timeout=120)
+    if done.returncode != 0:
+        raise ValueError(done.stderr.strip())
+    return [int(n) for n in re.findall(r"opltest:tick.*?\bn ?= ?(\d+)", done.stdout)]
+
+
+def check_trace(trial: Trial, run: Path, begun: bool, ran_s: float, holes: bool = False) -> None:
+    """Each number once, none missing before the last one. ``holes``: where the disk was full for a while some may be,
+    which is a loss that is to be said.
+    """
+    try:
+        seen = numbers(run / "trace")
+    except (ValueError, subprocess.TimeoutExpired) as error:
+        if begun and ran_s > FLUSHED_S:
+            trial.unreadable.append(str(error))
+        return
+    trial.seen = len(seen)
+    if len(set(seen)) != len(seen):
+        trial.unreadable.append(f"{len(seen) - len(set(seen))} events are there twice")
+    if begun and ran_s > FLUSHED_S and not seen:
+        trial.unreadable.append("no events")
+    missing = max(seen, default=-1) + 1 - len(set(seen))
+    if missing and not holes:
+        trial.unreadable.append(f"{missing} events are missing before the last one")
+
+
+def check_said(trial: Trial, run: Path, model: Path, stderr: str, died: bool) -> None:
+    """The recorder says it (unless it was killed), and the ledger does."""
+    if died and trial.what not in ("recorder", "everything", "application"):
+        if trial.status == 0:
+            trial.unsaid.append("exit status 0")
+        if "warning: the recording is not whole" not in stderr:
+            trial.unsaid.append("no warning")
+    if "Traceback" in stderr:
+        trial.unsaid.append("traceback")
+    if not (run / "recording.json").is_file():
+        return
+    done = subprocess.run(
+        [*OPLINE, "losses", str(run), "--model", str(model), "--max-loss", "0"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    if done.returncode == 1 and not trial.seen and "nothing was recorded" in done.stderr:
+        return
+    if died and trial.what != "application" and done.returncode != 3:
+        trial.unsaid.append(f"losses --max-loss 0: status {done.returncode}: {done.stderr.strip()[-200:]}")
+
+
+def check_left(trial: Trial) -> None:
+    """After the next start of a recorder, which sweeps, nothing is there."""
+    leftovers.sweep()
+    until = time.monotonic() + 5
+    while (alive := ours()) and time.monotonic() < until:
+        time.sleep(0.1)
+    trial.left += alive.values()
+    for pid in alive:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+    folders = [*RUNTIME.glob("*"), *Path("/dev/shm").glob("opline-*"), *Path("/tmp").glob("opline-*")]
+    folders += [*WORK.rglob("*.part"), *WORK.rglob(".room")]
+    for path in folders:
+        trial.left.append(str(path))
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def start(run: Path, ticker: Path, *options: str) -> subprocess.Popen[str]:
+    """A recording of the ticker, with block events where they can be had."""
+    argv = [*OPLINE, "record", "-o", str(run), "--events", "opltest:*", "--sessiond", "private", *options]
+    return subprocess.Popen(
+        [*argv, "--", str(ticker), str(COUNT), str(PAUSE_US)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+def await_begin(run: Path, process: subprocess.Popen[str]) -> bool:
+    """The traced program says that it has begun."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until and process.poll() is None:
+        with contextlib.suppress(OSError):
+            if "begin" in (run / "stderr.txt").read_text():
+                return True
+        time.sleep(0.02)
+    return False
+
+
+def finish(process: subprocess.Popen[str], trial: Trial) -> str:
+    """Wait for the recorder; what it said."""
+    try:
+        _, said = process.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        _, said = process.communicate()
+        trial.left.append("the recorder did not end within 120 s")
+    trial.status = process.returncode
+    return said
+
+
+def kill(part: str, chance: random.Random, ticker: Path, model: Path) -> Trial:
+    """Kill a part at a random time: while the recording starts (seldom), runs, or ends."""
+    trial = Trial(part, chance.uniform(0, 3.0))
+    run = WORK / "run"
+    early = chance.random() < 0.15
+    process = start(run, ticker, *(() if part == "collector" else ("--no-block",)), "--subbuf-size", "64K")
+    begun = False
+    if early:
+        trial.what, trial.after_s = f"{part} (starting)", chance.uniform(0, 1.2)
+        while not list(RUNTIME.glob("*/state.json")) and process.poll() is None:
+            time.sleep(0.01)
+    else:
+        begun = await_begin(run, process)
+    time.sleep(trial.after_s)
+    parts = children(process.pid)
+    victims = list(parts.values()) if part == "everything" else [parts[part]] if part in parts else []
+    if part == "everything":
+        os.kill(process.pid, signal.SIGSTOP)  # it shall not see the others go
+    died = bool(victims) and process.poll() is None
+    for pid in victims:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+    said = finish(process, trial)
+    name, trial.what = trial.what, part
+    check_left(trial)
+    if not early:
+        check_trace(trial, run, begun, trial.after_s)
+        check_said(trial, run, model, said, died)
+    elif trial.status == 0:
+        died = False  # it came too late, or was not there yet
+    trial.what = name
+    return trial
+
+
+def fill(disk: Path) -> None:
+    """Nothing is free any more, though somebody else writes meanwhile."""
+    with (disk / "ballast").open("wb") as ballast:
+        while (free := os.statvfs(disk)).f_bavail:
+            with contextlib.suppress(OSError):
+                os.posix_fallocate(ballast.fileno(), ballast.tell(), free.f_bavail * free.f_frsize)
+                ballast.seek(0, os.SEEK_END)
+
+
+def break_disk(how: str, chance: random.Random, ticker: Path, model: Path) -> Trial:
+    """Fill the disk or remove the directory at a random time."""
+    trial = Trial(how, chance.uniform(0, 3))
+    disk = WORK / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "opline-faults", disk], check=True)
+    run = disk / "run"
+    process = start(run, ticker, "--no-block", "--subbuf-size", "64K", "--subbufs", "4")
+    begun = await_begin(run, process)
+    time.sleep(trial.after_s)
+    died = process.poll() is None
+    if how == "removed":
+        shutil.rmtree(run)
+    else:
+        fill(disk)
+        if how == "filled and freed":
+            time.sleep(chance.uniform(0, 1))
+            (disk / "ballast").unlink()
+    said = finish(process, trial)
+    check_left(trial)
+    if how == "removed":
+        if trial.status != 3 or "is gone" not in said:
+            trial.unsaid.append(f"status {trial.status}: {said[-200:]}")
+    else:
+        check_trace(trial, run, begun, trial.after_s, holes=True)
+        noticed = trial.status != 0 or how == "filled"
+        check_said(trial, run, model, said, died and noticed)
+    subprocess.run(["umount", "-l", disk], check=True)
+    return trial
+
+
+def main() -> int:
+    """All of it; the exit status is 1 if anything was left, unreadable or unsaid."""
+    parser = argparse.ArgumentParser(prog="tests/faults/run", description=__doc__.split("\n\n")[0] if __doc__ else "")
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--disks", type=int, default=12)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--out", type=Path, help="a line per trial goes there, too")
+    options = parser.parse_args()
+    os.environ["OPLINE_RUNTIME_DIR"] = str(RUNTIME)
+    chance = random.Random(options.seed)
+    print(f"seed {options.seed}", flush=True)
+    source = ROOT / "tests" / "ust_app"
+    ticker, model = Path("/tmp/ticker"), Path("/tmp/ticks.toml")
+    argv = ["gcc", "-O1", f"-I{source}", "-o", str(ticker), f"{source}/ticker.c", "-llttng-ust", "-ldl"]
+    subprocess.run(argv, check=True)
+    model.write_text(MODEL)
+    trials: list[tuple[Callable[[str, random.Random, Path, Path], Trial], str]] = [
+        (kill, part) for part in itertools.islice(itertools.cycle(PARTS), options.kills)
+    ]
+    trials += [(break_disk, how) for how in itertools.islice(itertools.cycle(DISKS), options.disks)]
+    counts: Counter[str] = Counter()
+    for number, (work, what) in enumerate(trials):
+        WORK.mkdir()
+        trial = work(what, chance, ticker, model)
+        shutil.rmtree(WORK)
+        counts += Counter({kind: bool(lines) for kind, lines in trial.complaints().items()})
+        print(f"{number + 1}/{len(trials)} {trial.line()}", flush=True)
+        if options.out is not None:
+            with options.out.open("a") as out:
+                out.write(trial.line() + "\n")
+    print(f"{len(trials)} recordings: " + ", ".join(f"{counts[kind]} {kind}" for kind in Trial("", 0).complaints()))
+    return 1 if counts.total() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,430 @@
+# SPDX-License-Identifier: MIT
+"""Damages recorded traces in many ways and compares what the two readers make of them: rows, losses, messages.
+
+``python -m tests.mutants --count 2000 --seed 1 [TRACE …]`` (folders, or names of tests/traces). Each mutant is a trace
+with one to three damages: bits flipped, cut, blanked, inserted, taken out in metadata, packet headers, payload, index;
+packets and files swapped, doubled, emptied, missing. Each reader reads it in a process of its own. Exit status 0: no
+crash, nothing longer than --seconds of processor time, nothing above --mib of memory, and no difference that
+docs/losses.md does not explain. ``--keep FOLDER`` keeps what failed, to look at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.recorded import HERE, model_of
+from tests.test_readers import plain
+
+from opline.correlate import correlate
+from opline.errors import OplineError
+from opline.store.schema import TABLES
+
+TRACES = ("app-sync-2m-nvme-split", "discard-tiny-buffers", "demo-kernel", "app-libaio-qd8-dmcrypt", "demo-qd4")
+READERS = ("native", "bt2")
+SIZE_AT, HEADER = (
+    56,
+    80,
+)  # of LTTng's packets: where the packet's size in bits lies, and how long header and context are
+
+
+@dataclass
+class Files:
+    """A mutant's files, to be damaged."""
+
+    folder: Path
+    chance: random.Random
+
+    def some(self, kind: str) -> Path | None:
+        """A file: stream, index or metadata. None if there is none."""
+        found = sorted(p for p in self.folder.rglob("*") if p.is_file() and p.stat().st_size and kind_of(p) == kind)
+        return self.chance.choice(found) if found else None
+
+
+def kind_of(path: Path) -> str:
+    """What a trace's file is."""
+    if path.suffix == ".idx":
+        return "index"
+    if (path.parent / "metadata").exists():
+        return "metadata" if path.name == "metadata" else "stream"
+    return "other"
+
+
+def packets_of(data: bytes | bytearray) -> list[tuple[int, int]]:
+    """Where LTTng's packets lie, as far as the file is sound."""
+    at, out = 0, []
+    while at + HEADER <= len(data):
+        size = struct.unpack_from("<Q", data, at + SIZE_AT)[0] // 8
+        if not HEADER <= size <= len(data) - at:
+            break
+        out.append((at, at + size))
+        at += size
+    return out
+
+
+def edit(path: Path | None, change: Callable[[bytearray], object]) -> None:
+    """Rewrites a file, if there is one."""
+    if path is not None:
+        data = bytearray(path.read_bytes())
+        change(data)
+        path.write_bytes(data)
+
+
+def flip(data: bytearray, chance: random.Random, first: int = 0, past: int | None = None) -> None:
+    """One to eight bits of a part."""
+    past = len(data) if past is None else min(past, len(data))
+    for _ in range(chance.choice((1, 1, 1, 2, 3, 8))):
+        if first < past:
+            data[chance.randrange(first, past)] ^= 1 << chance.randrange(8)
+
+
+def a_packet(data: bytes | bytearray, chance: random.Random) -> tuple[int, int]:
+    """Where one of a file's packets lies."""
+    return chance.choice(packets_of(data) or [(0, len(data))])
+
+
+def flip_header(files: Files) -> None:
+    def change(data: bytearray) -> None:
+        at, _ = a_packet(data, files.chance)
+        flip(data, files.chance, at, at + HEADER)
+
+    edit(files.some("stream"), change)
+
+
+def extreme_header(files: Files) -> None:
+    """A number of a packet's header or context becomes one that programs trip over."""
+
+    def change(data: bytearray) -> None:
+        at, _ = a_packet(data, files.chance)
+        place = at + files.chance.choice((24, 32, 40, 48, 56, 64, 72))
+        value = files.chance.choice((0, 1, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1))
+        if place + 8 <= len(data):
+            struct.pack_into("<Q", data, place, value)
+
+    edit(files.some("stream"), change)
+
+
+def flip_payload(files: Files) -> None:
+    def change(data: bytearray) -> None:
+        at, past = a_packet(data, files.chance)
+        flip(data, files.chance, at + HEADER, past)
+
+    edit(files.some("stream"), change)
+
+
+def blank_payload(files: Files) -> None:
+    def change(data: bytearray) -> None:
+        at = files.chance.randrange(len(data))
+        data[at : at + 999] = bytes(len(data[at : at + 999]))
+
+    edit(files.some("stream"), change)
+
+
+def insert(files: Files) -> None:
+    def change(data: bytearray) -> None:
+        at = files.chance.randrange(len(data))
+        data[at:at] = data[: files.chance.randint(1, 3000)]
+
+    edit(files.some("stream"), change)
+
+
+def take_out(files: Files) -> None:
+    def change(data: bytearray) -> None:
+        at = files.chance.randrange(len(data))
+        del data[at : at + files.chance.randint(1, 3000)]
+
+    edit(files.some("stream"), change)
+
+
+def truncate(files: Files) -> None:
+    edit(files.some("stream"), lambda data: data.__delitem__(slice(files.chance.randrange(len(data)), None)))
+
+
+def truncate_at_packet(files: Files) -> None:
+    edit(files.some("stream"), lambda data: data.__delitem__(slice(a_packet(data, files.chance)[0], None)))
+
+
+def packet_out(files: Files) -> None:
+    edit(files.some("stream"), lambda data: data.__delitem__(slice(*a_packet(data, files.chance))))
+
+
+def packet_doubled(files: Files) -> None:
+    def change(data: bytearray) -> None:
+        at, past = a_packet(data, files.chance)
+        place = files.chance.choice([p for _, p in packets_of(data)] or [len(data)])
+        data[place:place] = data[at:past]
+
+    edit(files.some("stream"), change)
+
+
+def packets_swapped(files: Files) -> None:
+    def change(data: bytearray) -> None:
+        found = packets_of(data)
+        if len(found) > 1:
+            i = files.chance.randrange(len(found) - 1)
+            (a, b), (_, c) = found[i], found[i + 1]
+            data[a:c] = data[b:c] + data[a:b]
+
+    edit(files.some("stream"), change)
+
+
+def files_swapped(files: Files) -> None:
+    a, b = files.some("stream"), files.some("stream")
+    if a and b:
+        first, second = a.read_bytes(), b.read_bytes()
+        a.write_bytes(second)
+        b.write_bytes(first)
+
+
+def file_doubled(files: Files) -> None:
+    if path := files.some("stream"):
+        shutil.copyfile(path, path.with_name(path.name + files.chance.choice((".bak", "_1", "~", " (copy)"))))
+
+
+def file_missing(files: Files) -> None:
+    if path := files.some("stream"):
+        path.unlink()
+
+
+def file_and_index_missing(files: Files) -> None:
+    if path := files.some("stream"):
+        path.unlink()
+        (path.parent / "index" / f"{path.name}.idx").unlink(missing_ok=True)
+
+
+def file_emptied(files: Files) -> None:
+    if path := files.some("stream"):
+        path.write_bytes(b"")
+
+
+def foreign_file(files: Files) -> None:
+    if path := files.some("metadata"):
+        path.with_name("notes.txt").write_bytes(b"not a stream\n" * files.chance.randint(1, 50))
+
+
+def trace_doubled(files: Files) -> None:
+    if path := files.some("metadata"):
+        copy = path.parent.with_name(path.parent.name + ".old")
+        if not copy.exists():
+            shutil.copytree(path.parent, copy)
+
+
+def flip_metadata(files: Files) -> None:
+    edit(files.some("metadata"), lambda data: flip(data, files.chance))
+
+
+def truncate_metadata(files: Files) -> None:
+    edit(files.some("metadata"), lambda data: data.__delitem__(slice(files.chance.randrange(len(data)), None)))
+
+
+def flip_index(files: Files) -> None:
+    edit(files.some("index"), lambda data: flip(data, files.chance))
+
+
+def truncate_index(files: Files) -> None:
+    edit(files.some("index"), lambda data: data.__delitem__(slice(files.chance.randrange(len(data)), None)))
+
+
+def longer_index(files: Files) -> None:
+    edit(files.some("index"), lambda data: data.extend(data[-files.chance.choice((56, 72)) :]))
+
+
+def index_missing(files: Files) -> None:
+    if path := files.some("index"):
+        path.unlink()
+
+
+DAMAGES: tuple[Callable[[Files], None], ...] = (
+    *(flip_header, extreme_header, flip_payload, flip_payload, blank_payload, insert, take_out),
+    *(truncate, truncate_at_packet, packet_out, packet_doubled, packets_swapped),
+    *(files_swapped, file_doubled, file_missing, file_and_index_missing, file_emptied, foreign_file, trace_doubled),
+    *(flip_metadata, truncate_metadata, flip_index, truncate_index, longer_index, index_missing),
+)
+
+
+@dataclass
+class Outcome:
+    """What a reader made of a mutant. ``refused``: its one line. ``ended``: how its process did, if not by itself."""
+
+    refused: str = ""
+    ended: str = ""
+    losses: dict[str, int] = field(default_factory=dict)
+    tables: dict[str, str] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    mib: int = 0
+    seconds: float = 0
+
+
+def outcome_of(trace: Path, reader: str, model: Any, room: Path) -> dict[str, Any]:
+    """Correlates in this process."""
+    out = room / reader
+    try:
+        manifest = correlate(trace, model, out, reader=reader, progress=False)
+    except OplineError as error:
+        assert "\n" not in str(error)
+        return {"refused": str(error)}
+    tables, rows = {}, {}
+    for spec in TABLES:
+        table = plain(out / f"{spec.name}.parquet")
+        rows[spec.name] = table.num_rows
+        digest = hashlib.sha256()
+        for batch in table.to_batches():
+            digest.update(repr(batch.to_pydict()).encode() if table.num_rows < 100 else b"")
+            for column in batch.columns:
+                for buffer in column.buffers():
+                    digest.update(buffer or b"")
+        tables[spec.name] = digest.hexdigest()[:16]
+    return {"losses": manifest["losses"], "tables": tables, "rows": rows}
+
+
+def run(trace: Path, reader: str, model: Any, room: Path, seconds: int) -> Outcome:
+    """The same in a process of its own, which may crash."""
+    answer = room / f"{reader}.json"
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        with contextlib.suppress(BaseException):
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            quiet = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(quiet, 1)
+            said = os.open(room / f"{reader}.err", os.O_WRONLY | os.O_CREAT)
+            os.dup2(said, 2)
+            answer.write_text(json.dumps(outcome_of(trace, reader, model, room)))
+            status = 0
+        os._exit(status)
+    _, status, used = os.wait4(pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    found = Outcome(mib=used.ru_maxrss // 1024, seconds=used.ru_utime + used.ru_stime)
+    if code:
+        found.ended = (
+            signal.Signals(-code).name if code < 0 else (room / f"{reader}.err").read_text()[-300:] or "status 1"
+        )
+        return found
+    for name, value in json.loads(answer.read_text()).items():
+        setattr(found, name, value)
+    return found
+
+
+def differences(native: Outcome, bt2: Outcome) -> list[str]:
+    """What the readers do not agree on."""
+    if native.refused or bt2.refused:
+        return [] if native.refused and bt2.refused else ["refused"]
+    out = [f"loss {n}" for n in sorted({*native.losses, *bt2.losses}) if native.losses.get(n) != bt2.losses.get(n)]
+    return out + [f"table {n}" for n, digest in native.tables.items() if bt2.tables.get(n) != digest]
+
+
+def explained(damages: Sequence[str]) -> str:
+    """The sentence of docs/losses.md, "Where the readers differ", that says why they do; "" if none does."""
+    if any("metadata" in damage for damage in damages):
+        return "damaged metadata"
+    return ""
+
+
+@dataclass
+class Mutant:
+    """One, and what came of it."""
+
+    name: str
+    damages: list[str]
+    native: Outcome
+    bt2: Outcome
+
+    def faults(self, mib: int) -> list[str]:
+        """What is never right."""
+        out = []
+        for reader, found in (("native", self.native), ("bt2", self.bt2)):
+            if found.ended:
+                out.append(f"{reader} ended by {found.ended.strip().splitlines()[-1]}")
+            if found.mib > mib:
+                out.append(f"{reader} took {found.mib} MiB")
+        return out
+
+
+def unpacked(traces: Sequence[str], room: Path) -> list[tuple[Path, Any]]:
+    """The traces' folders and models."""
+    out = []
+    for name in traces or TRACES:
+        folder = Path(name)
+        if not folder.is_dir():
+            subprocess.run(["tar", "-xJf", HERE / "traces" / f"{name}.tar.xz", "-C", room], check=True)
+            folder = room / name
+        out.append((folder, model_of(folder.name)))
+    return out
+
+
+def mutants(
+    traces: Sequence[str], count: int, seed: int, seconds: int, keep: Path | None, mib: int
+) -> Iterator[Mutant]:
+    """Makes them, one after the other."""
+    with tempfile.TemporaryDirectory(prefix="opline-mutants-") as folder:
+        sound = unpacked(traces, Path(folder))
+        for number in range(count):
+            chance = random.Random(f"{seed}/{number}")
+            source, model = sound[number % len(sound)]
+            room = Path(folder) / "one"
+            copy = Path(shutil.copytree(source, room / "trace"))
+            damages = [DAMAGES[(number // len(sound)) % len(DAMAGES)]]
+            damages += chance.choices(DAMAGES, k=chance.choice((0, 0, 0, 1, 2)))
+            for damage in damages:
+                damage(Files(copy, chance))
+            found = [run(copy, reader, model, room, seconds) for reader in READERS]
+            names = [damage.__name__ for damage in damages]
+            mutant = Mutant(f"{seed}/{number} {source.name}", names, *found)
+            if keep and (mutant.faults(mib) or (differences(*found) and not explained(names))):
+                shutil.copytree(copy, keep / str(number), dirs_exist_ok=True)
+            yield mutant
+            shutil.rmtree(room)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("traces", nargs="*")
+    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--mib", type=int, default=256)
+    parser.add_argument("--keep", type=Path)
+    args = parser.parse_args(argv)
+    tally: Counter[str] = Counter()
+    began, bad = time.monotonic(), 0
+    for mutant in mutants(args.traces, args.count, args.seed, args.seconds, args.keep, args.mib):
+        tally["mutants"] += 1
+        tally["refused by both"] += bool(mutant.native.refused and mutant.bt2.refused)
+        tally["most MiB"] = max(tally["most MiB"], mutant.native.mib, mutant.bt2.mib)
+        faults = mutant.faults(args.mib)
+        if different := [] if faults else differences(mutant.native, mutant.bt2):
+            tally["differ"] += 1
+            if why := explained(mutant.damages):
+                tally[f"differ, explained: {why}"] += 1
+            else:
+                faults = different
+        if faults:
+            bad += 1
+            print(f"{mutant.name}: {' + '.join(mutant.damages)}: {', '.join(faults)}", flush=True)
+    for what, number in tally.items():
+        print(f"{what}: {number}")
+    print(f"not explained: {bad}; {time.monotonic() - began:.0f} s")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

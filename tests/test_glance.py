@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""What `opline record` says of a recording at its end."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+from opline.model import load_model
+from opline_analyses.cli import load, parser_of
+from opline_analyses.client import parse_report
+from opline_analyses.glance import glance_lines, next_lines
+
+
+def test_ops_beside_the_clients_own_figures(trace: Callable[[str], Path], tmp_path: Path) -> None:
+    """Of the recorded demo: what `opline stages --json` and the benchmark's report have."""
+    recorded = trace("demo-qd4")
+    directory = tmp_path / "run"
+    directory.mkdir()
+    (directory / "trace").symlink_to(recorded)
+    report = recorded / "client.json"
+    (directory / "client.json").write_bytes(report.read_bytes())
+    ops, widest, *rest = glance_lines(directory, load_model("demo"), 50_000)
+    client = parse_report(report.read_text())
+    assert client
+    assert ops.startswith("2003 ops: mean ") and "; demo-bench says 2003 ops, mean 490.9 us, p99 " in ops
+    assert json.loads(report.read_text())["latency_ns"]["mean"] == client.mean_ns
+    assert widest.startswith("widest stage: ") and widest.endswith(" %)")
+    assert rest == []
+
+
+def test_a_long_trace_is_not_read() -> None:
+    (line,) = glance_lines(Path("/no/such/place"), load_model("demo"), 10**9)
+    assert "opline stages" in line
+
+
+def test_a_trace_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    (line,) = glance_lines(tmp_path, load_model("demo"), 10)
+    assert "trace" in line
+
+
+def test_what_to_type_next_can_be_pasted() -> None:
+    for line in next_lines(Path("a run; rm x"), modelled=True):
+        program, command, *arguments = shlex.split(line.removeprefix("next:"))
+        assert (program, arguments[0]) == ("opline", "a run; rm x")
+        parser_of(load(command).NAME).parse_args(arguments)
+    assert all("--model MODEL" in line for line in next_lines(Path("run"), modelled=False))

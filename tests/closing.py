@@ -2,6 +2,8 @@
 """The closing line of test runs, from pytest's JUnit reports: `N passed, N failed`; exit status 1 if any failed.
 
 usage: closing.py REPORT...      a report that is missing counts as one failure
+
+A test that is in several reports was tried again: the last one counts, and a line names who passed only then.
 """
 
 from __future__ import annotations
@@ -10,24 +12,39 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-
-def counts(report: Path) -> tuple[int, int]:
-    """Passed and failed tests of a report; errors are failures."""
-    if not report.exists():
-        return 0, 1
-    passed = failed = 0
-    for suite in ET.parse(report).iter("testsuite"):
-        tests, *others = (int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped"))
-        passed += tests - sum(others)
-        failed += sum(others[:2])
-    return passed, failed
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 
-def main() -> int:
-    passed, failed = (sum(column) for column in zip(*map(counts, map(Path, sys.argv[1:])), strict=True))
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+def results(report: Path) -> dict[str, str]:
+    """What became of each test of a report; errors, of a test's fixtures too, are failures."""
+    found: dict[str, str] = {}
+    for case in ET.parse(report).iter("testcase"):
+        name = f"{case.get('classname')}::{case.get('name')}"
+        if case.find("failure") is not None or case.find("error") is not None:
+            found[name] = FAILED
+        elif case.find("skipped") is not None:
+            found.setdefault(name, SKIPPED)
+        else:
+            found.setdefault(name, PASSED)
+    return found
+
+
+def main(reports: list[Path]) -> int:
+    last: dict[str, str] = {}
+    missing = 0
+    for report in reports:
+        if not report.exists():
+            print(f"{report}: there is no such report")
+            missing += 1
+            continue
+        for name, result in results(report).items():
+            if last.get(name) == FAILED and result == PASSED:
+                print(f"passed only when it was tried again: {name}")
+            last[name] = result
+    passed, failed = (list(last.values()).count(what) for what in (PASSED, FAILED))
+    print(f"{passed} passed, {failed + missing} failed")
+    return 1 if failed + missing else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main([Path(argument) for argument in sys.argv[1:]]))

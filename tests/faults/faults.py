@@ -107,32 +107,39 @@ def children(recorder: int) -> dict[str, int]:
     return found
 
 
-def numbers(trace: Path) -> list[int]:
-    """What the ticker counted, as opline reads it. Raises ValueError: the trace can't be read."""
+def ticks(trace: Path) -> list[tuple[int, int]]:
+    """When the ticker ticked, in ns of the monotonic clock, and what it counted, as opline reads it.
+
+    Raises ValueError: the trace can't be read.
+    """
     done = subprocess.run([*OPLINE, "events", str(trace)], capture_output=True, text=True, timeout=120)
     if done.returncode != 0:
         raise ValueError(done.stderr.strip())
-    return [int(n) for n in re.findall(r"opltest:tick.*?\bn ?= ?(\d+)", done.stdout)]
+    found = re.finditer(r"^(\d+) .*opltest:tick.*?\bn = (\d+)", done.stdout, re.MULTILINE)
+    return [(int(tick[1]), int(tick[2])) for tick in found]
 
 
-def check_trace(trial: Trial, run: Path, begun: bool, ran_s: float, holes: bool = False) -> None:
-    """Each number once, none missing before the last one. ``holes``: where the disk was full for a while some may be,
-    which is a loss that is to be said.
+def check_trace(trial: Trial, run: Path, begun: bool, ran_s: float, fault_ns: int) -> None:
+    """Each number once, none missing before the last one that came before ``fault_ns`` (monotonic).
+
+    Of what came after it some may be there: the buffers of a killed daemon are saved one CPU after the other.
     """
     try:
-        seen = numbers(run / "trace")
+        trace = ticks(run / "trace")
     except (ValueError, subprocess.TimeoutExpired) as error:
         if begun and ran_s > FLUSHED_S:
             trial.unreadable.append(str(error))
         return
+    seen = [number for _at_ns, number in trace]
+    before = [number for at_ns, number in trace if at_ns < fault_ns]
     trial.seen = len(seen)
     if len(set(seen)) != len(seen):
         trial.unreadable.append(f"{len(seen) - len(set(seen))} events are there twice")
     if begun and ran_s > FLUSHED_S and not seen:
         trial.unreadable.append("no events")
-    missing = max(seen, default=-1) + 1 - len(set(seen))
-    if missing and not holes:
-        trial.unreadable.append(f"{missing} events are missing before the last one")
+    missing = max(before, default=-1) + 1 - len(set(before))
+    if missing:
+        trial.unreadable.append(f"{missing} events are missing before the last one before the fault")
 
 
 def check_said(trial: Trial, run: Path, model: Path, stderr: str, died: bool) -> None:
@@ -226,6 +233,7 @@ def kill(part: str, chance: random.Random, ticker: Path, model: Path) -> Trial:
     if part == "everything":
         os.kill(process.pid, signal.SIGSTOP)  # it shall not see the others go
     died = bool(victims) and process.poll() is None
+    fault_ns = time.monotonic_ns()
     for pid in victims:
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGKILL)
@@ -233,7 +241,7 @@ def kill(part: str, chance: random.Random, ticker: Path, model: Path) -> Trial:
     name, trial.what = trial.what, part
     check_left(trial)
     if not early:
-        check_trace(trial, run, begun, trial.after_s)
+        check_trace(trial, run, begun, trial.after_s, fault_ns)
         check_said(trial, run, model, said, died)
     elif trial.status == 0:
         died = False  # it came too late, or was not there yet
@@ -274,7 +282,7 @@ def break_disk(how: str, chance: random.Random, ticker: Path, model: Path) -> Tr
         if trial.status != 3 or "is gone" not in said:
             trial.unsaid.append(f"status {trial.status}: {said[-200:]}")
     else:
-        check_trace(trial, run, begun, trial.after_s, holes=True)
+        check_trace(trial, run, begun, trial.after_s, 0)  # of what was not written yet any may be missing
         noticed = trial.status != 0 or how == "filled"
         check_said(trial, run, model, said, died and noticed)
     subprocess.run(["umount", "-l", disk], check=True)

@@ -106,6 +106,10 @@ class ChildSource:
         """Has it ended by itself?"""
         return self._child is not None and self._child.poll() is not None
 
+    def ending(self) -> bool:
+        """Has it ended, or begun to? What it brings may be missing from then on."""
+        return self._child is not None and processes.exiting(self._child.pid)
+
     def stop(self) -> dict[str, Any]:
         """Let it finish; its report. Raises OplineError if there is none."""
         assert self._child is not None

@@ -27,6 +27,7 @@ from opline.scratch import start_ticks, stat_fields
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _ENDING_S = 0.5
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_PF_EXITING = 0x4  # linux/sched.h; of the flags, field 9 of stat
 _TERMINAL = (signal.SIGINT, signal.SIGHUP)  # what a terminal sends to its foreground group
 
 
@@ -57,6 +58,12 @@ def _executables(paths: Iterable[str]) -> frozenset[tuple[int, int]]:
     return frozenset(found)
 
 
+def exiting(pid: int) -> bool:
+    """Has the process ended, or begun to? It is there for a while yet, but its descriptors may be closed already."""
+    fields = stat_fields(pid)
+    return fields is None or bool(int(fields[6]) & _PF_EXITING)
+
+
 def parent(pid: int) -> int | None:
     """The PID of a process' parent, or None if it is gone."""
     fields = stat_fields(pid)
@@ -69,10 +76,15 @@ class Watch:
     def __init__(self, names: Mapping[int, str]) -> None:
         """``names``: what each PID is called."""
         self._held = [(name, _pidfd(pid), identify(pid)) for pid, name in names.items()]
+        self._pids = list(names)
 
     def gone(self) -> list[str]:
         """The names of those that are gone."""
         return [name for name, handle, process in self._held if _ended(handle, process)]
+
+    def exiting(self) -> bool:
+        """Has any of them ended, or begun to?"""
+        return any(map(exiting, self._pids))
 
     def wait(self, name: str, patience_s: float) -> None:
         """Until all of this name are gone, or time is up."""

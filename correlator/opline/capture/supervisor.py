@@ -88,6 +88,7 @@ class Supervisor:
     def look(self) -> None:
         """Say so when something has died, or has no room; the command goes on."""
         now_ns = time.monotonic_ns()
+        sound = not self._watch.exiting() and not any(s.child.ending() for s in self._sources)
         for source in [s for s in self._sources if s.child.ended()]:
             self._source_died(source)
         if not self._session.exists:
@@ -98,7 +99,8 @@ class Supervisor:
             self._space_at = time.monotonic() + _SPACE_EVERY_S
             self._look_for_failed_writes()
             self._look_for_room()
-        self._sound_ns = now_ns
+        if sound:
+            self._sound_ns = now_ns
 
     def finish(self) -> dict[tuple[str, str], int]:
         """Stop everything; the tracer's own discarded counts per (domain, channel). What fails is said."""

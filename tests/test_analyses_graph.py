@@ -123,6 +123,31 @@ def test_usage(args: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().err
 
 
+def test_a_picture_has_every_point_and_edge(tmp_path: Path) -> None:
+    run = str(two_paths().write(tmp_path / "run"))
+    for name in ("g.svg", "g.png", "g.pdf"):
+        assert main(["graph", run, "-o", str(tmp_path / name)]) == 0
+    svg = (tmp_path / "g.svg").read_text()
+    graph = transition_graph(opened(tmp_path, "again"), Selection())
+    assert svg.count('class="node"') == len(graph) and svg.count('class="edge"') == graph.number_of_edges()
+    assert (tmp_path / "g.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "g.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_a_picture_needs_graphviz(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = str(two_paths().write(tmp_path / "run"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["graph", run, "-o", str(tmp_path / "g.svg")]) == 1
+    assert "apt-get install graphviz" in capfd.readouterr().err and not (tmp_path / "g.svg").exists()
+    broken = tmp_path / "dot"
+    broken.write_text("#!/bin/sh\necho no such font >&2\nexit 1\n")
+    broken.chmod(0o755)
+    assert main(["graph", run, "-o", str(tmp_path / "g.svg")]) == 1
+    assert "could not draw the graph: no such font" in capfd.readouterr().err and not (tmp_path / "g.svg").exists()
+
+
 # --- plot -------------------------------------------------------------------------------------------------------------
 
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from opline.talk import shown
-from opline_analyses.plot import COLOURS
+from opline_analyses.plot import COLOURS, label_of
 from opline_analyses.sketch import BINS
 from opline_analyses.text import count_of
 
@@ -69,7 +68,7 @@ def _stages(axes: Axes, c: Comparison) -> None:
         for side, values in enumerate((row.a, row.b)):
             y = [place + STEP * (2 * side - 1)] * len(values)
             axes.plot([v / 1e3 for v in values], y, linestyle="none", marker=".", color=COLOURS[side], alpha=0.8)
-    axes.set_yticks(range(len(rows)), [shown(row.name)[:30] for row in rows])
+    axes.set_yticks(range(len(rows)), [label_of(row.name) for row in rows])
     axes.invert_yaxis()
     axes.set_title("stages: mean per op in each run, the biggest change on top", loc="left", fontsize=10)
     axes.set_xlabel("us per op")

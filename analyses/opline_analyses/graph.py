@@ -16,6 +16,8 @@ count (intervals), ops, mean_ns, p50_ns, p99_ns, max_ns, total_ns, share, critic
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -153,10 +155,29 @@ def _writable(graph: Graph) -> Graph:
     return same
 
 
+PICTURES = ("svg", "png", "pdf")
+
+
+def _drawn(text: bytes, form: str) -> bytes:
+    """A picture by Graphviz of what `dot_lines` gives. Raises OplineError."""
+    program = shutil.which("dot")
+    if program is None:
+        raise OplineError(
+            "Graphviz draws the graph, and its program dot is not installed."
+            " Install it (apt-get install graphviz), or write a .dot file."
+        )
+    done = subprocess.run([program, f"-T{form}"], input=text, capture_output=True, check=False)
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise OplineError(f"Graphviz could not draw the graph: {said[-1] if said else 'it gave no reason'}")
+    return done.stdout
+
+
 def write_graph(graph: Graph, form: str, out: BinaryIO) -> None:
-    """Writes dot, graphml or json (node-link)."""
-    if form == "dot":
-        out.write(encoded(dot_lines(graph)))
+    """Writes dot, graphml, json (node-link), or a picture (svg, png, pdf). Raises OplineError if it can't."""
+    if form == "dot" or form in PICTURES:
+        text = encoded(dot_lines(graph))
+        out.write(text if form == "dot" else _drawn(text, form))
     elif form == "graphml":
         out.write(("\n".join(nx.generate_graphml(_writable(graph))) + "\n").encode())
     else:

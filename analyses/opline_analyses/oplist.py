@@ -48,6 +48,7 @@ class Interval(NamedTuple):
     blocked_ns: int | None
     woken_by_tid: int | None
     woken_by_comm: str | None
+    tid: int | None  # the thread at its end; None: a completion ends it
 
 
 class Request(NamedTuple):
@@ -140,7 +141,7 @@ _OPS = """SELECT op_id, class, object, key, pid, begin_ns, end_ns, latency_ns, c
 _TRANSITIONS = """SELECT op_id, ts_ns, point, event, tid, cpu, comm, late, aside FROM transitions
     WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, seq"""
 _STAGES = """SELECT op_id, stage, kind, from_point, to_point, begin_ns, duration_ns, request_id,
-    states_tid, on_cpu_ns, runnable_ns, blocked_io_ns, blocked_ns, woken_by_tid, woken_by_comm FROM stages
+    states_tid, on_cpu_ns, runnable_ns, blocked_io_ns, blocked_ns, woken_by_tid, woken_by_comm, tid FROM stages
     WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, seq"""
 # Gives op_id, then REQUEST_COLUMNS. An op sees the Q of its own bio, which in a merged request is not the request's
 # first. A batch's requests cut its members' stages without being linked to each of them: they are shared.

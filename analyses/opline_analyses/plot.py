@@ -59,8 +59,15 @@ class Layer:
     values: Any  # ndarray of float, ns
 
 
-def _unit(ns: float) -> tuple[float, str]:
+def time_unit(ns: float) -> tuple[float, str]:
+    """The divisor and the name of an axis' unit, for times up to this one."""
     return (1e9, "s") if ns >= 2e9 else (1e6, "ms") if ns >= 2e6 else (1e3, "us")
+
+
+def label_of(name: str, width: int = 30) -> str:
+    """A name from a trace as a picture shows it."""
+    text = shown(name)
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def _ops(run: Run) -> tuple[Any, Any, Any]:
@@ -119,7 +126,7 @@ def _layers(run: Run, edges: Sequence[float] | None) -> tuple[Any, list[Layer]]:
 
 
 def _points(axes: Axes, t: Any, v: Any, classes: Any) -> None:
-    divisor, unit = _unit(float(np.quantile(v, 0.99)))
+    divisor, unit = time_unit(float(np.quantile(v, 0.99)))
     names = sorted(set(classes))
     alpha = 0.9 if len(t) <= 2000 else 0.5 if len(t) <= 50_000 else 0.2
     size = 7.0 if len(t) <= 500 else 4.0 if len(t) <= 5000 else 2.5
@@ -157,15 +164,13 @@ def _legend(axes: Axes, scale: float) -> None:
 
 def _stacks(axes: Axes, edges: Any, per_bar: Any, layers: list[Layer], single: bool) -> None:
     total = sum(layer.values for layer in layers) if layers else np.zeros(len(per_bar))
-    divisor, unit = _unit(float(total.max()) if len(per_bar) else 0.0)
+    divisor, unit = time_unit(float(total.max()) if len(per_bar) else 0.0)
     base = np.zeros(len(per_bar))
     whole = float((total * per_bar).sum())
     for layer in layers:
         share = percent(float((layer.values * per_bar).sum()), whole)
         heights = layer.values / divisor
-        name = shown(layer.label)
-        name = name if len(name) <= 30 else name[:29] + "…"
-        label = f"{name}  {share}%"
+        label = f"{label_of(layer.label)}  {share}%"
         axes.bar(
             edges[:-1],
             heights,

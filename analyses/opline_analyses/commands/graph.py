@@ -25,18 +25,20 @@ and - mark edges that only B or only A has.
 
 examples:
   opline graph run1                                    # the edges as a table
-  opline graph run1 --format dot | dot -Tsvg > run1.svg
+  opline graph run1 -o run1.svg                        # drawn by Graphviz
   opline graph run1 -o run1.graphml                    # networkx.read_graphml, Gephi
   opline graph --diff run1 run2
 """
-FORMATS = ("text", "dot", "graphml", "json")
+FORMATS = ("text", "dot", "graphml", "json", "svg", "png", "pdf")
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser, optional=True)
     parser.add_argument(
-        "--format", choices=FORMATS, help="text, dot (Graphviz), graphml, or json (node-link; with --diff: the changes)"
+        "--format",
+        choices=FORMATS,
+        help="text, dot (Graphviz), graphml, json (node-link; with --diff: the changes), or a picture: svg, png, pdf",
     )
     parser.add_argument("--diff", nargs=2, metavar=("A", "B"), help="compare run B with run A")
     add_tainted(parser)
@@ -47,8 +49,8 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def _format(args: argparse.Namespace) -> str:
     if args.format:
         return str(args.format)
-    endings = {".dot": "dot", ".gv": "dot", ".graphml": "graphml", ".json": "json"}
-    return endings.get(args.output.suffix.lower(), "text") if args.output else "text"
+    ending = args.output.suffix.lower().removeprefix(".") if args.output else "text"
+    return "dot" if ending == "gv" else ending if ending in FORMATS else "text"
 
 
 def run(args: argparse.Namespace) -> int:

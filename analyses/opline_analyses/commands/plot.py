@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`opline plot RUN -o FILE`: every op of the run over time, and the stages stacked."""
+"""`opline plot RUN -o FILE`: every op of the run over time, one op, or how the times are distributed."""
 
 from __future__ import annotations
 
@@ -10,19 +10,32 @@ from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses.commands.common import add_run, opened
 from opline_analyses.files import output_path
-from opline_analyses.selection import add_filters, selection
+from opline_analyses.selection import Selection, add_filters, filtered, selection
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NAME = "plot"
-HELP = "every op of the run over time, and the stages stacked (PNG, SVG)"
+HELP = "every op of the run over time; one op; distributions (PNG, SVG)"
 EXAMPLES = """\
-Above: one point per complete op, at its begin, with the median and the 99th
-percentile. Below: the stages stacked, op by op up to 160 ops, then as means
-over intervals of time; the percentages are shares of the total latency. The
-name of the file decides the format: .png, .svg or .pdf.
+Without an option, above: one point per complete op, at its begin, with the
+median and the 99th percentile. Below: the stages stacked, op by op up to 160
+ops, then as means over intervals of time; the percentages are shares of the
+total latency.
+
+--op draws one op: its threads as rows, its stages as bars, where it passed from
+one thread to another, and its block requests from step to step. --cdf draws
+how the latencies are distributed, and the tail; --stages the same of each
+stage. --with puts other runs on the same axes.
+
+The name of the file decides the format: .png, .svg or .pdf.
 
 examples:
   opline plot run1 -o run1.png
   opline plot run1 --since 2 --until 2.05 -o burst.svg
+  opline plot run1 --op 17 -o op17.svg
+  opline plot run1 --cdf --with run2 -o tail.png
 """
 FORMATS = (".png", ".svg", ".pdf")
 
@@ -30,6 +43,14 @@ FORMATS = (".png", ".svg", ".pdf")
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--op", metavar="ID", type=int, dest="drawn_op", help="draw the op with this op_id")
+    what.add_argument("--cdf", action="store_true", help="draw the distribution of the latencies")
+    what.add_argument("--stages", action="store_true", help="draw the distribution of each stage's times")
+    parser.add_argument(
+        "--with", metavar="RUN", dest="others", action="append", default=[],
+        help="another run on the same axes, with --cdf or --stages; may be given again",
+    )  # fmt: skip
     add_filters(parser)
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=output_path, required=True, help="the picture: .png, .svg or .pdf"
@@ -39,16 +60,66 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tainted", action="store_true", help="ops that overlap discarded events too")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Draws the picture."""
+def _check(args: argparse.Namespace) -> None:
     suffix = args.output.suffix.lower()
     if suffix not in FORMATS:
         raise UsageError(f"-o {args.output}: the name must end in {', '.join(FORMATS)}.")
-    from opline_analyses.plot import figure, save
+    if args.others and not (args.cdf or args.stages):
+        raise UsageError("--with needs --cdf or --stages.")
+    if args.drawn_op is not None and filtered(args):
+        raise UsageError("--op draws one op: it takes no filter.")
 
-    with opened(args) as opened_run:
-        name = Path(args.run).resolve().name
-        fig = figure(opened_run, selection(opened_run, args), args.title or name, args.tainted)
-        save(fig, args.output, args.dpi)
+
+def run(args: argparse.Namespace) -> int:
+    """Draws the picture."""
+    _check(args)
+    from opline_analyses.plot import save
+
+    if args.drawn_op is not None:
+        fig = _one_op(args)
+    elif args.cdf or args.stages:
+        fig = _distributions(args)
+    else:
+        from opline_analyses.plot import figure
+
+        with opened(args) as opened_run:
+            fig = figure(opened_run, selection(opened_run, args), _title(args), args.tainted)
+    save(fig, args.output, args.dpi)
     talk(f"wrote {args.output}")
     return 0
+
+
+def _name(path: str) -> str:
+    return Path(path).resolve().name
+
+
+def _title(args: argparse.Namespace) -> str:
+    return str(args.title or ", ".join(map(_name, [args.run, *args.others])))
+
+
+def _one_op(args: argparse.Namespace) -> Figure:
+    from opline_analyses.oplist import read_ops
+    from opline_analyses.plot_op import figure
+    from opline_analyses.report.rows import names_of_threads
+
+    with opened(args) as opened_run:
+        op = next(read_ops(opened_run, Selection("o.op_id = ?", (args.drawn_op,))), None)
+        if op is None:
+            raise UsageError(f"--op {args.drawn_op}: the run has no such op.")
+        if not op.complete:
+            raise UsageError(f"--op {args.drawn_op}: the op is incomplete, it has no stages: see `opline ops --op`.")
+        tids = sorted({stage.tid for stage in op.stages if stage.tid is not None})
+        return figure(op, names_of_threads(opened_run, tids), _title(args))
+
+
+def _distributions(args: argparse.Namespace) -> Figure:
+    from opline_analyses.plot_runs import MOST_RUNS, cdf, series_of, stages
+
+    paths = [args.run, *args.others]
+    if len(paths) > MOST_RUNS:
+        raise UsageError(f"--with: {len(paths)} runs are more than one picture shows ({MOST_RUNS}).")
+    runs = []
+    for path in paths:
+        with opened(args, path=path) as opened_run:
+            runs.append(series_of(opened_run, selection(opened_run, args), _name(path), args.tainted))
+    return (cdf if args.cdf else stages)(runs, _title(args))

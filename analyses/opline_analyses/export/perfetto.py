@@ -139,25 +139,23 @@ def write(run: Run, which: Selection, out: BinaryIO) -> int:
     depth: dict[int, dict[int, tuple[int, int]]] = {}
     spans: list[tuple[int, int]] = []
     complete = which.also("o.complete")
-    tids: dict[int, list[int | None]] = dict(
-        run.rows(
-            f"""SELECT op_id, list(tid ORDER BY seq) FROM stages
-                WHERE op_id IN (SELECT op_id FROM ({complete.sql()})) GROUP BY op_id""",
-            complete.parameters,
-        )
+    tids = run.rows(
+        f"""SELECT DISTINCT tid FROM stages
+            WHERE tid IS NOT NULL AND op_id IN (SELECT op_id FROM ({complete.sql()})) ORDER BY tid""",
+        complete.parameters,
     )
-    labels = names_of_threads(run, sorted({tid for one in tids.values() for tid in one if tid is not None}))
+    labels = names_of_threads(run, [tid for (tid,) in tids])
     for op in read_ops(run, complete):
         assert op.end_ns is not None
         spans.append((op.begin_ns, op.end_ns))
         flow = [op.op_id + 1]  # 0 is no flow
-        for n, (stage, tid) in enumerate(zip(op.stages, tids[op.op_id], strict=True)):
-            label = labels[tid] if tid is not None else "completions"
+        for n, stage in enumerate(op.stages):
+            label = labels[stage.tid] if stage.tid is not None else "completions"
             notes: dict[str, str | int] = {"op_id": op.op_id, "kind": stage.kind}
             if n == 0:
                 notes |= {"class": op.op_class or "?", "object": op.object or "?"}
             one = Slice(stage.begin_ns, stage.begin_ns + stage.duration_ns, stage.stage, flow, notes)
-            by_thread.setdefault((op.pid if tid is not None else None, label), []).append(one)
+            by_thread.setdefault((op.pid if stage.tid is not None else None, label), []).append(one)
         for request in op.requests:
             known = by_device.setdefault(request.dev, {})
             if request.request_id in known:

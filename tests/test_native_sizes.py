@@ -16,7 +16,7 @@ FILES = sorted(p for part in ("src", "python", "bt2") for p in (NATIVE / part).r
 FILE_LINES, FUNCTION_LINES, COLUMNS = 400, 80, 120
 # Files that are longer, with their lines.
 LONGER_FILES = {
-    "python/core_type.cpp": 433,
+    "python/core_type.cpp": 416,
 }
 # Functions that are longer, with their lines.
 LONGER_FUNCTIONS = {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What the bridge (bridge.c) must know of the providers `block`, `syscall` and `sched`.
 #pragma once
-#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "block_error.h"
 #include "block_tp.h"
 #include "bridge_calls.h"
 #include "state_tp.h"
@@ -34,18 +34,6 @@ static uint64_t enabled_mask(void) {
 #undef ASK
     mask |= lttng_ust_tracepoint_enabled(sched, off_cpu) ? UINT64_C(1) << KIND_OFF_CPU : 0;
     return mask;
-}
-
-// blk_status_to_errno() of Linux 5.16 and later, for the codes that have kept their number; older kernels give the errno.
-static int32_t error_of(const struct block_event *e) {
-    static const int32_t codes[] = {0,     -EOPNOTSUPP, -ETIMEDOUT, -ENOSPC, -ENOLINK, -EREMOTEIO, -EBADE,
-                                    -ENODATA, -EILSEQ,  -ENOMEM,    -EIO,    -EREMCHG, -EAGAIN,    -EBUSY};
-    if (e->error <= 0) return e->error;
-    return (size_t)e->error < sizeof(codes) / sizeof(codes[0]) ? codes[e->error] : -EIO;
-}
-
-static inline void receive_event(struct block_event *e) {
-    if (e->kind < KIND_CALL_ENTRY) e->error = error_of(e);
 }
 
 // False: the session does not record that event (any more).

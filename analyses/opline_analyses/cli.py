@@ -75,6 +75,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("outliers", "outliers", "I/Os above a threshold; the odd disk against a good one"),
             ("log", "log", "every I/O on a line, in iosnoop's columns"),
             ("bitesize", "bitesize", "how large the issued I/Os are, in buckets of one's own choice"),
+            ("live", "live", "hist, iostat, outliers, log, bitesize or heatmap, while it runs"),
         ),
     ),
     (
@@ -130,17 +131,21 @@ def overview() -> str:
     for heading, group in GROUPS:
         lines.append(heading + ":")
         lines += [f"  {name:12} {text}" for name, _, text in group]
-        lines.append("")
+    lines.append("")
     return "\n".join(lines) + "\n" + EPILOG
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
     """A command's parser."""
+    return parser_for(load(name))
+
+
+def parser_for(command: Command) -> argparse.ArgumentParser:
+    """The parser of a command that has been loaded."""
     import argparse  # not at the top: what it makes comes after program() has put the garbage collector off
 
-    command = load(name)
     parser = argparse.ArgumentParser(
-        prog=f"opline {name}",
+        prog=f"opline {command.NAME}",
         description=command.HELP[0].upper() + command.HELP[1:] + ".",
         epilog=getattr(command, "EXAMPLES", None),
         # add_argument() tries each metavar with it: one without a width asks for the terminal's, which takes shutil
@@ -186,7 +191,11 @@ def _dispatch(argv: Sequence[str]) -> int:
         return 2
     command = load(name)
     rewritten = getattr(command, "arguments", list)(argv[1:])  # what argparse can't be told
-    parser = parser_of(name)
+    if chosen := getattr(command, "chosen", None):  # a command of two words
+        command, rewritten = chosen(rewritten)
+        parser = parser_for(command)
+    else:
+        parser = parser_of(name)
     mixed = getattr(command, "INTERMIXED", False)  # further positionals may stand behind options
     args = (parser.parse_intermixed_args if mixed else parser.parse_args)(rewritten)
     with explaining(args.verbose), _threads(args.threads):

@@ -136,6 +136,16 @@ class Tally:
         for index in range(begin, end + 1):
             yield index, self._intervals.get(index, {})
 
+    def coarser(self) -> Tally:
+        """The same rows in intervals that are twice as long."""
+        found = Tally(Grid(self.grid.zero_ns, 2 * self.grid.step_ns), self.buckets)
+        found.rows, found.late = self.rows, self.late
+        for index, cells in self._intervals.items():
+            into = found._intervals.setdefault(index // 2, {})
+            for place, cell in cells.items():
+                into.setdefault(place, Cell()).add(cell)
+        return found
+
     def take(self, until_ns: int) -> list[tuple[int, Cells]]:
         """The intervals that end at ``until_ns`` or before, idle ones too, which are forgotten here: for rows that go
         on coming. A row that comes later for one of them is counted in the first that is left, and in ``late``.
@@ -180,6 +190,23 @@ class Occupancy:
             mine = batch.groups == group
             spans = np.stack((batch.begin_ns[mine], batch.at_ns[mine]))
             self._spans.setdefault(batch.names[group], []).append(spans)
+
+    def with_more(self, batch: Batch) -> Occupancy:
+        """The same and these rows, which are not kept here."""
+        both = Occupancy(self.grid)
+        both._spans = {group: list(parts) for group, parts in self._spans.items()}
+        both.add(batch)
+        return both
+
+    def forget_before(self, at_ns: int) -> None:
+        """Rows that ended until then are not asked for any more."""
+        kept = {}
+        for group, parts in self._spans.items():
+            spans = np.concatenate(parts, axis=1)
+            spans = spans[:, spans[1] > at_ns]
+            if spans.size:
+                kept[group] = [spans]
+        self._spans = kept
 
     def groups(self) -> list[str]:
         """Those that rows were of."""

@@ -13,7 +13,9 @@ from opline_analyses.io_sources import requests
 from opline_analyses.iostat import Row, kinds
 
 if TYPE_CHECKING:
-    from opline_analyses.intervals import Cell
+    from collections.abc import Mapping
+
+    from opline_analyses.intervals import Cell, Cells
     from opline_analyses.io_filter import Rows
     from opline_analyses.io_series import Series
     from opline_analyses.run import Run
@@ -42,27 +44,35 @@ def rows_over_time(run: Run, rows: Rows, series: Series, per_device: bool, waits
     rows, or with ``waits_from`` of requests from issue to completion, and from there to the issue.
     """
     tally = count_rows(run, rows, series, None, DEVICE_AND_IO if per_device else "io")
+    parts = [_presence(run, part, series) for part in present(rows, waits_from)] if per_device else []
+    return rows_of(run, dict(tally.intervals()), parts, series, per_device)
+
+
+def present(rows: Rows, waits_from: str | None) -> list[Rows]:
+    """What says who was there: the rows themselves; with ``waits_from`` two, those at the device and those before."""
+    if waits_from is None:
+        return [rows]
+    sources = [requests("issue"), *([requests(waits_from, "issue")] if waits_from != "issue" else [])]
+    return [rows.replaced(source=source) for source in sources]
+
+
+def rows_of(
+    run: Run, counted: Mapping[int, Cells], parts: list[Occupancy], series: Series, per_device: bool
+) -> list[Row]:
+    """The rows of the series' intervals, of cells by kind (with ``per_device`` by device and kind) and presence."""
     groups: dict[int, dict[str, dict[str, Cell]]] = {}  # interval → device → kind
     devices: dict[str, None] = {}
-    for index, cells in tally.intervals():
+    for index, cells in counted.items():
         for (name, _), cell in cells.items():
             device, _, kind = name.rpartition(" ")
             devices[device] = None
             groups.setdefault(index, {}).setdefault(device, {})[kind] = cell
     if not per_device:
         devices = {"": None}
-    parts: list[Occupancy] = []
-    if per_device:
-        if waits_from is None:
-            parts = [_presence(run, rows, series)]
-        else:
-            parts = [_presence(run, rows.replaced(source=requests("issue")), series)]
-            if waits_from != "issue":
-                parts.append(_presence(run, rows.replaced(source=requests(waits_from, "issue")), series))
-        for part in parts:  # one that was in flight all the time is there, although nothing of it ended
-            for device in part.groups():
-                if any(part.area_and_busy_ns(device, series.first, series.last)[0]):
-                    devices[device] = None
+    for part in parts:  # one that was in flight all the time is there, although nothing of it ended
+        for device in part.groups():
+            if any(part.area_and_busy_ns(device, series.first, series.last)[0]):
+                devices[device] = None
     numbers = {name: dev for dev, name in run.device_names().items()}
     known = {d: [p.area_and_busy_ns(d, series.first, series.last) for p in parts] for d in devices}
     found = []

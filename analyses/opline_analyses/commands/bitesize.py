@@ -35,13 +35,19 @@ DEFAULT = "1 8 64 128"
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What can be asked of a run, and of what happens now (`opline live`)."""
     parser.add_argument("duration", metavar="SECONDS", nargs="?", help="only what was issued in the first SECONDS")
     parser.add_argument("-b", dest="limits", metavar="LIST", default=DEFAULT, help='limits in KiB ("%(default)s")')
     io_filter.add_io_filters(parser, sources=False, latency=False)
     add_form(parser, csv="CSV, bytes", json="JSON, bytes")
 
 
-def _limits(text: str) -> tuple[int, ...]:
+def limits_of(text: str) -> tuple[int, ...]:
+    """The buckets' limits in bytes. Raises UsageError."""
     try:
         found = tuple(int(float(word) * 1024) for word in text.split())
     except (ValueError, OverflowError) as error:
@@ -54,12 +60,11 @@ def _limits(text: str) -> tuple[int, ...]:
 def run(args: argparse.Namespace) -> int:
     """Prints the histogram."""
     from opline_analyses.buckets import Listed
-    from opline_analyses.intervals import by_group, merged
+    from opline_analyses.intervals import by_group
     from opline_analyses.io_series import count_rows, series_of, tables_needed
     from opline_analyses.io_sources import issued
-    from opline_analyses.text import csv_text, encoded
 
-    limits = _limits(args.limits)
+    limits = limits_of(args.limits)
     if args.duration is not None:
         if args.window is not None:
             raise UsageError("SECONDS is a window of its own: leave out --window.")
@@ -73,19 +78,26 @@ def run(args: argparse.Namespace) -> int:
         for _, found in tally.intervals():
             for index, cell in by_group(found).get("", {}).items():
                 cells[index] = cell
-        counts = [cells[i].count if i in cells else 0 for i in range(len(limits) + 1)]
-        whole = merged({("", i): cell for i, cell in cells.items()})
-        edges = [(0, limits[0]), *zip(limits, (*limits[1:], None), strict=True)]
-        records = [{"low_bytes": a, "high_bytes": b, "count": n} for (a, b), n in zip(edges, counts, strict=True)]
         with csv_output(args) if args.csv else output(args.output) as out:
-            if args.json:
-                document = {"schema": "opline bitesize 1", "sum_bytes": whole.total, "buckets": records}
-                out.write((json.dumps(document, indent=1) + "\n").encode())
-            elif args.csv:
-                out.write(csv_text(records[0], records, "\r\n").encode())
-            else:
-                out.write(encoded(_lines(limits, counts)))
+            out.write(shown(args, limits, cells))
     return 0
+
+
+def shown(args: argparse.Namespace, limits: tuple[int, ...], cells: dict[int, Cell]) -> bytes:
+    """The buckets in the form that is asked for."""
+    from opline_analyses.intervals import merged
+    from opline_analyses.text import csv_text, encoded
+
+    counts = [cells[i].count if i in cells else 0 for i in range(len(limits) + 1)]
+    whole = merged({("", i): cell for i, cell in cells.items()})
+    edges = [(0, limits[0]), *zip(limits, (*limits[1:], None), strict=True)]
+    records = [{"low_bytes": a, "high_bytes": b, "count": n} for (a, b), n in zip(edges, counts, strict=True)]
+    if args.json:
+        document = {"schema": "opline bitesize 1", "sum_bytes": whole.total, "buckets": records}
+        return (json.dumps(document, indent=1) + "\n").encode()
+    if args.csv:
+        return csv_text(records[0], records, "\r\n").encode()
+    return encoded(_lines(limits, counts))
 
 
 def _lines(limits: Sequence[int], counts: Sequence[int]) -> Iterator[str]:

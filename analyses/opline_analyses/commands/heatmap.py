@@ -44,6 +44,11 @@ COLOURS = ("auto", "never", "256", "true")
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What can be asked of a run, and of what happens now (`opline live`)."""
     parser.add_argument("--value", choices=VALUES, default="latency", help="the vertical axis (default: latency)")
     parser.add_argument("--log", action="store_true", help="a logarithmic axis (default: linear)")
     parser.add_argument("--map", choices=("count", "waited"), default="count", help="waited: time instead of I/Os")
@@ -80,7 +85,8 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_output(parser)
 
 
-def _measure(args: argparse.Namespace) -> Measure:
+def measure_of(args: argparse.Namespace) -> Measure:
+    """What the vertical axis is. Raises UsageError."""
     from opline_analyses.heatmap import Measure
     from opline_analyses.io_series import LATENCY
 
@@ -97,7 +103,8 @@ def _measure(args: argparse.Namespace) -> Measure:
     return Measure("Offset", "sector::BIGINT * 512", "Mbytes", 1 << 20)
 
 
-def _number(args: argparse.Namespace, name: str, unit: str) -> int | None:
+def number_of(args: argparse.Namespace, name: str, unit: str) -> int | None:
+    """A bound of the vertical axis. Raises UsageError."""
     text = getattr(args, name)
     if text is None:
         return None
@@ -109,7 +116,7 @@ def _number(args: argparse.Namespace, name: str, unit: str) -> int | None:
 def _scale(run: Run, rows: io_filter.Rows, args: argparse.Namespace, measure: Measure, number: int) -> Scale:
     from opline_analyses.heatmap import scale_of
 
-    low, high = _number(args, "minlat", args.unit), _number(args, "maxlat", args.unit)
+    low, high = number_of(args, "minlat", args.unit), number_of(args, "maxlat", args.unit)
     lowest = False  # the axis begins near the least value, at a round one
     if low is None or high is None:
         sql, parameters = io_filter.counted_sql(rows, f"min({measure.sql}), max({measure.sql})")
@@ -119,7 +126,7 @@ def _scale(run: Run, rows: io_filter.Rows, args: argparse.Namespace, measure: Me
             lowest = args.value == "offset"
         high = int(most or 0) if high is None else high
     bounded = args.minlat is not None, args.maxlat is not None
-    step = _number(args, "steplat", args.unit)
+    step = number_of(args, "steplat", args.unit)
     if bounded[1]:
         high -= 1  # the axis ends there; what is not below is above it
     if step is None and args.rows is None:
@@ -230,7 +237,7 @@ def run(args: argparse.Namespace) -> int:
         picture = args.output is not None and args.output.suffix.lower() == ".svg"
         found = _of_two_columns(args, 110 if picture else 66, args.rows or (50 if picture else 16))
         with output(args.output) as out:
-            out.write(_drawn(args, None, found, "", picture).encode())
+            out.write(drawn(args, None, found, "", picture).encode())
         return 0
     return _of_run(args)
 
@@ -242,7 +249,7 @@ def _of_run(args: argparse.Namespace) -> int:
     picture = args.output is not None and args.output.suffix.lower() == ".svg"
     if args.per_device and (picture or args.json):
         raise UsageError("--per-device is for the terminal: a picture of one device has -d.")
-    measure = _measure(args)
+    measure = measure_of(args)
     with opened(args, tables=tables_needed(args)) as opened_run:
         rows = io_filter.rows_of(opened_run, args)
         if args.value == "offset":
@@ -262,11 +269,12 @@ def _of_run(args: argparse.Namespace) -> int:
         }
         with output(args.output) as out:
             for name, heatmap in found.items():
-                out.write(_drawn(args, rows, heatmap, name, picture).encode())
+                out.write(drawn(args, rows, heatmap, name, picture).encode())
     return 0
 
 
-def _drawn(args: argparse.Namespace, rows: io_filter.Rows | None, heatmap: Map, device: str, picture: bool) -> str:
+def drawn(args: argparse.Namespace, rows: io_filter.Rows | None, heatmap: Map, device: str, picture: bool) -> str:
+    """The map in the form that is asked for."""
     title = args.title or f"{heatmap.measure.name} Heat Map{': ' + device if device else ''}"
     if args.json:
         return json.dumps(_document(heatmap), indent=1) + "\n"
@@ -279,10 +287,8 @@ def _drawn(args: argparse.Namespace, rows: io_filter.Rows | None, heatmap: Map, 
     from opline_analyses.heatmap_text import colours_wanted, lines
 
     colours = colours_wanted(args.color, args.output is None and sys.stdout.isatty())
-    drawn = lines(
-        heatmap, colours, args.map == "waited", rows.source.one if rows is not None else "event", shown(title)
-    )
-    return "".join(f"{line.rstrip() if colours == 'never' else line}\n" for line in drawn)
+    text = lines(heatmap, colours, args.map == "waited", rows.source.one if rows is not None else "event", shown(title))
+    return "".join(f"{line.rstrip() if colours == 'never' else line}\n" for line in text)
 
 
 def _document(heatmap: Map) -> dict[str, object]:

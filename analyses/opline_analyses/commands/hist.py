@@ -44,6 +44,11 @@ examples:
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What can be asked of a run, and of what happens now (`opline live`)."""
     add_intervals(parser, "a histogram for each: 1 (seconds), 100ms")
     parser.add_argument("--per", choices=sorted(io_filter.PER), help="a histogram for each, side by side")
     parser.add_argument(
@@ -64,7 +69,8 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_form(parser)
 
 
-def _buckets(args: argparse.Namespace, unit: str) -> Buckets:
+def buckets_of(args: argparse.Namespace, unit: str) -> Buckets:
+    """The buckets that the options mean. Raises UsageError."""
     from opline_analyses.buckets import Fine, Linear, PowerOfTwo
 
     if args.style != "table" and args.buckets != "log2":
@@ -79,16 +85,22 @@ def _buckets(args: argparse.Namespace, unit: str) -> Buckets:
     return Fine(DURATIONS[unit]) if args.buckets == "fine" else PowerOfTwo(DURATIONS[unit])
 
 
-def run(args: argparse.Namespace) -> int:
-    """Prints the histograms."""
-    from opline_analyses.io_series import series_of, tables_needed
-
-    unit = args.unit or ("ms" if args.style == "iolatency" else "us")
+def unit_of(args: argparse.Namespace) -> str:
+    """The unit of the edges; what --style latencymap implies is set. Raises UsageError."""
+    unit = str(args.unit or ("ms" if args.style == "iolatency" else "us"))
     if args.style == "latencymap":
         if args.per is not None or unit == "s":
             raise UsageError("--style latencymap has one histogram, in ns, us or ms: leave out --per.")
         args.cumulative = True
-    buckets, interval = _buckets(args, unit), interval_ns(args)
+    return unit
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the histograms."""
+    from opline_analyses.io_series import series_of, tables_needed
+
+    unit = unit_of(args)
+    buckets, interval = buckets_of(args, unit), interval_ns(args)
     if args.compat and args.style != "iolatency":
         raise UsageError("--compat is for --style iolatency.")
     with opened(args, tables=tables_needed(args)) as opened_run:
@@ -97,13 +109,13 @@ def run(args: argparse.Namespace) -> int:
         counted = _counted(opened_run, args, rows, series, buckets)
         with csv_output(args) if args.csv else output(args.output) as out:
             if args.json:
-                out.write((json.dumps(_document(counted, series, buckets, rows), indent=1) + "\n").encode())
+                out.write((json.dumps(document(counted, series, buckets, rows), indent=1) + "\n").encode())
             elif args.csv:
-                out.write(_csv(counted, series, buckets).encode())
+                out.write(csv_of(counted, series, buckets).encode())
             else:
                 from opline_analyses.text import encoded
 
-                out.write(encoded(_text(opened_run, args, counted, series, buckets, unit, rows)))
+                out.write(encoded(text(opened_run, args, counted, series, buckets, unit, rows)))
     return 0
 
 
@@ -133,7 +145,7 @@ def _names(counted: list[tuple[int, Cells]]) -> list[str]:
     return sorted({group for _, cells in counted for group, _ in cells})
 
 
-def _text(
+def text(
     run: Run,
     args: argparse.Namespace,
     counted: list[tuple[int, Cells]],
@@ -141,16 +153,18 @@ def _text(
     buckets: Buckets,
     unit: str,
     rows: io_filter.Rows,
+    begins: bool = True,
 ) -> Iterator[str]:
+    """The intervals as --style has them. ``begins``: what a style prints before its first one is wanted."""
     from opline_analyses import hist
     from opline_analyses.intervals import by_group
     from opline_analyses.wall_clock import time_of_day
 
     names = _names(counted) or [""]
-    if args.style == "hist_log":
+    if args.style == "hist_log" and begins:
         yield from _filters(run, args)
     if args.style == "latencymap":
-        yield from _records(counted, series, unit, rows)
+        yield from _records([*([(series.first - 1, {})] if begins else []), *counted], series, unit, rows)
         return
     for number, (index, cells) in enumerate(counted):
         end = series.grid.begin_ns(index + 1)
@@ -179,12 +193,12 @@ def _text(
 
 
 def _records(counted: list[tuple[int, Cells]], series: Series, unit: str, rows: io_filter.Rows) -> Iterator[str]:
-    """An empty one first: LatencyMap.py shows differences."""
+    """For LatencyMap.py, which shows differences: the first one is to be empty."""
     from opline_analyses import hist
     from opline_analyses.intervals import by_group
 
     label = f"{rows.source.name} {rows.source.measured}"
-    for index, cells in [(series.first - 1, {}), *counted]:
+    for index, cells in counted:
         end = series.grid.begin_ns(index + 1)
         date = f"{series.shown(index + 1)} s"
         yield from hist.latencymap_record(by_group(cells).get("", {}), end // 1000, date, label, unit)
@@ -215,22 +229,26 @@ def _filters(run: Run, args: argparse.Namespace) -> Iterator[str]:
     yield from hist.filters_header(args.size, operation, device)
 
 
-def _csv(counted: list[tuple[int, Cells]], series: Series, buckets: Buckets) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(("begin_ns", "end_ns", "group", "low_ns", "high_ns", "count", "sum_ns"))
+def csv_of(counted: list[tuple[int, Cells]], series: Series, buckets: Buckets, begins: bool = True) -> str:
+    """The intervals as rows; ``begins``: with the header."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    if begins:
+        writer.writerow(("begin_ns", "end_ns", "group", "low_ns", "high_ns", "count", "sum_ns"))
     for index, cells in counted:
         times = [series.grid.begin_ns(i) - series.zero_ns for i in (index, index + 1)]
         for (group, bucket), cell in sorted(cells.items()):
             writer.writerow((*times, group, *buckets.edges(bucket), cell.count, cell.total))
         if not cells:  # an idle interval is a row, too
             writer.writerow((*times, "", "", "", 0, 0))
-    return text.getvalue()
+    return out.getvalue()
 
 
-def _document(
+def document(
     counted: list[tuple[int, Cells]], series: Series, buckets: Buckets, rows: io_filter.Rows
 ) -> dict[str, object]:
+    """The intervals as JSON has them."""
+
     def bucket(index: int, cell: Cell) -> dict[str, int]:
         low, high = buckets.edges(index)
         return {"low_ns": low, "high_ns": high, "count": cell.count, "sum_ns": cell.total}

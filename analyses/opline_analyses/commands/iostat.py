@@ -43,12 +43,23 @@ examples:
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What can be asked of a run, and of what happens now (`opline live`)."""
     add_intervals(parser, "a row for each: 1 (seconds), 0.1, 10ms")
     parser.add_argument("-x", dest="extended", action="store_true", help="per device; without INTERVAL: all in one row")
     parser.add_argument("--style", choices=STYLES, help="whose columns (default: dtrace's seven; with -x: linux)")
     parser.add_argument("--per-device", action="store_true", help="a row per device also without -x")
     io_filter.add_io_filters(parser)
     add_form(parser, csv="CSV: counts, bytes and ns of each interval, no rates", json="the same as JSON")
+
+
+def style_of(args: argparse.Namespace) -> tuple[str, bool]:
+    """Whose columns, and whether there is a row per device."""
+    style = args.style or ("linux" if args.extended else "dtrace")
+    return style, style != "dtrace" or args.per_device or args.extended
 
 
 def run(args: argparse.Namespace) -> int:
@@ -58,8 +69,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.of not in ("requests", "bios"):
         raise UsageError(f"--of {args.of}: iostat counts block I/O; `opline hist --of {args.of}` counts {args.of}.")
-    style = args.style or ("linux" if args.extended else "dtrace")
-    per_device = style != "dtrace" or args.per_device or args.extended
+    style, per_device = style_of(args)
     interval = interval_ns(args)
     with opened(args, tables=tables_needed(args)) as opened_run:
         if args.start is None and args.of == "requests" and style != "dtrace":
@@ -79,27 +89,34 @@ def run(args: argparse.Namespace) -> int:
                 document = {"schema": "opline iostat 1", "zero_ns": series.zero_ns, "rows": [r.record() for r in found]}
                 out.write((json.dumps(document, indent=1) + "\n").encode())
             elif args.csv:
-                out.write(_csv(found).encode())
+                out.write(csv_of(found).encode())
             else:
                 from opline_analyses.text import encoded
 
-                out.write(encoded(_text(found, series, style, per_device)))
+                out.write(encoded(text(found, series, style, per_device)))
     return 0
 
 
-def _text(found: list[Row], series: Series, style: str, per_device: bool) -> Iterator[str]:
+def text(
+    found: list[Row], series: Series, style: str, per_device: bool, begins: bool = True, single: bool | None = None
+) -> Iterator[str]:
+    """The rows as --style has them; ``begins``: with the header, which a table per device has always; ``single``: there
+    is one interval only, whose time is not shown (default: as the series says).
+    """
     from opline_analyses import iostat
     from opline_analyses.quantities import seconds
     from opline_analyses.text import table
 
-    single = series.first == series.last
+    single = series.first == series.last if single is None else single
     digits = series.digits
     if style == "dtrace" and not per_device:
-        yield iostat.DTRACE_HEADER
+        if begins:
+            yield iostat.DTRACE_HEADER
         for row in found:
             yield iostat.dtrace_line(row, seconds(row.end_ns, digits))
     elif style == "dtrace":
-        yield f"{iostat.DTRACE_HEADER}  device"
+        if begins:
+            yield f"{iostat.DTRACE_HEADER}  device"
         for row in found:
             yield f"{iostat.dtrace_line(row, seconds(row.end_ns, digits))}  {row.device}"
     else:
@@ -115,7 +132,8 @@ def _text(found: list[Row], series: Series, style: str, per_device: bool) -> Ite
         yield from table(header, rows, gap=" ", right=[h != "device" for h in header])
 
 
-def _csv(found: list[Row]) -> str:
+def csv_of(found: list[Row]) -> str:
+    """The rows as CSV."""
     from opline_analyses.text import csv_text
 
     records = [row.record() for row in found]

@@ -37,6 +37,11 @@ examples:
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What can be asked of a run, and of what happens now (`opline live`)."""
     parser.add_argument("duration", metavar="SECONDS", nargs="?", help="only what completed in the first SECONDS")
     parser.add_argument("-s", dest="start_time", action="store_true", help="the time at which it began")
     parser.add_argument("-t", dest="end_time", action="store_true", help="the time at which it completed")

@@ -16,7 +16,7 @@ from opline_analyses.quantities import duration_ns
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opline_analyses.intervals import Cells
+    from opline_analyses.intervals import Cell, Cells
     from opline_analyses.io_series import Series
     from opline_analyses.run import Run
 
@@ -40,6 +40,11 @@ examples:
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What can be asked of a run, and of what happens now (`opline live`)."""
     parser.add_argument("interval", metavar="INTERVAL", nargs="?", help="statistics for each: 10 (seconds)")
     parser.add_argument("threshold_us", metavar="THRESHOLD", nargs="?", help="the same as --threshold, in us")
     parser.add_argument("--threshold", metavar="T", help="an outlier takes longer (default: 500ms; a number: us)")
@@ -51,6 +56,14 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_output(parser)
 
 
+def threshold_ns(args: argparse.Namespace) -> int:
+    """What an outlier takes longer than. Raises UsageError."""
+    from opline_analyses.outliers import THRESHOLD_US
+
+    text = args.threshold if args.threshold is not None else args.threshold_us
+    return duration_ns(text, "--threshold", "us") if text is not None else THRESHOLD_US * 1000
+
+
 def run(args: argparse.Namespace) -> int:
     """Prints outliers, statistics and the comparison."""
     from opline_analyses import outliers
@@ -60,8 +73,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.of not in ("requests", "bios"):
         raise UsageError(f"--of {args.of}: outliers are of devices; `opline why` explains slow ops.")
-    text = args.threshold if args.threshold is not None else args.threshold_us
-    threshold = duration_ns(text, "--threshold", "us") if text is not None else outliers.THRESHOLD_US * 1000
+    threshold = threshold_ns(args)
     interval = duration_ns(args.interval, "INTERVAL") if args.interval is not None else None
     if interval == 0:
         raise UsageError(f"INTERVAL {args.interval}: must be more than 0.")
@@ -76,10 +88,10 @@ def run(args: argparse.Namespace) -> int:
                 slow[batch.names[group]] += 1
         found = list(ios(opened_run, slow_rows, "time", args.limit))
         names = opened_run.device_names()
-        compared = _compared(opened_run, rows, counted, slow, threshold)
+        verdict = _compared(opened_run, rows, counted, slow, threshold)
         with output(args.output) as out:
             if args.json:
-                out.write((json.dumps(_document(series, counted, slow, found, threshold, compared)) + "\n").encode())
+                out.write((json.dumps(_document(series, counted, slow, found, threshold, verdict)) + "\n").encode())
                 return 0
             length = f"{series.grid.step_ns / 1e9:g}"
             out.write(encoded(outliers.banner(threshold, length)))
@@ -94,8 +106,8 @@ def run(args: argparse.Namespace) -> int:
                 lines = ["", *warnings.get(index, [])]
                 out.write(encoded(lines if len(lines) > 1 else []))
                 out.write(encoded(["", *outliers.table_lines({g: c for (g, _), c in cells.items()}, length)]))
-            if compared:
-                out.write(encoded(["", *compared[1]]))
+            if verdict:
+                out.write(encoded(["", *verdict[1]]))
         if sum(slow.values()) > len(found):
             talk(f"{sum(slow.values()) - len(found)} more I/Os are above the threshold: --limit shows more.")
     return 0
@@ -104,23 +116,36 @@ def run(args: argparse.Namespace) -> int:
 def _compared(
     run: Run, rows: io_filter.Rows, counted: list[tuple[int, Cells]], slow: dict[str, int], threshold: int
 ) -> tuple[dict[str, object], list[str]] | None:
-    """The suspect and a good device: as a document, and as lines."""
-    from opline_analyses import hist, outliers
+    from opline_analyses import outliers
     from opline_analyses.buckets import PowerOfTwo
     from opline_analyses.intervals import Cell, Grid, Tally, by_group
-    from opline_analyses.text import duration, percent
 
     devices: dict[str, Cell] = {}
     for _, cells in counted:
         for (group, _), cell in cells.items():
             devices.setdefault(group, Cell()).add(cell)
-    pair = outliers.suspect_and_good(devices, {name: n for name, n in slow.items() if n})
-    if pair is None:
+    if outliers.suspect_and_good(devices, {name: n for name, n in slow.items() if n}) is None:
         return None
     tally = Tally(Grid(0, 1 << 62), PowerOfTwo(1000))
     for batch in io_filter.batches(run, rows, "device"):
         tally.add(batch)
-    groups = by_group(next(iter(tally.intervals()))[1])
+    return compared(by_group(next(iter(tally.intervals()))[1]), slow, threshold)
+
+
+def compared(
+    groups: dict[str, dict[int, Cell]], slow: dict[str, int], threshold: int
+) -> tuple[dict[str, object], list[str]] | None:
+    """The suspect and a good device, of histograms (powers of two of 1 us) and numbers of outliers by device: as a
+    document, and as lines. None where there is no such pair.
+    """
+    from opline_analyses import hist, outliers
+    from opline_analyses.buckets import PowerOfTwo
+    from opline_analyses.text import duration, percent
+
+    devices = {name: hist.whole(histogram) for name, histogram in groups.items()}
+    pair = outliers.suspect_and_good(devices, {name: n for name, n in slow.items() if n})
+    if pair is None:
+        return None
     suspect, good = pair
     numbers = [(slow[name], devices[name].count) for name in pair]
     chance = outliers.probability(*numbers[0], *numbers[1])
@@ -140,7 +165,7 @@ def _document(
     slow: dict[str, int],
     found: list[dict[str, object]],
     threshold: int,
-    compared: tuple[dict[str, object], list[str]] | None,
+    verdict: tuple[dict[str, object], list[str]] | None,
 ) -> dict[str, object]:
     def devices(cells: Cells) -> Iterator[dict[str, object]]:
         for (name, _), c in sorted(cells.items()):
@@ -156,5 +181,5 @@ def _document(
             {"begin_ns": series.grid.begin_ns(i) - series.zero_ns, "devices": list(devices(cells))}
             for i, cells in counted
         ],
-        "compared": compared[0] if compared else None,
+        "compared": verdict[0] if verdict else None,
     }

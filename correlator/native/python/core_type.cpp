@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/core.hpp"
+#include "columns.hpp"
 #include "csv.hpp"
 #include "guarded.hpp"
 #include "output/parquet/file.hpp"
@@ -16,8 +17,6 @@
 
 namespace {
 
-using opline::Column;
-using opline::ColumnType;
 using opline::python::guarded;
 
 struct State {
@@ -32,31 +31,6 @@ struct CoreObject {
     PyObject_HEAD
     State *state;
 };
-
-PyObject *bytes_of(const void *data, std::size_t size) {
-    return PyBytes_FromStringAndSize(static_cast<const char *>(data), static_cast<Py_ssize_t>(size));
-}
-
-// (name, type, null_count, validity, data, offsets or None), Arrow's layout, little-endian.
-PyObject *column_tuple(const Column &c, std::size_t rows) {
-    const auto validity = c.validity_bits(rows);
-    PyObject *offsets = Py_NewRef(Py_None), *data = nullptr;
-    if (c.type == ColumnType::kText) {
-        Py_DECREF(offsets);
-        offsets = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>((rows + 1) * 4));
-        if (!offsets) return nullptr;
-        std::memset(PyBytes_AS_STRING(offsets), 0, 4);
-        std::memcpy(PyBytes_AS_STRING(offsets) + 4, c.values(), rows * 4);
-        data = bytes_of(c.text.data(), c.text.size());
-    } else if (c.type == ColumnType::kBool) {
-        const auto bits = c.value_bits(rows);
-        data = bytes_of(bits.data(), bits.size());
-    } else {
-        data = bytes_of(c.values(), rows * c.width());
-    }
-    return Py_BuildValue("(ssnNNN)", c.name.c_str(), opline::type_name(c.type), static_cast<Py_ssize_t>(c.nulls),
-                         bytes_of(validity.data(), validity.size()), data, offsets);
-}
 
 PyObject *core_new(PyTypeObject *type, PyObject *args, PyObject *) {
     const char *plan;
@@ -154,7 +128,7 @@ PyObject *core_take(PyObject *self, PyObject *) {
             PyObject *columns = PyList_New(0);
             bool fine = columns != nullptr;
             for (const auto &c : table.columns) {
-                PyObject *item = fine ? column_tuple(c, table.rows()) : nullptr;
+                PyObject *item = fine ? opline_column_tuple(c, table.rows()) : nullptr;
                 fine = item && PyList_Append(columns, item) == 0;
                 Py_XDECREF(item);
                 if (!fine) break;
@@ -170,6 +144,13 @@ PyObject *core_take(PyObject *self, PyObject *) {
             table.clear();
         }
         return out;
+    });
+}
+
+PyObject *core_show_open(PyObject *self, PyObject *) {
+    return guarded([&]() -> PyObject * {
+        core_of(self).show_open();
+        Py_RETURN_NONE;
     });
 }
 
@@ -417,7 +398,9 @@ PyMethodDef core_methods[] = {
     {"write", core_write, METH_O, "write({table: TableFile}): adds the rows so far to the files; the tables are empty afterwards. Raises OSError."},
     {"loss", core_loss, METH_VARARGS, "loss(name, severity, origin, count): a row of the table losses."},
     {"take_ready", core_take_ready, METH_NOARGS, "True if a table has a full chunk of rows, or the trace has ended."},
-    {"take", core_take, METH_NOARGS, "For text formats and tests: the rows so far, [(table, rows, [(column, type, nulls, validity, data, offsets)])]; the tables are empty afterwards."},
+    {"take", core_take, METH_NOARGS, "The rows so far, [(table, rows, [(column, type, nulls, validity, data, offsets)])]; the tables are empty afterwards."},
+    {"show_open", core_show_open, METH_NOARGS,
+     "Adds a row of the table requests for each that is open now, and stays it: take() before and after."},
     {"take_new_strings", core_take_new_strings, METH_NOARGS, "Strings that dictionary columns refer to, new since the last call; ids are consecutive from 0."},
     {"events_seen", core_events_seen, METH_NOARGS, "Events so far."},
     {"summary", core_summary, METH_NOARGS, "Counts of the correlation, a JSON document."},

@@ -22,6 +22,7 @@ from opline.capture.btf import Btf
 from opline.errors import OplineError
 
 BRIDGE = Path(__file__).with_name("_bridge.so")
+LIVE_BRIDGE = Path(__file__).with_name("_livebridge.so")
 
 # In the order of enum block_kind (tracepoints/block_event.h).
 KINDS = (
@@ -105,7 +106,8 @@ class Collector:
 
     ``own``: processes whose I/O is left out. ``calls``: with the system calls of the process that ``follow`` names,
     where this architecture's are known; ``states``: with the scheduler states of its threads. The attributes say
-    whether. Raises OplineError, one line that says what is missing.
+    whether. ``records``: a pipe into which block events go as they are, instead of a session (opline.readers.ring).
+    Raises OplineError, one line that says what is missing.
     """
 
     def __init__(
@@ -115,6 +117,7 @@ class Collector:
         period_ns: int = PERIOD_NS,
         calls: bool = False,
         states: bool = False,
+        records: int | None = None,
     ) -> None:
         if os.geteuid() != 0:
             raise OplineError("block events through BPF need root")
@@ -131,7 +134,11 @@ class Collector:
             "BIO_WALK": _BIO_WALK, "OWN_WALK": _OWN_WALK,
             "STATES_MOST": max(ring_bytes // 2 // _RECORD_BYTES // possible_cpus(), _STATES_LEAST),
         }  # fmt: skip
-        self._bridge = Bridge(BRIDGE, "the BPF programs", KINDS, self._definitions, ring_bytes, period_ns)
+        self._records = records
+        library = BRIDGE if records is None else LIVE_BRIDGE
+        self._bridge = Bridge(library, "the BPF programs", KINDS, self._definitions, ring_bytes, period_ns)
+        if records is not None:
+            self._bridge.library.live_open(records)
         self._programs = self._load()
 
     def _load(self) -> dict[str, Any]:
@@ -194,7 +201,10 @@ class Collector:
 
     def finish(self) -> dict[str, Any]:
         """Detach, pass on what is left, and say what happened."""
-        return self._bridge.finish(self._detach)
+        counts = self._bridge.finish(self._detach)
+        if self._records is not None:
+            self._bridge.library.live_close()
+        return counts
 
     def _detach(self) -> None:
         for name in self._programs:

@@ -4,7 +4,7 @@
     python -P -m opline.capture.collector --ready-fd N [--session-env NAME=VALUE]... [--exclude-pid PID]...
                                           [--ring-bytes N] [--period-us N] [--wait-enabled SECONDS]
                                           [--follow-fd N [--calls] [--states]] [--uprobes BINARY]
-                                          [--attach-pid PID]... [--probes FILE --trace DIR]
+                                          [--attach-pid PID]... [--probes FILE --trace DIR] [--records-fd N]
     python -P -m opline.capture.collector --check
 
 Block events; with ``--uprobes`` instead the hits of uprobes on that ceph-osd, as events ``cephprobe:*``; with
@@ -24,6 +24,8 @@ Contract with whoever starts it (``opline record`` does):
   the collector waits for that process' number as a line of text, and answers with a line once the process will be
   recorded from its next call or switch on; end of file: there will be none. ``--attach-pid``: those of this process,
   which runs already, and of whom it forks from now on.
+- With ``--records-fd N``, a pipe: block events go into it as they are (opline.readers.ring), and not into a session,
+  of which there is none; the end of file comes with the end.
 - Left out is the I/O of the processes given by ``--exclude-pid``, of every ``lttng-consumerd``, and its own.
 - SIGTERM (without ``--ready-fd`` Ctrl-C as well; with it Ctrl-C is the recorder's business): detach, pass on what is
   left, write the final counts as one line of JSON to standard output, end with status 0. That takes some 0.1 s. Do it
@@ -138,7 +140,8 @@ def _collect(options: argparse.Namespace) -> None:
     elif options.uprobes is not None:
         collector = Probes(options.uprobes, options.ring_bytes, period_ns)
     else:
-        collector = bpf.Collector(own, options.ring_bytes, period_ns, calls=options.calls, states=options.states)
+        records = options.records_fd
+        collector = bpf.Collector(own, options.ring_bytes, period_ns, options.calls, options.states, records)
         collector.attach(options.attach_pid)
     collector.start()
     ready: dict[str, Any] = {"ready": True}
@@ -186,6 +189,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--uprobes", type=Path, metavar="BINARY", help="hits of uprobes on this ceph-osd instead")
     parser.add_argument("--probes", type=Path, metavar="FILE", help="hits of the probes declared there instead")
     parser.add_argument("--trace", type=Path, metavar="DIR", help="where to make the trace of these hits")
+    parser.add_argument("--records-fd", type=int, metavar="N", help="a pipe for the records, instead of a session")
     parser.add_argument("--check", action="store_true", help="say whether block events can be captured here, and end")
     return parser.parse_args(arguments)
 

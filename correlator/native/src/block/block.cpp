@@ -98,5 +98,6 @@ const BlockCounts &BlockModel::counts() const {
 
 std::size_t BlockModel::open_requests() const { return impl_->main.open_requests(); }
 std::size_t BlockModel::open_bios() const { return impl_->main.open_bios(); }
+void BlockModel::each_open(const std::function<void(const Request &)> &look) const { impl_->main.each_open(look); }
 
 }  // namespace opline

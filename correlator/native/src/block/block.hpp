@@ -197,6 +197,8 @@ class BlockModel {
     const BlockCounts &counts() const;
     std::size_t open_requests() const;
     std::size_t open_bios() const;
+    // Those that are open now, as far as they are known, in order of first sight.
+    void each_open(const std::function<void(const Request &)> &) const;
 
     static IoKind kind_of(std::uint32_t rwbs, std::uint32_t nr_sectors);
     // blkparse letters, as the kernel's own tracepoints (perf, ftrace) write them ("FWFSM") → the bit mask.

@@ -47,6 +47,10 @@ class Engine {
     const Conclusion &said() const { return said_; }
     void conclude() { concludes_ = true; }  // from now on somebody asks what it said
     std::size_t open_requests() const { return requests_.live(); }
+    template <class Look>
+    void each_open(const Look &look) const {
+        for (Index i = request_age_.head; i != kNil; i = requests_[i].age.next) look(requests_[i].r);
+    }
     std::size_t open_bios() const { return bios_.live(); }
 
     BlockCounts counts;

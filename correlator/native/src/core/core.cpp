@@ -122,6 +122,10 @@ std::size_t Core::shapes() const { return impl_->stitcher.ops().shapes().size();
 void Core::keep_statistics(bool tainted) { impl_->statistics.emplace(tainted); }
 bool Core::take_ready() const { return impl_->finished || impl_->emitter.pending_rows() >= kChunkRows; }
 std::vector<Table> &Core::tables() { return impl_->emitter.tables(); }
+void Core::show_open() {
+    impl_->block.each_open(
+        [this](const Request &r) { impl_->emitter.request(r, impl_->linker.flush_of(r), Served{}); });
+}
 const StringPool &Core::strings() const { return impl_->strings; }
 void Core::loss(std::string_view name, std::string_view severity, std::string_view origin, std::uint64_t count) {
     impl_->emitter.loss(name, severity, origin, count);

@@ -56,6 +56,9 @@ class Core final : public Consumer {
     // The strings of kDict columns are the pool's; new ones since the last call are handed over first.
     bool take_ready() const;
     std::vector<Table> &tables();               // clear() each after reading
+    // Rows of the requests that are open now, which stay open, for who looks on while events come: take tables before
+    // and after.
+    void show_open();
     const StringPool &strings() const;
     // A row of the table losses: who counts them is not the core alone.
     void loss(std::string_view name, std::string_view severity, std::string_view origin, std::uint64_t count);

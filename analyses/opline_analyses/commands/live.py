@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+"""`opline live [VIEW] [-- COMMAND]`: the views of block I/O while it happens."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import select
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opline.errors import UsageError
+from opline_analyses.commands.common import output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+NAME = "live"
+HELP = "hist, iostat, outliers, log, bitesize or heatmap, while it runs"
+EXAMPLES = """\
+VIEW is hist (default), iostat, outliers, log, bitesize or heatmap, with the
+options of that command; `opline live VIEW --help` has them. What is counted are
+the machine's block requests, from now on, through BPF: root, and no recording.
+An interval is 1 s, of outliers 10 s, if nothing else is said. It ends with
+COMMAND, --duration, the processes of --pid, or Ctrl-C, and then sums up.
+
+Exit status: COMMAND's; without one 0, also after Ctrl-C; 3 above --max-loss.
+
+examples:
+  opline live hist
+  opline live iostat 0.1 -x -d sda
+  opline live outliers 5 --threshold 20ms
+  opline live log -i reads -p 4242
+  opline live heatmap -o fio.svg -- fio job.fio
+"""
+VIEWS = {
+    "hist": ("hist", "Hist"), "iostat": ("iostat", "Iostat"), "outliers": ("listed", "Outliers"),
+    "log": ("listed", "Log"), "bitesize": ("whole", "Bitesize"), "heatmap": ("whole", "Heatmap"),
+}  # fmt: skip
+PATIENCE_S = 0.1
+
+
+class Chosen:
+    """The command `live VIEW`."""
+
+    def __init__(self, view: str, command: Sequence[str] = ()) -> None:
+        self._command = command
+        self._view = view
+        self._module: Any = importlib.import_module(f"opline_analyses.commands.{view}")
+        self.NAME = f"{NAME} {view}"
+        self.HELP = f"{self._module.HELP}, while it happens"
+        self.EXAMPLES = EXAMPLES
+        self.INTERMIXED = True
+
+    def prepare_parser(self, parser: argparse.ArgumentParser) -> None:
+        """Adds the arguments."""
+        self._module.add_options(parser)
+        parser.add_argument("--duration", dest="live_duration", metavar="T", help="end after T: 10 (seconds), 5m")
+        parser.add_argument("--max-loss", metavar="N", type=int, help="exit status 3 if more than N events are lost")
+        parser.epilog = f"-- COMMAND runs COMMAND, whose standard output goes to standard error.\n\n{EXAMPLES}"
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Looks on."""
+        return _run(args, self._view, self._command)
+
+
+def chosen(argv: Sequence[str]) -> tuple[Chosen, list[str]]:
+    """The command that the arguments mean, and its own ones."""
+    own = list(argv)
+    command: list[str] = []
+    if "--" in own:
+        at = own.index("--")
+        own, command = own[:at], own[at + 1 :]
+        if not command:
+            raise UsageError("-- COMMAND: which one?")
+    view = own.pop(0) if own and own[0] in VIEWS else "hist"
+    return Chosen(view, command), own
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the view that is meant if none is named."""
+    Chosen("hist").prepare_parser(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """The view that is meant if none is named."""
+    return _run(args, "hist", ())
+
+
+def _check(args: argparse.Namespace) -> None:
+    of = getattr(args, "of", "requests")
+    if of != "requests":
+        raise UsageError(f"--of {of}: live counts block requests; `opline record` first for {of}.")
+    if args.op_class:
+        raise UsageError("--class: live knows no ops; `opline record` first.")
+    if args.window or args.at:
+        raise UsageError("--window and --at are for what has been recorded.")
+
+
+def _run(args: argparse.Namespace, view: str, command: Sequence[str]) -> int:
+    from opline.capture.livesource import lacking
+    from opline.errors import OplineError
+    from opline.talk import talk
+    from opline_analyses.quantities import duration_ns
+
+    _check(args)
+    text = args.live_duration or (args.duration if view in ("log", "bitesize") else None)
+    duration = None if text is None else duration_ns(text, "--duration")
+    if duration == 0:
+        raise UsageError("--duration must be more than 0.")
+    for pid in args.pid or ():
+        if not Path(f"/proc/{pid}").is_dir():
+            raise UsageError(f"--pid {pid}: there is no such process; `ps -e` lists those that run.")
+    why = lacking()
+    if why is not None:
+        raise OplineError(f"Nothing can be seen here: {why}. `opline doctor` says what this machine can do.")
+    until = "until COMMAND ends" if command else "Ctrl-C ends it"
+    talk(f"tracing block I/O: {until}.")
+    from opline_analyses.live.watch import Wish, watch
+
+    module, name = VIEWS[view]
+    kind = getattr(importlib.import_module(f"opline_analyses.live.{module}"), name)
+    with output(args.output) as out:
+        status, lost = watch(
+            lambda *now: kind(args, *now), Wish(command, args.pid or (), duration), _writer(out, args.output is None)
+        )
+    if args.max_loss is not None and lost > args.max_loss:
+        raise OplineError(f"{lost} lost, more than --max-loss {args.max_loss}.", exit_code=3)
+    return status
+
+
+def _writer(out: Any, to_stdout: bool) -> Callable[[bytes], None]:
+    """Writes at once. Who reads slowly is waited for, but not beyond Ctrl-C."""
+
+    def write(piece: bytes) -> None:
+        if not to_stdout:
+            out.write(piece)
+            return
+        sys.stdout.flush()
+        descriptor = sys.stdout.fileno()
+        for at in range(0, len(piece), select.PIPE_BUF):
+            part = piece[at : at + select.PIPE_BUF]
+            while not select.select([], [descriptor], [], PATIENCE_S)[1]:
+                if _interrupted():
+                    return
+            os.write(descriptor, part)
+
+    return write
+
+
+def _interrupted() -> bool:
+    import signal
+
+    return bool(signal.sigpending() & {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})

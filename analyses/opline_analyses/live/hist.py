@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""`opline live hist`: a histogram for each interval, and that of all of them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING
+
+from opline.errors import UsageError
+from opline_analyses import io_filter
+from opline_analyses.commands import hist
+from opline_analyses.commands.common import interval_ns
+from opline_analyses.intervals import Cell, Grid, Tally
+from opline_analyses.io_series import Series
+from opline_analyses.live.view import SECOND, Intervals
+from opline_analyses.text import encoded
+
+if TYPE_CHECKING:
+    from opline_analyses.intervals import Cells
+    from opline_analyses.live.snapshot import Snapshot
+
+
+class Hist(Intervals):
+    """In every layout that a run's histogram has."""
+
+    def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
+        if args.compat:
+            raise UsageError("--compat is for what has been recorded.")
+        self.unit = hist.unit_of(args)
+        self.buckets = hist.buckets_of(args, self.unit)
+        self.whole: Cells = {}
+        super().__init__(args, (settled, under_way), interval_ns(args) or SECOND, args.count)
+
+    def _tally(self) -> Tally:
+        return Tally(self.grid, self.buckets)
+
+    def _take(self) -> None:
+        self.count(io_filter.batches(self.settled, self.rows, self.args.per))
+
+    def interval(self, index: int, cells: Cells, begins: bool) -> bytes:
+        """See Intervals."""
+        for key, cell in cells.items():
+            self.whole.setdefault(key, Cell()).add(cell)
+        shown = self.whole if self.args.cumulative else cells
+        return self._drawn([(index, shown)], self.series(index), begins)
+
+    def _drawn(self, counted: list[tuple[int, Cells]], series: Series, begins: bool) -> bytes:
+        args = self.args
+        if args.json:
+            return (json.dumps(hist.document(counted, series, self.buckets, self.rows)) + "\n").encode()
+        if args.csv:
+            return hist.csv_of(counted, series, self.buckets, begins).encode()
+        lines = list(hist.text(self.settled, args, counted, series, self.buckets, self.unit, self.rows, begins))
+        apart = [] if begins or args.style in ("iolatency", "latencymap") else [""]
+        return encoded([*apart, *lines])
+
+    def summary(self) -> bytes:
+        """All intervals as one, where that is not what the last one has said."""
+        args = self.args
+        if args.cumulative or args.json or args.csv or args.style != "table" or self._shown < 2:
+            return b""
+        whole = Series(Grid(self.zero_ns, self.grid.step_ns * self._next), 0, 0, self.zero_ns)
+        return b"\nin all:\n" + self._drawn([(0, self.whole)], whole, begins=True)

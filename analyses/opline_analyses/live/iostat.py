@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""`opline live iostat`: a row for each interval, or for each device in it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING
+
+from opline.errors import UsageError
+from opline.talk import talk
+from opline_analyses import io_filter
+from opline_analyses.commands import iostat
+from opline_analyses.commands.common import interval_ns
+from opline_analyses.intervals import Occupancy, Tally
+from opline_analyses.io_sources import Source
+from opline_analyses.iostat_rows import present, rows_of
+from opline_analyses.live.view import SECOND, Intervals
+from opline_analyses.text import encoded
+
+if TYPE_CHECKING:
+    from opline_analyses.intervals import Cells
+    from opline_analyses.live.snapshot import Snapshot
+
+
+class Iostat(Intervals):
+    """Queue and utilisation are of what was settled and of what is under way: all that were there."""
+
+    def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
+        self.style, self.per_device = iostat.style_of(args)
+        if args.start is None and self.style != "dtrace":
+            args.start = "getrq"  # as iostat's await, and BPF has that event
+        if self.per_device and args.latency:
+            raise UsageError("--latency is not known of I/Os that are under way: leave it out, or record first.")
+        self.others = 0
+        super().__init__(args, (settled, under_way), interval_ns(args) or SECOND, args.count)
+        waits_from = args.start if self.style == "solaris" else None
+        self._present = present(self.rows, waits_from) if self.per_device else []
+        self._parts = [Occupancy(self.grid) for _ in self._present]
+
+    def _tally(self) -> Tally:
+        return Tally(self.grid)
+
+    def _take(self) -> None:
+        self.count(io_filter.batches(self.settled, self.rows, io_filter.DEVICE_AND_IO if self.per_device else "io"))
+        for rows, part in zip(self._present, self._parts, strict=True):
+            for batch in io_filter.batches(self.settled, rows, "device"):
+                part.add(batch)
+
+    def interval(self, index: int, cells: Cells, begins: bool) -> bytes:
+        """See Intervals."""
+        series, end_ns = self.series(index), self.grid.begin_ns(index + 1)
+        parts = []
+        for rows, part in zip(self._present, self._parts, strict=True):
+            for batch in io_filter.batches(self.under_way, _as_if_ended(rows, end_ns), "device"):
+                part = part.with_more(batch)
+            parts.append(part)
+        found = rows_of(self.settled, {index: cells}, parts, series, self.per_device)
+        for part in self._parts:
+            part.forget_before(end_ns)
+        self.others += sum(row.others.count for row in found)
+        if self.args.json:
+            return "".join(json.dumps(row.record()) + "\n" for row in found).encode()
+        if self.args.csv:
+            text = iostat.csv_of(found)
+            return (text if begins else text.partition("\r\n")[2]).encode()
+        shown = encoded(iostat.text(found, series, self.style, self.per_device, begins, single=False))
+        return shown if begins or self.style == "dtrace" else b"\n" + shown
+
+    def summary(self) -> bytes:
+        """Its rows have no sum; what they do not show is said."""
+        if self.style == "dtrace" and self.others:
+            talk(f"{self.others} flushes and discards are neither reads nor writes: -x has them in o/s.")
+        return b""
+
+
+def _as_if_ended(rows: io_filter.Rows, at_ns: int) -> io_filter.Rows:
+    """Rows that have begun and not ended, as if they had then."""
+    sql = f"""SELECT * REPLACE (greatest(coalesce(end_ns, {at_ns}), begin_ns) AS end_ns,
+                                CASE WHEN begin_ns IS NULL THEN 'not begun' END AS why) FROM ({rows.source.sql})"""
+    return rows.replaced(source=Source(**vars(rows.source) | {"sql": sql}))

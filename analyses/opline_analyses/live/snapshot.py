@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""What the analyses take for a run: the rows of a moment, in memory, and what is known of this machine."""
+
+from __future__ import annotations
+
+import time
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from opline.capture.devices import list_devices
+from opline.store.arrow import arrow_schema
+from opline.store.schema import TABLES
+from opline_analyses.run import Connection, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_PROCESSES = pa.schema([("tid", pa.int64()), ("pid", pa.int32())])
+_NAMES_EVERY_NS = 1_000_000_000
+
+
+class Snapshot(Run):
+    """A run that has one table at a time. Times count from ``zero_ns``; ``names`` of devices."""
+
+    def __init__(self, zero_ns: int, names: Callable[[], dict[int, str]]) -> None:
+        offset = time.time_ns() - time.monotonic_ns()
+        clock = {"name": "monotonic", "frequency": 10**9, "offset_s": offset // 10**9, "offset_cycles": offset % 10**9}
+        manifest = {"core": {"first_ns": zero_ns, "last_ns": zero_ns}, "environment": [{"clock": clock}]}
+        super().__init__(Path("live"), manifest, Path("live"))
+        self._names = names
+        self.nothing_ended = True
+
+    @cached_property
+    def con(self) -> Any:
+        """A database in memory, with every table that a run has, empty."""
+        import duckdb
+
+        con = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false", "threads": 1})
+        for spec in TABLES:
+            con.register(spec.name, arrow_schema(spec).empty_table())
+        return Connection(con, lambda _table: None)  # nothing here can be damaged
+
+    def show(self, requests: pa.Table, processes: Mapping[int, int]) -> None:
+        """These are the rows from now on; ``processes`` of threads, where a filter asks for them."""
+        self.nothing_ended = bool(requests["complete_ns"].null_count == requests.num_rows)
+        self.con.register("requests", requests)
+        if not processes:
+            return
+        tids, pids = pa.array(processes.keys(), pa.int64()), pa.array(processes.values(), pa.int32())
+        self.con.register("transitions", pa.table([tids, pids], schema=_PROCESSES))
+
+    def device_names(self) -> dict[int, str]:
+        """Of the devices that there are."""
+        return self._names()
+
+
+class MachineNames:
+    """Names of this machine's block devices; benchmarks make some of their own, so they are looked up now and then."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, str] = {}
+        self._at: int | None = None
+
+    def __call__(self) -> dict[int, str]:
+        """By number; of one that is gone the name that it had."""
+        now = time.monotonic_ns()
+        if self._at is None or now - self._at > _NAMES_EVERY_NS:
+            self._at = now
+            self._known |= {device.dev: device.name for device in list_devices(idle=True)}
+        return self._known

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""What every live view has: the rows that its filters mean, intervals that are closed one after the other, a summary.
+
+An interval is closed when everything that ended in it is settled: the same rows as in the same interval of a run.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from opline.errors import UsageError
+from opline_analyses import io_filter
+from opline_analyses.intervals import Grid, Tally, merged
+from opline_analyses.io_series import Series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opline_analyses.intervals import Batch, Cells
+    from opline_analyses.io_sources import Source
+    from opline_analyses.live.snapshot import Snapshot
+
+HOLD_NS = 1_000_000_000  # so long an interval waits for what has ended in it and is not settled (a write with FUA)
+SECOND = 1_000_000_000
+
+
+class View:
+    """One view of what happens. ``settled``: rows that nothing will change any more; ``under_way``: the others."""
+
+    def __init__(
+        self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot, source: Source | None = None
+    ) -> None:
+        self.args = args
+        self.settled, self.under_way = settled, under_way
+        self.rows = io_filter.rows_of(settled, args, source)
+        self.zero_ns = self.rows.zero_ns
+        self.counted = 0  # I/Os
+        self.left_out: dict[str, int] = {}
+        self.done = False  # it has shown what was asked for
+        self.look_every_s = 0.25
+
+    def take(self) -> Iterator[bytes]:
+        """Other rows have been settled; what they say at once."""
+        for reason, number in io_filter.left_out(self.settled, self.rows).items():
+            self.left_out[reason] = self.left_out.get(reason, 0) + number
+        self._take()
+        yield from ()
+
+    def _take(self) -> None:
+        raise NotImplementedError
+
+    def close_until(self, until_ns: int) -> Iterator[bytes]:
+        """All that ended before has been taken: what the intervals say that end then or before."""
+        del until_ns
+        yield from ()
+
+    def end(self, until_ns: int) -> Iterator[bytes]:
+        """Nothing more comes: the interval that is not over, and the summary."""
+        del until_ns
+        yield from ()
+
+    def settled_until(self, until_ns: int) -> int:
+        """Up to when everything that ended has been taken."""
+        if self.under_way.nothing_ended and self.rows.source.measured.endswith("C"):
+            return until_ns  # the usual case, without a question to the database
+        sql = f"SELECT min(end_ns) FROM ({self.rows.source.sql}) WHERE why IS NULL AND {self.rows.where}"
+        (oldest,) = self.under_way.row(sql, self.rows.parameters)
+        return until_ns if oldest is None else max(min(until_ns, oldest), until_ns - HOLD_NS)
+
+    @property
+    def late(self) -> int:
+        """I/Os that were counted in a later interval than that of their end."""
+        return 0
+
+
+class Intervals(View):
+    """A view whose rows fall into intervals."""
+
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        snapshots: tuple[Snapshot, Snapshot],
+        step_ns: int,
+        count: int | None = None,
+        source: Source | None = None,
+    ) -> None:
+        super().__init__(args, *snapshots, source)
+        if count is not None and count < 1:
+            raise UsageError("COUNT must be 1 or more.")
+        self.grid = Grid(self.zero_ns, step_ns)
+        self.look_every_s = min(max(step_ns / 2e9, 0.1), 0.5)
+        self.tally = self._tally()
+        self._next, self._last = 0, None if count is None else count - 1
+        self._shown = 0
+
+    def _tally(self) -> Tally:
+        raise NotImplementedError
+
+    def interval(self, index: int, cells: Cells, begins: bool) -> bytes:
+        """What one interval says; ``begins``: it is the first that is shown."""
+        raise NotImplementedError
+
+    def summary(self) -> bytes:
+        """What is said in the end."""
+        return b""
+
+    def count(self, batches: Iterator[Batch]) -> None:
+        """Take rows in."""
+        for batch in batches:
+            self.tally.add(batch)
+
+    def series(self, index: int) -> Series:
+        """One interval alone."""
+        return Series(self.grid, index, index, self.zero_ns)
+
+    @property
+    def late(self) -> int:
+        """See View."""
+        return self.tally.late
+
+    def close_until(self, until_ns: int) -> Iterator[bytes]:
+        """See View."""
+        end = self.grid.index(until_ns)
+        taken = dict(self.tally.take(self.grid.begin_ns(end)))
+        for index in range(self._next, end):
+            if self.done:
+                return
+            cells = taken.get(index, {})
+            self.counted += merged(cells).count
+            yield self.interval(index, cells, begins=self._shown == 0)
+            self._shown += 1
+            self.done = index == self._last
+        self._next = max(self._next, end)
+
+    def end(self, until_ns: int) -> Iterator[bytes]:
+        """See View."""
+        if not self.done:
+            yield from self.close_until(self.grid.begin_ns(self.grid.index(until_ns) + 1))
+        yield self.summary()

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: MIT
+"""Looking on: records from the collector's pipe into a view, until a signal, the time, or the end of whom it is about.
+
+Takes the view's options and what ends it; writes what the view says, at once. Nothing is left behind.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opline.capture import processes
+from opline.capture.leftovers import State, sweep
+from opline.capture.livesource import LiveSource
+from opline.capture.signals import Signals
+from opline.errors import OplineError
+from opline.scratch import scratch, start_ticks
+from opline.talk import talk
+from opline.values import Value
+from opline_analyses.live.feed import Feed
+from opline_analyses.live.snapshot import MachineNames, Snapshot
+from opline_analyses.quantities import seconds
+from opline_analyses.text import count_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from opline_analyses.live.view import View
+
+    ViewOf = Callable[[Snapshot, Snapshot], View]
+
+READ_BYTES = 1 << 20
+TICK_S = 0.1
+TOLD_EVERY_S = 1.0  # losses, at most so often
+
+
+class Wish(Value):
+    """What ends it: a command's end, that of processes, or a time."""
+
+    command: Sequence[str] = ()
+    pids: Sequence[int] = ()
+    duration_ns: int | None = None
+
+
+class Stream:
+    """Records through a view: ``feed`` them, ``look`` now and then, ``end``. ``write`` gets what the view says."""
+
+    def __init__(
+        self, view_of: ViewOf, write: Callable[[bytes], None], names: Callable[[], dict[int, str]] | None = None
+    ) -> None:
+        """``names`` of devices; default: this machine's."""
+        self._view_of = view_of
+        self._names = MachineNames() if names is None else names
+        self._write = write
+        self._feed = Feed()
+        self._snapshots: tuple[Snapshot, Snapshot] | None = None
+        self.view: View | None = None
+        self.ring = self._feed.ring
+
+    def feed(self, data: bytes) -> None:
+        """Records, in whatever pieces."""
+        self.ring.feed(data)
+        if self.view is None and self.ring.first_ns is not None:
+            zero_ns, names = self.ring.first_ns, self._names
+            self._snapshots = Snapshot(zero_ns, names), Snapshot(zero_ns, names)
+            self.view = self._view_of(*self._snapshots)
+
+    def look(self) -> None:
+        """What has been settled, and the intervals that are over."""
+        if self.view is None or self._snapshots is None or self.view.done:
+            return
+        settled, under_way = self._snapshots
+        processes = self.ring.processes if self.view.args.pid else {}
+        settled.show(self._feed.settled(), processes)
+        under_way.show(self._feed.under_way(), processes)
+        self._say(self.view.take())
+        if self.ring.until_ns is not None and not self.view.done:
+            self._say(self.view.close_until(self.view.settled_until(self.ring.until_ns)))
+
+    def end(self) -> None:
+        """No more records come."""
+        if self.view is None or self._snapshots is None:
+            return
+        if not self.view.done:
+            self._feed.finish()
+            settled, under_way = self._snapshots
+            processes = self.ring.processes if self.view.args.pid else {}
+            settled.show(self._feed.settled(), processes)
+            under_way.show(self._feed.settled(), processes)
+            self._say(self.view.take())
+        until = self.ring.until_ns if self.ring.until_ns is not None else self.view.zero_ns
+        self._say(self.view.end(until))
+
+    def _say(self, pieces: Iterable[bytes]) -> None:
+        for piece in pieces:
+            if piece:
+                self._write(piece)
+
+
+def watch(view_of: ViewOf, wish: Wish, write: Callable[[bytes], None]) -> tuple[int, int]:
+    """Look on; the exit status and how many events were lost. The status is the command's, or 128 + n of the signal
+    that has ended it; where there is no command Ctrl-C is how it is ended. Raises OplineError where nothing can be
+    captured.
+    """
+    signals = Signals()
+    with ExitStack() as stack:
+        stack.enter_context(signals.blocked())
+        sweep()
+        folder = Path(stack.enter_context(scratch("live")))
+        state = State.create(folder)
+        stack.callback(state.remove)
+        source = LiveSource()
+        stack.callback(source.close)
+        source.start(state, signals.mask, [os.getpid()])
+        if (ending := signals.pending()) is not None:
+            return 128 + ending, 0
+        child = _started(wish, signals)
+        if child is not None:
+            stack.callback(processes.end_child, child)
+        stream = Stream(view_of, write)
+        why = _attend(stream, source, signals, wish, child)
+        source.stop_and_read(stream.feed)
+        stream.end()
+        sys.stdout.flush()
+        if why is not None:
+            talk(why)
+        _tell(stream)
+        if child is not None and signals.ending is None:
+            code = child.wait()
+            return (code if code >= 0 else 128 - code), stream.ring.lost
+    if signals.ending is None or (signals.ending == signal.SIGINT and child is None):
+        return 0, stream.ring.lost
+    return 128 + signals.ending, stream.ring.lost
+
+
+def _started(wish: Wish, signals: Signals) -> subprocess.Popen[bytes] | None:
+    """The command; what it writes to its standard output goes to standard error: ours has the view alone."""
+    if not wish.command:
+        return None
+    try:
+        return processes.start(wish.command, stdout=sys.stderr, mask=signals.mask)
+    except OSError as error:
+        code = 127 if isinstance(error, FileNotFoundError) else 126
+        raise OplineError(f"{wish.command[0]}: {error.strerror}", exit_code=code) from error
+
+
+def _attend(
+    stream: Stream, source: LiveSource, signals: Signals, wish: Wish, child: subprocess.Popen[bytes] | None
+) -> str | None:
+    """Until it is over; why, where that is to be said."""
+    now = time.monotonic()
+    until = None if wish.duration_ns is None else now + wish.duration_ns / 1e9
+    watched = {pid: start_ticks(pid) for pid in wish.pids}
+    look_at = tell_at = now
+    told = 0
+    while True:
+        signals.wait(0, child)
+        now = time.monotonic()
+        left = TICK_S if until is None else min(TICK_S, until - now)
+        if left <= 0 or (child is None and signals.ending is not None) or (child and child.poll() is not None):
+            return None
+        if watched and all(start_ticks(pid) != ticks for pid, ticks in watched.items()):
+            return "all processes of --pid have ended"
+        if select.select([source.pipe], [], [], left)[0]:
+            data = os.read(source.pipe, READ_BYTES)
+            if not data:
+                raise OplineError("the BPF collector has ended by itself: nothing more can be seen.")
+            stream.feed(data)
+        now = time.monotonic()
+        if now >= look_at:
+            stream.look()
+            look_at = now + (stream.view.look_every_s if stream.view is not None else TICK_S)
+            if stream.view is not None and stream.view.done:
+                return None
+        if stream.ring.lost > told and now >= tell_at:
+            talk(f"{count_of(stream.ring.lost - told, 'event')} lost: the ring buffer was full. See docs/losses.md.")
+            told, tell_at = stream.ring.lost, now + TOLD_EVERY_S
+
+
+def _tell(stream: Stream) -> None:
+    """What it came to, on standard error."""
+    view = stream.view
+    if view is None:
+        return
+    one = view.rows.source.one
+    lost = f"{count_of(stream.ring.lost, 'event')} lost" if stream.ring.lost else "none lost"
+    length = seconds((stream.ring.until_ns or view.zero_ns) - view.zero_ns, 3)
+    talk(f"{count_of(view.counted, one)} in {length} s, {count_of(stream.ring.events, 'event')}, {lost}.")
+    if view.left_out:
+        reasons = ", ".join(f"{number} {reason}" for reason, number in view.left_out.items())
+        talk(f"not counted of {view.counted + sum(view.left_out.values())} {one}s: {reasons}.")
+    if view.late:
+        talk(f"{count_of(view.late, one)} settled more than a second late: counted in a later interval.")

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""`opline live bitesize` and `heatmap`: what has come together in the end; a heat map is drawn anew on a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from opline.errors import UsageError
+from opline_analyses import io_filter
+from opline_analyses.buckets import Listed
+from opline_analyses.commands import bitesize, heatmap
+from opline_analyses.heatmap import MOST_COLUMNS, Scale, map_of, scale_of
+from opline_analyses.intervals import Grid, Tally
+from opline_analyses.io_series import Series
+from opline_analyses.io_sources import issued
+from opline_analyses.live.view import SECOND, View
+from opline_analyses.quantities import duration_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opline_analyses.live.snapshot import Snapshot
+
+COLUMNS = 66
+CLEAR = b"\x1b[H\x1b[2J"
+MOST = {"latency": 1000 * SECOND, "size": 1 << 40, "offset": 1 << 60}  # logarithmic axes have room up to here
+
+
+class Bitesize(View):
+    """How large the I/Os are that were issued, those too that do not complete."""
+
+    def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
+        self.limits = bitesize.limits_of(args.limits)
+        super().__init__(args, settled, under_way, issued())
+        self.tally = Tally(Grid(0, 1 << 62), Listed(self.limits))
+
+    def _take(self) -> None:
+        for batch in io_filter.batches(self.settled, self.rows, None, "bytes"):
+            self.tally.add(batch)
+            self.counted += len(batch)
+
+    def end(self, until_ns: int) -> Iterator[bytes]:
+        """See View."""
+        del until_ns
+        cells = {bucket: cell for _, found in self.tally.intervals() for (_, bucket), cell in found.items()}
+        yield bitesize.shown(self.args, self.limits, cells)
+
+
+class Heatmap(View):
+    """At most so many columns as fit: when they are full, two and two become one, so that all of it stays in sight.
+
+    The rows are powers of two, or these split, as the greatest value is not known; with --maxlat they can be equal.
+    """
+
+    def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
+        if args.unitstime is not None or args.per_device or args.maxcol is not None:
+            raise UsageError("--unitstime, --per-device and --maxcol are for what has been recorded.")
+        self.measure = heatmap.measure_of(args)
+        number = args.rows or 16
+        if number < 1:
+            raise UsageError("--rows must be 1 or more.")
+        low, high = (heatmap.number_of(args, name, args.unit) for name in ("minlat", "maxlat"))
+        rise = heatmap.number_of(args, "steplat", args.unit)
+        args.log = args.log or high is None
+        bounded = low is not None, high is not None
+        most = MOST[args.value] if high is None else high - 1
+        self._trims = high is None
+        rows = 64 if self._trims else number
+        self.scale = scale_of(low or 0, most, rows, rise, args.log, bounded, self.measure.scale)
+        super().__init__(args, settled, under_way)
+        if args.value == "offset":
+            self.rows = self.rows.also("sector IS NOT NULL")
+        step = duration_ns(args.stepsec, "--stepsec") if args.stepsec is not None else SECOND // 10
+        if step == 0:
+            raise UsageError("--stepsec must be more than 0.")
+        self._fixed = args.stepsec is not None
+        self.tally = Tally(Grid(self.zero_ns, step), self.scale.buckets)
+        self._until_ns = self.zero_ns
+        self._redraws = sys.stdout.isatty() and args.output is None and not args.json
+
+    def _take(self) -> None:
+        for batch in io_filter.batches(self.settled, self.rows, None, self.measure.sql):
+            self.tally.add(batch)
+            self.counted += len(batch)
+
+    def close_until(self, until_ns: int) -> Iterator[bytes]:
+        """See View."""
+        grid = self.tally.grid
+        while grid.index(until_ns) >= (MOST_COLUMNS if self._fixed else COLUMNS):
+            self.tally = self.tally.coarser()
+            grid = self.tally.grid
+        if self._redraws and until_ns - self._until_ns >= SECOND:
+            self._until_ns = until_ns
+            yield CLEAR + self._drawn(until_ns)
+
+    def end(self, until_ns: int) -> Iterator[bytes]:
+        """See View."""
+        yield (CLEAR if self._redraws else b"") + self._drawn(until_ns)
+
+    def _drawn(self, until_ns: int) -> bytes:
+        scale = self.scale
+        if self._trims:  # rows up to the greatest value, from the least
+            used = [bucket for _, cells in self.tally.intervals() for _, bucket in cells]
+            if used:
+                scale = Scale(scale.buckets, max(scale.first, min(used)), max(used))
+            else:
+                scale = Scale(scale.buckets, scale.first, scale.first)
+        series = Series(self.tally.grid, 0, max(0, self.tally.grid.index(until_ns)), self.zero_ns)
+        picture = self.args.output is not None and self.args.output.suffix.lower() == ".svg"
+        found = map_of(self.tally, series, scale, self.measure)
+        return heatmap.drawn(self.args, None if picture else self.rows, found, "", picture).encode()

@@ -75,6 +75,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("outliers", "outliers", "I/Os above a threshold; the odd disk against a good one"),
             ("log", "log", "every I/O on a line, in iosnoop's columns"),
             ("bitesize", "bitesize", "how large the issued I/Os are, in buckets of one's own choice"),
+            ("burst", "burst", "bursts that a mean hides, whether they return, and where to look"),
             ("live", "live", "hist, iostat, outliers, log, bitesize or heatmap, while it runs"),
         ),
     ),

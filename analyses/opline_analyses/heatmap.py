@@ -17,6 +17,8 @@ from opline_analyses.intervals import Cell
 from opline_analyses.quantities import round_up
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from opline_analyses.intervals import Tally
     from opline_analyses.io_series import Series
 
@@ -69,6 +71,13 @@ def scale_of(
     return Scale(Within(inner, first if bounded[0] else 0, last if bounded[1] else 1 << 62), first, last)
 
 
+class Line(Value):
+    """A percentile of what was measured, per column; None where nothing was."""
+
+    name: str
+    values: tuple[int | None, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Map:
     """Cells by (column, row), both from 0; row -1 and row ``rows`` hold what is below and above the axis."""
@@ -80,6 +89,7 @@ class Map:
     step_ns: int
     edges: list[tuple[int, int]]  # of each row
     measure: Measure
+    lines: tuple[Line, ...] = ()
 
     @property
     def total(self) -> Cell:
@@ -103,13 +113,19 @@ class Map:
             return f">{self.number(self.edges[-1][1])}"
         return self.number(self.edges[row][0])
 
+    def row_of(self, value: int) -> int:
+        """The row that a value falls into; -1 and ``rows`` are outside."""
+        if value < self.edges[0][0]:
+            return -1
+        return next((row for row, (_, high) in enumerate(self.edges) if value < high), self.rows)
+
     def number(self, value: int) -> str:
         """A value in the measure's unit."""
         whole, rest = divmod(value, self.measure.scale)
         return str(whole) if not rest else f"{value / self.measure.scale:.6g}"
 
 
-def map_of(tally: Tally, series: Series, scale: Scale, measure: Measure) -> Map:
+def map_of(tally: Tally, series: Series, scale: Scale, measure: Measure, lines: tuple[Line, ...] = ()) -> Map:
     """What was counted, as a map."""
     cells: dict[tuple[int, int], Cell] = {}
     for index, found in tally.intervals(series.first, series.last):
@@ -120,7 +136,23 @@ def map_of(tally: Tally, series: Series, scale: Scale, measure: Measure) -> Map:
     edges = [scale.buckets.edges(b) for b in range(scale.first, scale.last + 1)]
     begin = series.grid.begin_ns(series.first) - series.zero_ns
     columns = series.last - series.first + 1
-    return Map(cells, columns, len(edges), begin, series.grid.step_ns, edges, measure)
+    return Map(cells, columns, len(edges), begin, series.grid.step_ns, edges, measure, lines)
+
+
+def percents(text: str) -> tuple[float, ...]:
+    """The percentiles that somebody wants: 50,99,99.9. Raises UsageError."""
+    try:
+        found = tuple(sorted({float(part) for part in text.split(",")}))
+    except ValueError as error:
+        raise UsageError(f"--percentiles {text}: numbers with commas between them, like 50,99.") from error
+    if not all(0 < percent <= 100 for percent in found):
+        raise UsageError(f"--percentiles {text}: each is above 0, and 100 at most.")
+    return found
+
+
+def line_of(percent: float, columns: int, values: Mapping[int, int]) -> Line:
+    """A percentile's line, of its values by column."""
+    return Line(f"p{percent:g}", tuple(values.get(column) for column in range(columns)))
 
 
 def check_columns(number: int) -> None:

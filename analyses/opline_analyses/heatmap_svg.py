@@ -105,6 +105,40 @@ def _legend(look: Look, x: float, y: float, most: int) -> Iterator[str]:
     yield _text(at, y + look.font_size - 2, label, look, 'fill="rgb(60,60,60)"', look.font_size - 2)
 
 
+def _lines(heatmap: Map, look: Look, x0: float, tops: dict[int, float], y_end: float) -> Iterator[str]:
+    """Percentiles: through the middle of each column, at the value's own height in its row."""
+    y_top = min(tops.values())
+
+    def place(column: int, value: int) -> str:
+        row = heatmap.row_of(value)
+        if 0 <= row < heatmap.rows:
+            low, high = heatmap.edges[row]
+            y = tops[row] + look.box * (1 - (value - low) / (high - low))
+        else:
+            y = y_end if row < 0 else y_top
+        return f"{x0 + (column + 0.5) * look.box:g},{y:g}"
+
+    for number, line in enumerate(heatmap.lines):
+        stretches: list[list[str]] = [[]]
+        for column, value in enumerate(line.values):
+            if value is None:
+                stretches.append([])
+            else:
+                stretches[-1].append(place(column, value))
+        colour = f"rgb(0,{40 + 50 * (number % 3)},{160 - 50 * (number % 3)})"
+        for points in filter(None, stretches):
+            if len(points) == 1:  # a point alone is seen, too
+                points.append(points[0])
+            yield (
+                f'<polyline class="percentile" data-name="{line.name}" points="{" ".join(points)}" fill="none" '
+                f'stroke="{colour}" stroke-width="1.5" stroke-linecap="round" pointer-events="none"/>\n'
+            )
+        last = next((i for i in reversed(range(len(line.values))) if line.values[i] is not None), None)
+        if last is not None:
+            x, y = place(last, line.values[last] or 0).split(",")
+            yield _text(float(x) + 3, float(y) - 2, line.name, look, f'fill="{colour}"', look.font_size - 2)
+
+
 def document(heatmap: Map, look: Look, command: Callable[[int, int], str] | None) -> str:
     """The SVG. ``command``: what lists the I/Os of a column and row, if anything does."""
     size = look.font_size
@@ -150,4 +184,5 @@ def document(heatmap: Map, look: Look, command: Callable[[int, int], str] | None
                 parts.append(f'<line x1="{left:g}" y1="{y:g}" x2="{x_end:g}" y2="{y:g}" stroke="rgb(230,230,230)"/>\n')
             parts.append(_text(left - 4, y, labels[place], look, 'text-anchor="end" fill="rgb(100,100,100)"', size - 2))
     frame = f'<path d="M{left:g},{top:g}V{y_end:g}H{x_end:g}" fill="none" stroke="rgb(160,160,160)"/>\n'
-    return "".join([*parts, frame, *_boxes(heatmap, look, left, tops, command), _SCRIPT, "</svg>\n"])
+    drawn = [*_boxes(heatmap, look, left, tops, command), *_lines(heatmap, look, left, tops, y_end)]
+    return "".join([*parts, frame, *drawn, _SCRIPT, "</svg>\n"])

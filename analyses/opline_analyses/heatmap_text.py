@@ -21,6 +21,7 @@ RAMP = " .:-=+*#%@"
 BLUE = (15, 51, 45, 39, 33, 27, 21)
 RED = (15, 226, 220, 214, 208, 202, 196)
 RESET = "\x1b[0m"
+LETTERS = "abcdefghijklmnopqrstuvwxyz"  # of percentiles
 COLOURS = ("auto", "never", "256", "true")
 
 
@@ -65,9 +66,12 @@ def lines(heatmap: Map, colours: str, waited: bool, one: str, title: str) -> Ite
     whole = heatmap.total
     yield f"{title}: {count_of(whole.count, one)}, a column is {duration(heatmap.step_ns)}"
     yield f"{heatmap.measure.unit:>{width}}"
+    marks = _marks(heatmap)
     for row, label in labels.items():
         cells = "".join(
-            _cell(weight((column, row)), max(1, most), colours, RED if waited else BLUE)
+            _marked(
+                _cell(weight((column, row)), max(1, most), colours, RED if waited else BLUE), marks.get((column, row))
+            )
             for column in range(heatmap.columns)
         )
         yield f"{label:>{width}} |{cells}{'' if colours == 'never' else RESET}|"
@@ -76,6 +80,26 @@ def lines(heatmap: Map, colours: str, waited: bool, one: str, title: str) -> Ite
     if most:
         shown = duration(most) + " waited" if waited else count_of(most, one)
         yield f"{' ' * (width + 2)}{_legend(most, colours, waited)}  most in a cell: {shown}"
+    if heatmap.lines:
+        named = ", ".join(f"{letter} {line.name}" for line, letter in zip(heatmap.lines, LETTERS, strict=False))
+        yield f"{' ' * (width + 2)}{named}"
+
+
+def _marks(heatmap: Map) -> dict[tuple[int, int], str]:
+    """The letter of the last line in each cell."""
+    found: dict[tuple[int, int], str] = {}
+    for line, letter in zip(heatmap.lines, LETTERS, strict=False):
+        for column, value in enumerate(line.values):
+            if value is not None:
+                found[column, heatmap.row_of(value)] = letter
+    return found
+
+
+def _marked(cell: str, mark: str | None) -> str:
+    """A cell with a letter in it; on a colour it is black."""
+    if mark is None:
+        return cell
+    return mark if len(cell) == 1 else f"{cell[:-1]}\x1b[30m{mark}"
 
 
 def _legend(most: int, colours: str, waited: bool) -> str:

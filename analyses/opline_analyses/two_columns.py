@@ -16,7 +16,10 @@ from opline.errors import OplineError
 from opline_analyses.intervals import Batch
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from opline.paths import StrPath
+    from opline_analyses.heatmap import Line
 
 UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 #: Values are kept in thousandths of the unit that the text has, whichever that is.
@@ -61,3 +64,20 @@ def read(path: StrPath, unit_ns: int) -> tuple[Batch, int]:
         raise OplineError(f"{path} has no line with two numbers, a time and a value.")
     nothing: Any = np.zeros(len(times), np.int64)
     return Batch(np.array(times, np.int64), np.array(values, np.int64), nothing, nothing, [""]), skipped
+
+
+def percentiles(batch: Batch, first_ns: int, step_ns: int, last: int, wanted: Sequence[float]) -> tuple[Line, ...]:
+    """Of each column up to ``last`` the least value that so many per cent of its values do not exceed."""
+    import numpy as np
+
+    from opline_analyses.heatmap import line_of
+
+    columns = (batch.at_ns - first_ns) // step_ns
+    order = np.lexsort((batch.values, columns))
+    values, numbers = batch.values[order], columns[order]
+    places, begins, counts = np.unique(numbers, return_index=True, return_counts=True)
+    found = []
+    for percent in wanted:
+        ranks = begins + np.maximum(np.ceil(counts * (percent / 100) - 1e-9).astype(np.int64), 1) - 1
+        found.append(line_of(percent, last + 1, dict(zip(places.tolist(), values[ranks].tolist(), strict=True))))
+    return tuple(found)

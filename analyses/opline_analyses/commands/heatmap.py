@@ -17,7 +17,9 @@ from opline_analyses.commands.common import add_output, add_run, opened, output
 from opline_analyses.quantities import DURATIONS, Limits, duration_ns, limits, round_up, seconds, size_bytes
 
 if TYPE_CHECKING:
-    from opline_analyses.heatmap import Map, Measure, Scale
+    from collections.abc import Sequence
+
+    from opline_analyses.heatmap import Line, Map, Measure, Scale
     from opline_analyses.io_series import Series
     from opline_analyses.run import Run
 
@@ -33,6 +35,7 @@ options of trace2heatmap.pl have their own names, and its two columns of text
 examples:
   opline heatmap run1
   opline heatmap run1 --log --map waited -i reads
+  opline heatmap run1 --log --percentiles 50,99
   opline heatmap run1 -o latency.svg --grid --maxlat=15000 --title='15 ms'
   opline heatmap --unitstime=us --unitslabel=us --grid trace.txt -o trace.svg
   opline heatmap run1 --value offset -d sda -o offset.svg
@@ -71,6 +74,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", metavar="N", type=int, help="at most so many (default: 50, in the terminal 16)")
     parser.add_argument("--stepsec", "--interval", metavar="T", help="the width of a column (default: what fits)")
     parser.add_argument("--maxcol", metavar="N", type=int, help="at most so many columns: the first")
+    parser.add_argument("--percentiles", metavar="LIST", help="lines of these (50,99), exact for each column")
     parser.add_argument("--per-device", action="store_true", help="a map for each device (terminal)")
     parser.add_argument("--color", choices=COLOURS, default="auto", help="of the terminal (default: what it can)")
     look = parser.add_argument_group("the picture")
@@ -191,10 +195,32 @@ def _microseconds(text: str, option: str) -> int:
     return duration_ns(text, option, "us")
 
 
+def _lines(
+    run: Run, rows: io_filter.Rows, series: Series, measure: Measure, wanted: Sequence[float]
+) -> tuple[Line, ...]:
+    """The percentiles of each column: the least value that so many per cent of its I/Os do not exceed."""
+    from opline_analyses.heatmap import line_of
+
+    if not wanted:
+        return ()
+    sql, parameters = io_filter.counted_sql(rows, f"end_ns, {measure.sql} AS value")
+    shares = ", ".join(str(percent / 100) for percent in wanted)
+    found = run.rows(
+        f"""SELECT (end_ns - {series.grid.zero_ns}) // {series.grid.step_ns} - {series.first} AS place,
+                   quantile_disc(value, [{shares}]) FROM ({sql}) GROUP BY place""",
+        parameters,
+    )
+    columns = series.last - series.first + 1
+    return tuple(
+        line_of(percent, columns, {place: int(values[i]) for place, values in found})
+        for i, percent in enumerate(wanted)
+    )
+
+
 def _of_two_columns(args: argparse.Namespace, columns: int, number: int) -> Map:
     """The map of a text's two columns; its times are shown from its first."""
     from opline_analyses import two_columns
-    from opline_analyses.heatmap import Measure, check_columns, map_of, scale_of
+    from opline_analyses.heatmap import Measure, check_columns, map_of, percents, scale_of
     from opline_analyses.intervals import Grid, Tally
     from opline_analyses.io_series import Series, round_interval
 
@@ -226,7 +252,10 @@ def _of_two_columns(args: argparse.Namespace, columns: int, number: int) -> Map:
     scale = scale_of(low, max(most, low), number, rise, args.log, bounded, measure.scale)
     tally = Tally(Grid(first, step), scale.buckets)
     tally.add(batch)
-    return map_of(tally, Series(tally.grid, 0, last, first), scale, measure)
+    lines: tuple[Line, ...] = ()
+    if args.percentiles is not None:
+        lines = two_columns.percentiles(batch, first, step, last, percents(args.percentiles))
+    return map_of(tally, Series(tally.grid, 0, last, first), scale, measure, lines)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -243,7 +272,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_run(args: argparse.Namespace) -> int:
-    from opline_analyses.heatmap import map_of
+    from opline_analyses.heatmap import map_of, percents
     from opline_analyses.io_series import count_rows, tables_needed
 
     picture = args.output is not None and args.output.suffix.lower() == ".svg"
@@ -263,10 +292,12 @@ def _of_run(args: argparse.Namespace) -> int:
         maps = {"": rows}
         if args.per_device:
             maps = {name: rows.also(f"dev = {dev}") for dev, name in io_filter.devices_in(opened_run, rows)}
-        found = {
-            name: map_of(count_rows(opened_run, mine, series, scale.buckets, None, measure.sql), series, scale, measure)
-            for name, mine in maps.items()
-        }
+        wanted = percents(args.percentiles) if args.percentiles is not None else ()
+        found = {}
+        for name, mine in maps.items():
+            tally = count_rows(opened_run, mine, series, scale.buckets, None, measure.sql)
+            lines = _lines(opened_run, mine, series, measure, wanted)
+            found[name] = map_of(tally, series, scale, measure, lines)
         with output(args.output) as out:
             for name, heatmap in found.items():
                 out.write(drawn(args, rows, heatmap, name, picture).encode())
@@ -302,4 +333,5 @@ def _document(heatmap: Map) -> dict[str, object]:
     return {
         "schema": "opline heatmap 1", "measure": heatmap.measure.name.lower(), "columns": heatmap.columns,
         "step_ns": heatmap.step_ns, "rows": [list(edge) for edge in heatmap.edges], "cells": cells,
+        "percentiles": {line.name: list(line.values) for line in heatmap.lines},
     }  # fmt: skip

@@ -55,8 +55,8 @@ class Heatmap(View):
     """
 
     def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
-        if args.unitstime is not None or args.per_device or args.maxcol is not None:
-            raise UsageError("--unitstime, --per-device and --maxcol are for what has been recorded.")
+        if args.per_device or any(value is not None for value in (args.unitstime, args.maxcol, args.percentiles)):
+            raise UsageError("--unitstime, --per-device, --maxcol and --percentiles are for what has been recorded.")
         self.measure = heatmap.measure_of(args)
         number = args.rows or 16
         if number < 1:

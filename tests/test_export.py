@@ -8,6 +8,7 @@ on the decoded packets: slices of a track nest, each ends, each track is describ
 from __future__ import annotations
 
 import itertools
+import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,33 @@ def test_folded_stacks_sum_to_the_latency(demo: Correlated, tmp_path: Path) -> N
         totals[stack.split(";")[2]] += int(weight)
     assert totals.total() == sum(row["latency_ns"] for row in demo.rows("ops"))
     assert +totals == +sums(demo.path)
+
+
+@pytest.mark.parametrize(
+    ("form", "module", "package"),
+    [("perfetto", "perfetto", "perfetto"), ("otlp", "opentelemetry", "opentelemetry-proto")],
+)
+def test_a_format_whose_package_is_not_installed_says_which(
+    form: str,
+    module: str,
+    package: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    class Absent:
+        def find_spec(self, name: str, *_: Any) -> None:
+            if name.partition(".")[0] == module:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    for name in [n for n in sys.modules if n.partition(".")[0] == module or n == f"opline_analyses.export.{form}"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Absent(), *sys.meta_path])
+    run = hostile_run(tmp_path / "run")
+    assert main(["export", str(run), "--to", form, "-o", str(tmp_path / "out")]) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert said == [f"opline: --to {form} needs the Python package {package}: pip install 'opline[export]'"]
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("form", ["perfetto", "otlp", "folded"])

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
+from opline.errors import OplineError
 from opline.talk import talk
 from opline_analyses.commands.common import add_run, opened
 from opline_analyses.files import complete_file, output_path
@@ -14,6 +15,8 @@ from opline_analyses.selection import add_filters, add_which, selection
 NAME = "export"
 HELP = "the run for Perfetto, OpenTelemetry, or as folded stacks"
 FORMATS = ("perfetto", "otlp", "folded")
+# Of the extra `export` of setup.cfg, by the module that is missing without them.
+PACKAGES = {"perfetto": "perfetto", "opentelemetry": "opentelemetry-proto"}
 EXAMPLES = """\
   perfetto  Perfetto's protobuf trace, for https://ui.perfetto.dev: a track per
             thread with the stages, a flow per op, a track per device with the
@@ -46,7 +49,13 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the file."""
-    module = importlib.import_module(f"opline_analyses.export.{args.to}")
+    try:
+        module = importlib.import_module(f"opline_analyses.export.{args.to}")
+    except ModuleNotFoundError as error:
+        package = PACKAGES.get((error.name or "").partition(".")[0])
+        if package is None:
+            raise
+        raise OplineError(f"--to {args.to} needs the Python package {package}: pip install 'opline[export]'") from None
     with opened(args) as opened_run:
         which = selection(opened_run, args)
         with complete_file(args.output) as out:

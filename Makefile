@@ -50,8 +50,8 @@ native-test:  ## the C++ tests
 native-asan:  ## the same under the address and undefined-behaviour sanitizers
 	@$(MAKE) --no-print-directory -s -j$(JOBS) -C correlator/native asan
 
-native-fuzz:  ## nonsense for the native reader, SECONDS=10 in all (skipped without clang)
-	@$(MAKE) --no-print-directory -s -j$(JOBS) -C correlator/native fuzz SECONDS=$(or $(SECONDS),10)
+native-fuzz:  ## nonsense for the native reader, the core and the shim's collector, SECONDS=12 in all (skipped without clang)
+	@$(MAKE) --no-print-directory -s -j$(JOBS) -C correlator/native fuzz SECONDS=$(or $(SECONDS),12)
 
 regen: docs  ## rewrite what tests compare with: golden files, generated docs (then read the diff)
 	OPLINE_REGEN=1 $(VENV)/pytest -q

@@ -35,7 +35,7 @@ WIDER_LINES = {
     "src/binding": 13,
     "src/block": 40,
     "src/core": 35,
-    "src/ctf": 98,
+    "src/ctf": 96,
     "src/ctf/decode": 24,
     "src/ctf/metadata": 46,
     "src/event": 10,

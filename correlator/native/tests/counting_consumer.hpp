@@ -30,6 +30,13 @@ class CountingConsumer : public Consumer {
     void discarded(std::uint32_t, std::int64_t, std::int64_t, std::uint64_t count, bool) override { lost += count; }
     void damaged(std::uint32_t, std::int64_t, std::string_view) override { ++damages; }
     bool finish() override { return finished = true; }
+    // For other streams of the same classes.
+    void begin_again() {
+        count = lost = damages = sum = 0;
+        last_ns = kNoTime;
+        streams = 0;
+        finished = false;
+    }
 
     std::uint64_t count = 0, lost = 0, damages = 0, sum = 0;
     std::int64_t last_ns = kNoTime;

@@ -136,6 +136,25 @@ TEST_CASE("sizes that lie give losses") {
     CHECK(shorter.losses.malformed_packets == 1);
 }
 
+TEST_CASE("a packet that begins or ends at no time is not read, and neither is what follows") {
+    const std::string one = packet(event(150, "abcd"));
+    constexpr std::size_t kBegin = 16, kEnd = 24;
+    auto with = [&](std::size_t at, std::uint64_t time) {
+        std::string bytes, out = one;
+        put(bytes, time);
+        return out.replace(at, sizeof time, bytes) + one;
+    };
+    const std::string far = metadata_of("uint32_t x;"), since_1970 = std::string(far).replace(far.find("freq"), 0, "offset_s = 1795262112; ");
+    const std::uint64_t last = (std::uint64_t{1} << 63) - 1;
+    for (const std::size_t at : {kBegin, kEnd}) {
+        CHECK(read(far, with(at, last + 1)).losses.malformed_packets == 1);
+        CHECK(read(far, with(at, last + 1)).seen.count == 0);
+        CHECK(read(far, with(at, last)).seen.count == 2);
+        CHECK(read(since_1970, with(at, last)).seen.count == 0);
+        CHECK(read(since_1970, with(at, last - 1795262112'000000000)).seen.count == 2);
+    }
+}
+
 TEST_CASE("missing packets are told; a packet before its predecessor is counted") {
     const std::string one = event(100, "abcd");
     auto r = read(metadata_of("uint32_t x;"), packet(one, 4) + packet(one, 7));

@@ -14,7 +14,9 @@ std::string stream_name(const StreamDecl &s) {
 
 }  // namespace
 
-Core::Core(const std::string &plan_json) : impl_(std::make_unique<Impl>(plan_json)) {
+Core::Core(const std::string &plan_json) : Core(parse_plan(plan_json)) {}
+
+Core::Core(Plan plan) : impl_(std::make_unique<Impl>(std::move(plan))) {
     for (const auto &l : impl_->plan.lost) {
         impl_->linker.discarded(l.begin_ns.value_or(kNoTime), l.end_ns.value_or(std::numeric_limits<std::int64_t>::max()));
         if (!l.end_ns) impl_->sched.lost_from(l.begin_ns.value_or(kNoTime));

@@ -17,10 +17,13 @@
 
 namespace opline {
 
+struct Plan;
+
 class Core final : public Consumer {
   public:
     // plan_json: the compiled model (docs/design.md, "The plan"). Throws std::runtime_error.
     explicit Core(const std::string &plan_json);
+    explicit Core(Plan);
     ~Core() override;
     Core(const Core &) = delete;
     Core &operator=(const Core &) = delete;

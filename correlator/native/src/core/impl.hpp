@@ -75,8 +75,8 @@ struct Core::Impl {
         return out;
     }
 
-    explicit Impl(const std::string &plan_json)
-        : plan(parse_plan(plan_json)),
+    explicit Impl(Plan compiled)
+        : plan(std::move(compiled)),
           emitter(strings, space_names(plan)),
           stitcher(plan, strings, names,
                    {[this](Op &op) { settle(op); }, [this](const Batch &b) { emitter.batch(b); },

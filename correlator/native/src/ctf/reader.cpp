@@ -42,7 +42,7 @@ struct Reader::Impl : StreamNotes {
     }
     void lost(Loss loss, const std::string &message) override { losses.add(loss, message); }
 
-    std::vector<std::unique_ptr<Trace>> traces;
+    std::vector<std::shared_ptr<Trace>> traces;
     std::vector<std::unique_ptr<Stream>> streams;
     std::vector<std::size_t> trace_of;
     ReadLosses losses;
@@ -176,7 +176,7 @@ struct Reader::Impl : StreamNotes {
             if (trace_of[i] == number) read.insert(streams[i]->stream_id);
         for (const auto &e : trace.meta.events) {
             const StreamClassDecl &stream_class = trace.stream_class(e);
-            if (read.count(e.stream_id) == 0) continue;
+            if (read.count(e.stream_id) == 0 || trace.classes[e.stream_id].declared) continue;
             auto payload = leaves_of(e.payload, FieldScope::kPayload);
             auto common = leaves_of(stream_class.event_context, FieldScope::kContext);
             auto specific = leaves_of(e.context, FieldScope::kContext);
@@ -211,19 +211,34 @@ struct Reader::Impl : StreamNotes {
             cls.slot_count = std::max(cls.slot_count, plan.wanted.size());
             cls.registers = std::max(cls.registers, event.program.registers);
         }
-        for (auto &[id, cls] : trace.classes) cls.gather_usual();
+        for (const std::uint64_t id : read) {
+            StreamClass &cls = trace.classes[id];
+            if (!cls.declared) cls.gather_usual();
+            cls.declared = true;
+        }
     }
 };
 
-Reader::Reader(const std::vector<std::string> &paths, std::uint32_t cpus) : impl_(std::make_unique<Impl>()) {
+namespace {
+
+std::vector<std::shared_ptr<Trace>> load_traces(const std::vector<std::string> &paths) {
+    std::vector<std::shared_ptr<Trace>> out;
+    for (const auto &p : paths) out.push_back(load_trace(p));
+    return out;
+}
+
+}  // namespace
+
+Reader::Reader(const std::vector<std::string> &paths, std::uint32_t cpus) : Reader(load_traces(paths), cpus) {}
+
+Reader::Reader(std::vector<std::shared_ptr<Trace>> traces, std::uint32_t cpus) : impl_(std::make_unique<Impl>()) {
+    impl_->traces = std::move(traces);
     std::size_t files = 0;
-    for (const auto &p : paths) {
-        impl_->traces.push_back(load_trace(p));
-        for (const auto &file : impl_->traces.back()->files) {
+    for (const auto &trace : impl_->traces)
+        for (const auto &file : trace->files) {
             impl_->bytes_total += file.bytes;
             files += file.bytes != 0;
         }
-    }
     for (std::size_t i = 0; i < impl_->traces.size(); ++i)
         for (auto &s : impl_->survey.streams_of(*impl_->traces[i], impl_->losses, files * kHugePage <= kMapped)) {
             impl_->streams.push_back(std::move(s));

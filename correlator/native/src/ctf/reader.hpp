@@ -11,10 +11,15 @@
 
 namespace opline::ctf {
 
+struct Trace;
+
 class Reader {
   public:
     // Each path is a trace: a folder with `metadata`. `cpus`: that the machine had, as far as the recording says; 0: it does not. Throws Unsupported or Malformed (ctf/metadata/types.hpp).
     explicit Reader(const std::vector<std::string> &paths, std::uint32_t cpus = 0);
+    // The same of traces that are loaded. Their classes that another reader has declared are not declared again: it had
+    // the same consumer.
+    explicit Reader(std::vector<std::shared_ptr<Trace>> traces, std::uint32_t cpus = 0);
     ~Reader();
     Reader(const Reader &) = delete;
     Reader &operator=(const Reader &) = delete;

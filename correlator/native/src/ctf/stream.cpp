@@ -39,18 +39,22 @@ MappedFile::MappedFile(const std::string &path, bool huge) : path_(path) {
         ::madvise(p, size_, MADV_SEQUENTIAL);
         if (huge) ::madvise(p, size_, MADV_HUGEPAGE);
         data_ = static_cast<const std::uint8_t *>(p);
+        mapped_ = true;
     }
     ::close(fd);
 }
 
+MappedFile::MappedFile(std::string path, std::string_view bytes)
+    : path_(std::move(path)), data_(reinterpret_cast<const std::uint8_t *>(bytes.data())), size_(bytes.size()) {}
+
 MappedFile::~MappedFile() {
-    if (data_) ::munmap(const_cast<std::uint8_t *>(data_), size_);
+    if (mapped_) ::munmap(const_cast<std::uint8_t *>(data_), size_);
 }
 
 void MappedFile::done_until(std::size_t end, std::size_t step) {
     auto page = [](std::size_t at) { return at & ~std::size_t{4095}; };
     end = page(end);
-    if (end < dropped_ + step) return;
+    if (!mapped_ || end < dropped_ + step) return;
     // With a step before them: who read a text there since mapped a page again, which may be a huge one.
     const std::size_t begin = page(dropped_ - std::min(dropped_, step));
     ::madvise(const_cast<std::uint8_t *>(data_) + begin, end - begin, MADV_DONTNEED);
@@ -58,7 +62,7 @@ void MappedFile::done_until(std::size_t end, std::size_t step) {
 }
 
 void MappedFile::rewind() {
-    ::madvise(const_cast<std::uint8_t *>(data_), size_, MADV_DONTNEED);
+    if (mapped_) ::madvise(const_cast<std::uint8_t *>(data_), size_, MADV_DONTNEED);
     dropped_ = 0;
 }
 
@@ -108,7 +112,8 @@ bool read_packet(const MappedFile &file, std::size_t offset, const PacketLayout 
     out.has_discarded = slot(Role::kDiscarded).present();
     out.cpu = static_cast<std::uint32_t>(value(Role::kCpu, kNoCpu));
     const auto none = [&](Role r) { return slot(r).present() && slot(r).u == kNoCount; };
-    if (none(Role::kDiscarded) || none(Role::kSequence) || none(Role::kStreamId) || none(Role::kBegin) || none(Role::kEnd)) {
+    const bool no_time = none(Role::kBegin) || none(Role::kEnd) || std::max(out.begin, out.end) > layout.last_time;
+    if (none(Role::kDiscarded) || none(Role::kSequence) || none(Role::kStreamId) || no_time) {
         why = "its counters or times are wrong";
         return false;
     }

@@ -8,6 +8,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ctf/batch.hpp"
@@ -29,6 +31,8 @@ inline std::int64_t to_ns(std::uint64_t cycles, std::uint64_t frequency) {
 class MappedFile {
   public:
     MappedFile(const std::string &path, bool huge);
+    // What is in memory already, and stays there longer than this does; the path is for messages.
+    MappedFile(std::string path, std::string_view bytes);
     ~MappedFile();
     MappedFile(const MappedFile &) = delete;
     MappedFile &operator=(const MappedFile &) = delete;
@@ -44,6 +48,7 @@ class MappedFile {
     std::string path_;
     const std::uint8_t *data_ = nullptr;
     std::size_t size_ = 0, dropped_ = 0;
+    bool mapped_ = false;  // by this
 };
 
 // The two event headers that LTTng writes have code of their own.
@@ -86,6 +91,7 @@ struct StreamClass {
     std::vector<UsualClass> usual;   // the same, as far as a usual header goes; of a compact one, for each id that it can have
     std::size_t slot_count = 0;
     std::uint32_t registers = 0;
+    bool declared = false;  // its events have been declared to a consumer, and compiled
 
     // Once all events are there. The largest id of a header is no event's: it says that the header is extended.
     void gather_usual();
@@ -97,6 +103,7 @@ struct PacketLayout {
     std::map<std::uint64_t, Program> contexts;     // by stream class
     std::map<std::uint64_t, Walk> context_walks;   // the same, for who wants all of it
     std::optional<std::array<std::uint8_t, 16>> uuid;
+    std::uint64_t last_time = ~std::uint64_t{0};  // of the clock: later ones are no time since 1970 in ns of 64 bits
 };
 
 struct PacketInfo {

@@ -140,7 +140,8 @@ std::vector<std::unique_ptr<Stream>> Survey::streams_of(const Trace &trace, Read
     for (const auto &file : trace.files) {
         const std::string path = file.path.string();
         File f;
-        f.bytes = std::make_shared<MappedFile>(path, huge);
+        const std::string_view content(file.content, file.content ? file.bytes : 0);
+        f.bytes = file.content ? std::make_shared<MappedFile>(path, content) : std::make_shared<MappedFile>(path, huge);
         if (f.bytes->size() == 0) {
             empty.insert(path);
             continue;
@@ -159,10 +160,12 @@ std::vector<std::unique_ptr<Stream>> Survey::streams_of(const Trace &trace, Read
         groups[{info.stream_id, instance}].push_back(std::move(f));
     }
     note_cpus(trace, groups, empty);
-    find_gone(trace, empty, losses);
+    const bool has_index = !trace.path.empty();
+    if (has_index) find_gone(trace, empty, losses);
     for (auto &[key, group] : groups) {
         std::stable_sort(group.begin(), group.end(), [](const File &a, const File &b) { return a.begin < b.begin; });
-        for (const File &file : group) compare_with_index(trace, file, losses);
+        if (has_index)
+            for (const File &file : group) compare_with_index(trace, file, losses);
         // Traces without a uuid are strangers to each other.
         Known &known = known_[{trace.meta.uuid.empty() ? trace.path : trace.meta.uuid, key.first, key.second}];
         drop_doubles(known, group, losses);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 
@@ -114,33 +115,45 @@ EventClass &Trace::place(const EventDecl &e, std::uint64_t &ids) {
     return event;
 }
 
-namespace {
-
-void load(Trace &trace) {
-    trace.meta = parse_metadata(metadata_text(read_file(fs::path(trace.path) / "metadata")));
-    if (trace.meta.clocks.size() != 1) throw Unsupported(std::to_string(trace.meta.clocks.size()) + " clocks in one trace");
-    const ClockDecl &clock = trace.meta.clocks.begin()->second;
-    trace.frequency = clock.frequency;
-    compile_packets(trace);
-    for (const auto &[id, s] : trace.meta.streams) compile_header(s.event_header, trace.classes[id]);
-    for (const auto &entry : fs::directory_iterator(trace.path))
-        if (entry.is_regular_file() && entry.path().filename() != "metadata" && entry.path().filename().string()[0] != '.') trace.files.push_back({entry.path(), entry.file_size()});
-    std::sort(trace.files.begin(), trace.files.end(), [](const auto &a, const auto &b) { return a.path < b.path; });
+// The clock's last value that is a time in 64 bits, counted from the clock's origin: babeltrace2 reads no other either.
+static std::uint64_t last_time_of(const ClockDecl &clock) {
+    using Wide = __int128;
+    constexpr Wide kSecond = 1'000'000'000, kLast = std::numeric_limits<std::int64_t>::max();
+    const Wide offset_ns = Wide{clock.offset_s} * kSecond + Wide{clock.offset} * kSecond / clock.frequency;
+    const Wide left = kLast - std::max<Wide>(offset_ns, 0);
+    if (left < 0) return 0;
+    const Wide cycles = left / kSecond * clock.frequency + left % kSecond * clock.frequency / kSecond;
+    return static_cast<std::uint64_t>(std::min<Wide>(cycles, ~std::uint64_t{0}));
 }
 
-}  // namespace
+std::unique_ptr<Trace> compile_trace(const std::string &metadata) {
+    auto trace = std::make_unique<Trace>();
+    trace->meta = parse_metadata(metadata_text(metadata));
+    const std::size_t clocks = trace->meta.clocks.size();
+    if (clocks != 1) throw Unsupported(std::to_string(clocks) + " clocks in one trace");
+    trace->frequency = trace->clock().frequency;
+    trace->layout.last_time = last_time_of(trace->clock());
+    compile_packets(*trace);
+    for (const auto &[id, s] : trace->meta.streams) compile_header(s.event_header, trace->classes[id]);
+    return trace;
+}
 
 std::unique_ptr<Trace> load_trace(const std::string &path) {
-    auto trace = std::make_unique<Trace>();
-    trace->path = path;
     try {
-        load(*trace);
+        auto trace = compile_trace(read_file(fs::path(path) / "metadata"));
+        trace->path = path;
+        auto &files = trace->files;
+        for (const auto &entry : fs::directory_iterator(path)) {
+            const std::string name = entry.path().filename().string();
+            if (entry.is_regular_file() && name != "metadata" && name[0] != '.') files.push_back({entry.path(), entry.file_size()});
+        }
+        std::sort(files.begin(), files.end(), [](const auto &a, const auto &b) { return a.path < b.path; });
+        return trace;
     } catch (const Unsupported &e) {
         throw Unsupported(path + ": " + e.what());
     } catch (const Malformed &e) {
         throw Malformed(path + ": " + e.what());
     }
-    return trace;
 }
 
 }  // namespace opline::ctf

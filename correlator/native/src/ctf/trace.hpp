@@ -17,8 +17,9 @@ struct Trace {
     struct File {
         std::filesystem::path path;
         std::uint64_t bytes;
+        const char *content = nullptr;  // of a file that is in memory already
     };
-    std::string path;
+    std::string path;         // its folder; "": it is in memory
     std::vector<File> files;  // of events, sorted
     Metadata meta;
     PacketLayout layout;
@@ -34,7 +35,10 @@ struct Trace {
     EventClass &place(const EventDecl &, std::uint64_t &ids);
 };
 
-// Reads and compiles a trace's metadata; no event class is placed yet. Throws Unsupported or Malformed, the path first.
+// Compiles the bytes of a trace's metadata; there are no files, and no event class is placed yet. Throws Unsupported or
+// Malformed.
+std::unique_ptr<Trace> compile_trace(const std::string &metadata);
+// The same of a folder, with its files. What is thrown has the path first.
 std::unique_ptr<Trace> load_trace(const std::string &path);
 
 }  // namespace opline::ctf

@@ -107,6 +107,7 @@ PointSpec point_spec(const json &p, const std::string &where, const Names &names
                             Role::kNone);
     out.end_of = texts(p, "end_of", where);
     out.find = key_uses(p, "find", where, names);
+    if (out.role == Role::kSoftBegin && out.find.empty()) fail(where, "a soft begin needs a key");
     out.bind = key_uses(p, "bind", where, names);
     out.release = key_uses(p, "release", where, names);
     out.wait = key_uses(p, "wait", where, names);

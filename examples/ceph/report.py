@@ -154,28 +154,16 @@ def overhead(folder: Path) -> None:
             print(line)
 
 
-def readme(report: Path, target: Path) -> None:
-    """Replace what is between the marks. Raises ValueError if there are none."""
-    begin, end = "<!-- report -->\n", "<!-- end of report -->"
-    head, mark, rest = target.read_text().partition(begin)
-    _, other, tail = rest.partition(end)
-    if not mark or not other:
-        raise ValueError(f"no marks {begin.strip()} and {end} in {target}")
-    target.write_text(f"{head}{begin}\n```text\n{report.read_text().strip()}\n```\n\n{end}{tail}")
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run it; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("fetch", "stitched", "historic", "overhead", "readme"))
+    parser.add_argument("what", choices=("fetch", "stitched", "historic", "overhead"))
     parser.add_argument("path", type=Path)
     parser.add_argument("output", type=Path, nargs="?")
     options = parser.parse_args(arguments)
     try:
         if options.what == "fetch":
             options.output.write_bytes(fetch(options.path))
-        elif options.what == "readme":
-            readme(options.path, options.output)
         else:
             {"stitched": stitched, "historic": historic, "overhead": overhead}[options.what](options.path)
     except (OSError, ValueError) as error:

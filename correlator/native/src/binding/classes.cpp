@@ -58,7 +58,6 @@ BoundKey bind_key(const KeyUse &use, const Plan &plan, Slots &slots, bool &broke
     }
     for (auto fact : use.facts)
         if (fact != kNoFact) key.facts = use.facts;
-    if (key.slots.size() == 1 && key.facts.empty()) key.one_slot = key.slots.front();
     return key;
 }
 
@@ -117,39 +116,15 @@ BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, 
     return p;
 }
 
-// Nothing comes of it but a transition of an op, found or made by its first key.
-bool is_simple(const BoundPoint &p, const PointSpec &spec) {
-    return !p.broken && p.wait.empty() && p.meet.empty() && p.sole.empty() && p.mark == 0 && p.at == 0 && spec.learn == kNoFact &&
-           p.name_slot == kNoSlot && p.duration_slot == kNoSlot && spec.batch_do == BatchDo::kNone && !spec.ios && !spec.child &&
-           spec.end_of.empty() && spec.io == IoWindow::kNone && spec.sync_wait == IoWindow::kNone;
-}
-
-// What a point that is plain has to do, once the slots of its class are known.
-void bind_plain(BoundPoint &p, const PointSpec &spec, std::uint32_t event) {
-    const bool simple = is_simple(p, spec), found = p.find.size() == 1 ? p.find.front().facts.empty() : p.find.empty();
-    p.of_files = p.file_slot != kNoSlot || p.inode_slot != kNoSlot || spec.io != IoWindow::kNone || spec.sync_wait != IoWindow::kNone;
-    p.plain = simple && found && p.bind.empty() && (spec.role == Role::kNone || spec.role == Role::kEnd);
-    p.begins = simple && p.find.empty() && p.bind.size() == 1 && p.release.empty() && spec.role == Role::kBegin;
-    p.ends = spec.role == Role::kEnd;
-    p.thread = spec.thread;
-    p.direction = spec.direction;
-    p.decorates = p.class_id != 0 || p.class_slot != kNoSlot || p.object_slot != kNoSlot || p.offset_slot != kNoSlot ||
-                  p.length_slot != kNoSlot || p.file_slot != kNoSlot || p.inode_slot != kNoSlot || spec.direction != Direction::kUnknown;
-    TransitionKind kind;
-    kind.point = p.name_id;
-    kind.event = event;
-    kind.spec = p.spec;
-    kind.evidence = p.find.empty() ? Evidence::kThread : Evidence::kKey;
-    if (!p.find.empty()) {
-        kind.spaces = p.find.front().spaces;
-        kind.key_space = p.find.front().space;
-    }
-    if (p.begins) {
-        kind.evidence = Evidence::kBegin;
-        kind.spaces = p.bind.front().spaces;
-    }
-    p.kinds[0].kind = p.kinds[1].kind = kind;
-    p.kinds[1].kind.in_thread = true;
+// Which of the parts of Stitcher::event() concern the point, once the slots of its class are known.
+void bind_parts(BoundPoint &p, const PointSpec &spec) {
+    p.of_call = spec.ios && spec.role != Role::kBegin;
+    p.notes = p.mark != 0 || spec.learn != kNoFact;
+    p.of_files = p.file_slot != kNoSlot || p.inode_slot != kNoSlot || spec.io != IoWindow::kNone ||
+                 spec.sync_wait != IoWindow::kNone;
+    p.decorates = p.of_files || p.class_id != 0 || p.class_slot != kNoSlot || p.object_slot != kNoSlot ||
+                  p.offset_slot != kNoSlot || p.length_slot != kNoSlot || spec.direction != Direction::kUnknown;
+    p.joins = spec.child || p.find.size() > 1 || !p.meet.empty() || !p.wait.empty();
 }
 
 constexpr std::string_view kBpfCalls = "syscall:";
@@ -303,7 +278,7 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
         c.sched.until = slots.want("until");
     }
     c.plan.wanted = slots.take();
-    for (auto &p : c.points) bind_plain(p, plan.points[p.spec], c.name_id);
+    for (auto &p : c.points) bind_parts(p, plan.points[p.spec]);
     if (c.kind == ClassKind::kPoints && c.points.size() == 1) {
         BoundPoint &p = c.points.front();
         if (!p.broken && p.when.empty() && !p.needs_facts && !plan.points[p.spec].optional) c.only = &p;

@@ -18,21 +18,16 @@
 
 namespace opline {
 
-// What a key begins with.
-struct KeyStart {
+struct BoundKey {
     std::uint32_t space = 0;
     KeyScope scope = KeyScope::kGlobal;
-    struct Seed {  // in the scope of the last event
-        std::int64_t host = -1, who = 0;  // -1: there was none yet
+    struct Seed {  // the hash of the space and of the scope in which the last event was
+        std::int64_t host = -1, id = 0;  // host -1: there was no event yet
         std::uint64_t lo = 0, hi = 0;
     };
     mutable Seed seed;
-};
-
-struct BoundKey : KeyStart {
     std::uint64_t spaces = 0;  // that an event with this key carries
     std::vector<std::int32_t> slots, facts;  // of each field; facts empty: none is looked up
-    std::int32_t one_slot = kNoSlot;         // it is of this field alone, and no fact
     std::uint64_t found = 0, missed = 0;  // for `opline model lint`
 };
 
@@ -43,15 +38,13 @@ struct BoundPredicate {
 
 struct BoundPoint {
     std::uint32_t spec = 0;  // index into Plan::points
-    // One key or the thread says whose it is, and nothing else can come of it but these: Stitcher::plain().
-    bool plain = false, ends = false, decorates = false;
-    bool of_files = true;  // it may say of what file the op is, or when its bytes are in flight or it waits for them
-    ThreadRule thread = ThreadRule::kNone;
-    Direction direction = Direction::kUnknown;
-    bool begins = false;  // it makes an op, names it by one key, and nothing else can come of it: Stitcher::begin()
+    bool notes = false;      // it is about no op: it marks its thread's time, or says what a value stands for
+    bool of_call = false;    // of a call that waits for I/Os, or returns
+    bool decorates = false;  // its fields, or the model, say something of the op
+    bool of_files = false;   // among it of what file the op is, or when its bytes are in flight or it waits for them
+    bool joins = false;      // it makes a child of the op, or joins the op with another one
     std::uint64_t seen = 0, transitions = 0;
     std::uint64_t global_spaces = 0;  // bit per global key space of find and bind
-    std::array<KnownKind, 2> kinds;   // of a plain point, or one that begins; 1: in the op's thread
     std::vector<BoundPredicate> when;
     std::vector<BoundKey> find, bind, release, wait, meet, sole;
     BoundKey fact_of, fact_value;  // of a point that learns

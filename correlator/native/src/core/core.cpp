@@ -119,7 +119,7 @@ void Core::write_csv(OpCsv &csv, bool all) {
     impl_->emitter.feed(csv, all);
     if (csv.form() == OpCsv::Form::kOps) impl_->stitcher.keep_objects();
 }
-void Core::attribute_each() { impl_->stitcher.take_no_short_way(); }
+void Core::attribute_each() { impl_->stitcher.keep_no_shapes(); }
 std::size_t Core::shapes() const { return impl_->stitcher.ops().shapes().size(); }
 void Core::keep_statistics(bool tainted) { impl_->statistics.emplace(tainted); }
 bool Core::take_ready() const { return impl_->finished || impl_->emitter.pending_rows() >= kChunkRows; }

@@ -91,7 +91,6 @@ struct OpAtHand {
     std::uint32_t slot = 0;
     OpState state = OpState::kFree;
     bool hard = false;                      // a begin made it, not a soft one
-    bool paired = false;                    // it has a partner
     TransitionList transitions;
     std::uint64_t global_spaces = 0;        // bit per global key space in which it has a key
 };
@@ -148,10 +147,6 @@ struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
     // It ended, and not before it began: where times go back it can.
     bool complete() const { return state == OpState::kEnded && end_ns >= begin_ns; }
     ShapedOp shaped() const { return {transitions.shaped(), serial, begin_ns, end_ns, end_order, pid}; }
-    void pair_with(std::uint64_t other) {  // 0: it has no partner any more
-        partner = other;
-        paired = other != 0;
-    }
     // What the other half of it read, wrote and synced.
     void take_io(const Op &gone) {
         if (direction == Direction::kUnknown) direction = gone.direction;
@@ -170,7 +165,7 @@ struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
     // Ready for a new op, with the capacity kept.
     void reset(Shapes *shapes) {
         state = OpState::kFree;
-        hard = paired = false;
+        hard = false;
         global_spaces = partner = 0;
         transitions.clear(shapes);
         keys.clear();

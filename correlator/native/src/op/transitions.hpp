@@ -52,25 +52,10 @@ struct Transition : TransitionKind {
     std::uint32_t child = 0;     // of the op; 0: the op itself
 };
 
-// Where a list is in the tree of shapes: the node, from the 16th bit on how deep it lies, which is the list's size, and perhaps from the 29th
-// on the ordinal of the thread that takes the next step.
+// Where a list is in the tree of shapes: the node, and from the 16th bit on how deep it lies, which is the list's size.
 using Place = std::uint32_t;
 constexpr std::uint32_t node_at(Place place) { return place & 0xffff; }
 constexpr std::uint32_t depth_at(Place place) { return place >> 16; }
-constexpr Place next_by(std::uint32_t thread) { return thread << 29; }
-
-// A kind that many transitions have, with the steps in the tree of shapes that it took last. What every event looks at comes first, in one
-// cache line.
-struct alignas(64) KnownKind {
-    struct Step {
-        Place from = 0xffffffff, to = 0;  // `from` with the thread; no step yet: from nowhere
-    };
-    Step &step_from(Place place) { return steps[place % steps.size()]; }
-
-    std::array<Step, 4> steps;
-    Place first = 0;             // of a list that begins with it; 0: not looked for yet
-    TransitionKind kind;
-};
 
 // The tree of shapes. A node is a sequence of kinds, each with the ordinal of its thread in the op; node 0 is empty.
 class Shapes {
@@ -78,7 +63,7 @@ class Shapes {
     static constexpr std::uint32_t kMaxNodes = 1u << 16;
     static constexpr std::uint32_t kMaxThreads = 6;
     static constexpr std::uint32_t kMaxDepth = (1u << 13) - 1;
-    static_assert(kMaxNodes <= 1u << 16 && kMaxThreads < 1u << 3, "a Place has no room for more");
+    static_assert(kMaxNodes <= 1u << 16 && kMaxDepth < 1u << 16, "a Place has no room for more");
 
     struct Node {
         TransitionKind kind;
@@ -139,44 +124,8 @@ class TransitionList {
         if (shaped_ && fits(t)) return;
         in_full().push_back(t);
     }
-    // The same as push_back(), the list's order being the transition's, if the list stays a shape. Else nothing happens, and it is false. Where the list has details add_detail() comes next.
-    [[gnu::always_inline]] bool push_known(KnownKind &known, std::int64_t ts_ns, std::int64_t tid, std::int32_t pid) {
-        if (!shaped_ || place_ == 0 || ts_ns < last_ns()) return false;
-        const std::uint32_t thread = ordinal_of(tid, pid);
-        if (thread == Shapes::kMaxThreads) return false;
-        KnownKind::Step &step = known.step_from(place_);
-        if (const Place from = place_ | next_by(thread); step.from != from) {
-            const Place next = shapes_->step(place_, known.kind, thread);
-            if (next == 0) return false;
-            step = {from, next};
-        }
-        go_on(step.to, thread, ts_ns, tid, pid);
-        return true;
-    }
-    // The same as push_back() for an empty list.
-    void push_first(KnownKind &known, std::int64_t ts_ns, std::int64_t tid, std::int32_t pid, std::uint32_t cpu, std::uint32_t comm) {
-        if (shaped_ && known.first == 0) known.first = shapes_->step(0, known.kind, 0);
-        if (shaped_ && known.first != 0) {
-            first_comm_ = comm;
-            ids_[0] = {tid, pid};
-            threads_ = 1;
-            keep(known.first, ts_ns);
-            if (detailed_) add_detail(cpu, comm);
-            return;
-        }
-        Transition t;
-        static_cast<TransitionKind &>(t) = known.kind;
-        t.ts_ns = ts_ns;
-        t.tid = tid;
-        t.pid = pid;
-        t.cpu = cpu;
-        t.comm = comm;
-        in_full().push_back(t);
-    }
-    bool detailed() const { return detailed_; }
-    // Of what push_known() took.
-    void add_detail(std::uint32_t cpu, std::uint32_t comm) { details_.push_back({cpu, comm}); }
     std::uint32_t last_order() const { return shaped_ ? depth_at(place_) - 1 : wide_.back().order; }
+    std::int64_t last_ns() const { return shaped_ ? times_[depth_at(place_) - 1] : wide_.back().ts_ns; }
 
     // Of the first; with or without details.
     std::int64_t first_tid() const { return shaped_ ? ids_[0].tid : wide_.front().tid; }
@@ -231,7 +180,7 @@ class TransitionList {
         if (next == 0) return false;
         if (n == 0) first_comm_ = t.comm;
         go_on(next, thread, t.ts_ns, t.tid, t.pid);
-        if (detailed_) add_detail(t.cpu, t.comm);
+        if (detailed_) details_.push_back({t.cpu, t.comm});
         return true;
     }
     // The thread's, or the next one for a new thread; kMaxThreads: it can have none.
@@ -247,7 +196,6 @@ class TransitionList {
         }
         keep(place, ts_ns);
     }
-    std::int64_t last_ns() const { return times_[depth_at(place_) - 1]; }
     [[gnu::always_inline]] void keep(Place place, std::int64_t ts_ns) {
         const std::size_t size = depth_at(place);
         if (size > room_) make_room(size);

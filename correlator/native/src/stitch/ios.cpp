@@ -23,12 +23,6 @@ void add_length(Op &op, const Bio &bio) {
 
 }  // namespace
 
-std::uint32_t Stitcher::add_transition(Op &op, Transition t) {
-    t.order = static_cast<std::uint32_t>(op.transitions.size());
-    op.transitions.push_back(t);
-    return t.order;
-}
-
 std::uint32_t Stitcher::class_of_io(std::uint32_t base, IoKind kind) {
     auto [id, added] = io_classes_.insert((static_cast<std::uint64_t>(base) << 8) | static_cast<std::uint8_t>(kind));
     if (added) *id = strings_.intern(strings_.at(base) + " " + std::string(io_kind_name(kind)));
@@ -36,29 +30,29 @@ std::uint32_t Stitcher::class_of_io(std::uint32_t base, IoKind kind) {
 }
 
 // The entry of a call: of one that queues I/Os (head: the op of the first), of one that waits for them, or of both.
-void Stitcher::enter_call(ThreadState &ts, const BoundPoint &bp, const Event &ev, std::uint32_t host, std::int32_t pid,
-                          std::int64_t tid, const Op *head) {
-    leave_call(ts);
+void Stitcher::enter_call(Passage &p, Op *head) {
+    const BoundPoint &bp = p.bp;
+    leave_call(p.ts);
     const BoundKey &use = head ? *bp.ios_submit : *bp.ios_wait;
     Key key;
-    if (key_of(use, ev, host, pid, tid, key) != KeyState::kKnown) return;
+    if (key_of(use, p.ev, p.who, key) != KeyState::kKnown) return;
     if (io_queues_.size() > kQueuesKept) io_queues_.erase_if([](const Key &, const IoQueue &q) { return q.idle(); });
     IoQueue &queue = io_queues_[key];
     auto call = std::make_unique<IoCall>();
     call->queue = key;
     call->space = use.space;
-    call->ring = plan_.points[bp.spec].ios.ring;
+    call->ring = p.spec.ios.ring;
     if (head) {
         call->submits = true;
         ++queue.submitting;
-        call->announced = static_cast<std::uint32_t>(std::clamp<std::int64_t>(number_in(ev, bp.ios_count, 1), 1, 1 << 20));
-        call->host = host;
+        call->announced = static_cast<std::uint32_t>(std::clamp<std::int64_t>(number_in(p.ev, bp.ios_count, 1), 1, 1 << 20));
+        call->host = p.who.host;
         call->op_class = head->op_class;
         call->object = head->object;
         call->key_text = head->key_text;
-        call->begin = head->transitions.back();
+        call->begin = p.t;
         call->ops.push_back(op_ref(*head));
-        IoLife &io = ops_.find(op_ref(*head))->io;
+        IoLife &io = head->io;
         io.is_io = true;
         io.ring = call->ring;
         io.space = use.space;
@@ -68,7 +62,7 @@ void Stitcher::enter_call(ThreadState &ts, const BoundPoint &bp, const Event &ev
         call->waits = true;
         ++queue.waiting;
     }
-    ts.call = std::move(call);
+    p.ts.call = std::move(call);
 }
 
 Op &Stitcher::another_io(IoCall &call) {
@@ -194,7 +188,7 @@ void Stitcher::io_done(Op &op, std::int64_t done_ns) {
 void Stitcher::end_at_completion(Op &op) {
     if (!op.io.own && !op.io.ring) ++counts_.reaps_unseen;
     if (op.bios == 0) {  // nothing was queued: it was done when the call that queued it returned
-        end_op(op, op.transitions.back().ts_ns, op.transitions.back().order);
+        end_op(op, op.transitions.last_ns(), op.transitions.last_order());
         return;
     }
     Transition t;
@@ -260,25 +254,27 @@ void Stitcher::close_submit(IoCall &call, std::int64_t count, const Transition &
     }
 }
 
-Fate Stitcher::return_from_call(BoundPoint &bp, const Event &ev, Transition t, ThreadState &ts) {
-    if (!ts.call) return Fate::kOrphanNoOp;
-    const std::unique_ptr<IoCall> call = std::move(ts.call);
+Fate Stitcher::return_from_call(Passage &p) {
+    BoundPoint &bp = p.bp;
+    Transition &t = p.t;
+    if (!p.ts.call) return Fate::kOrphanNoOp;
+    const std::unique_ptr<IoCall> call = std::move(p.ts.call);
     t.spaces |= 1ull << call->space;
     t.key_space = call->space;
     t.evidence = Evidence::kThread;
     bool any = false;
     if (call->submits) {
         any = true;
-        close_submit(*call, number_in(ev, bp.ios_submitted, static_cast<std::int64_t>(call->ops.size())), t);
-        if (plan_.points[bp.spec].thread == ThreadRule::kLeave) ts.stack.clear();
+        close_submit(*call, number_in(p.ev, bp.ios_submitted, static_cast<std::int64_t>(call->ops.size())), t);
+        if (p.spec.thread == ThreadRule::kLeave) p.ts.stack.clear();
         IoQueue &q = io_queues_[call->queue];
         if (--q.submitting == 0) q.ahead.clear();
     }
     if (call->waits) {
         IoQueue &q = io_queues_[call->queue];
         --q.waiting;
-        const bool all = plan_.points[bp.spec].ios.reaped == "*";
-        const std::int64_t count = all ? static_cast<std::int64_t>(q.done.size()) : number_in(ev, bp.ios_reaped, 0);
+        const bool all = p.spec.ios.reaped == "*";
+        const std::int64_t count = all ? static_cast<std::int64_t>(q.done.size()) : number_in(p.ev, bp.ios_reaped, 0);
         if (count > 0) q.reap_seen = true, q.unseen = false;
         any = reap(q, count, t) || any;
     }

@@ -106,9 +106,9 @@ Op &Stitcher::unite(Op &a, Op &b, std::uint32_t child, bool proven) {
     // What waits for either waits for both.
     if (Op *partner = ops_.find(gone.partner); partner && partner != &op && partner != &gone) {
         if (op.partner == 0) link_partners(op, *partner, gone.partner_sure);
-        else partner->pair_with(0);
+        else partner->partner = 0;
     }
-    if (ops_.find(op.partner) == &gone) op.pair_with(0);
+    if (ops_.find(op.partner) == &gone) op.partner = 0;
 
     op.aliases.insert(op.aliases.end(), gone.aliases.begin(), gone.aliases.end());
     op.aliases.push_back(gone_ref);
@@ -218,14 +218,14 @@ Op &Stitcher::meet(Op &op, std::uint32_t child, const Key &key, bool by_order, s
 }
 
 void Stitcher::link_partners(Op &a, Op &b, bool sure) {
-    a.pair_with(op_ref(b));
-    b.pair_with(op_ref(a));
+    a.partner = op_ref(b);
+    b.partner = op_ref(a);
     a.partner_sure = b.partner_sure = sure;
 }
 
 void Stitcher::part(Op &op) {
-    if (Op *partner = ops_.find(op.partner)) partner->pair_with(0);
-    op.pair_with(0);
+    if (Op *partner = ops_.find(op.partner)) partner->partner = 0;
+    op.partner = 0;
 }
 
 // Order's word is taken now: nothing has contradicted it, unless the half that it found has not ended yet.

@@ -41,45 +41,33 @@ struct KeyBuilder {
         const auto product = static_cast<unsigned __int128>(a) * b;
         return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
     }
-    void add_scope(KeyScope scope, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
-        if (scope == KeyScope::kProcess) add((static_cast<std::uint64_t>(host) << 32) | static_cast<std::uint32_t>(pid));
-        if (scope == KeyScope::kThread) add(thread_key(host, tid));
+    void add_scope(KeyScope scope, const ThreadId &who) {
+        if (scope == KeyScope::kProcess) add((std::uint64_t{who.host} << 32) | static_cast<std::uint32_t>(who.pid));
+        if (scope == KeyScope::kThread) add(thread_key(who.host, who.tid));
     }
 };
 
 constexpr std::uint64_t kOneNumber = 0;  // Key::hi of a fact that is one integer: it stands for itself
 
 // What a key begins with: its space, and its scope.
-[[gnu::always_inline]] inline KeyBuilder seeded_key(const KeyStart &use, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
-    const std::int64_t who = use.scope == KeyScope::kProcess ? pid : use.scope == KeyScope::kThread ? tid : 0;
-    if (use.seed.host != host || use.seed.who != who) {
+[[gnu::always_inline]] inline KeyBuilder seeded_key(const BoundKey &use, const ThreadId &who) {
+    const std::int64_t id = use.scope == KeyScope::kProcess ? who.pid : use.scope == KeyScope::kThread ? who.tid : 0;
+    if (use.seed.host != who.host || use.seed.id != id) {
         KeyBuilder seed(use.space);
-        seed.add_scope(use.scope, host, pid, tid);
-        use.seed = {host, who, seed.lo, seed.hi};
+        seed.add_scope(use.scope, who);
+        use.seed = {who.host, id, seed.lo, seed.hi};
     }
     return {use.seed.lo, use.seed.hi};
 }
 
-// Of one field that is a number.
-[[gnu::always_inline]] inline Key one_key(const KeyStart &use, const Slot &field, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
-    KeyBuilder b = seeded_key(use, host, pid, tid);
-    b.add(field.bits());
-    return {b.lo, b.hi};
-}
-
-inline Stitcher::KeyState Stitcher::key_of(const BoundKey &use, const Event &ev, std::uint32_t host, std::int32_t pid,
-                                    std::int64_t tid, Key &key) const {
-    if (use.one_slot != kNoSlot && ev.slots[use.one_slot].is_number()) {  // what most keys are
-        key = one_key(use, ev.slots[use.one_slot], host, pid, tid);
-        return KeyState::kKnown;
-    }
-    KeyBuilder b = seeded_key(use, host, pid, tid);
+inline Stitcher::KeyState Stitcher::key_of(const BoundKey &use, const Event &ev, const ThreadId &who, Key &key) const {
+    KeyBuilder b = seeded_key(use, who);
     for (std::size_t i = 0; i < use.slots.size(); ++i) {
         const Slot &s = ev.slots[use.slots[i]];
         if (!s.present()) return KeyState::kAbsent;
         if (!use.facts.empty() && use.facts[i] != kNoFact) {
             const auto scope = plan_.facts[static_cast<std::size_t>(use.facts[i])].scope;
-            const Key *value = facts_.find(fact_key(use.facts[i], scope, s, host, pid, tid));
+            const Key *value = facts_.find(fact_key(use.facts[i], scope, s, who));
             if (!value) return KeyState::kUnlearned;
             b.add(value->lo);
             if (value->hi != kOneNumber) b.add(value->hi);

@@ -12,10 +12,9 @@ constexpr std::size_t kFactsKept = 1u << 18;
 
 }  // namespace
 
-Key Stitcher::fact_key(std::int32_t fact, KeyScope scope, const Slot &value, std::uint32_t host, std::int32_t pid,
-                       std::int64_t tid) {
+Key Stitcher::fact_key(std::int32_t fact, KeyScope scope, const Slot &value, const ThreadId &who) {
     KeyBuilder b(static_cast<std::uint64_t>(fact));
-    b.add_scope(scope, host, pid, tid);
+    b.add_scope(scope, who);
     b.add(value);
     return {b.lo, b.hi};
 }
@@ -78,34 +77,34 @@ bool Stitcher::owns_all_keys_lost(const Op &op) const {
 }
 
 // Whether something finds an op or a batch for the point: its first key, or its thread where it has none.
-bool Stitcher::finds(const BoundPoint &bp, const Event &ev, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
+bool Stitcher::finds(const BoundPoint &bp, const Event &ev, const ThreadId &who) {
     Key key;
     if (!bp.find.empty()) {
-        if (key_of(bp.find.front(), ev, host, pid, tid, key) != KeyState::kKnown) return false;
+        if (key_of(bp.find.front(), ev, who, key) != KeyState::kKnown) return false;
         const std::uint64_t *ref = keys_.find(key);
         const auto target = ref ? ops_.resolve(*ref) : OpTable::Target{};
         return target.op || target.batch;
     }
     for (const auto &use : bp.sole)
-        if (key_of(use, ev, host, pid, tid, key) == KeyState::kKnown && waits_alone(key)) return true;
+        if (key_of(use, ev, who, key) == KeyState::kKnown && waits_alone(key)) return true;
     if (!bp.sole.empty()) return false;
     const BatchDo does = plan_.points[bp.spec].batch_do;
-    if (does != BatchDo::kWork && does != BatchDo::kOpenOrWork && does != BatchDo::kClose) return current_op(host, tid) != nullptr;
+    if (does != BatchDo::kWork && does != BatchDo::kOpenOrWork && does != BatchDo::kClose) return current_op(who.host, who.tid) != nullptr;
     // Work of a batch, and its end, are found on a thread that has one open, or has worked for one before.
-    const ThreadState *ts = threads_.find(thread_key(host, tid));
+    const ThreadState *ts = threads_.find(thread_key(who.host, who.tid));
     return ts && (ts->batch ? ts->batch->space == bp.batch_space : !ts->done.empty());
 }
 
-bool Stitcher::facts_known(const BoundPoint &bp, const Event &ev, std::uint32_t host, std::int32_t pid, std::int64_t tid) const {
+bool Stitcher::facts_known(const BoundPoint &bp, const Event &ev, const ThreadId &who) const {
     Key key;
     for (const auto &use : bp.find)
-        if (key_of(use, ev, host, pid, tid, key) == KeyState::kUnlearned) return false;
+        if (key_of(use, ev, who, key) == KeyState::kUnlearned) return false;
     return true;
 }
 
 // Events that are about no op: they tell something about their thread, or about a value.
-Fate Stitcher::note(BoundPoint &bp, const PointSpec &spec, const Event &ev, ThreadState &ts, std::uint32_t host,
-                    std::int32_t pid, std::int64_t tid) {
+Fate Stitcher::note(const BoundPoint &bp, const Event &ev, ThreadState &ts, const ThreadId &who) {
+    const PointSpec &spec = plan_.points[bp.spec];
     if (bp.mark != 0) {
         auto it = std::find_if(ts.marks.begin(), ts.marks.end(), [&](const auto &m) { return m.first == bp.mark; });
         if (it == ts.marks.end()) ts.marks.emplace_back(bp.mark, ev.ts_ns);
@@ -115,7 +114,7 @@ Fate Stitcher::note(BoundPoint &bp, const PointSpec &spec, const Event &ev, Thre
         const Slot &of = ev.slots[bp.fact_of.slots.front()];
         if (!of.present()) return Fate::kOrphanMalformed;
         const Slot &first = ev.slots[bp.fact_value.slots.front()];
-        const Key name = fact_key(spec.learn, bp.fact_of.scope, of, host, pid, tid);
+        const Key name = fact_key(spec.learn, bp.fact_of.scope, of, who);
         if (facts_.size() >= kFactsKept) {
             counts_.evicted_facts += facts_.size();
             facts_.clear();
@@ -138,10 +137,10 @@ Fate Stitcher::note(BoundPoint &bp, const PointSpec &spec, const Event &ev, Thre
     return Fate::kContext;
 }
 
-void Stitcher::release_keys(const BoundPoint &bp, const Event &ev, std::uint32_t host, std::int32_t pid, std::int64_t tid) {
+void Stitcher::release_keys(const BoundPoint &bp, const Event &ev, const ThreadId &who) {
     Key key;
     for (const auto &use : bp.release)
-        if (key_of(use, ev, host, pid, tid, key) == KeyState::kKnown)
+        if (key_of(use, ev, who, key) == KeyState::kKnown)
             keys_.erase(key);
 }
 

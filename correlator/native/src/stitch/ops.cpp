@@ -51,8 +51,34 @@ void Stitcher::close_io_window(Op &op) {
     }
 }
 
-void Stitcher::decorate_with_file(Op &op, const BoundPoint &bp, const Event &ev, std::int64_t tid, std::int32_t pid) {
-    const PointSpec &spec = plan_.points[bp.spec];
+void Stitcher::decorate(Op &op, const Passage &p) {
+    const BoundPoint &bp = p.bp;
+    const Event &ev = p.ev;
+    if (bp.class_id != 0) op.op_class = bp.class_id;
+    if (bp.class_slot != kNoSlot && ev.slots[bp.class_slot].kind == Slot::Kind::kString)
+        op.op_class = strings_.intern(ev.slots[bp.class_slot].str());
+    if (bp.object_slot != kNoSlot && with_objects_) {
+        const Slot &s = ev.slots[bp.object_slot];
+        if (s.kind == Slot::Kind::kString) op.object.assign(s.str());
+        else if (s.is_number()) op.object = std::to_string(s.u);
+    }
+    if (bp.offset_slot != kNoSlot && ev.slots[bp.offset_slot].is_number()) {
+        op.offset_bytes = ev.slots[bp.offset_slot].i;
+        op.has_offset = op.offset_bytes >= 0;  // below: its file has no places (a pipe, a socket)
+    }
+    if (bp.length_slot != kNoSlot && ev.slots[bp.length_slot].is_number() && ev.slots[bp.length_slot].i >= 0) {
+        op.length_bytes = ev.slots[bp.length_slot].i;
+        op.has_length = true;
+    }
+    if (p.spec.direction != Direction::kUnknown) op.direction = p.spec.direction;
+    if (bp.of_files) decorate_with_file(op, p);
+}
+
+void Stitcher::decorate_with_file(Op &op, const Passage &p) {
+    const BoundPoint &bp = p.bp;
+    const PointSpec &spec = p.spec;
+    const Event &ev = p.ev;
+    const std::int32_t pid = p.who.pid;
     if (bp.file_slot != kNoSlot && ev.slots[bp.file_slot].present()) {
         const Slot &s = ev.slots[bp.file_slot];
         KeyBuilder b(thread_key(op.host, pid));
@@ -84,7 +110,7 @@ void Stitcher::decorate_with_file(Op &op, const BoundPoint &bp, const Event &ev,
     if (spec.sync_wait == IoWindow::kBegin && op.sync_ns == kNoTime && op.state == OpState::kOpen) {
         op.sync_ns = ev.ts_ns;
         op.synced = true;
-        hooks_.sync_begun(op, tid, ev.ts_ns);
+        hooks_.sync_begun(op, p.who.tid, ev.ts_ns);
     } else if (spec.sync_wait == IoWindow::kEnd) {
         end_sync(op, ev.ts_ns);
     }
@@ -96,23 +122,28 @@ void Stitcher::end_sync(Op &op, std::int64_t ts_ns) {
     op.sync_ns = kNoTime;
 }
 
-void Stitcher::append(Op &op, const Transition &transition, const BoundPoint &bp, const Event &ev) {
-    Transition t = transition;
+void Stitcher::append(Op &op, const Passage &p) {
+    const BoundPoint &bp = p.bp;
+    const Transition &t = p.t;
     if (bp.duration_slot != kNoSlot) {
         // Stamped at its end: the begin is computed, and clipped to the op.
-        const Slot &s = ev.slots[bp.duration_slot];
+        const Slot &s = p.ev.slots[bp.duration_slot];
         double elapsed = s.kind == Slot::Kind::kReal ? s.r : s.is_number() ? static_cast<double>(s.i) : -1;
         if (elapsed >= 0) {
             Transition b = t;
-            b.ts_ns = std::max(op.begin_ns, t.ts_ns - static_cast<std::int64_t>(elapsed * plan_.points[bp.spec].duration_unit_ns + 0.5));
+            b.ts_ns = std::max(op.begin_ns, t.ts_ns - static_cast<std::int64_t>(elapsed * p.spec.duration_unit_ns + 0.5));
             b.point = strings_.intern(strings_.at(t.point) + " begin");
             b.interval_begin = true;
-            b.order = static_cast<std::uint32_t>(op.transitions.size());
-            op.transitions.push_back(b);
+            add_transition(op, b);
         }
     }
+    add_transition(op, t);
+}
+
+std::uint32_t Stitcher::add_transition(Op &op, Transition t) {
     t.order = static_cast<std::uint32_t>(op.transitions.size());
     op.transitions.push_back(t);
+    return t.order;
 }
 
 void Stitcher::end_op(Op &op, std::int64_t ts_ns, std::uint32_t order) {

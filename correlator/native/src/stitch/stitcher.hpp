@@ -29,6 +29,13 @@ inline std::uint64_t thread_key(std::uint32_t host, std::int64_t tid) {
     return mix64(static_cast<std::uint64_t>(tid)) ^ (static_cast<std::uint64_t>(host) << 48);
 }
 
+// Who did something.
+struct ThreadId {
+    std::uint32_t host = 0;
+    std::int32_t pid = -1;
+    std::int64_t tid = -1;
+};
+
 // Whom a thread works for since it entered: a ref, and the key spaces that the entering event carried.
 struct Working {
     std::uint64_t ref = 0, spaces = 0;
@@ -74,11 +81,8 @@ class Stitcher {
     void advance(std::int64_t now_ns) {
         if (now_ns > due_ns_) do_what_is_due(now_ns);
     }
-    // Every op the general way, from now on: to compare with.
-    void take_no_short_way() {
-        short_begins_ = false;
-        ops_.shapes().none();
-    }
+    // Every op's transitions are kept in full from now on: to compare with.
+    void keep_no_shapes() { ops_.shapes().none(); }
     // No texts that only the table of ops shows.
     void skip_texts() { with_key_texts_ = with_objects_ = false; }
     void keep_objects() { with_objects_ = true; }
@@ -115,25 +119,47 @@ class Stitcher {
         std::uint64_t ref = 0;      // through which it was found
         std::uint64_t spaces = 0;   // key spaces that say so: the event's, or those of the event that entered the thread
     };
+    // An event on its way to the op that it is about.
+    struct Passage {
+        BoundPoint &bp;
+        const PointSpec &spec;
+        const Event &ev;
+        ThreadId who;
+        ThreadState &ts;
+        Found working;  // whom its thread works for
+        Found found;    // whom it is about
+        Transition t;   // what the op gets
+    };
     enum class KeyState : std::uint8_t { kKnown, kAbsent, kUnlearned };  // a field is absent; a fact is not known
 
     Found current(ThreadState &);
-    BoundPoint *choose(BoundClass &cls, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid, bool &broken);
-    bool facts_known(const BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid) const;
-    bool finds(const BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
-    Fate any_event(BoundClass &, const Event &, std::uint32_t host);
-    bool plain(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
-    void passed(Op &, BoundPoint &, std::int64_t ts_ns);
-    void ends(Op &, const BoundPoint &, std::int64_t ts_ns);
-    bool begin(const BoundClass &, BoundPoint &, const Event &, std::uint32_t host);
+    BoundPoint *choose(BoundClass &cls, const Event &, const ThreadId &, bool &broken);
+    bool facts_known(const BoundPoint &, const Event &, const ThreadId &) const;
+    bool finds(const BoundPoint &, const Event &, const ThreadId &);
+    Transition transition_of(const BoundClass &, BoundPoint &, const Event &, const ThreadId &, const ThreadState &);
+    Fate of_call(Passage &);
+    Fate of_batch(Passage &);
+    Fate pass(Passage &);
+    // stitch/resolve.cpp: whom the event is about. kTransition: `found` says it.
+    Fate resolve(Passage &);
+    void begin(Passage &);
+    Fate by_thread(Passage &);
+    Fate by_keys(Passage &);
+    void by_sole(Passage &);
+    // stitch/apply.cpp: what comes of it for the op.
+    void apply(Passage &);
+    void bind(Passage &);
+    void unite_others(Passage &);
+    void join(Passage &);
+    bool ends(const Passage &) const;
     void do_what_is_due(std::int64_t now_ns);
     void next_settles() {
         settles_ns_ = ended_.empty() ? std::numeric_limits<std::int64_t>::max() : ended_.front().first + plan_.linger_ns;
         due_ns_ = std::min(due_ns_, settles_ns_);
     }
-    Fate note(BoundPoint &, const PointSpec &, const Event &, ThreadState &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
-    Fate work_of(Batch &, Transition, BoundPoint &);
-    void release_keys(const BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
+    Fate note(const BoundPoint &, const Event &, ThreadState &, const ThreadId &);
+    Fate work_of(Batch &, Passage &);
+    void release_keys(const BoundPoint &, const Event &, const ThreadId &);
     void bind_batch(Batch &, const Key &);
     std::uint64_t begin_child(Op &, std::uint32_t parent, std::uint32_t &child);
     void soften_end(Op &, std::int64_t ts_ns, std::uint32_t order);
@@ -164,8 +190,8 @@ class Stitcher {
         recent_threads_[static_cast<std::size_t>(tid) % recent_threads_.size()] = {tid, host, state};
         return *state;
     }
-    KeyState key_of(const BoundKey &, const Event &, std::uint32_t host, std::int32_t pid, std::int64_t tid, Key &) const;
-    static Key fact_key(std::int32_t fact, KeyScope, const Slot &, std::uint32_t host, std::int32_t pid, std::int64_t tid);
+    KeyState key_of(const BoundKey &, const Event &, const ThreadId &, Key &) const;
+    static Key fact_key(std::int32_t fact, KeyScope, const Slot &, const ThreadId &);
     void key_text(const BoundKey &use, const Event &ev, std::string &out) const {
         if (with_key_texts_) append_key_text(use, ev, out);
     }
@@ -173,9 +199,8 @@ class Stitcher {
     Op &new_op(std::uint32_t host, std::int32_t pid, std::int64_t begin_ns);
     void evict_oldest();
     // stitch/ios.cpp
-    void enter_call(ThreadState &, const BoundPoint &, const Event &, std::uint32_t host, std::int32_t pid,
-                    std::int64_t tid, const Op *head);
-    Fate return_from_call(BoundPoint &, const Event &, Transition, ThreadState &);
+    void enter_call(Passage &, Op *head);
+    Fate return_from_call(Passage &);
     void leave_call(ThreadState &);
     void close_submit(IoCall &, std::int64_t count, const Transition &);
     bool reap(IoQueue &, std::int64_t count, Transition);
@@ -189,9 +214,9 @@ class Stitcher {
     void name_op(Op &, const BoundKey &, const Event &) const;
     void bind_key(Op &op, std::uint64_t ref, std::uint32_t space, const Key &key);
     void taken_over(std::uint64_t before, const Op &, std::uint32_t space);
-    void decorate(Op &op, const BoundPoint &, const Event &, std::int64_t tid, std::int32_t pid);
-    void decorate_with_file(Op &op, const BoundPoint &, const Event &, std::int64_t tid, std::int32_t pid);
-    void append(Op &op, const Transition &t, const BoundPoint &, const Event &);
+    void decorate(Op &op, const Passage &);
+    void decorate_with_file(Op &op, const Passage &);
+    void append(Op &op, const Passage &);
     void end_op(Op &op, std::int64_t ts_ns, std::uint32_t order);
     void settle(Op &op);
     void settle_ended();
@@ -220,13 +245,16 @@ class Stitcher {
         ThreadState *state = nullptr;
     };
     std::array<RecentThread, 64> recent_threads_{};
+    // Of the event at hand: keys that named no op, with their spaces, and refs of further ops that keys name.
+    std::vector<std::pair<std::uint32_t, Key>> unbound_;
+    std::vector<std::uint64_t> others_;
     std::deque<std::pair<std::int64_t, std::uint64_t>> ended_;  // (end, op ref), in order of the end events
     std::int64_t settles_ns_ = std::numeric_limits<std::int64_t>::max();  // past it the first of them does
     std::int64_t due_ns_ = std::numeric_limits<std::int64_t>::max();  // past it something settles
     std::vector<std::uint64_t> io_windows_;
     SettledKeys<Key, KeyHash> settled_keys_;
     std::uint64_t batch_serial_ = 0;
-    bool with_key_texts_ = true, with_objects_ = true, short_begins_ = true;
+    bool with_key_texts_ = true, with_objects_ = true;
     FlatMap<Key, IoQueue, KeyHash> io_queues_;
     FlatMap<std::uint64_t, std::uint32_t> io_classes_;  // (class, kind) → class with the kind
     FlatMap<std::uint32_t, std::uint8_t> own_threads_;  // comm → 1: its bios are ops, 2: they are not

@@ -376,3 +376,53 @@ TEST_CASE("events that repeat fields of the one before have their own values") {
         CHECK(seen.values == expected);
     }
 }
+
+namespace {
+
+// Keeps the events' times; a field `ktime` is its event's own time.
+class Times : public CountingConsumer {
+  public:
+    ClassPlan add_class(const ClassDecl &decl) override {
+        ClassPlan plan = CountingConsumer::add_class(decl);
+        if (decl.fields.front().name == "ktime") plan.time_slot = 0;
+        return plan;
+    }
+    void event(const Event &e) override { times.push_back(e.ts_ns); }
+    std::vector<std::int64_t> times;
+};
+
+}  // namespace
+
+TEST_CASE("an event's own time is its time, and that of those without one behind it, whatever their header") {
+    const std::string other = "event { name = \"t:f\"; id = 1; stream_id = 0; fields := struct { uint32_t x; }; };\n";
+    auto own = [](std::uint32_t clock, std::uint64_t ktime) {
+        std::string payload;
+        put(payload, ktime);
+        return event(clock, payload);
+    };
+    auto without = [](std::uint32_t clock) {
+        std::string out;
+        put(out, clock << 5 | 1);
+        put(out, std::uint32_t{7});
+        return out;
+    };
+    std::string extended("\x1f");
+    put(extended, std::uint32_t{1});
+    put(extended, std::uint64_t{140});
+    put(extended, std::uint32_t{7});
+    const std::string events = without(100) + own(110, 50) + without(120) + own(130, 70) + extended + without(150);
+    for (const std::string hz : {"1000000000", "1000000"}) {
+        std::string metadata = metadata_of("uint64_t ktime;") + other;
+        metadata.replace(metadata.find("1000000000"), 10, hz);
+        ScratchTrace trace;
+        trace.write("metadata", metadata);
+        trace.write("ch_0", packet(events));
+        Times seen;
+        ctf::Reader reader({trace.path()});
+        reader.open(seen);
+        while (reader.run(1000)) {
+        }
+        const std::int64_t first_ns = hz.size() == 10 ? 100 : 100'000;
+        CHECK(seen.times == std::vector<std::int64_t>{first_ns, 50, 50, 70, 70, 70});
+    }
+}

@@ -206,7 +206,7 @@ struct Reader::Impl : StreamNotes {
                     ++field;
                 }
             event.program = compiler.take();
-            event.usual = Straight(event.program, 0) && event.absent.empty() && event.time_slot < 0;
+            event.usual = Straight(event.program, 0) && event.absent.empty();
             StreamClass &cls = trace.classes[e.stream_id];
             cls.slot_count = std::max(cls.slot_count, plan.wanted.size());
             cls.registers = std::max(cls.registers, event.program.registers);

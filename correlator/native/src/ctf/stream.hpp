@@ -61,13 +61,14 @@ struct EventClass {
     bool known = false;
     std::vector<std::int32_t> absent;  // wanted slots that no step fills
     Program program;
-    bool usual = false;  // straight() is enough: every wanted field is there, and the time is the header's
+    bool usual = false;  // straight() is enough: every wanted field is there
 };
 
 // What of a usual class every event needs, side by side. Of another class: its straight way never goes.
 struct alignas(128) UsualClass {
     Straight straight;
     std::uint32_t cls = 0, slots = 0;  // EventClass's
+    std::int32_t time_slot = -1;
     const EventClass *all = nullptr;
 };
 
@@ -170,7 +171,7 @@ class Stream {
     void events(EventBlock &, StreamNotes &);
     // The cursor and the place of the next usual event follow each other.
     void go_on_usually() {
-        const bool can = !cls->usual.empty() && own_ns_ == kNoTime && cursor_.at % 8 == 0;
+        const bool can = !cls->usual.empty() && cursor_.at % 8 == 0;
         usual_at_ = can ? cursor_.packet + cursor_.at / 8 : nullptr;
     }
     void go_on_with_all() {

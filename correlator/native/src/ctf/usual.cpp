@@ -9,8 +9,10 @@ namespace opline::ctf {
 void StreamClass::gather_usual() {
     for (const auto &e : events) {
         if (usual.size() == usual_header.id_mask) break;
-        if (e.usual) usual.push_back(UsualClass{Straight(e.program, usual_header.bytes), e.cls, e.slots, &e});
-        else usual.emplace_back();
+        if (e.usual)
+            usual.push_back({Straight(e.program, usual_header.bytes), e.cls, e.slots, e.time_slot, &e});
+        else
+            usual.emplace_back();
     }
     if (usual_header.id_bits == kCompactHeader.id_bits && !usual.empty()) usual.resize(kCompactHeader.id_mask + 1);
 }
@@ -32,6 +34,7 @@ void Stream::usual_events_of(EventBlock &out) {
     const std::size_t ids = cls->usual.size();
     const UsualClass *found = nullptr;
     std::uint64_t clock = clock_;
+    std::int64_t own_ns = own_ns_;
     const bool keeps_ns = frequency_ == 1'000'000'000;
     Event *const begin = out.next(), *const past = out.last();
     Event *at = begin;
@@ -49,17 +52,18 @@ void Stream::usual_events_of(EventBlock &out) {
         if (!after || after > content_end) break;
         p = after;
         clock += ((word >> h.id_bits) - clock) & h.time_mask;
-        *at++ = Event{c.cls, 0, number, packet_.cpu, static_cast<std::int64_t>(clock), slots};
+        if (c.time_slot >= 0) own_ns = slots[c.time_slot].i;
+        const std::int64_t ns = own_ns != kNoTime ? own_ns : keeps_ns ? static_cast<std::int64_t>(clock) : to_ns(clock);
+        *at++ = Event{c.cls, 0, number, packet_.cpu, ns, slots};
         slots += c.slots;
         found = &c;
     }
     if (!found) return;
-    if (!keeps_ns)
-        for (Event *e = begin; e != at; ++e) e->ts_ns = to_ns(static_cast<std::uint64_t>(e->ts_ns));
     ordinal += static_cast<std::uint64_t>(at - begin);
     usual_at_ = p;
     event_class = found->all;
     clock_ = clock;
+    own_ns_ = own_ns;
     time_ns = at[-1].ts_ns;
     out.grown(at, slots);
 }

@@ -132,8 +132,8 @@ def test_without_tracepoints_the_osd_is_one_stage(run_of: RunOf) -> None:
     run = run_of("ctf-deb12-shim-qd1")
     part = shares(run)
     assert list(part) == [
-        "client submit", "network out", "osd receive", "osd without tracepoints", "network back", "client completion",
-        "client wake-up", "client reap",
+        "client submit", "network out", "network out awake", "osd receive", "osd without tracepoints", "network back",
+        "network back awake", "client completion", "client wake-up", "client reap",
     ]  # fmt: skip
     assert part["osd without tracepoints"] == pytest.approx(0.588, abs=0.001)
     assert run.core["joins"] == {"by_key": 0, "by_order": 12274}

@@ -45,7 +45,7 @@ WIDER_LINES = {
     "src/output": 35,
     "src/output/parquet": 19,
     "src/sched": 10,
-    "src/stages": 28,
+    "src/stages": 22,
     "src/statistics": 29,
     "src/stitch": 30,
 }

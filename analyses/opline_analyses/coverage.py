@@ -125,19 +125,27 @@ class Coverage(NamedTuple):
 
 
 # A stage that ends in another process than it began in is on the network, and so are those of kind network within a
-# process: with the next one that crosses, else with the one before.
+# process: with the next one that crosses, else with the one before. The pieces of a wait that is cut at other ops'
+# points are all between the two processes at its ends.
 _PARTS = """
 CREATE OR REPLACE TEMP TABLE parts AS
-WITH s AS (SELECT s.op_id, s.seq, s.kind, s.duration_ns,
-                  CASE WHEN s.kind = 'unknown' OR f.pid = t.pid THEN NULL
-                       WHEN t.pid = o.pid THEN 'network back'
-                       WHEN f.pid = o.pid THEN 'network out'
+WITH ends AS (SELECT s.op_id, s.seq, s.kind, s.duration_ns, f.pid AS f, t.pid AS t, o.pid AS mine
+              FROM stages s SEMI JOIN counted USING (op_id) JOIN ops o USING (op_id)
+              LEFT JOIN transitions f ON f.op_id = s.op_id AND f.point = s.from_point AND f.ts_ns = s.begin_ns
+              LEFT JOIN transitions t ON t.op_id = s.op_id AND t.point = s.to_point
+                  AND t.ts_ns = s.begin_ns + s.duration_ns),
+     whole AS (SELECT op_id, seq, kind, duration_ns, mine,
+                      coalesce(f, CASE WHEN kind = 'network' THEN last_value(f IGNORE NULLS) OVER before END) AS f,
+                      coalesce(t, CASE WHEN kind = 'network' THEN first_value(t IGNORE NULLS) OVER after END) AS t
+               FROM ends
+               WINDOW after AS (PARTITION BY op_id ORDER BY seq ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING),
+                      before AS (PARTITION BY op_id ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)),
+     s AS (SELECT op_id, seq, kind, duration_ns,
+                  CASE WHEN kind = 'unknown' OR f = t THEN NULL
+                       WHEN t = mine THEN 'network back'
+                       WHEN f = mine THEN 'network out'
                        ELSE 'network between servers' END AS way
-           FROM stages s SEMI JOIN counted USING (op_id) JOIN ops o USING (op_id)
-           LEFT JOIN transitions f ON f.op_id = s.op_id AND f.point = s.from_point AND f.ts_ns = s.begin_ns
-           LEFT JOIN transitions t ON t.op_id = s.op_id AND t.point = s.to_point
-               AND t.ts_ns = s.begin_ns + s.duration_ns
-           WHERE f.pid IS NOT NULL AND t.pid IS NOT NULL),
+           FROM whole WHERE f IS NOT NULL AND t IS NOT NULL),
      w AS (SELECT op_id, seq,
                   CASE WHEN kind <> 'network' THEN way
                        ELSE coalesce(way, first_value(way IGNORE NULLS) OVER after,

@@ -99,7 +99,7 @@ struct Core::Impl {
                  [this](std::int64_t begin_ns, std::int64_t end_ns) {
                      if (!converted) missed(begin_ns, end_ns);
                  }}),
-          attributor(plan, strings),
+          attributor(plan, strings, stitcher.thread_points()),
           no_block_events(strings.intern("no_block_events")) {}
 
     void settle(Op &op) {

@@ -221,6 +221,7 @@ Plan parse_plan(const std::string &json_text) {
             for (const auto &s : *it)
                 plan.stages.push_back({s.at("name").get<std::string>(), s.at("from").get<std::string>(),
                                        s.at("to").get<std::string>(), s.value("kind", std::string("work")), s.value("behind", false)});
+        plan.behind = std::any_of(plan.stages.begin(), plan.stages.end(), [](const StageSpec &s) { return s.behind; });
         if (auto it = doc.find("bios"); it != doc.end() && !it->is_null())
             plan.bios = {it->at("class").get<std::string>(), texts(*it, "threads", "bios"), texts(*it, "except", "bios")};
         if (auto it = doc.find("files"); it != doc.end())

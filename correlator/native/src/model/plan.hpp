@@ -63,6 +63,9 @@ struct BiosSpec {
     std::vector<std::string> threads, except;  // globs
 };
 
+// The mark of a thread that returns from waiting for something to do.
+constexpr const char *kAwakeMark = "awake";
+
 struct PointSpec {
     std::string name;        // "{}" stands for the value of name_field
     std::string name_field;  // "": the name is constant
@@ -96,7 +99,7 @@ struct PointSpec {
 
 struct StageSpec {
     std::string name, from, to, kind;
-    bool behind = false;  // a wait for a batch: cut by what its thread did for the one before
+    bool behind = false;  // a wait: cut by what the thread that ends it did for the batch before, or for other ops
 };
 
 // Where a file lies on disk. All in sectors; physical ones count from start_sector of the disk.
@@ -132,6 +135,7 @@ struct Plan {
     std::vector<FileSpec> files;
     std::vector<LostSpec> lost;
     bool threads_work = false;  // a point says whom its thread works for
+    bool behind = false;        // a stage is cut by what threads did for others
 };
 
 // Throws std::runtime_error with the JSON path of the first thing that is wrong.

@@ -4,15 +4,9 @@
 #include <algorithm>
 
 namespace opline {
-namespace {
 
-std::uint64_t pair_key(std::uint32_t from, std::uint32_t to) {
-    return (static_cast<std::uint64_t>(from) << 32) | to;
-}
-
-}  // namespace
-
-Attributor::Attributor(const Plan &plan, StringPool &strings) : plan_(plan), strings_(strings) {
+Attributor::Attributor(const Plan &plan, StringPool &strings, const ThreadPoints &thread_points)
+    : plan_(plan), strings_(strings), thread_points_(thread_points) {
     work_ = strings.intern("work");
     unknown_ = strings.intern("unknown");
     block_ = strings.intern("block");
@@ -200,57 +194,17 @@ const std::pair<std::uint32_t, std::uint32_t> &Attributor::named(std::uint32_t f
     return *name;
 }
 
-bool Attributor::cut_behind(Attribution &a, Place from, Place to, std::int64_t begin_ns, std::int64_t end_ns, std::int64_t tid) {
-    const Transition &arrives = a.transitions[static_cast<std::size_t>(to.at)].t();
-    const Batch *batch = nullptr;
-    for (const auto &m : a.op->batches)
-        if (static_cast<std::int64_t>(m.batch->serial) == arrives.batch || (arrives.batch < 0 && arrives.tid == m.batch->tid)) batch = m.batch.get();
-    if (!batch) return false;
-    const auto &before = batch->before;
-    std::size_t first = 0, last = before.size();  // those in between
-    while (first < before.size() && before[first].first <= begin_ns) ++first;
-    while (last > first && before[last - 1].first >= end_ns) --last;
-    if (first == last) return false;
-    const auto [wait, kind] = named(from.point, to.point);
-    auto piece = [&, kind = kind](std::uint32_t stage, std::uint32_t begins, std::uint32_t ends, std::int64_t piece_begin, std::int64_t piece_end) {
-        if (piece_begin == piece_end) return;
-        StageCut s;
-        s.stage = stage;
-        s.kind = kind;
-        s.from = begins;
-        s.to = ends;
-        s.begin_ns = piece_begin;
-        s.duration_ns = piece_end - piece_begin;
-        s.tid = tid;
-        s.from_at = s.to_at = -1;
-        a.stages.push_back(s);
-    };
-    piece(wait, before[last - 1].second, to.label, before[last - 1].first, end_ns);
-    for (std::size_t i = last; i-- > first;) {
-        std::uint32_t stage = wait;
-        if (i > 0) {
-            const std::uint32_t begins = before[i - 1].second, ends = before[i].second, theirs = named(begins, ends).first;
-            auto [name, added] = behind_names_.insert(pair_key(wait, theirs));
-            if (added) {  // what the model has no name for is no reason for a stage
-                const bool given = strings_.at(theirs) != strings_.at(begins) + " → " + strings_.at(ends);
-                *name = given ? strings_.intern(strings_.at(wait) + " behind " + strings_.at(theirs)) : wait;
-            }
-            stage = *name;
-        }
-        const bool at_begin = i == first;
-        piece(stage, at_begin ? from.label : before[i - 1].second, before[i].second, at_begin ? begin_ns : before[i - 1].first, before[i].first);
-    }
-    return true;
-}
-
 // Named by the points; shown with their labels, recurrence number included.
 void Attributor::cut(Attribution &a, Place from_place, Place to_place, std::int64_t begin_ns, std::int64_t end_ns,
                      std::int64_t tid, std::uint64_t request, bool is_known) {
     const std::uint32_t from = from_place.point, to = to_place.point;
     if (end_ns <= begin_ns && request != 0) return;  // two steps at one time: nothing between them
-    if (is_known && to_place.at >= 0 && behind_.contains(pair_key(from, to)) &&
-        cut_behind(a, from_place, to_place, begin_ns, end_ns, tid))
-        return;
+    if (is_known && to_place.at >= 0 && behind_.contains(pair_key(from, to))) {
+        by_threads_ = true;
+        const Batch *batch = batch_of(a, to_place);
+        const Wait wait{from_place, to_place, begin_ns, end_ns, tid};
+        if (batch ? cut_by_batch(a, wait, *batch) : cut_by_thread(a, wait)) return;
+    }
     const auto &[name, kind] = named(from, to);
     StageCut s;
     s.stage = name;
@@ -310,6 +264,7 @@ std::int64_t Attributor::cut_request(Attribution &a, const RequestCut &r, std::i
 void Attributor::mark_path(const Op &op, Attribution &a) {
     a.stages.clear();
     a.unattributed_ns = a.unknown_ns = 0;
+    by_threads_ = false;
     if (!op.complete()) return;
     std::ptrdiff_t current = -1;
     for (std::size_t i = 0; i < a.transitions.size(); ++i) {

@@ -11,6 +11,7 @@
 #include "base/strings.hpp"
 #include "model/plan.hpp"
 #include "op/op.hpp"
+#include "op/thread_points.hpp"
 #include "sched/sched.hpp"
 
 namespace opline {
@@ -73,7 +74,7 @@ struct ShapeAttribution {
 
 class Attributor {
   public:
-    Attributor(const Plan &plan, StringPool &strings);
+    Attributor(const Plan &plan, StringPool &strings, const ThreadPoints &);
     // Ended ops only get stages; an op without end gets its transitions alone. `out` is overwritten.
     void run(const Op &op, Attribution &out);
     // What run() would find, where it is the same for all ops of the op's shape; else nullptr. `scratch` is overwritten. For
@@ -101,17 +102,41 @@ class Attributor {
     bool connected(const Attribution &, std::ptrdiff_t from, std::ptrdiff_t to) const;
     // The name of the interval between two points, and its kind.
     const std::pair<std::uint32_t, std::uint32_t> &named(std::uint32_t from, std::uint32_t to);
-    // The wait for a batch in the order of its end, cut by what the batch's thread did for the one before it. False: nothing.
-    bool cut_behind(Attribution &, Place from, Place to, std::int64_t begin_ns, std::int64_t end_ns, std::int64_t tid);
+    static std::uint64_t pair_key(std::uint32_t from, std::uint32_t to) {
+        return static_cast<std::uint64_t>(from) << 32 | to;
+    }
+    // stages/behind.cpp: waits, cut by what the thread that ends them did for others. False: nothing.
+    struct Wait {
+        Place from, to;
+        std::int64_t begin_ns, end_ns, tid;
+    };
+    static const Batch *batch_of(const Attribution &, Place to);
+    bool cut_by_batch(Attribution &, const Wait &, const Batch &);
+    bool cut_by_thread(Attribution &, const Wait &);
+    struct Piece {
+        std::uint32_t stage, from, to;  // pool ids
+        std::int64_t begin_ns, end_ns;
+        bool goes_on = false;  // with the next one, if that has its name
+    };
+    static void add_piece(Attribution &, const Wait &, std::uint32_t kind, const Piece &);
+    std::uint32_t piece_name(const Op &, std::uint32_t wait, const ThreadPoint &, const ThreadPoint &next);
+    std::uint32_t behind_name(std::uint32_t wait, std::uint32_t begins, std::uint32_t ends, std::uint32_t unnamed);
+    struct WaitNames {
+        std::uint32_t others, between, awake;  // pool ids
+    };
+    const WaitNames &wait_names(std::uint32_t wait);
     void cut(Attribution &, Place from, Place to, std::int64_t begin_ns, std::int64_t end_ns,
              std::int64_t tid, std::uint64_t request, bool is_known);
     std::int64_t cut_request(Attribution &, const RequestCut &, std::int64_t floor_ns, Place &first);
 
     const Plan &plan_;
     StringPool &strings_;
+    const ThreadPoints &thread_points_;
+    bool by_threads_ = false;  // of this op: its shape does not tell all, as threads may have been at others
+    FlatMap<std::uint32_t, WaitNames> wait_names_;
     FlatMap<std::uint64_t, std::pair<std::uint32_t, std::uint32_t>> names_;  // (from, to) → (stage, kind)
     FlatMap<std::uint64_t, bool> behind_;  // (from, to) of the stages that say so
-    FlatMap<std::uint64_t, std::uint32_t> behind_names_;  // (stage, stage of the batch before) → name
+    FlatMap<std::uint64_t, std::uint32_t> behind_names_;  // (stage, stage of others) → name; 0: theirs has none
     std::vector<std::vector<std::uint32_t>> after_;  // per PointSpec: point ids
     std::vector<std::pair<std::uint32_t, std::uint32_t>> recurrences_;     // of this op: (point, how often)
     FlatMap<std::uint64_t, std::uint32_t> labels_;                         // (point, recurrence number) → label

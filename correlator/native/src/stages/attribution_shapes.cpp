@@ -57,6 +57,7 @@ std::unique_ptr<ShapeAttribution> Attributor::generalize(const Op &op, Attributi
     for (std::uint32_t i = 0; i < Shapes::kMaxThreads; ++i) tids.push_back(op.transitions.tid(i));
     const Op in_full = op;
     run(in_full, scratch);
+    if (by_threads_) return nullptr;
     auto out = std::make_unique<ShapeAttribution>();
     const std::uint32_t steps[] = {q_, g_, i_, d_, c_};
     auto place = [&](std::int32_t at, std::uint32_t point) {

@@ -109,6 +109,8 @@ Fate Stitcher::note(const BoundPoint &bp, const Event &ev, ThreadState &ts, cons
         auto it = std::find_if(ts.marks.begin(), ts.marks.end(), [&](const auto &m) { return m.first == bp.mark; });
         if (it == ts.marks.end()) ts.marks.emplace_back(bp.mark, ev.ts_ns);
         else it->second = ev.ts_ns;
+        if (plan_.behind && spec.mark == kAwakeMark && !spec.aside)
+            keep_thread_point(who.host, who.tid, {ev.ts_ns, ThreadPoint::kNobody, bp.name_id});
     }
     if (spec.learn != kNoFact) {
         const Slot &of = ev.slots[bp.fact_of.slots.front()];

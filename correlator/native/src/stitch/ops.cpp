@@ -138,6 +138,17 @@ void Stitcher::append(Op &op, const Passage &p) {
         }
     }
     add_transition(op, t);
+    note_thread(p, op_ref(op));
+}
+
+// Older than the oldest op nobody asks for.
+void Stitcher::keep_thread_point(std::uint32_t host, std::int64_t tid, const ThreadPoint &p) {
+    if (thread_points_.many()) {
+        std::int64_t oldest = p.ts_ns;
+        ops_.for_each_live([&](const Op &op) { oldest = std::min(oldest, op.begin_ns); });
+        thread_points_.forget_before(oldest);
+    }
+    thread_points_.passed(host, tid, p);
 }
 
 std::uint32_t Stitcher::add_transition(Op &op, Transition t) {

@@ -171,6 +171,7 @@ Fate Stitcher::work_of(Batch &batch, Passage &p) {
     p.t.batch = static_cast<std::int64_t>(batch.serial);
     p.t.order = static_cast<std::uint32_t>(batch.work.size());
     batch.work.push_back(p.t);
+    note_thread(p, ThreadPoint::of_batch(batch.serial));
     ++p.bp.transitions;
     return Fate::kBatch;
 }

@@ -16,6 +16,7 @@
 #include "binding/classes.hpp"
 #include "event/thread_names.hpp"
 #include "op/op_table.hpp"
+#include "op/thread_points.hpp"
 #include "stitch/ios.hpp"
 #include "stitch/settled_keys.hpp"
 
@@ -24,10 +25,6 @@ namespace opline {
 struct KeyHash {
     std::uint64_t operator()(const Key &k) const { return k.lo; }  // mixed already
 };
-
-inline std::uint64_t thread_key(std::uint32_t host, std::int64_t tid) {
-    return mix64(static_cast<std::uint64_t>(tid)) ^ (static_cast<std::uint64_t>(host) << 48);
-}
 
 // Who did something.
 struct ThreadId {
@@ -108,6 +105,8 @@ class Stitcher {
     // Ops between their io begin and io end points.
     const std::vector<std::uint64_t> &io_windows() const { return io_windows_; }
     const StitchCounts &counts() const { return counts_; }
+    // What threads did for whom; empty where no stage is cut by it.
+    const ThreadPoints &thread_points() const { return thread_points_; }
     bool owns_all_keys_lost(const Op &op) const;
     std::uint64_t next_batch() { return batch_serial_++; }
 
@@ -159,6 +158,10 @@ class Stitcher {
     }
     Fate note(const BoundPoint &, const Event &, ThreadState &, const ThreadId &);
     Fate work_of(Batch &, Passage &);
+    void note_thread(const Passage &p, std::uint64_t whom) {
+        if (plan_.behind && !p.spec.aside) keep_thread_point(p.who.host, p.t.tid, {p.t.ts_ns, whom, p.t.point});
+    }
+    void keep_thread_point(std::uint32_t host, std::int64_t tid, const ThreadPoint &);
     void release_keys(const BoundPoint &, const Event &, const ThreadId &);
     void bind_batch(Batch &, const Key &);
     std::uint64_t begin_child(Op &, std::uint32_t parent, std::uint32_t &child);
@@ -254,6 +257,7 @@ class Stitcher {
     std::vector<std::uint64_t> io_windows_;
     SettledKeys<Key, KeyHash> settled_keys_;
     std::uint64_t batch_serial_ = 0;
+    ThreadPoints thread_points_;
     bool with_key_texts_ = true, with_objects_ = true;
     FlatMap<Key, IoQueue, KeyHash> io_queues_;
     FlatMap<std::uint64_t, std::uint32_t> io_classes_;  // (class, kind) → class with the kind

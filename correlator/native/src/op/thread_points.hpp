@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// What threads did for whom: per thread when it passed which point of which op or batch, and when it returned from
+// waiting for something to do. Kept where a stage of the model is to be cut by it, as far back as the oldest op in
+// memory began.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/flat_map.hpp"
+
+namespace opline {
+
+inline std::uint64_t thread_key(std::uint32_t host, std::int64_t tid) {
+    return mix64(static_cast<std::uint64_t>(tid)) ^ (static_cast<std::uint64_t>(host) << 48);
+}
+
+struct ThreadPoint {
+    static constexpr std::uint64_t kNobody = 0;  // it waited for something to do until then
+    // Refs of ops have 63 bits.
+    static constexpr std::uint64_t of_batch(std::uint64_t serial) { return std::uint64_t{1} << 63 | serial; }
+
+    std::int64_t ts_ns = 0;
+    // op_ref() of the op as it was then (united with another half it may be an alias), or a batch.
+    std::uint64_t whom = kNobody;
+    std::uint32_t point = 0;       // pool id
+};
+
+class ThreadPoints {
+  public:
+    using Points = std::vector<ThreadPoint>;
+    struct Thread {
+        Points points;              // in order of time
+        bool says_awake = false;    // it is known when it returns from waiting: else it is awake
+    };
+
+    void passed(std::uint32_t host, std::int64_t tid, const ThreadPoint &p) {
+        Thread &thread = threads_[thread_key(host, tid)];
+        thread.says_awake = thread.says_awake || p.whom == ThreadPoint::kNobody;
+        Points &all = thread.points;
+        if (all.size() >= kMostOfThread) {
+            all.erase(all.begin(), all.begin() + kMostOfThread / 2);
+            count_ -= kMostOfThread / 2;
+        }
+        // A point may be stamped with the time of a mark before it.
+        auto at = all.end();
+        while (at != all.begin() && std::prev(at)->ts_ns > p.ts_ns) --at;
+        all.insert(at, p);
+        ++count_;
+    }
+    // nullptr: nothing is known of it.
+    const Thread *of(std::uint32_t host, std::int64_t tid) const { return threads_.find(thread_key(host, tid)); }
+
+    // So many are kept that forgetting may pay.
+    bool many() const { return count_ >= look_at_; }
+    void forget_before(std::int64_t ns) {
+        count_ = 0;
+        threads_.for_each([&](std::uint64_t, Thread &thread) {
+            Points &all = thread.points;
+            auto first = all.begin();
+            while (first != all.end() && first->ts_ns < ns) ++first;
+            if (first != all.begin()) --first;  // what the thread was at
+            all.erase(all.begin(), first);
+            count_ += all.size();
+        });
+        look_at_ = std::max(kLookAt, 2 * count_);
+    }
+
+  private:
+    static constexpr std::size_t kMostOfThread = 1u << 16, kLookAt = 1u << 16;
+    FlatMap<std::uint64_t, Thread> threads_;
+    std::size_t count_ = 0, look_at_ = kLookAt;
+};
+
+}  // namespace opline

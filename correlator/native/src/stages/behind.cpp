@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// Waits cut by what the thread that ends them did meanwhile for others: for the batch before, or for other ops.
+#include <algorithm>
+
+#include "op/op_table.hpp"
+#include "stages/attribution.hpp"
+
+namespace opline {
+namespace {
+
+constexpr std::ptrdiff_t kMostPieces = 1024;  // of one wait; beyond that it is one piece from the first to the last
+
+bool is_mine(const Op &op, std::uint64_t whom) {
+    return whom == op_ref(op) || std::find(op.aliases.begin(), op.aliases.end(), whom) != op.aliases.end();
+}
+
+}  // namespace
+
+// "WAIT behind THEIRS", where the model has a name for what they did between two points; else `unnamed`.
+std::uint32_t Attributor::behind_name(std::uint32_t wait, std::uint32_t begins, std::uint32_t ends,
+                                      std::uint32_t unnamed) {
+    const std::uint32_t theirs = named(begins, ends).first;
+    auto [name, added] = behind_names_.insert(pair_key(wait, theirs));
+    if (added) {
+        const bool given = strings_.at(theirs) != strings_.at(begins) + " → " + strings_.at(ends);
+        *name = given ? strings_.intern(strings_.at(wait) + " behind " + strings_.at(theirs)) : 0;
+    }
+    return *name != 0 ? *name : unnamed;
+}
+
+const Attributor::WaitNames &Attributor::wait_names(std::uint32_t wait) {
+    auto [names, added] = wait_names_.insert(wait);
+    if (added) {
+        const std::string text = strings_.at(wait);
+        names->others = strings_.intern(text + " behind others");
+        names->between = strings_.intern(text + " between others");
+        names->awake = strings_.intern(text + " awake");
+    }
+    return *names;
+}
+
+// nullptr: what ends the wait is no batch's.
+const Batch *Attributor::batch_of(const Attribution &a, Place to) {
+    const Transition &arrives = a.transitions[static_cast<std::size_t>(to.at)].t();
+    const Batch *found = nullptr;
+    for (const auto &m : a.op->batches) {
+        const Batch &batch = *m.batch;
+        const bool its_work = static_cast<std::int64_t>(batch.serial) == arrives.batch;
+        if (its_work || (arrives.batch < 0 && arrives.tid == batch.tid)) found = &batch;
+    }
+    return found;
+}
+
+// The last piece comes first.
+void Attributor::add_piece(Attribution &a, const Wait &w, std::uint32_t kind, const Piece &p) {
+    if (p.begin_ns == p.end_ns) return;
+    StageCut *next = p.end_ns == w.end_ns || a.stages.empty() ? nullptr : &a.stages.back();
+    if (p.goes_on && next && next->stage == p.stage) {
+        next->from = p.from;
+        next->duration_ns += next->begin_ns - p.begin_ns;
+        next->begin_ns = p.begin_ns;
+        return;
+    }
+    StageCut s;
+    s.stage = p.stage;
+    s.kind = kind;
+    s.from = p.from;
+    s.to = p.to;
+    s.begin_ns = p.begin_ns;
+    s.duration_ns = p.end_ns - p.begin_ns;
+    s.tid = w.tid;
+    a.stages.push_back(s);
+}
+
+bool Attributor::cut_by_batch(Attribution &a, const Wait &w, const Batch &batch) {
+    const auto &before = batch.before;
+    std::size_t first = 0, last = before.size();  // those in between
+    while (first < before.size() && before[first].first <= w.begin_ns) ++first;
+    while (last > first && before[last - 1].first >= w.end_ns) --last;
+    if (first == last) return false;
+    const auto [wait, kind] = named(w.from.point, w.to.point);
+    add_piece(a, w, kind, {wait, before[last - 1].second, w.to.label, before[last - 1].first, w.end_ns});
+    for (std::size_t i = last; i-- > first;) {
+        const auto [at_ns, point] = before[i];
+        const std::uint32_t stage = i > 0 ? behind_name(wait, before[i - 1].second, point, wait) : wait;
+        if (i == first) add_piece(a, w, kind, {stage, w.from.label, point, w.begin_ns, at_ns});
+        else add_piece(a, w, kind, {stage, before[i - 1].second, point, before[i - 1].first, at_ns});
+    }
+    return true;
+}
+
+// Of what lies between two points of a thread that follow each other. Of the time before a return from waiting nobody
+// knows more.
+std::uint32_t Attributor::piece_name(const Op &op, std::uint32_t wait, const ThreadPoint &p, const ThreadPoint &next) {
+    const WaitNames &names = wait_names(wait);
+    if (next.whom == ThreadPoint::kNobody) return wait;
+    if (p.whom == ThreadPoint::kNobody) return names.awake;
+    const bool mine = is_mine(op, p.whom);
+    if (mine != is_mine(op, next.whom) || (!mine && p.whom != next.whom)) return names.between;
+    return mine ? wait : behind_name(wait, p.point, next.point, names.others);
+}
+
+// What the thread did before its first point in the wait is known if it was at that op already, or tells when it waits.
+bool Attributor::cut_by_thread(Attribution &a, const Wait &w) {
+    const ThreadPoints::Thread *thread = w.tid > 0 ? thread_points_.of(a.op->host, w.tid) : nullptr;
+    if (!thread) return false;
+    const ThreadPoints::Points &all = thread->points;
+    const auto earlier = [](const ThreadPoint &p, std::int64_t at) { return p.ts_ns < at; };
+    const auto first = std::lower_bound(all.begin(), all.end(), w.begin_ns + 1, earlier);
+    const auto last = std::lower_bound(first, all.end(), w.end_ns, earlier);
+    auto arrival = last;
+    while (arrival != all.end() && arrival->ts_ns == w.end_ns && !is_mine(*a.op, arrival->whom)) ++arrival;
+    // Without it it is another thread of that number, on another host.
+    if (first == last || arrival == all.end() || arrival->ts_ns != w.end_ns) return false;
+    const auto [wait, kind] = named(w.from.point, w.to.point);
+    auto add = [&, kind = kind](std::uint32_t stage, const ThreadPoint &from, std::uint32_t to, std::int64_t end_ns) {
+        add_piece(a, w, kind, {stage, from.point, to, from.ts_ns, end_ns, true});
+    };
+    const auto until = std::prev(last);  // its last point before
+    add(piece_name(*a.op, wait, *until, *arrival), *until, w.to.label, w.end_ns);
+    if (last - first > kMostPieces) {
+        add(wait_names(wait).others, *first, until->point, until->ts_ns);
+    } else {
+        for (auto p = until; p != first; --p)
+            add(piece_name(*a.op, wait, *std::prev(p), *p), *std::prev(p), p->point, p->ts_ns);
+    }
+    std::uint32_t stage = wait;
+    if (first != all.begin()) {
+        const ThreadPoint &before = *std::prev(first);
+        const bool at_it = before.whom == first->whom && !is_mine(*a.op, first->whom);
+        if (at_it || thread->says_awake) stage = piece_name(*a.op, wait, before, *first);
+    }
+    add_piece(a, w, kind, {stage, w.from.label, first->point, w.begin_ns, first->ts_ns, true});
+    return true;
+}
+
+}  // namespace opline

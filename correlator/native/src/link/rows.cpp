@@ -8,7 +8,8 @@
 namespace opline {
 
 const Flush *Linker::flush_of(const Request &r) const {
-    if (r.flushed_by == 0 || r.issue_ns != kNoTime) return nullptr;
+    // One with data has an issue of its own: that it is missing is a loss.
+    if (r.flushed_by == 0 || r.nr_sectors != 0 || r.issue_ns != kNoTime) return nullptr;
     for (const Flush &f : flushes_)
         if (f.request == r.flushed_by) return &f;
     return nullptr;

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from opline_analyses.plot import COLOURS, label_of
+from opline_analyses.plot import COLOURS, dress, label_of
 from opline_analyses.sketch import BINS
 from opline_analyses.text import count_of
 
@@ -35,11 +35,8 @@ def figure(c: Comparison) -> Figure:
     for axes in (left, right):
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(color="#EEEEEE", linewidth=0.6)
-        axes.set_axisbelow(True)
     names = [f"{side} {count_of(len(runs), 'run')}" for side, runs in zip(SIDES, (c.a, c.b), strict=True)]
-    fig.suptitle(", ".join(names), x=0.01, ha="left", fontsize=12, fontweight="bold")
+    dress(fig, ", ".join(names))
     return fig
 
 

@@ -15,6 +15,7 @@ from opline_analyses.run import Run
 from opline_analyses.selection import Selection
 
 CHUNK_OPS = 4096
+_STEPS = (("Q", "queue_ns"), ("G", "getrq_ns"), ("I", "insert_ns"), ("D", "issue_ns"), ("C", "complete_ns"))
 _PARTS = ("transitions", "stages", "requests", "deferred")
 
 
@@ -79,6 +80,10 @@ class Request(NamedTuple):
     complete_cpu: int | None
     shared: bool
     ambiguous: bool
+
+    def steps(self) -> list[tuple[str, int]]:
+        """The steps that were seen, Q G I D C, and when."""
+        return [(letter, at) for letter, name in _STEPS if (at := getattr(self, name)) is not None]
 
 
 class Deferred(NamedTuple):

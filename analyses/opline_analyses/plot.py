@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import matplotlib
 
@@ -229,12 +229,17 @@ def figure(run: Run, which: Selection, title: str, tainted: bool = False) -> Fig
         lower.set_xlabel("begin of the op (s from the run's first op)")
         lower.set_xlim(float(edges[0]), float(edges[-1]))
     _stacks(lower, edges, per_bar, layers, single)
-    for axes in (upper, lower):
+    dress(fig, title, grid="y")
+    return fig
+
+
+def dress(fig: Figure, title: str, grid: Literal["both", "x", "y"] = "both") -> None:
+    """What all pictures have: a title, a faint grid behind what is drawn, no frame."""
+    for axes in fig.axes:
         axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(axis="y", color="#EEEEEE", linewidth=0.6)
+        axes.grid(axis=grid, color="#EEEEEE", linewidth=0.6)
         axes.set_axisbelow(True)
     fig.suptitle(shown(title), x=0.01, ha="left", fontsize=12, fontweight="bold")
-    return fig
 
 
 def save(fig: Figure, path: Path, dpi: int) -> None:

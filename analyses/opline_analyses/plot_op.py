@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 
 from opline.talk import shown
 from opline_analyses.colours import UNATTRIBUTED, stage_colour
-from opline_analyses.plot import label_of, time_unit
+from opline_analyses.plot import dress, label_of, time_unit
 from opline_analyses.report.rows import NO_THREAD
 from opline_analyses.text import count_of, device_name, duration, percent
 from opline_analyses.transitions import header_of
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 MOST_REQUESTS = 24
 MOST_STAGES = 16  # in the legend
 _ROW_INCHES = 0.34
-_STEPS = (("Q", "queue_ns"), ("G", "getrq_ns"), ("I", "insert_ns"), ("D", "issue_ns"), ("C", "complete_ns"))
 _ARROW = {
     "arrowstyle": "-|>", "color": "#444444", "linewidth": 0.7, "mutation_scale": 7, "shrinkA": 0, "shrinkB": 0,
 }  # fmt: skip
@@ -41,7 +40,7 @@ def figure(op: OpDetail, threads: Mapping[int, str], title: str) -> Figure:
     """The picture of a complete op. ``threads``: a name for each thread of its stages."""
     assert op.latency_ns is not None
     divisor, unit = time_unit(op.latency_ns)
-    requests = sorted(op.requests, key=lambda r: _steps(r)[0][1] if _steps(r) else op.begin_ns)[:MOST_REQUESTS]
+    requests = sorted(op.requests, key=lambda r: next((at for _, at in r.steps()), op.begin_ns))[:MOST_REQUESTS]
     rows = list(dict.fromkeys(_row(stage.tid, threads) for stage in op.stages))
     rows.sort(key=lambda row: row == NO_THREAD)  # next to the requests
     height = 2.2 + _ROW_INCHES * (len(rows) + len(requests))
@@ -59,12 +58,9 @@ def figure(op: OpDetail, threads: Mapping[int, str], title: str) -> Figure:
     axes.set_xlim(0, max(op.latency_ns, 1) / divisor)
     more = f"; {count_of(left_out, 'more block request')} not shown" if left_out else ""
     axes.set_xlabel(f"time since the op's begin ({unit}){more}")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="x", color="#EEEEEE", linewidth=0.6)
-    axes.set_axisbelow(True)
     _legend(axes, op)
     axes.set_title(shown(header_of(op)), loc="left", fontsize=10)
-    fig.suptitle(shown(title), x=0.01, ha="left", fontsize=12, fontweight="bold")
+    dress(fig, title, grid="x")
     return fig
 
 
@@ -100,10 +96,6 @@ def _bar(
     )  # fmt: skip
 
 
-def _steps(request: Request) -> list[tuple[str, int]]:
-    return [(letter, at) for letter, name in _STEPS if (at := getattr(request, name)) is not None]
-
-
 def _request_label(request: Request, devices: dict[int, str]) -> str:
     size = f" {request.nr_sectors * 512} B" if request.nr_sectors is not None else ""
     many = ", shared" if request.shared else ""
@@ -113,7 +105,7 @@ def _request_label(request: Request, devices: dict[int, str]) -> str:
 def _request(axes: Axes, op: OpDetail, request: Request, place: int, divisor: float) -> None:
     assert op.latency_ns is not None
     wide = _NARROW * op.latency_ns
-    for (a, begin), (b, end) in pairwise(_steps(request)):
+    for (a, begin), (b, end) in pairwise(request.steps()):
         if end < begin:
             continue
         name = f"{a}2{b}"

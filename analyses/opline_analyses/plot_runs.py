@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Pictures of how times are distributed, of one run or of several on the same axes: all latencies, and each stage's.
 
-Takes what `series_of` reads of a run and a selection; gives matplotlib figures. Percentiles are by nearest rank.
+Takes what `series_of` reads of a run and a selection; gives figures. Percentiles are those of `opline stages`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from matplotlib.figure import Figure
 from opline.errors import OplineError
 from opline.talk import shown
 from opline_analyses.colours import stage_colour
-from opline_analyses.plot import COLOURS, label_of
+from opline_analyses.plot import COLOURS, dress, label_of
 from opline_analyses.stages import StageTable, stage_table
 from opline_analyses.text import count_of, duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from matplotlib.axes import Axes
 
     from opline_analyses.run import Run
     from opline_analyses.selection import Selection
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 MOST_RUNS = len(COLOURS)
 MOST_POINTS = 2000  # of a line; the tail has half of them
 SHOWN_STAGES = 16
-_QUANTILES = ((0.5, "p50"), (0.99, "p99"), (0.999, "p99.9"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +52,6 @@ def series_of(run: Run, which: Selection, name: str, tainted: bool) -> Series:
     return Series(name, np.asarray(found["v"], np.int64), table)
 
 
-def _quantile(ordered: Any, q: float) -> int:
-    return int(ordered[max(0, int(np.ceil(q * len(ordered))) - 1)])
-
-
 def cdf(runs: Sequence[Series], title: str) -> Figure:
     """Left the share of the ops that took no longer, right the share that took longer, whose axis shows the tail."""
     fig = Figure(figsize=(11, 5), layout="constrained")
@@ -67,8 +60,12 @@ def cdf(runs: Sequence[Series], title: str) -> Figure:
         n = len(one.latencies)
         ranks = _ranks(n)
         times = np.maximum(one.latencies[ranks - 1], 1) / 1e3
-        percentiles = ", ".join(f"{name} {duration(_quantile(one.latencies, q))}" for q, name in _QUANTILES)
-        label = f"{shown(one.name)}, {count_of(n, 'op')}\n{percentiles}, max {duration(int(one.latencies[-1]))}"
+        of_all = one.table.latency
+        percentiles = ", ".join(
+            f"{name} {duration(ns)}"
+            for name, ns in (("p50", of_all.p50_ns), ("p99", of_all.p99_ns), ("p99.9", of_all.p999_ns))
+        )
+        label = f"{shown(one.name)}, {count_of(n, 'op')}\n{percentiles}, max {duration(of_all.max_ns)}"
         left.step(np.r_[times[0], times], np.r_[0, ranks / n], where="post", color=colour, linewidth=1.2, label=label)
         right.step(np.r_[times[0], times], np.r_[1, (n - ranks) / n], where="post", color=colour, linewidth=1.2)
     left.set_title("share of the ops that took no longer", loc="left", fontsize=10)
@@ -80,7 +77,7 @@ def cdf(runs: Sequence[Series], title: str) -> Figure:
         axes.xaxis.set_major_formatter("{x:g}")
         axes.set_xlabel("latency (us)")
     right.yaxis.set_major_formatter("{x:g}")
-    _plain(fig, title)
+    dress(fig, title)
     fig.legend(loc="outside lower left", frameon=False, fontsize=8, ncols=min(len(runs), 3))
     return fig
 
@@ -134,18 +131,9 @@ def stages(runs: Sequence[Series], title: str) -> Figure:
                 [], [], color=COLOURS[n], linewidth=5, label=f"{shown(one.name)}, {count_of(one.table.ops, 'op')}"
             )
         fig.legend(loc="outside lower left", frameon=False, fontsize=8, ncols=min(len(runs), 3))
-    _plain(fig, title)
+    dress(fig, title)
     return fig
 
 
 def _total(one: Series, name: str) -> int:
     return sum(row.total_ns for row in one.table.stages if row.stage == name)
-
-
-def _plain(fig: Figure, title: str) -> None:
-    axes: Axes
-    for axes in fig.axes:
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(color="#EEEEEE", linewidth=0.6)
-        axes.set_axisbelow(True)
-    fig.suptitle(shown(title), x=0.01, ha="left", fontsize=12, fontweight="bold")

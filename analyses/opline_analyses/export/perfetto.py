@@ -24,7 +24,6 @@ from opline_analyses.selection import Selection
 from opline_analyses.text import device_name
 
 SEQUENCE = 1
-_STEPS = (("Q", "queue_ns"), ("G", "getrq_ns"), ("I", "insert_ns"), ("D", "issue_ns"), ("C", "complete_ns"))
 
 
 @dataclass(slots=True)
@@ -107,7 +106,7 @@ class _Writer:
 
 
 def _request(op: OpDetail, request: Request, flows: list[int]) -> Slice | None:
-    seen = [(letter, at) for letter, name in _STEPS if (at := getattr(request, name)) is not None]
+    seen = request.steps()
     if not seen:
         return None
     parts = [Slice(begin, end, f"{a}2{b}", []) for (a, begin), (b, end) in itertools.pairwise(seen) if end >= begin]

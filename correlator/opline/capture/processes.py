@@ -76,7 +76,6 @@ class Watch:
     def __init__(self, names: Mapping[int, str]) -> None:
         """``names``: what each PID is called."""
         self._held = [(name, _pidfd(pid), identify(pid)) for pid, name in names.items()]
-        self._pids = list(names)
 
     def gone(self) -> list[str]:
         """The names of those that are gone."""
@@ -84,7 +83,7 @@ class Watch:
 
     def exiting(self) -> bool:
         """Has any of them ended, or begun to?"""
-        return any(map(exiting, self._pids))
+        return any(process is None or exiting(process.pid) for _, _, process in self._held)
 
     def wait(self, name: str, patience_s: float) -> None:
         """Until all of this name are gone, or time is up."""

@@ -4,10 +4,13 @@
 VENV := $(CURDIR)/.venv/bin
 JOBS := $(shell nproc)
 PYTHON_DIRS := $(wildcard setup.py correlator analyses tests benchmarks examples docs)
+# but headers of LTTng's tracepoints: their macros are a language of their own
+C_FILES = $(shell find correlator/native tracepoints examples tests benchmarks -name '*.[ch]' -o -name '*.[ch]pp' | grep -v -e /build/ -e '_tp\.h$$')
+CLANG_FORMAT ?= clang-format-14
 DOCS := $(wildcard README.md docs/*.md correlator/opline/store/arrow.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test lint format-check ruff mypy docs-check docs pictures native-test native-asan native-fuzz regen bench clean
+.PHONY: help setup build test lint format format-check ruff mypy docs-check docs pictures native-test native-asan native-fuzz regen bench clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -24,10 +27,15 @@ build:  ## compile what has changed: the core, the extension module, the plug-in
 test:  ## run every test (pytest; the native tests are among them)
 	$(VENV)/pytest
 
-lint: format-check ruff mypy docs-check  ## formatting, ruff, mypy --strict, generated docs
+lint: format-check ruff mypy docs-check  ## formatting (ruff, clang-format), ruff, mypy --strict, generated docs
+
+format:  ## format Python, C and C++
+	$(VENV)/ruff format $(PYTHON_DIRS)
+	@$(CLANG_FORMAT) -i $(C_FILES)
 
 format-check:
 	$(VENV)/ruff format --check $(PYTHON_DIRS)
+	@$(CLANG_FORMAT) --dry-run -Werror $(C_FILES)
 
 ruff:
 	$(VENV)/ruff check $(PYTHON_DIRS)

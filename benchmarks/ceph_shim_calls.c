@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What the shim for Ceph adds to a call, in processor time of its thread: `ceph_shim_calls COUNT` prints "NAME DIRECT CALLED" per call that the shim
-// stands before: nanoseconds of the C library's own function and of the one that a program gets, in batches by turns. (On a busy machine a call costs half as
-// much again from one second to the next: two programs, one after the other, say little.) The kernel's part is kept as small as it gets: /dev/null, a socket that
-// is read back. And, "NAME NANOSECONDS", what LTTng's events cost by themselves, around the shortest system call there is ("bare_…", less "getppid"): the
-// shim's own tracepoints, without the shim.
+// What the shim for Ceph adds to a call, in processor time of its thread: `ceph_shim_calls COUNT` prints "NAME DIRECT
+// CALLED" per call that the shim stands before: nanoseconds of the C library's own function and of the one that a
+// program gets, in batches by turns. (On a busy machine a call costs half as much again from one second to the next:
+// two programs, one after the other, say little.) The kernel's part is kept as small as it gets: /dev/null, a socket
+// that is read back. And, "NAME NANOSECONDS", what LTTng's events cost by themselves, around the shortest system call
+// there is ("bare_…", less "getppid"): the shim's own tracepoints, without the shim.
 #define _GNU_SOURCE
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #define LTTNG_UST_TRACEPOINT_PROBE_DYNAMIC_LINKAGE
@@ -36,7 +37,10 @@ static void must(int ok, const char *what) {
     if (!ok) perror(what), exit(1);
 }
 
-#define CALLS(X) X(sendmsg) X(send) X(recv) X(write) X(read) X(pwrite) X(pread) X(fdatasync) X(epoll_wait) X(dup) X(close) X(io_submit) X(io_getevents)
+// clang-format off
+#define CALLS(X) X(sendmsg) X(send) X(recv) X(write) X(read) X(pwrite) X(pread) X(fdatasync) X(epoll_wait) X(dup) \
+    X(close) X(io_submit) X(io_getevents)
+// clang-format on
 
 // One way to call, and what it calls with.
 static struct way {
@@ -47,21 +51,24 @@ static struct way {
     double spent[4];
 } ways[2];  // the libraries' own; what a program gets
 
-static void drain(const struct way *way, int fd, size_t bytes) { must(way->recv(fd, sink, bytes, MSG_WAITALL) == (ssize_t)bytes, "recv"); }
+static void drain(const struct way *way, int fd, size_t bytes) {
+    must(way->recv(fd, sink, bytes, MSG_WAITALL) == (ssize_t)bytes, "recv");
+}
 
 static void find(void) {
     void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), *libaio = dlopen("libaio.so.1", RTLD_LAZY | RTLD_NOLOAD);
     must(libc && libaio, "dlopen");
 #define FIND(function)                                                                                                 \
     ways[1].function = function;                                                                                       \
-    ways[0].function = (__typeof__(&function))dlsym(strncmp(#function, "io_", 3) == 0 ? libaio : libc, #function);      \
+    ways[0].function = (__typeof__(&function))dlsym(strncmp(#function, "io_", 3) == 0 ? libaio : libc, #function);     \
     must(ways[0].function != NULL, #function);
     CALLS(FIND)
 }
 
 static void connected(struct way *way) {
     struct bytes out = {0};
-    must(socketpair(AF_UNIX, SOCK_STREAM, 0, way->ends) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, way->plain) == 0, "socketpair");
+    must(socketpair(AF_UNIX, SOCK_STREAM, 0, way->ends) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, way->plain) == 0,
+         "socketpair");
     for (int side = 0; side < 2; side++) {
         out.n = 0;
         add_banner(&out, 1);
@@ -98,32 +105,40 @@ int main(int argc, char **argv) {
     struct bytes front = {0}, data = {0}, answer = {0};
     io_context_t aio = NULL;
     pthread_t other;
-    // Ceph has threads, and so has whatever loads LTTng-UST: in a process of one thread the C library skips what cancellation needs
+    // Ceph has threads, and so has whatever loads LTTng-UST: in a process of one thread the C library skips what
+    // cancellation needs
     must(pthread_create(&other, NULL, idle, NULL) == 0, "pthread_create");
     must(io_setup(16, &aio) == 0, "io_setup");
     add_osd_op(&front, 8, "benchmark_data_host_12345_object678", 1, 0x2201, 0, 4096);
     add_zero(&data, 4096);
-    add_message(&osd_op, 1, &(struct wire_message){.type = 42, .version = 8, .tid = 7, .seq = 7, .front = &front, .data = &data});
+    add_message(&osd_op, 1,
+                &(struct wire_message){.type = 42, .version = 8, .tid = 7, .seq = 7, .front = &front, .data = &data});
     add_zero(&answer, 216);
     add_message(&reply, 1, &(struct wire_message){.type = 43, .version = 8, .tid = 7, .seq = 7, .front = &answer});
     find();
     connected(&ways[0]), connected(&ways[1]);
     // as Ceph sends them (strace, 16.2): preamble, header, its checksum, front, data, the other checksums
     struct iovec parts[6], answer_parts[5];
-    struct msghdr message = {.msg_iov = parts, .msg_iovlen = cut(parts, osd_op.p, (size_t[]){32, 41, 4, front.n, data.n, 13, 0})};
-    struct msghdr answer_message = {.msg_iov = answer_parts, .msg_iovlen = cut(answer_parts, reply.p, (size_t[]){32, 41, 4, answer.n, 13, 0})};
+    struct msghdr message = {.msg_iov = parts,
+                             .msg_iovlen = cut(parts, osd_op.p, (size_t[]){32, 41, 4, front.n, data.n, 13, 0})};
+    struct msghdr answer_message = {.msg_iov = answer_parts,
+                                    .msg_iovlen = cut(answer_parts, reply.p, (size_t[]){32, 41, 4, answer.n, 13, 0})};
     char small[64] = "not a frame";
 
-    // BATCHES(what is timed, by `way` or alone; what is not). After 2000 calls there is a pause, in which what takes the records out of a thread's ring
-    // comes to its end: a thread that outruns it writes into ever new memory.
+    // BATCHES(what is timed, by `way` or alone; what is not). After 2000 calls there is a pause, in which what takes
+    // the records out of a thread's ring comes to its end: a thread that outruns it writes into ever new memory.
 #define BATCHES(count_ways, timed, rest)                                                                               \
     for (long batch = 0; batch < count / 20; batch++) {                                                                \
         for (int turn = 0; turn < (count_ways); turn++) {                                                              \
             struct way *way = &ways[(batch + turn) % (count_ways)];                                                    \
             double from = now_ns();                                                                                    \
-            for (int i = 0; i < 20; i++) { timed; }                                                                    \
+            for (int i = 0; i < 20; i++) {                                                                             \
+                timed;                                                                                                 \
+            }                                                                                                          \
             way->spent[0] += now_ns() - from;                                                                          \
-            for (int i = 0; i < 20; i++) { rest; }                                                                     \
+            for (int i = 0; i < 20; i++) {                                                                             \
+                rest;                                                                                                  \
+            }                                                                                                          \
         }                                                                                                              \
         if (batch % PAUSE_BATCHES == PAUSE_BATCHES - 1) usleep(PAUSE_US);                                              \
     }
@@ -133,8 +148,10 @@ int main(int argc, char **argv) {
         say(name, 0, (double)(count / 20 * 20));                                                                       \
     } while (0)
 
-    MEASURE("sendmsg_osd_op", must(way->sendmsg(way->ends[0], &message, 0) == (ssize_t)osd_op.n, "sendmsg"), drain(way, way->ends[1], osd_op.n));
-    MEASURE("send_reply", must(way->sendmsg(way->ends[1], &answer_message, 0) == (ssize_t)reply.n, "sendmsg"), drain(way, way->ends[0], reply.n));
+    MEASURE("sendmsg_osd_op", must(way->sendmsg(way->ends[0], &message, 0) == (ssize_t)osd_op.n, "sendmsg"),
+            drain(way, way->ends[1], osd_op.n));
+    MEASURE("send_reply", must(way->sendmsg(way->ends[1], &answer_message, 0) == (ssize_t)reply.n, "sendmsg"),
+            drain(way, way->ends[0], reply.n));
     for (long i = 0; i < 2 * count; i++) {
         struct way *way = &ways[i % 2];
         must(way->sendmsg(way->ends[0], &message, 0) == (ssize_t)osd_op.n, "sendmsg");
@@ -157,7 +174,8 @@ int main(int argc, char **argv) {
     }
     static const char *const received[] = {"recv_osd_op", "recv_reply", "recv_osd_op_begin", "recv_osd_op_rest"};
     for (int i = 0; i < 4; i++) say(received[i], i, (double)count);
-    MEASURE("send_not_ceph", must(way->send(way->plain[0], small, sizeof small, 0) == sizeof small, "send"), drain(way, way->plain[1], sizeof small));
+    MEASURE("send_not_ceph", must(way->send(way->plain[0], small, sizeof small, 0) == sizeof small, "send"),
+            drain(way, way->plain[1], sizeof small));
     MEASURE("write_not_ceph", must(way->write(null, small, sizeof small) == sizeof small, "write"), );
     MEASURE("read_not_ceph", must(way->read(zero, small, sizeof small) == sizeof small, "read"), );
     MEASURE("pwrite", must(way->pwrite(null, small, sizeof small, 4096) == sizeof small, "pwrite"), );
@@ -180,8 +198,15 @@ int main(int argc, char **argv) {
     }
     say("io_submit", 0, (double)count);
     say("io_getevents", 1, (double)count);
-    struct msgr_message event = {.tid = 7, .seq = 7, .flen = 4300, .type = 42, .op = 0x2201, .length = 4096,
-                                 .object = "benchmark_data_host_12345_object678", .client = 4115, .client_tid = 7};
+    struct msgr_message event = {.tid = 7,
+                                 .seq = 7,
+                                 .flen = 4300,
+                                 .type = 42,
+                                 .op = 0x2201,
+                                 .length = 4096,
+                                 .object = "benchmark_data_host_12345_object678",
+                                 .client = 4115,
+                                 .client_tid = 7};
 #define EVENT(name, ...) lttng_ust_tracepoint(cephshim, name, __VA_ARGS__)
 #define ALONE(name, timed)                                                                                             \
     do {                                                                                                               \

@@ -60,7 +60,12 @@ static void begin(struct op *op, uint64_t id, unsigned lane) {
     op->off = id % 65536 * 4096;
     op->phase = 1;
     snprintf(op->oid, sizeof op->oid, "rbd_data.5e1f.%011llx", (unsigned long long)id);
-    T(s00); T(s01); T(s02); T(s03); T(s04); T(s05);
+    T(s00);
+    T(s01);
+    T(s02);
+    T(s03);
+    T(s04);
+    T(s05);
 }
 
 static void *run(void *argument) {
@@ -69,7 +74,8 @@ static void *run(void *argument) {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(self % cpus, &set);
-    if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0) fprintf(stderr, "generator: cannot pin a thread\n");
+    if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0)
+        fprintf(stderr, "generator: cannot pin a thread\n");
     uint64_t left = ops / threads + (self < ops % threads), unfinished = left, next = self;
     int neighbour_done = 0, told = 0;
     for (unsigned i = 0; i < DEPTH && left > 0; i++, left--, next += threads) {
@@ -88,10 +94,20 @@ static void *run(void *argument) {
             neighbour_done = 1;
         } else if (op->phase == 1) {
             op->phase = 2;
-            T(s06); T(s07); T(s08); T(s09); T(s10); T(s11);
+            T(s06);
+            T(s07);
+            T(s08);
+            T(s09);
+            T(s10);
+            T(s11);
             push(op->owner, op);
         } else {
-            T(s12); T(s13); T(s14); T(s15); T(s16); T(s17);
+            T(s12);
+            T(s13);
+            T(s14);
+            T(s15);
+            T(s16);
+            T(s17);
             unfinished--;
             if (left > 0) {
                 begin(op, next, lane);

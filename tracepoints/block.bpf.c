@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Block tracepoints → ring buffer. Compiled by bcc at run time, after bridge_record.h, bridge.bpf.c and block_event.h; no kernel header is read: offsets
-// of members (O_*), argument numbers (A_*), operations and flags come as -D from the running kernel's BTF (bpf.py).
+// Block tracepoints → ring buffer. Compiled by bcc at run time, after bridge_record.h, bridge.bpf.c and block_event.h;
+// no kernel header is read: offsets of members (O_*), argument numbers (A_*), operations and flags come as -D from the
+// running kernel's BTF (bpf.py).
 //
 // Flags and fields are those of lttng-modules 2.13, include/instrumentation/events/block.h, except that completions,
 // requeues and remaps say tid and comm too.
@@ -96,8 +97,9 @@ static inline void fill_request(struct block_event *e, u64 rq, int complete) {
 }
 
 // ---- our own I/O ---------------------------------------------------------------------------------------------------
-// A bio that a process of the tracer queues is put into own_bios; it, the bios split from it, and the requests that consist
-// of such bios only are left out. The mark goes when the request completes, or when somebody else queues that pointer.
+// A bio that a process of the tracer queues is put into own_bios; it, the bios split from it, and the requests that
+// consist of such bios only are left out. The mark goes when the request completes, or when somebody else queues that
+// pointer.
 
 static inline int own_tgid(struct bridge_control *c) {
     u32 tgid = current_ids() >> 32;
@@ -200,7 +202,8 @@ int on_block_bio_complete(struct bpf_raw_tracepoint_args *ctx) {
 }
 #endif
 
-// The bio of the event is a clone, the front part; bi_private is the bio that it was split from, which goes on as the rest.
+// The bio of the event is a clone, the front part; bi_private is the bio that it was split from, which goes on as the
+// rest.
 #ifdef A_block_split_bio
 int on_block_split(struct bpf_raw_tracepoint_args *ctx) {
     u64 bio = ctx->args[A_block_split_bio];
@@ -261,8 +264,8 @@ int on_block_rq_insert(struct bpf_raw_tracepoint_args *ctx) {
 }
 #endif
 
-// A backmerge carries no request. So the bios of a request are named when it is issued: the first one by the issue itself,
-// each further one by an event of its own.
+// A backmerge carries no request. So the bios of a request are named when it is issued: the first one by the issue
+// itself, each further one by an event of its own.
 #ifdef A_block_rq_issue_request
 int on_block_rq_issue(struct bpf_raw_tracepoint_args *ctx) {
     u64 rq = ctx->args[A_block_rq_issue_request];

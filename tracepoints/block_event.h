@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the BPF programs (block.bpf.c) hand to the bridge (bridge.c). Both are built from this one file: the bridge carries
-// the programs' text inside itself, so that layout and program cannot drift apart.
+// What the BPF programs (block.bpf.c) hand to the bridge (bridge.c). Both are built from this one file: the bridge
+// carries the programs' text inside itself, so that layout and program cannot drift apart.
 // Needs __u8 ... __u64, from linux/types.h.
 #pragma once
 
@@ -28,33 +28,34 @@ enum block_kind {
 };
 
 struct block_event {
-    __u64 ktime;      // CLOCK_MONOTONIC ns, read after the record was reserved: see bridge.c for why
+    __u64 ktime;  // CLOCK_MONOTONIC ns, read after the record was reserved: see bridge.c for why
     union {
         struct {
-            __u64 rq;         // struct request *, 0: the tracepoint has none
-            __u64 bio;        // struct bio *; of a request its first one, 0: none
-            __u64 parent;     // split: the bio that the clone was split from
-            __u64 sector;     // 512-byte units
-            __u64 other;      // remap: old sector; split: new sector
+            __u64 rq;      // struct request *, 0: the tracepoint has none
+            __u64 bio;     // struct bio *; of a request its first one, 0: none
+            __u64 parent;  // split: the bio that the clone was split from
+            __u64 sector;  // 512-byte units
+            __u64 other;   // remap: old sector; split: new sector
             __u32 nr_sector;
-            __u32 bytes;      // requests: blk_rq_bytes(); unplug: number of requests
+            __u32 bytes;  // requests: blk_rq_bytes(); unplug: number of requests
         };
-        __u64 args[6];        // of a system call; of its exit the first is the result; of a thread's state: states.bpf.c
+        // of a system call; of its exit the first is the result; of a thread's state: states.bpf.c
+        __u64 args[6];
     };
-    __u32 dev;        // kernel-internal: major << 20 | minor; of a system call: of the file's file system
-    __u32 old_dev;    // remap
+    __u32 dev;      // kernel-internal: major << 20 | minor; of a system call: of the file's file system
+    __u32 old_dev;  // remap
     union {
         struct {
             __u32 rwbs;   // LTTng's bit mask
             __s32 error;  // as the tracepoint gives it (block status; errno on old kernels); from the bridge: errno
         };
-        __u64 inode;      // of a system call's file, 0: none
+        __u64 inode;  // of a system call's file, 0: none
     };
-    __u32 tid;        // in the collector's PID namespace; all ones: the task is not in it
-    __u32 lost;       // records of this CPU that found no room in the ring buffer so far
+    __u32 tid;   // in the collector's PID namespace; all ones: the task is not in it
+    __u32 lost;  // records of this CPU that found no room in the ring buffer so far
     __u16 cpu;
     __u8 kind;
-    __u8 call;        // system calls: opline_call
-    __u32 pid;        // process of tid
+    __u8 call;  // system calls: opline_call
+    __u32 pid;  // process of tid
     char comm[16];
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What all programs of the bridge share: the ring, the maps that the bridge looks into, who runs. Compiled after bridge_record.h.
+// What all programs of the bridge share: the ring, the maps that the bridge looks into, who runs. Compiled after
+// bridge_record.h.
 
 #define RB_NO_WAKEUP 1  // BPF_RB_NO_WAKEUP: the bridge looks by itself, a wake-up per event costs 7 to 17 us
 #define MMAPABLE 1024   // BPF_F_MMAPABLE

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The bridge: one thread that takes the BPF programs' records out of their ring buffer, puts them in order of kernel time,
-// and passes them on as events of a UST provider. Loaded by Python (opline/capture/bpf.py) through ctypes. It is built once for each
-// provider (BRIDGE_PROVIDER_H): block_provider.h for the block layer's tracepoints and system calls, probe_provider.h for uprobes on ceph-osd; hit_provider.h, for declared probes, writes a
-// CTF stream instead.
+// The bridge: one thread that takes the BPF programs' records out of their ring buffer, puts them in order of kernel
+// time, and passes them on as events of a UST provider. Loaded by Python (opline/capture/bpf.py) through ctypes. It is
+// built once for each provider (BRIDGE_PROVIDER_H): block_provider.h for the block layer's tracepoints and system
+// calls, probe_provider.h for uprobes on ceph-osd; hit_provider.h, for declared probes, writes a CTF stream instead.
 //
 // Order. A program reads the clock after it has reserved its record. So of what the thread has not yet seen when it
-// looks at the ring buffer at time t, everything has a time after t; once it has taken out all that was reserved then, everything
-// up to t is in its hands and can be sorted. (A record that is reserved but not yet filled stops it there: t stays what it
-// was.) It holds back 1 ms more, for clocks that differ between CPUs. The watermark is that t.
+// looks at the ring buffer at time t, everything has a time after t; once it has taken out all that was reserved then,
+// everything up to t is in its hands and can be sorted. (A record that is reserved but not yet filled stops it there: t
+// stays what it was.) It holds back 1 ms more, for clocks that differ between CPUs. The watermark is that t.
 //
-// Control. What the LTTng session has enabled is looked up in every round and given to the programs as a bit mask: an event
-// that nobody records costs a load and a branch in the kernel.
+// Control. What the LTTng session has enabled is looked up in every round and given to the programs as a bit mask: an
+// event that nobody records costs a load and a branch in the kernel.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/bpf.h>
@@ -44,6 +44,7 @@ enum {
 #define RING_HEADER 8
 
 // The programs' text, layout first, so that it cannot differ from what this file was compiled with.
+// clang-format off
 __asm__(".section .rodata\n"
         ".global bridge_text\n"
         ".hidden bridge_text\n"
@@ -59,24 +60,26 @@ __asm__(".section .rodata\n"
 #endif
         ".byte 0\n"
         ".previous\n");
+// clang-format on
 extern const char bridge_text[];
 
 // What happened so far; read by Python when the thread has ended. Order and types are repeated in bpf.py.
 struct bridge_counts {
-    uint64_t sent[KIND_COUNT];   // events passed on, by kind
+    uint64_t sent[KIND_COUNT];  // events passed on, by kind
     uint64_t watermarks, lost_events;
-    uint64_t not_enabled;        // taken out when the session did not record that event (any more)
+    uint64_t not_enabled;  // taken out when the session did not record that event (any more)
     uint64_t lost_ring, lost_nested, lost_states;
-    uint64_t late;               // came after the watermark had passed them: cannot be, so this says how often it was
-    uint64_t reordered;          // were overtaken in the ring buffer, and put right
+    uint64_t late;       // came after the watermark had passed them: cannot be, so this says how often it was
+    uint64_t reordered;  // were overtaken in the ring buffer, and put right
     uint64_t own_bios, own_events, own_overflow, chain_cut, untold_threads;
-    uint64_t most_bytes;         // the fullest that the ring buffer was found
-    uint64_t cpu_ns;             // of the thread
+    uint64_t most_bytes;  // the fullest that the ring buffer was found
+    uint64_t cpu_ns;      // of the thread
     uint64_t rounds;
 };
 
 struct bridge {
-    // the ring buffer, see kernel/bpf/ringbuf.c: a page with the consumer's position, one with the producer's, the data twice
+    // the ring buffer, see kernel/bpf/ringbuf.c: a page with the consumer's position, one with the producer's, the data
+    // twice
     _Atomic uint64_t *consumer;
     _Atomic uint64_t *producer;
     const uint8_t *data;
@@ -93,8 +96,8 @@ struct bridge {
     size_t head, tail, room;
     uint64_t *seq, *lost_seen, *states_seen;  // per CPU
     uint64_t misses_seen[MAX_PROGRAMS];
-    uint64_t safe_ns;      // everything up to here is in `held` or sent
-    uint64_t watermark_ns; // everything up to here is sent
+    uint64_t safe_ns;       // everything up to here is in `held` or sent
+    uint64_t watermark_ns;  // everything up to here is sent
     uint64_t said_at_ns;
     struct bridge_counts counts;
     bool failed;  // out of memory
@@ -212,8 +215,8 @@ static void tell_last_losses(struct bridge *b) {
     }
 }
 
-// States that were given up since the last look. The caller has taken out all up to `safe_ns`, and passes it on next: what is missing
-// is no older than what has been passed on.
+// States that were given up since the last look. The caller has taken out all up to `safe_ns`, and passes it on next:
+// what is missing is no older than what has been passed on.
 static void tell_lost_states(struct bridge *b) {
     for (uint32_t cpu = 0; cpu < b->cpu_count; ++cpu) {
         uint64_t count = b->cpus[cpu].lost_states - b->states_seen[cpu];
@@ -310,8 +313,8 @@ static void *map(int fd, size_t size, int protection, size_t offset) {
 
 EXPORT const char *bridge_program_text(void) { return bridge_text; }
 
-// Begin to pass on. The maps' and programs' descriptors stay the caller's and must be open until bridge_finish(). NULL with
-// errno set if that is not possible; `own_tgids` (0: unused) are whose I/O is left out.
+// Begin to pass on. The maps' and programs' descriptors stay the caller's and must be open until bridge_finish(). NULL
+// with errno set if that is not possible; `own_tgids` (0: unused) are whose I/O is left out.
 EXPORT struct bridge *bridge_start(int ring_fd, uint64_t ring_bytes, int control_fd, int cpus_fd, uint32_t cpu_count,
                                    const int *programs, uint32_t program_count, uint64_t period_ns,
                                    const uint32_t own_tgids[OWN_TGIDS]) {
@@ -331,7 +334,8 @@ EXPORT struct bridge *bridge_start(int ring_fd, uint64_t ring_bytes, int control
     b->producer = map(ring_fd, b->page + 2 * b->ring_bytes, PROT_READ, b->page);
     b->control = map(control_fd, b->page, PROT_READ | PROT_WRITE, 0);
     b->cpus = map(cpus_fd, b->cpus_bytes, PROT_READ | PROT_WRITE, 0);
-    if (!b->seq || !b->lost_seen || !b->states_seen || !b->consumer || !b->producer || !b->control || !b->cpus) goto failed;
+    if (!b->seq || !b->lost_seen || !b->states_seen || !b->consumer || !b->producer || !b->control || !b->cpus)
+        goto failed;
     b->data = (const uint8_t *)b->producer + b->page;
     atomic_store(b->consumer, atomic_load(b->producer));  // what there is comes from measuring what a record costs
     for (uint32_t cpu = 0; cpu < cpu_count; ++cpu) b->lost_seen[cpu] = b->cpus[cpu].lost;
@@ -339,7 +343,7 @@ EXPORT struct bridge *bridge_start(int ring_fd, uint64_t ring_bytes, int control
     number_calls(b->control->call_of);
     errno = pthread_create(&b->thread, NULL, run, b);
     if (errno == 0) return b;
-failed: {
+failed : {
     int why = errno;
     release(b);
     errno = why;
@@ -350,7 +354,8 @@ failed: {
 // What the programs have been told to record, a bit per kind.
 EXPORT uint64_t bridge_mask(const struct bridge *b) { return b->control->mask; }
 
-// Record the system calls of this process (as our PID namespace numbers it) and of whom it forks, from its next call on.
+// Record the system calls of this process (as our PID namespace numbers it) and of whom it forks, from its next call
+// on.
 EXPORT void bridge_follow(struct bridge *b, uint32_t pid) { b->control->follow = pid; }
 
 // Tell the programs to be quiet; the caller detaches them next, then calls bridge_finish().

@@ -31,7 +31,7 @@ NUMBERED(copy_file_range);
 
 void number_calls(volatile __u8 *call_of) {
 #define X(name, fields)                                                                                                \
-    _Static_assert(SYS_##name < CALL_NUMBERS, "more system calls than the table has room for");                       \
+    _Static_assert(SYS_##name < CALL_NUMBERS, "more system calls than the table has room for");                        \
     call_of[SYS_##name] = CALL_##name;
     OPLINE_CALLS(X)
 #undef X

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What every set of BPF programs and the bridge (bridge.c) share besides the records themselves. A record begins with `ktime` and has `lost`,
-// `cpu` and `kind` (struct block_event, struct probe_event). The bridge carries the programs' text inside itself, this file first, so
-// that layout and program cannot drift apart.
+// What every set of BPF programs and the bridge (bridge.c) share besides the records themselves. A record begins with
+// `ktime` and has `lost`, `cpu` and `kind` (struct block_event, struct probe_event). The bridge carries the programs'
+// text inside itself, this file first, so that layout and program cannot drift apart.
 // Needs __u8 ... __u64, from linux/types.h.
 #pragma once
 
@@ -18,24 +18,24 @@
 
 // One element of a memory-mapped array: written by the bridge, read by every program.
 struct bridge_control {
-    __u64 mask;                 // bit per kind of event: wanted now
-    __u64 own_live;             // how many bios of ours are under way; 0: no need to look them up
-    __u32 own_tgids[OWN_TGIDS]; // whose I/O is left out; 0: unused
-    __u64 calls;                // bit per opline_call (calls.h): wanted now
-    __u32 follow;               // the process whose system calls are wanted, put into the tree by its next one; 0: none
-    __u8 call_of[CALL_NUMBERS]; // system call's number → opline_call; 0: not ours
+    __u64 mask;                  // bit per kind of event: wanted now
+    __u64 own_live;              // how many bios of ours are under way; 0: no need to look them up
+    __u32 own_tgids[OWN_TGIDS];  // whose I/O is left out; 0: unused
+    __u64 calls;                 // bit per opline_call (calls.h): wanted now
+    __u32 follow;  // the process whose system calls are wanted, put into the tree by its next one; 0: none
+    __u8 call_of[CALL_NUMBERS];  // system call's number → opline_call; 0: not ours
 };
 
 // One element per CPU, memory-mapped as well; 128 bytes against false sharing.
 struct bridge_cpu {
-    __u64 lost;          // records that found no room
-    __u64 own_bios;      // bios left out because they are ours
-    __u64 own_events;    // events of such bios and their requests, left out too
-    __u64 own_overflow;  // bios of ours that found no room in the table: recorded like any other
-    __u64 chain_cut;     // requests with more bios than are walked
-    __u64 states;        // threads' states that were put into the ring buffer
-    __u64 lost_states;   // given up, so that what else there is finds room
-    __u64 states_taken;  // written by the bridge: how many of `states` it has taken out
+    __u64 lost;            // records that found no room
+    __u64 own_bios;        // bios left out because they are ours
+    __u64 own_events;      // events of such bios and their requests, left out too
+    __u64 own_overflow;    // bios of ours that found no room in the table: recorded like any other
+    __u64 chain_cut;       // requests with more bios than are walked
+    __u64 states;          // threads' states that were put into the ring buffer
+    __u64 lost_states;     // given up, so that what else there is finds room
+    __u64 states_taken;    // written by the bridge: how many of `states` it has taken out
     __u64 untold_threads;  // threads for which there was no room in the table
     __u64 pad[7];
 };

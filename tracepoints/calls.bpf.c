@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// System calls of one command → the same ring buffer. Compiled with block.bpf.c, behind it, if the recorder asks for calls.
+// System calls of one command → the same ring buffer. Compiled with block.bpf.c, behind it, if the recorder asks for
+// calls.
 //
-// sys_enter and sys_exit fire for every process of the machine. What is not wanted is sorted out first by the call's number,
-// then by the process (tree.bpf.c).
+// sys_enter and sys_exit fire for every process of the machine. What is not wanted is sorted out first by the call's
+// number, then by the process (tree.bpf.c).
 
 #ifdef O_REG_0
 
@@ -17,13 +18,14 @@ static inline struct block_event *reserve_call(u32 kind, struct bridge_control *
 
 #define OPENED_TO_APPEND 02000  // O_APPEND (include/uapi/asm-generic/fcntl.h)
 
-// Where the call is going to read or write a regular file or a block device; -1: nowhere that has a number. Two threads that use one
-// descriptor at once may both be here before either moves it.
+// Where the call is going to read or write a regular file or a block device; -1: nowhere that has a number. Two threads
+// that use one descriptor at once may both be here before either moves it.
 static inline u64 place_in(struct block_event *e, u64 file, u64 inode) {
     u32 type = (u32)pointer_at(inode + O_INODE_MODE) & 0170000;
     if (type != 0100000 && type != 0060000) return -1;
     int writes = e->call != CALL_NUMBER_read && e->call != CALL_NUMBER_readv;
-    return pointer_at(writes && ((u32)pointer_at(file + O_FILE_FLAGS) & OPENED_TO_APPEND) ? inode + O_INODE_SIZE : file + O_FILE_POS);
+    return pointer_at(writes && ((u32)pointer_at(file + O_FILE_FLAGS) & OPENED_TO_APPEND) ? inode + O_INODE_SIZE
+                                                                                          : file + O_FILE_POS);
 }
 
 // The file behind a descriptor of this thread: which one it is now, not which one it was opened as.

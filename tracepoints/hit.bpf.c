@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the generated programs for declared probes are made of. Compiled by bcc at run time, after bridge_record.h, bridge.bpf.c and hit_event.h.
-// x86-64 only.
+// What the generated programs for declared probes are made of. Compiled by bcc at run time, after bridge_record.h,
+// bridge.bpf.c and hit_event.h. x86-64 only.
 
 struct pt_regs {  // x86-64, arch/x86/include/asm/ptrace.h
     unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What the bridge (bridge.c) does with hits of declared probes: they become a CTF stream of their own, packets as LTTng writes them (CTF 1.8,
-// lttng-tools 2.13, src/bin/lttng-sessiond/ust-metadata.cpp, src/common/index/ctf-index.h), a file per CPU with its index. The metadata is
-// opline/capture/hit_trace.py's. Why no UST provider: docs/probes.md.
+// What the bridge (bridge.c) does with hits of declared probes: they become a CTF stream of their own, packets as LTTng
+// writes them (CTF 1.8, lttng-tools 2.13, src/bin/lttng-sessiond/ust-metadata.cpp, src/common/index/ctf-index.h), a
+// file per CPU with its index. The metadata is opline/capture/hit_trace.py's. Why no UST provider: docs/probes.md.
 //
 //   packet   magic, uuid, stream 0, instance | begin, end, content and packet bits, number, discarded, cpu
 //   event    id 65535, the event's number (4), ktime (8) | vpid (4), vtid (4), procname (17) | payload
 //
-// What found no room in the ring buffer is `events_discarded`: the packet that is being filled ends before the hit that tells of it, so the
-// interval of the loss is from that packet's last event to the next one's.
+// What found no room in the ring buffer is `events_discarded`: the packet that is being filled ends before the hit that
+// tells of it, so the interval of the loss is from that packet's last event to the next one's.
 #pragma once
 #include <endian.h>
 #include <fcntl.h>
@@ -84,8 +84,15 @@ static void flush_stream(struct hit_stream *s, uint32_t cpu) {
     at = put(at, context, sizeof(context));
     put(at, &cpu, 4);
     if (write_all(s->file, s->packet, s->used)) {
-        const uint64_t record[9] = {htobe64(s->offset), htobe64(bits), htobe64(bits), htobe64(s->begin_ns), htobe64(s->end_ns),
-                                    htobe64(s->discarded), 0, htobe64(instance), htobe64(s->number)};
+        const uint64_t record[9] = {htobe64(s->offset),
+                                    htobe64(bits),
+                                    htobe64(bits),
+                                    htobe64(s->begin_ns),
+                                    htobe64(s->end_ns),
+                                    htobe64(s->discarded),
+                                    0,
+                                    htobe64(instance),
+                                    htobe64(s->number)};
         write_all(s->index, record, sizeof(record));
         s->offset += s->used;
     } else {
@@ -150,7 +157,7 @@ static bool pass_lost(uint64_t time_ns, int32_t cpu_number, uint64_t count, cons
     (void)time_ns, (void)why;
     const uint32_t cpu = cpu_number >= 0 && (uint32_t)cpu_number < hits.cpus ? (uint32_t)cpu_number : 0;
     struct hit_stream *s = hits.streams[cpu];
-    if (s->number == 0 && s->used == 0) { // a packet that says that nothing was discarded until then
+    if (s->number == 0 && s->used == 0) {  // a packet that says that nothing was discarded until then
         s->used = HIT_PACKET_HEADER;
         s->begin_ns = s->end_ns = hits.started_ns;
     }
@@ -164,7 +171,8 @@ static bool pass_lost_states(uint64_t time_ns, uint64_t until_ns, int32_t cpu, u
     return false;
 }
 
-// Files `probes_CPU` in the open folder, their indexes in the open folder `index`. False with errno set if that is not possible.
+// Files `probes_CPU` in the open folder, their indexes in the open folder `index`. False with errno set if that is not
+// possible.
 __attribute__((visibility("default"))) bool hit_open(int folder, int index, uint32_t cpus, const uint8_t uuid[16]) {
     memcpy(hits.uuid, uuid, sizeof(hits.uuid));
     hits.streams = calloc(cpus, sizeof(*hits.streams));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What the bridge (bridge.c) does with block events that are wanted at once and by nobody else: the records go as they are, in the order of
-// their time, into a pipe (opline/readers/ring.py reads them). No LTTng has a part in it.
+// What the bridge (bridge.c) does with block events that are wanted at once and by nobody else: the records go as they
+// are, in the order of their time, into a pipe (opline/readers/ring.py reads them). No LTTng has a part in it.
 //
-// Besides the kinds of block_event.h there are two, which end a run of records: LIVE_MARK, everything up to its `ktime` has been passed on;
-// LIVE_LOST, `args[0]` events are missing before its `ktime`.
+// Besides the kinds of block_event.h there are two, which end a run of records: LIVE_MARK, everything up to its `ktime`
+// has been passed on; LIVE_LOST, `args[0]` events are missing before its `ktime`.
 //
-// A reader that is slow lets the pipe fill, then the bridge waits, then the ring buffer fills, and what finds no room there is counted: memory
-// is bounded, and a loss is told. A reader that is gone ends it: nothing is written any more.
+// A reader that is slow lets the pipe fill, then the bridge waits, then the ring buffer fills, and what finds no room
+// there is counted: memory is bounded, and a loss is told. A reader that is gone ends it: nothing is written any more.
 #pragma once
 #include <fcntl.h>
 #include <stdbool.h>

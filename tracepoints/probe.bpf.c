@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Uprobes → ring buffer. Compiled by bcc at run time, after bridge_record.h, bridge.bpf.c and probe_event.h, which says what each one's arguments are.
+// Uprobes → ring buffer. Compiled by bcc at run time, after bridge_record.h, bridge.bpf.c and probe_event.h, which says
+// what each one's arguments are.
 
 struct pt_regs {  // x86-64, arch/x86/include/asm/ptrace.h
     unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
@@ -71,8 +72,7 @@ static inline void fill_message(struct probe_event *e, u64 message) {
     int on_##event(struct pt_regs *ctx) {                                                                              \
         struct probe_event *e = reserve(PROBE_##event);                                                                \
         if (!e) return 0;                                                                                              \
-        FILL_##shape                                                                                                   \
-        submit(e);                                                                                                     \
+        FILL_##shape submit(e);                                                                                        \
         return 0;                                                                                                      \
     }
 PROBES(PROGRAM)

@@ -2,10 +2,12 @@
 // Uprobes on ceph-osd: which functions, what each one's arguments name, and the record that a hit hands to the bridge.
 // One list, from which the BPF programs, the UST events and opline/capture/probes.py are made.
 //
-// The symbols are those of Ceph 16.2 (C++ names with their arguments: another signature is another symbol, so a probe never reads
-// arguments that it does not know). Where a build lacks one, that event is not there. x86-64 only: arguments in rdi, rsi, rdx, rcx, r8.
+// The symbols are those of Ceph 16.2 (C++ names with their arguments: another signature is another symbol, so a probe
+// never reads arguments that it does not know). Where a build lacks one, that event is not there. x86-64 only:
+// arguments in rdi, rsi, rdx, rcx, r8.
 //
-// Shapes, all by the System V ABI and Ceph 16.2.15's headers; a class with a destructor (intrusive_ptr) is passed by its address:
+// Shapes, all by the System V ABI and Ceph 16.2.15's headers; a class with a destructor (intrusive_ptr) is passed by
+// its address:
 //   THREAD      nothing: the event belongs to what its thread works for
 //   MESSAGE     rsi is a Message *
 //   REQUEST     rdi is an OpRequest *, rsi its Message *: the constructor, where the two meet
@@ -18,8 +20,9 @@
 //   STATE       rsi is a TransContext *, ecx the counter of the state that ends
 //   MARK        rdi is an OpRequest *, rsi and rdx length and address of a text
 //
-// A Message: RefCountedObject (virtual table, count, context: 24 bytes), then ceph_msg_header, packed: seq, tid (8 bytes each),
-// type (2), …, at 36 the sender's type (1) and number (8); include/msgr.h. ms_fast_dispatch() itself reads the type at 0x28 = 24 + 16.
+// A Message: RefCountedObject (virtual table, count, context: 24 bytes), then ceph_msg_header, packed: seq, tid (8
+// bytes each), type (2), …, at 36 the sender's type (1) and number (8); include/msgr.h. ms_fast_dispatch() itself reads
+// the type at 0x28 = 24 + 16.
 #pragma once
 
 #define MESSAGE_TID 32
@@ -51,8 +54,7 @@
     P(issue_repop, ENTRY, ISSUE, "_ZN12PrimaryLogPG11issue_repopEPNS_9RepGatherEPNS_9OpContextE")                      \
     P(eval_repop, ENTRY, REPOP, "_ZN12PrimaryLogPG10eval_repopEPNS_9RepGatherE")                                       \
     P(repop_all_committed, ENTRY, REPOP, "_ZN12PrimaryLogPG19repop_all_committedEPNS_9RepGatherE")                     \
-    P(op_commit, ENTRY, COMMIT,                                                                                        \
-      "_ZN17ReplicatedBackend9op_commitERKN5boost13intrusive_ptrINS_12InProgressOpEEE")                                \
+    P(op_commit, ENTRY, COMMIT, "_ZN17ReplicatedBackend9op_commitERKN5boost13intrusive_ptrINS_12InProgressOpEEE")      \
     P(mark_event, ENTRY, MARK, "_ZN9TrackedOp10mark_eventESt17basic_string_viewIcSt11char_traitsIcEE7utime_t")         \
     P(log_op_stats, ENTRY, OP(si), "_ZN12PrimaryLogPG12log_op_statsERK9OpRequestmm")                                   \
     P(unregister_op, ENTRY, OP(si), "_ZN9OpTracker22unregister_inflight_opEP9TrackedOp")                               \
@@ -111,9 +113,9 @@ struct probe_event {
     __u64 txc;      // BlueStore::TransContext *
     __u32 msg_type;
     __s32 state;
-    __u32 tid;      // in the collector's PID namespace; all ones: the task is not in it
+    __u32 tid;  // in the collector's PID namespace; all ones: the task is not in it
     __u32 pid;
-    __u32 lost;     // records of this CPU that found no room in the ring buffer so far
+    __u32 lost;  // records of this CPU that found no room in the ring buffer so far
     __u16 cpu;
     __u8 kind;
     __u8 pad;

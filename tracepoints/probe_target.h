@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
-// A function to put a probe on, to see what a hit costs here, in each bridge for uprobes. It begins as functions do: the kernel emulates a push, where another first
-// instruction costs a single step more.
+// A function to put a probe on, to see what a hit costs here, in each bridge for uprobes. It begins as functions do:
+// the kernel emulates a push, where another first instruction costs a single step more.
 #pragma once
 #include <stdint.h>
 #include <time.h>
 
 #ifdef __x86_64__
-__asm__(".text\n"
-        ".globl probe_target\n"
-        ".type probe_target, @function\n"
-        "probe_target: push %rbp\n"
-        "pop %rbp\n"
-        "ret\n"
-        ".size probe_target, . - probe_target\n");
+__asm__(
+    ".text\n"
+    ".globl probe_target\n"
+    ".type probe_target, @function\n"
+    "probe_target: push %rbp\n"
+    "pop %rbp\n"
+    "ret\n"
+    ".size probe_target, . - probe_target\n");
 void probe_target(void);
 #else
 __attribute__((visibility("default"), noinline)) void probe_target(void) { __asm__ volatile(""); }

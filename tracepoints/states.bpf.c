@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// When the command's threads ran, waited for a CPU and slept → the same ring buffer. Compiled behind tree.bpf.c if the recorder asks for states.
+// When the command's threads ran, waited for a CPU and slept → the same ring buffer. Compiled behind tree.bpf.c if the
+// recorder asks for states.
 //
-// sched_switch and sched_waking fire for every thread of the machine: one that is not in the tree costs a look or two into a hash. Of one
-// that is, a switch off its CPU and the wake-up are only noted down; its return makes one record of all three. So a thread that sleeps costs
-// one event, not three, and one that is off its CPU is told of when it is back.
+// sched_switch and sched_waking fire for every thread of the machine: one that is not in the tree costs a look or two
+// into a hash. Of one that is, a switch off its CPU and the wake-up are only noted down; its return makes one record of
+// all three. So a thread that sleeps costs one event, not three, and one that is off its CPU is told of when it is
+// back.
 //
-// Threads may take turns more often than anybody can write down. So that block events and system calls don't pay for it, states are given up
-// first: those that wait in the ring buffer take up half of it at most. That is counted by itself (bridge_cpu.lost_states).
+// Threads may take turns more often than anybody can write down. So that block events and system calls don't pay for
+// it, states are given up first: those that wait in the ring buffer take up half of it at most. That is counted by
+// itself (bridge_cpu.lost_states).
 
 #ifdef A_sched_switch_prev
 
@@ -47,8 +50,9 @@ static inline u32 tid_of(u64 task) {
 #endif
 }
 
-// What the kernel's own event prints (__trace_sched_switch_state, include/trace/events/sched.h), as LTTng writes it: see native/src/sched/sched.cpp.
-// TASK_DEAD 128, TASK_NOLOAD 1024 (with TASK_UNINTERRUPTIBLE: idle): include/linux/sched.h of 5.12 to 6.18.
+// What the kernel's own event prints (__trace_sched_switch_state, include/trace/events/sched.h), as LTTng writes it:
+// see native/src/sched/sched.cpp. TASK_DEAD 128, TASK_NOLOAD 1024 (with TASK_UNINTERRUPTIBLE: idle):
+// include/linux/sched.h of 5.12 to 6.18.
 static inline u64 state_of(u64 preempt, u32 state) {
     if (preempt) return 256;
     if (state & 128) return 32;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Whose system calls and scheduler states are recorded: the command and whom it forks. Compiled behind block.bpf.c, before calls.bpf.c and
-// states.bpf.c, if the recorder asks for either.
+// Whose system calls and scheduler states are recorded: the command and whom it forks. Compiled behind block.bpf.c,
+// before calls.bpf.c and states.bpf.c, if the recorder asks for either.
 //
-// The first of these programs that the command's process runs into (bridge_control.follow) puts it into `tree`, and its thread into
-// `threads`; sched_process_fork adds whom they fork.
+// The first of these programs that the command's process runs into (bridge_control.follow) puts it into `tree`, and its
+// thread into `threads`; sched_process_fork adds whom they fork.
 
 #ifdef O_TASK_TGID
 
@@ -18,8 +18,8 @@ struct thread_off {
 
 BPF_HASH(tree, u32, u8, 16384);  // processes by the kernel's own number (not the namespace's)
 BPF_HASH(threads, u32, struct thread_off, 32768);
-// By a thread's number, modulo 65536: is it, or was it, in `threads`? Most threads of a machine are not, and a look into a hash that lies in no
-// cache costs a third of a microsecond.
+// By a thread's number, modulo 65536: is it, or was it, in `threads`? Most threads of a machine are not, and a look
+// into a hash that lies in no cache costs a third of a microsecond.
 struct thread_marks {
     u8 of[65536];
 };

@@ -12,37 +12,30 @@
 #include "server.h"
 #include "truth.h"
 
-static bool is_write(const struct op *op)
-{
-    return op->req.type == WIRE_WRITE;
-}
+static bool is_write(const struct op *op) { return op->req.type == WIRE_WRITE; }
 
-static void io_done(struct op *op, int32_t result)
-{
-    op->result = result >= 0 && (uint32_t) result != op->req.length ? -EIO : result;
+static void io_done(struct op *op, int32_t result) {
+    op->result = result >= 0 && (uint32_t)result != op->req.length ? -EIO : result;
     POINT(op->req.truth_id, io_end, op, op->result);
 }
 
 /* ---- pwrite, buffered: the worker itself waits ---- */
 
-static int32_t io_sync(struct op *op)
-{
+static int32_t io_sync(struct op *op) {
     struct server *srv = op->shard->server;
 
     inject(&srv->injectors[INJECT_DEVICE]);
-    ssize_t n = is_write(op) ? pwrite(srv->dev_fd, op->buf, op->req.length, (off_t) op->dev_offset)
-                             : pread(srv->dev_fd, op->buf, op->req.length, (off_t) op->dev_offset);
-    return n < 0 ? -errno : (int32_t) n;
+    ssize_t n = is_write(op) ? pwrite(srv->dev_fd, op->buf, op->req.length, (off_t)op->dev_offset)
+                             : pread(srv->dev_fd, op->buf, op->req.length, (off_t)op->dev_offset);
+    return n < 0 ? -errno : (int32_t)n;
 }
 
-static void pwrite_submit(struct shard *s, struct op *op)
-{
+static void pwrite_submit(struct shard *s, struct op *op) {
     io_done(op, io_sync(op));
     op_finish(s->server, op);
 }
 
-static void buffered_submit(struct shard *s, struct op *op)
-{
+static void buffered_submit(struct shard *s, struct op *op) {
     struct queue *q = &s->server->commit_queue;
 
     io_done(op, io_sync(op));
@@ -72,18 +65,15 @@ struct async_io {
     pthread_mutex_t submit_lock; /* of the ring's submission side */
 };
 
-static struct io_slot *slot_get(struct async_io *a, struct op *op)
-{
+static struct io_slot *slot_get(struct async_io *a, struct op *op) {
     struct node *n = pool_get(&a->slots);
     struct io_slot *slot = n ? container_of(n, struct io_slot, node) : calloc(1, sizeof *slot);
 
-    if (slot)
-        slot->op = op;
+    if (slot) slot->op = op;
     return slot;
 }
 
-static void slot_failed(struct async_io *a, struct io_slot *slot, struct op *op, int err)
-{
+static void slot_failed(struct async_io *a, struct io_slot *slot, struct op *op, int err) {
     if (slot) {
         POINT(op->req.truth_id, io_reap, slot, err);
         pool_put(&a->slots, &slot->node);
@@ -92,8 +82,7 @@ static void slot_failed(struct async_io *a, struct io_slot *slot, struct op *op,
     op_finish(a->shard->server, op);
 }
 
-static void slot_reaped(struct async_io *a, struct io_slot *slot, int32_t result)
-{
+static void slot_reaped(struct async_io *a, struct io_slot *slot, int32_t result) {
     struct op *op = slot->op;
 
     POINT(op->req.truth_id, io_reap, slot, result);
@@ -102,12 +91,10 @@ static void slot_reaped(struct async_io *a, struct io_slot *slot, int32_t result
     op_finish(a->shard->server, op);
 }
 
-static struct async_io *async_new(struct shard *s)
-{
+static struct async_io *async_new(struct shard *s) {
     struct async_io *a = calloc(1, sizeof *a);
 
-    if (!a)
-        return NULL;
+    if (!a) return NULL;
     a->shard = s;
     pool_init(&a->slots);
     pthread_mutex_init(&a->submit_lock, NULL);
@@ -115,22 +102,19 @@ static struct async_io *async_new(struct shard *s)
     return a;
 }
 
-static void async_free(struct async_io *a)
-{
+static void async_free(struct async_io *a) {
     struct node *n;
 
-    while ((n = pool_get(&a->slots)))
-        free(container_of(n, struct io_slot, node));
+    while ((n = pool_get(&a->slots))) free(container_of(n, struct io_slot, node));
     pool_destroy(&a->slots);
     pthread_mutex_destroy(&a->submit_lock);
     free(a);
 }
 
-static void reaper_start(struct async_io *a, void *(*reap)(void *))
-{
+static void reaper_start(struct async_io *a, void *(*reap)(void *)) {
     char name[16];
 
-    snprintf(name, sizeof name, "demo-reap-%u", (unsigned) a->shard->index % SHARDS_MAX);
+    snprintf(name, sizeof name, "demo-reap-%u", (unsigned)a->shard->index % SHARDS_MAX);
     pthread_create(&a->reaper, NULL, reap, a);
     pthread_setname_np(a->reaper, name);
 }
@@ -139,8 +123,7 @@ static void reaper_start(struct async_io *a, void *(*reap)(void *))
 
 /* ---- libaio ---- */
 
-static void libaio_submit(struct shard *s, struct op *op)
-{
+static void libaio_submit(struct shard *s, struct op *op) {
     struct async_io *a = s->io;
     uint64_t id = op->req.truth_id; /* after io_submit the op may be finished and somebody else's */
     struct io_slot *slot = slot_get(a, op);
@@ -150,38 +133,31 @@ static void libaio_submit(struct shard *s, struct op *op)
         return;
     }
     struct iocb *cb = &slot->iocb;
-    if (is_write(op))
-        io_prep_pwrite(cb, s->server->dev_fd, op->buf, op->req.length, (long long) op->dev_offset);
-    else
-        io_prep_pread(cb, s->server->dev_fd, op->buf, op->req.length, (long long) op->dev_offset);
+    if (is_write(op)) io_prep_pwrite(cb, s->server->dev_fd, op->buf, op->req.length, (long long)op->dev_offset);
+    else io_prep_pread(cb, s->server->dev_fd, op->buf, op->req.length, (long long)op->dev_offset);
     POINT(id, io_submit, slot, 1);
     inject(&s->server->injectors[INJECT_DEVICE]);
     int n = io_submit(a->aio, 1, &cb);
     POINT(id, io_submitted, n < 0 ? n : 0);
-    if (n < 0)
-        slot_failed(a, slot, op, n);
+    if (n < 0) slot_failed(a, slot, op, n);
 }
 
-static void *libaio_reap(void *arg)
-{
+static void *libaio_reap(void *arg) {
     struct async_io *a = arg;
     struct io_event events[16];
     struct timespec tick = {.tv_nsec = 200000000};
 
     while (!__atomic_load_n(&a->stop, __ATOMIC_ACQUIRE)) {
         int n = io_getevents(a->aio, 1, 16, events, &tick);
-        for (int i = 0; i < n; i++)
-            slot_reaped(a, (struct io_slot *) events[i].obj, (int32_t) (long) events[i].res);
+        for (int i = 0; i < n; i++) slot_reaped(a, (struct io_slot *)events[i].obj, (int32_t)(long)events[i].res);
     }
     return NULL;
 }
 
-static int libaio_start(struct shard *s)
-{
+static int libaio_start(struct shard *s) {
     struct async_io *a = async_new(s);
 
-    if (!a)
-        return -ENOMEM;
+    if (!a) return -ENOMEM;
     int err = io_setup(IN_FLIGHT_MAX, &a->aio);
     if (err) {
         async_free(a);
@@ -191,8 +167,7 @@ static int libaio_start(struct shard *s)
     return 0;
 }
 
-static void libaio_stop(struct shard *s)
-{
+static void libaio_stop(struct shard *s) {
     struct async_io *a = s->io;
 
     __atomic_store_n(&a->stop, 1, __ATOMIC_RELEASE);
@@ -203,8 +178,7 @@ static void libaio_stop(struct shard *s)
 
 /* ---- io_uring ---- */
 
-static void uring_submit(struct shard *s, struct op *op)
-{
+static void uring_submit(struct shard *s, struct op *op) {
     struct async_io *a = s->io;
     uint64_t id = op->req.truth_id;
     struct io_slot *slot = slot_get(a, op);
@@ -223,10 +197,8 @@ static void uring_submit(struct shard *s, struct op *op)
         slot_failed(a, slot, op, -EBUSY);
         return;
     }
-    if (is_write(op))
-        io_uring_prep_write(sqe, s->server->dev_fd, op->buf, op->req.length, op->dev_offset);
-    else
-        io_uring_prep_read(sqe, s->server->dev_fd, op->buf, op->req.length, op->dev_offset);
+    if (is_write(op)) io_uring_prep_write(sqe, s->server->dev_fd, op->buf, op->req.length, op->dev_offset);
+    else io_uring_prep_read(sqe, s->server->dev_fd, op->buf, op->req.length, op->dev_offset);
     io_uring_sqe_set_data(sqe, slot);
     int n = io_uring_submit(&a->ring);
     POINT(id, io_submitted, n < 0 ? n : 0);
@@ -237,14 +209,12 @@ static void uring_submit(struct shard *s, struct op *op)
     }
 }
 
-static void *uring_reap(void *arg)
-{
+static void *uring_reap(void *arg) {
     struct async_io *a = arg;
     struct io_uring_cqe *cqe;
 
     while (!__atomic_load_n(&a->stop, __ATOMIC_ACQUIRE)) {
-        if (io_uring_wait_cqe(&a->ring, &cqe))
-            continue;
+        if (io_uring_wait_cqe(&a->ring, &cqe)) continue;
         struct io_slot *slot = io_uring_cqe_get_data(cqe);
         int32_t result = cqe->res;
         io_uring_cqe_seen(&a->ring, cqe);
@@ -254,12 +224,10 @@ static void *uring_reap(void *arg)
     return NULL;
 }
 
-static int uring_start(struct shard *s)
-{
+static int uring_start(struct shard *s) {
     struct async_io *a = async_new(s);
 
-    if (!a)
-        return -ENOMEM;
+    if (!a) return -ENOMEM;
     int err = io_uring_queue_init(IN_FLIGHT_MAX, &a->ring, 0);
     if (err) {
         async_free(a);
@@ -269,8 +237,7 @@ static int uring_start(struct shard *s)
     return 0;
 }
 
-static void uring_stop(struct shard *s)
-{
+static void uring_stop(struct shard *s) {
     struct async_io *a = s->io;
 
     __atomic_store_n(&a->stop, 1, __ATOMIC_RELEASE);
@@ -292,10 +259,8 @@ static const struct backend backends[] = {
     {.name = "buffered", .direct = false, .submit = buffered_submit},
 };
 
-const struct backend *backend_by_name(const char *name)
-{
+const struct backend *backend_by_name(const char *name) {
     for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
-        if (!strcmp(backends[i].name, name))
-            return &backends[i];
+        if (!strcmp(backends[i].name, name)) return &backends[i];
     return NULL;
 }

@@ -38,8 +38,7 @@ struct demo_client {
     struct demo_completion *waiting[UINT16_MAX + 1];
 };
 
-static void *sender_main(void *arg)
-{
+static void *sender_main(void *arg) {
     struct demo_client *c = arg;
     uint16_t seq = 0;
     struct node *n;
@@ -49,17 +48,21 @@ static void *sender_main(void *arg)
         struct demo_completion *comp = container_of(n, struct demo_completion, node);
         uint64_t id = comp->truth_id; /* after sendmsg the completion may be somebody else's */
         POINT(id, client_dequeue, comp, 0);
-        do
-            seq++;
+        do seq++;
         while (__atomic_load_n(&c->waiting[seq], __ATOMIC_ACQUIRE));
-        struct wire_header h = {.magic = WIRE_MAGIC, .type = comp->type, .seq = seq, .client = c->id,
-                                .offset = comp->offset, .length = comp->length, .truth_id = id,
+        struct wire_header h = {.magic = WIRE_MAGIC,
+                                .type = comp->type,
+                                .seq = seq,
+                                .client = c->id,
+                                .offset = comp->offset,
+                                .length = comp->length,
+                                .truth_id = id,
                                 .payload = comp->type == WIRE_WRITE ? comp->length : 0};
         memcpy(h.oid, comp->oid, sizeof h.oid);
         const void *payload = comp->buf;
         __atomic_store_n(&c->waiting[seq], comp, __ATOMIC_RELEASE);
-        POINT(id, client_encode, (int32_t) (sizeof h + h.payload));
-        POINT(id, client_send, c->id, seq, (uint32_t) (sizeof h + h.payload));
+        POINT(id, client_encode, (int32_t)(sizeof h + h.payload));
+        POINT(id, client_send, c->id, seq, (uint32_t)(sizeof h + h.payload));
         int err = wire_send(c->fd, &h, payload);
         POINT(id, client_sent, err);
         if (err) {
@@ -70,8 +73,7 @@ static void *sender_main(void *arg)
     return NULL;
 }
 
-static void *reader_main(void *arg)
-{
+static void *reader_main(void *arg) {
     struct demo_client *c = arg;
     struct wire_header h;
     int err;
@@ -83,12 +85,11 @@ static void *reader_main(void *arg)
             fprintf(stderr, "demo-store: the server's reply makes no sense: type=%u, seq=%u\n", h.type, h.seq);
             _exit(1);
         }
-        POINT(comp->truth_id, reply_recv, c->id, h.seq, (uint32_t) (sizeof h + h.payload));
+        POINT(comp->truth_id, reply_recv, c->id, h.seq, (uint32_t)(sizeof h + h.payload));
         __atomic_store_n(&c->waiting[h.seq], NULL, __ATOMIC_RELEASE);
-        if (h.payload && (err = wire_recv(c->fd, comp->buf, h.payload)))
-            break;
+        if (h.payload && (err = wire_recv(c->fd, comp->buf, h.payload))) break;
         comp->result = h.result;
-        POINT(comp->truth_id, reply_decode, (int32_t) h.payload);
+        POINT(comp->truth_id, reply_decode, (int32_t)h.payload);
         POINT(comp->truth_id, finisher_enqueue, comp, queue_depth(&c->finish_queue));
         queue_push(&c->finish_queue, &comp->node);
     }
@@ -100,8 +101,7 @@ static void *reader_main(void *arg)
     return NULL;
 }
 
-static void *finisher_main(void *arg)
-{
+static void *finisher_main(void *arg) {
     struct demo_client *c = arg;
     struct node *n;
 
@@ -116,9 +116,8 @@ static void *finisher_main(void *arg)
     return NULL;
 }
 
-struct demo_completion *demo_completion_get(struct demo_client *c, demo_callback *cb, void *arg, struct demo_times *times,
-                                            uint64_t truth_id)
-{
+struct demo_completion *demo_completion_get(struct demo_client *c, demo_callback *cb, void *arg,
+                                            struct demo_times *times, uint64_t truth_id) {
     struct node *n = pool_get(&c->completions);
     struct demo_completion *comp =
         n ? container_of(n, struct demo_completion, node) : calloc(1, sizeof(struct demo_completion));
@@ -134,8 +133,7 @@ struct demo_completion *demo_completion_get(struct demo_client *c, demo_callback
 
 /* After the op's first tracepoint. */
 static int submit(struct demo_client *c, struct demo_completion *comp, uint16_t type, const char *oid, void *buf,
-                  uint32_t length, uint64_t offset)
-{
+                  uint32_t length, uint64_t offset) {
     comp->type = type;
     comp->buf = buf;
     comp->length = length;
@@ -147,48 +145,39 @@ static int submit(struct demo_client *c, struct demo_completion *comp, uint16_t 
     return 0;
 }
 
-static int refuse(struct demo_client *c, struct demo_completion *comp, const char *oid, uint32_t length)
-{
+static int refuse(struct demo_client *c, struct demo_completion *comp, const char *oid, uint32_t length) {
     int err = strlen(oid) >= WIRE_OID_MAX ? -ENAMETOOLONG : !length || length > WIRE_LENGTH_MAX ? -EINVAL : 0;
 
-    if (err)
-        pool_put(&c->completions, &comp->node);
+    if (err) pool_put(&c->completions, &comp->node);
     return err;
 }
 
 int demo_aio_write(struct demo_client *c, struct demo_completion *comp, const char *oid, const void *buf,
-                   uint32_t length, uint64_t offset)
-{
+                   uint32_t length, uint64_t offset) {
     int err = refuse(c, comp, oid, length);
 
-    if (err)
-        return err;
+    if (err) return err;
     END_POINT(comp->truth_id, comp->times->begin_ns, comp->times->begun_ns, aio_write, comp, oid, offset, length);
-    return submit(c, comp, WIRE_WRITE, oid, (void *) (uintptr_t) buf, length, offset);
+    return submit(c, comp, WIRE_WRITE, oid, (void *)(uintptr_t)buf, length, offset);
 }
 
 int demo_aio_read(struct demo_client *c, struct demo_completion *comp, const char *oid, void *buf, uint32_t length,
-                  uint64_t offset)
-{
+                  uint64_t offset) {
     int err = refuse(c, comp, oid, length);
 
-    if (err)
-        return err;
+    if (err) return err;
     END_POINT(comp->truth_id, comp->times->begin_ns, comp->times->begun_ns, aio_read, comp, oid, offset, length);
     return submit(c, comp, WIRE_READ, oid, buf, length, offset);
 }
 
-static int connect_socket(const char *path, int timeout_ms)
-{
+static int connect_socket(const char *path, int timeout_ms) {
     struct sockaddr_un addr;
 
     socklen_t size = wire_address(&addr, path);
-    if (!size)
-        return -ENAMETOOLONG;
+    if (!size) return -ENAMETOOLONG;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -errno;
-    for (int waited_ms = 0; connect(fd, (struct sockaddr *) &addr, size); waited_ms += 5) {
+    if (fd < 0) return -errno;
+    for (int waited_ms = 0; connect(fd, (struct sockaddr *)&addr, size); waited_ms += 5) {
         if ((errno != ENOENT && errno != ECONNREFUSED) || waited_ms >= timeout_ms) {
             int err = -errno;
             close(fd);
@@ -199,21 +188,17 @@ static int connect_socket(const char *path, int timeout_ms)
     return fd;
 }
 
-int demo_connect(struct demo_client **out, const char *socket_path, int timeout_ms, struct injector *injectors)
-{
+int demo_connect(struct demo_client **out, const char *socket_path, int timeout_ms, struct injector *injectors) {
     struct demo_client *c = calloc(1, sizeof *c);
     struct wire_header hello;
 
-    if (!c)
-        return -ENOMEM;
+    if (!c) return -ENOMEM;
     c->injectors = injectors ? injectors : c->no_injectors;
     c->fd = connect_socket(socket_path, timeout_ms);
     int err = c->fd < 0 ? c->fd : wire_recv(c->fd, &hello, sizeof hello);
-    if (!err && (hello.magic != WIRE_MAGIC || hello.type != WIRE_HELLO))
-        err = -EPROTO;
+    if (!err && (hello.magic != WIRE_MAGIC || hello.type != WIRE_HELLO)) err = -EPROTO;
     if (err) {
-        if (c->fd >= 0)
-            close(c->fd);
+        if (c->fd >= 0) close(c->fd);
         free(c);
         return err;
     }
@@ -228,8 +213,7 @@ int demo_connect(struct demo_client **out, const char *socket_path, int timeout_
     return 0;
 }
 
-void demo_disconnect(struct demo_client *c)
-{
+void demo_disconnect(struct demo_client *c) {
     struct node *n;
 
     queue_close(&c->send_queue);
@@ -239,8 +223,7 @@ void demo_disconnect(struct demo_client *c)
     queue_close(&c->finish_queue);
     pthread_join(c->finisher, NULL);
     close(c->fd);
-    while ((n = pool_get(&c->completions)))
-        free(container_of(n, struct demo_completion, node));
+    while ((n = pool_get(&c->completions))) free(container_of(n, struct demo_completion, node));
     queue_destroy(&c->send_queue);
     queue_destroy(&c->finish_queue);
     pool_destroy(&c->completions);

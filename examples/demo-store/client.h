@@ -14,7 +14,8 @@
 struct demo_client;
 struct demo_completion;
 
-/* CLOCK_MONOTONIC right before and right after the first tracepoint of an op (begin, begun) and the last (end, ended). */
+/* CLOCK_MONOTONIC right before and right after the first tracepoint of an op (begin, begun) and the last (end, ended).
+ * */
 struct demo_times {
     int64_t begin_ns, begun_ns, end_ns, ended_ns;
 };
@@ -31,8 +32,8 @@ void demo_disconnect(struct demo_client *c);
  * One for each op: taken from a free list, last given back first. NULL without memory. *times is complete when the
  * callback is called. truth_id is carried along for the log beside the trace and appears in no tracepoint.
  */
-struct demo_completion *demo_completion_get(struct demo_client *c, demo_callback *cb, void *arg, struct demo_times *times,
-                                            uint64_t truth_id);
+struct demo_completion *demo_completion_get(struct demo_client *c, demo_callback *cb, void *arg,
+                                            struct demo_times *times, uint64_t truth_id);
 
 /*
  * Starts an op on [offset, offset + length) of the object; buf stays the caller's to keep until the callback.

@@ -9,8 +9,7 @@ static const char *const stage_names[INJECT_COUNT] = {"client-queue", "shard-que
 /* A sleep may return late by the timer's slack and the wake-up: leave that much for the spin. */
 static const int64_t spin_ns = 150000;
 
-void delay_ns(int64_t ns)
-{
+void delay_ns(int64_t ns) {
     int64_t deadline = now_ns() + ns;
 
     if (ns > spin_ns) {
@@ -22,32 +21,27 @@ void delay_ns(int64_t ns)
         ;
 }
 
-int inject_parse(const char *text, struct injector injectors[INJECT_COUNT])
-{
+int inject_parse(const char *text, struct injector injectors[INJECT_COUNT]) {
     const char *colon = strchr(text, ':');
 
-    if (!colon)
-        return -1;
+    if (!colon) return -1;
     for (int s = 0; s < INJECT_COUNT; s++) {
-        if (strlen(stage_names[s]) != (size_t) (colon - text) || strncmp(text, stage_names[s], (size_t) (colon - text)))
+        if (strlen(stage_names[s]) != (size_t)(colon - text) || strncmp(text, stage_names[s], (size_t)(colon - text)))
             continue;
         char *end;
         double us = strtod(colon + 1, &end);
-        if (end == colon + 1 || *end != ':' || !(us > 0) || us > 10e6)
-            return -1;
+        if (end == colon + 1 || *end != ':' || !(us > 0) || us > 10e6) return -1;
         const char *f = end + 1;
         double fraction = strtod(f, &end);
-        if (end == f || *end || !(fraction > 0) || fraction > 1)
-            return -1;
-        injectors[s] = (struct injector){.delay_ns = (int64_t) (us * 1000), .fraction = fraction};
+        if (end == f || *end || !(fraction > 0) || fraction > 1) return -1;
+        injectors[s] = (struct injector){.delay_ns = (int64_t)(us * 1000), .fraction = fraction};
         return 0;
     }
     return -1;
 }
 
-int inject_due(struct injector *i)
-{
+int inject_due(struct injector *i) {
     uint64_t n = __atomic_fetch_add(&i->seen, 1, __ATOMIC_RELAXED);
 
-    return (uint64_t) ((double) (n + 1) * i->fraction) > (uint64_t) ((double) n * i->fraction);
+    return (uint64_t)((double)(n + 1) * i->fraction) > (uint64_t)((double)n * i->fraction);
 }

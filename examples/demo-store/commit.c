@@ -7,8 +7,7 @@
 #include "server.h"
 #include "truth.h"
 
-static void commit(struct server *srv, struct node *members, int count)
-{
+static void commit(struct server *srv, struct node *members, int count) {
     int32_t ordinal = 0;
     int delayed = 0;
 
@@ -19,8 +18,7 @@ static void commit(struct server *srv, struct node *members, int count)
         struct injector *i = &srv->injectors[INJECT_COMMIT];
         delayed |= i->delay_ns && inject_due(i);
     }
-    if (delayed)
-        delay_ns(srv->injectors[INJECT_COMMIT].delay_ns);
+    if (delayed) delay_ns(srv->injectors[INJECT_COMMIT].delay_ns);
     POINT(TRUTH_NONE, sync_begin, count);
     int err = fdatasync(srv->dev_fd) ? -errno : 0;
     POINT(TRUTH_NONE, sync_end, err);
@@ -29,23 +27,20 @@ static void commit(struct server *srv, struct node *members, int count)
     while (members) {
         struct op *op = container_of(members, struct op, node);
         members = members->next;
-        if (err)
-            op->result = err;
+        if (err) op->result = err;
         POINT(op->req.truth_id, commit_finish, op, ordinal++);
         op_finish(srv, op);
     }
 }
 
-void *commit_main(void *arg)
-{
+void *commit_main(void *arg) {
     struct server *srv = arg;
     struct node *members;
 
     pthread_setname_np(pthread_self(), "demo-commit");
     while ((members = queue_take_all(&srv->commit_queue))) {
         int count = 0;
-        for (struct node *n = members; n; n = n->next)
-            count++;
+        for (struct node *n = members; n; n = n->next) count++;
         commit(srv, members, count);
     }
     return NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the bytes of a file are on its file system's device: what a tracepoint must say for its I/O to be found there. */
+/* Where the bytes of a file are on its file system's device: what a tracepoint must say for its I/O to be found there.
+ * */
 #ifndef DEMO_EXTENTS_H
 #define DEMO_EXTENTS_H
 

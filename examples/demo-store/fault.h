@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Faults that no delay of some ops is: a lock that is held, a slow thread or object, bursts of writes and of flushes. */
+/* Faults that no delay of some ops is: a lock that is held, a slow thread or object, bursts of writes and of flushes.
+ * */
 #ifndef DEMO_FAULT_H
 #define DEMO_FAULT_H
 

@@ -11,7 +11,7 @@ struct node {
     struct node *next;
 };
 
-#define container_of(ptr, type, member) ((type *) ((char *) (ptr) - offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 struct queue {
     pthread_mutex_t lock;

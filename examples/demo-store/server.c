@@ -27,22 +27,18 @@
 
 /* ---- Connections and ops ---- */
 
-static void conn_put(struct conn *c)
-{
-    if (__atomic_sub_fetch(&c->refs, 1, __ATOMIC_ACQ_REL))
-        return;
+static void conn_put(struct conn *c) {
+    if (__atomic_sub_fetch(&c->refs, 1, __ATOMIC_ACQ_REL)) return;
     close(c->fd);
     pthread_mutex_destroy(&c->send_lock);
     free(c);
 }
 
-static struct op *op_get(struct server *srv, struct conn *c, uint32_t length)
-{
+static struct op *op_get(struct server *srv, struct conn *c, uint32_t length) {
     struct node *n = pool_get(&srv->ops);
     struct op *op = n ? container_of(n, struct op, node) : calloc(1, sizeof *op);
 
-    if (!op)
-        return NULL;
+    if (!op) return NULL;
     if (op->capacity < length) {
         free(op->buf);
         op->capacity = 0;
@@ -57,24 +53,28 @@ static struct op *op_get(struct server *srv, struct conn *c, uint32_t length)
     return op;
 }
 
-void op_put(struct server *srv, struct op *op)
-{
+void op_put(struct server *srv, struct op *op) {
     struct conn *c = op->conn;
 
     pool_put(&srv->ops, &op->node);
     conn_put(c);
 }
 
-void op_finish(struct server *srv, struct op *op)
-{
+void op_finish(struct server *srv, struct op *op) {
     uint64_t id = op->req.truth_id;
 
     POINT(id, op_finish, op->result);
-    struct wire_header h = {.magic = WIRE_MAGIC, .type = WIRE_REPLY, .seq = op->req.seq, .client = op->conn->client,
-                            .result = op->result, .offset = op->req.offset, .length = op->req.length, .truth_id = id,
-                            .payload = op->req.type == WIRE_READ && op->result > 0 ? (uint32_t) op->result : 0};
+    struct wire_header h = {.magic = WIRE_MAGIC,
+                            .type = WIRE_REPLY,
+                            .seq = op->req.seq,
+                            .client = op->conn->client,
+                            .result = op->result,
+                            .offset = op->req.offset,
+                            .length = op->req.length,
+                            .truth_id = id,
+                            .payload = op->req.type == WIRE_READ && op->result > 0 ? (uint32_t)op->result : 0};
     pthread_mutex_lock(&op->conn->send_lock);
-    POINT(id, reply_send, h.client, h.seq, (uint32_t) (sizeof h + h.payload));
+    POINT(id, reply_send, h.client, h.seq, (uint32_t)(sizeof h + h.payload));
     int err = wire_send(op->conn->fd, &h, op->buf); /* a client that went away is noticed by the dispatcher */
     pthread_mutex_unlock(&op->conn->send_lock);
     POINT(id, reply_sent, err);
@@ -83,65 +83,56 @@ void op_finish(struct server *srv, struct op *op)
 
 /* ---- Dispatch ---- */
 
-static uint32_t shard_of(const struct server *srv, const char *oid)
-{
+static uint32_t shard_of(const struct server *srv, const char *oid) {
     uint32_t hash = 5381;
 
-    for (const char *p = oid; *p; p++)
-        hash = hash * 33 + (uint8_t) *p;
-    return hash % (uint32_t) srv->shard_count;
+    for (const char *p = oid; *p; p++) hash = hash * 33 + (uint8_t)*p;
+    return hash % (uint32_t)srv->shard_count;
 }
 
 /* One request from a connection; 0, or -errno when the connection is to be dropped. */
-static int dispatch(struct server *srv, struct conn *c)
-{
+static int dispatch(struct server *srv, struct conn *c) {
     struct wire_header h;
     int err = wire_recv(c->fd, &h, sizeof h);
 
-    if (err)
-        return err;
-    POINT(h.truth_id, server_recv, c->client, h.seq, (uint32_t) (sizeof h + h.payload));
+    if (err) return err;
+    POINT(h.truth_id, server_recv, c->client, h.seq, (uint32_t)(sizeof h + h.payload));
     if (h.magic != WIRE_MAGIC || (h.type != WIRE_WRITE && h.type != WIRE_READ) || !h.length ||
         h.length > WIRE_LENGTH_MAX || h.payload != (h.type == WIRE_WRITE ? h.length : 0) || h.offset > INT64_MAX / 2)
         return -EPROTO;
     h.oid[WIRE_OID_MAX - 1] = 0;
     struct op *op = op_get(srv, c, h.length);
-    if (!op)
-        return -ENOMEM;
+    if (!op) return -ENOMEM;
     op->req = h;
     if (h.payload && (err = wire_recv(c->fd, op->buf, h.payload))) {
         op_put(srv, op);
         return err;
     }
-    POINT(h.truth_id, server_decode, (int32_t) h.payload);
+    POINT(h.truth_id, server_decode, (int32_t)h.payload);
     op->shard = &srv->shards[shard_of(srv, h.oid)];
     POINT(h.truth_id, shard_enqueue, op, op->shard->index);
     queue_push(&op->shard->queue, &op->node);
     return 0;
 }
 
-static void accept_client(struct server *srv, uint32_t client)
-{
+static void accept_client(struct server *srv, uint32_t client) {
     struct wire_header hello = {.magic = WIRE_MAGIC, .type = WIRE_HELLO, .client = client};
     int fd = accept4(srv->listen_fd, NULL, NULL, SOCK_CLOEXEC);
     struct conn *c = fd < 0 ? NULL : calloc(1, sizeof *c);
     struct epoll_event ev = {.events = EPOLLIN, .data.ptr = c};
 
     if (!c) {
-        if (fd >= 0)
-            close(fd);
+        if (fd >= 0) close(fd);
         return;
     }
     c->fd = fd;
     c->client = client;
     c->refs = 1;
     pthread_mutex_init(&c->send_lock, NULL);
-    if (wire_send(fd, &hello, NULL) || epoll_ctl(srv->epoll_fd, EPOLL_CTL_ADD, fd, &ev))
-        conn_put(c);
+    if (wire_send(fd, &hello, NULL) || epoll_ctl(srv->epoll_fd, EPOLL_CTL_ADD, fd, &ev)) conn_put(c);
 }
 
-static void *dispatch_main(void *arg)
-{
+static void *dispatch_main(void *arg) {
     struct server *srv = arg;
     uint32_t next_client = FIRST_CLIENT_ID;
 
@@ -150,8 +141,7 @@ static void *dispatch_main(void *arg)
         struct epoll_event events[16];
         int n = epoll_wait(srv->epoll_fd, events, 16, -1);
         for (int i = 0; i < n; i++) {
-            if (events[i].data.ptr == &srv->stop_fd)
-                return NULL;
+            if (events[i].data.ptr == &srv->stop_fd) return NULL;
             if (events[i].data.ptr == &srv->listen_fd) {
                 accept_client(srv, next_client++);
                 continue;
@@ -170,46 +160,38 @@ static void *dispatch_main(void *arg)
 
 /* ---- Start, stop ---- */
 
-static int fail(const char *what, const char *which, int err)
-{
+static int fail(const char *what, const char *which, int err) {
     fprintf(stderr, "demo-server: cannot %s: path=\"%s\", reason=\"%s\"\n", what, which, strerror(err));
     return 1;
 }
 
-static int server_open(struct server *srv)
-{
+static int server_open(struct server *srv) {
     struct sockaddr_un addr;
     struct epoll_event ev = {.events = EPOLLIN};
 
     srv->dev_fd = open(srv->device_path, O_RDWR | O_CLOEXEC | (srv->backend->direct ? O_DIRECT : 0));
-    if (srv->dev_fd < 0)
-        return fail("open the device", srv->device_path, errno);
+    if (srv->dev_fd < 0) return fail("open the device", srv->device_path, errno);
     off_t size = lseek(srv->dev_fd, 0, SEEK_END);
-    if (size < (off_t) srv->object_size)
-        return fail("hold even one object on the device", srv->device_path, ENOSPC);
-    srv->dev_size = (uint64_t) size;
+    if (size < (off_t)srv->object_size) return fail("hold even one object on the device", srv->device_path, ENOSPC);
+    srv->dev_size = (uint64_t)size;
     srv->extents = extents_read(srv->dev_fd, &srv->on_device);
     socklen_t address_size = wire_address(&addr, srv->socket_path);
-    if (!address_size)
-        return fail("listen", srv->socket_path, ENAMETOOLONG);
+    if (!address_size) return fail("listen", srv->socket_path, ENAMETOOLONG);
     unlink(srv->socket_path);
     srv->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (srv->listen_fd < 0 || bind(srv->listen_fd, (struct sockaddr *) &addr, address_size) ||
+    if (srv->listen_fd < 0 || bind(srv->listen_fd, (struct sockaddr *)&addr, address_size) ||
         listen(srv->listen_fd, 16))
         return fail("listen", srv->socket_path, errno);
     srv->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     srv->stop_fd = eventfd(0, EFD_CLOEXEC);
     ev.data.ptr = &srv->listen_fd;
-    if (epoll_ctl(srv->epoll_fd, EPOLL_CTL_ADD, srv->listen_fd, &ev))
-        return fail("poll", srv->socket_path, errno);
+    if (epoll_ctl(srv->epoll_fd, EPOLL_CTL_ADD, srv->listen_fd, &ev)) return fail("poll", srv->socket_path, errno);
     ev.data.ptr = &srv->stop_fd;
-    if (epoll_ctl(srv->epoll_fd, EPOLL_CTL_ADD, srv->stop_fd, &ev))
-        return fail("poll", srv->socket_path, errno);
+    if (epoll_ctl(srv->epoll_fd, EPOLL_CTL_ADD, srv->stop_fd, &ev)) return fail("poll", srv->socket_path, errno);
     return 0;
 }
 
-static int server_run(struct server *srv)
-{
+static int server_run(struct server *srv) {
     sigset_t stop_signals;
     int sig;
 
@@ -218,8 +200,7 @@ static int server_run(struct server *srv)
     sigaddset(&stop_signals, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &stop_signals, NULL); /* before any thread of ours is made */
     int err = shards_start(srv);
-    if (err)
-        return fail(srv->backend->name, srv->device_path, -err);
+    if (err) return fail(srv->backend->name, srv->device_path, -err);
     pthread_create(&srv->committer, NULL, commit_main, srv);
     pthread_create(&srv->dispatcher, NULL, dispatch_main, srv);
     faults_start(srv);
@@ -227,8 +208,7 @@ static int server_run(struct server *srv)
     faults_stop(srv);
 
     uint64_t one = 1;
-    if (write(srv->stop_fd, &one, sizeof one) != sizeof one)
-        return fail("stop", srv->socket_path, errno);
+    if (write(srv->stop_fd, &one, sizeof one) != sizeof one) return fail("stop", srv->socket_path, errno);
     pthread_join(srv->dispatcher, NULL);
     shards_stop(srv);
     queue_close(&srv->commit_queue);
@@ -236,8 +216,7 @@ static int server_run(struct server *srv)
     return 0;
 }
 
-static void server_free(struct server *srv)
-{
+static void server_free(struct server *srv) {
     struct node *n;
 
     while ((n = pool_get(&srv->ops))) {
@@ -254,26 +233,34 @@ static void server_free(struct server *srv)
     unlink(srv->socket_path);
 }
 
-static void usage(FILE *f)
-{
-    fputs("usage: demo-server --socket PATH --device PATH [--backend pwrite|libaio|uring|buffered]\n"
-          "                   [--shards N] [--workers N] [--object-size BYTES]\n"
-          "                   [--inject STAGE:DELAY_US:FRACTION] [--fault KIND:US:WHAT]\n"
-          "                   [--log-points FILE --log-capacity POINTS]\n"
-          "STAGE: shard-queue worker device commit. Ends at SIGTERM, SIGINT, or with its parent (--with-parent).\n", f);
+static void usage(FILE *f) {
+    fputs(
+        "usage: demo-server --socket PATH --device PATH [--backend pwrite|libaio|uring|buffered]\n"
+        "                   [--shards N] [--workers N] [--object-size BYTES]\n"
+        "                   [--inject STAGE:DELAY_US:FRACTION] [--fault KIND:US:WHAT]\n"
+        "                   [--log-points FILE --log-capacity POINTS]\n"
+        "STAGE: shard-queue worker device commit. Ends at SIGTERM, SIGINT, or with its parent (--with-parent).\n",
+        f);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static struct server srv;
     uint64_t points_capacity = 1u << 20, dropped = 0;
     int option;
     enum { SOCKET = 256, DEVICE, BACKEND, SHARDS, WORKERS, OBJECT_SIZE, INJECT, POINTS, CAPACITY, FAULT, PARENT, HELP };
-    static const struct option options[] = {
-        {"socket", 1, NULL, SOCKET}, {"device", 1, NULL, DEVICE}, {"backend", 1, NULL, BACKEND},
-        {"shards", 1, NULL, SHARDS}, {"workers", 1, NULL, WORKERS}, {"object-size", 1, NULL, OBJECT_SIZE},
-        {"inject", 1, NULL, INJECT}, {"log-points", 1, NULL, POINTS}, {"log-capacity", 1, NULL, CAPACITY},
-        {"fault", 1, NULL, FAULT}, {"with-parent", 0, NULL, PARENT}, {"help", 0, NULL, HELP}, {0}};
+    static const struct option options[] = {{"socket", 1, NULL, SOCKET},
+                                            {"device", 1, NULL, DEVICE},
+                                            {"backend", 1, NULL, BACKEND},
+                                            {"shards", 1, NULL, SHARDS},
+                                            {"workers", 1, NULL, WORKERS},
+                                            {"object-size", 1, NULL, OBJECT_SIZE},
+                                            {"inject", 1, NULL, INJECT},
+                                            {"log-points", 1, NULL, POINTS},
+                                            {"log-capacity", 1, NULL, CAPACITY},
+                                            {"fault", 1, NULL, FAULT},
+                                            {"with-parent", 0, NULL, PARENT},
+                                            {"help", 0, NULL, HELP},
+                                            {0}};
 
     srv.backend = backend_by_name("pwrite");
     srv.shard_count = 2;
@@ -316,17 +303,15 @@ int main(int argc, char **argv)
     queue_init(&srv.commit_queue);
     pool_init(&srv.ops);
     pthread_mutex_init(&srv.objects_lock, NULL);
-    if (srv.points_path && truth_start(points_capacity))
-        return fail("get memory for the log", srv.points_path, ENOMEM);
-    if (server_open(&srv))
-        return 1;
+    if (srv.points_path && truth_start(points_capacity)) return fail("get memory for the log", srv.points_path, ENOMEM);
+    if (server_open(&srv)) return 1;
     int status = server_run(&srv);
     if (!status && srv.points_path) {
         int err = truth_write(srv.points_path, &dropped);
-        if (err)
-            status = fail("write the log", srv.points_path, -err);
+        if (err) status = fail("write the log", srv.points_path, -err);
         if (dropped)
-            fprintf(stderr, "demo-server: %" PRIu64 " points found no room in the log: raise --log-capacity\n", dropped);
+            fprintf(stderr, "demo-server: %" PRIu64 " points found no room in the log: raise --log-capacity\n",
+                    dropped);
     }
     server_free(&srv);
     return status;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A connection of which the shim misses something in each direction: bytes that pass through system calls of their own. Prints the messages that
-// it must see, in order. `disturbed IN OUT`: a connection that is never disturbed; for each byte read from IN a message goes each way, and
-// then a byte to OUT.
+// A connection of which the shim misses something in each direction: bytes that pass through system calls of their own.
+// Prints the messages that it must see, in order. `disturbed IN OUT`: a connection that is never disturbed; for each
+// byte read from IN a message goes each way, and then a byte to OUT.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/socket.h>

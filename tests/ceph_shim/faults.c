@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Calls that the system refuses, for each what it said and errno: memory that is not there, descriptors that are not open, nothing at all.
+// Calls that the system refuses, for each what it said and errno: memory that is not there, descriptors that are not
+// open, nothing at all.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// File I/O for the test of the shim for Ceph: `files FILE LIBRARY local|deep`. Prints what every call gave, and its errno. The asynchronous part is
-// late.c's, a library that is loaded for itself alone.
+// File I/O for the test of the shim for Ceph: `files FILE LIBRARY local|deep`. Prints what every call gave, and its
+// errno. The asynchronous part is late.c's, a library that is loaded for itself alone.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

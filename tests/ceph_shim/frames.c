@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The short way through frames against the parser's state machine: `frames SEED ROUNDS` makes streams of frames, cuts them into calls and these into
-// vectors, takes each call both ways, and ends with status 1 where they differ. What is lost is lost to both: some streams are damaged. Prints how
-// many messages the short way took, and how many it left to the other.
+// The short way through frames against the parser's state machine: `frames SEED ROUNDS` makes streams of frames, cuts
+// them into calls and these into vectors, takes each call both ways, and ends with status 1 where they differ. What is
+// lost is lost to both: some streams are damaged. Prints how many messages the short way took, and how many it left to
+// the other.
 #include <sys/uio.h>
 
 #include "../../tracepoints/ceph/frames.h"
@@ -17,20 +18,26 @@ static uint64_t draw(uint64_t below) {
 }
 
 // What was said of messages, in order.
-struct said { char *text; size_t n, room; };
+struct said {
+    char *text;
+    size_t n, room;
+};
 
 static void say(struct said *s, const struct msgr_message *given, const char *what) {
     struct msgr_message m = *given;
     char object[MSGR_OBJECT_BYTES];
     if (s->n + 512 > s->room) s->text = realloc(s->text, s->room = 2 * s->room + 512);
     if (m.front) msgr_look(&m, object);
-    s->n += (size_t)snprintf(s->text + s->n, 512, "%s %llu tid %llu seq %llu type %u v%u %u bytes op %u %llu+%llu %s of %llu:%llu\n", what,
-                             (unsigned long long)m.index, (unsigned long long)m.tid, (unsigned long long)m.seq, m.type, m.version, m.flen, m.op,
-                             (unsigned long long)m.offset, (unsigned long long)m.length, m.object, (unsigned long long)m.client,
-                             (unsigned long long)m.client_tid);
+    s->n += (size_t)snprintf(s->text + s->n, 512,
+                             "%s %llu tid %llu seq %llu type %u v%u %u bytes op %u %llu+%llu %s of %llu:%llu\n", what,
+                             (unsigned long long)m.index, (unsigned long long)m.tid, (unsigned long long)m.seq, m.type,
+                             m.version, m.flen, m.op, (unsigned long long)m.offset, (unsigned long long)m.length,
+                             m.object, (unsigned long long)m.client, (unsigned long long)m.client_tid);
 }
 
-static void begun(void *context, const struct msgr_message *m, bool whole) { say(context, m, whole ? "whole" : "begun"); }
+static void begun(void *context, const struct msgr_message *m, bool whole) {
+    say(context, m, whole ? "whole" : "begun");
+}
 static void ended(void *context, const struct msgr_message *m) { say(context, m, "ended"); }
 
 static void message(struct bytes *out, int rev1, uint64_t tid) {
@@ -39,7 +46,8 @@ static void message(struct bytes *out, int rev1, uint64_t tid) {
     unsigned type = types[draw(7)], version = 8 + (unsigned)draw(2);
     if (type == 42 && draw(8)) {
         char object[300];
-        snprintf(object, sizeof object, "object.%llu.%0*d", (unsigned long long)tid, 1 + (int)draw(draw(4) ? 40 : 280), 0);
+        snprintf(object, sizeof object, "object.%llu.%0*d", (unsigned long long)tid, 1 + (int)draw(draw(4) ? 40 : 280),
+                 0);
         add_osd_op(&front, version, object, (int)draw(2), 0x2201, draw(1 << 20), draw(1 << 20));
         add_zero(&front, draw(4) ? 0 : draw(1500));
         static const size_t lengths[] = {2, 38, 89};  // of a form that is not known
@@ -53,7 +61,14 @@ static void message(struct bytes *out, int rev1, uint64_t tid) {
     if (draw(4) == 0) add_zero(&middle, draw(100));
     if (draw(2)) add_zero(&data, draw(3000));
     size_t begin = out->n;
-    add_message(out, rev1, &(struct wire_message){.type = type, .version = version, .tid = tid, .seq = tid + 7, .front = &front, .middle = &middle, .data = &data});
+    add_message(out, rev1,
+                &(struct wire_message){.type = type,
+                                       .version = version,
+                                       .tid = tid,
+                                       .seq = tid + 7,
+                                       .front = &front,
+                                       .middle = &middle,
+                                       .data = &data});
     if (draw(40) == 0) {  // says that it is compressed
         out->p[begin + 26] |= 1;
         uint32_t crc = crc32c(0, out->p + begin, 28);
@@ -76,8 +91,10 @@ static int cut(struct iovec *v, int most, uint8_t *p, size_t n) {
 }
 
 static int differs(const struct msgr_parser *a, const struct msgr_parser *b) {
-    return a->phase != b->phase || a->messages != b->messages || a->compressed != b->compressed || a->con_mode != b->con_mode ||
-           a->banner != b->banner || (a->phase < MSGR_BODY && (a->have != b->have || a->need != b->need)) || (a->phase == MSGR_BODY && a->left != b->left);
+    return a->phase != b->phase || a->messages != b->messages || a->compressed != b->compressed ||
+           a->con_mode != b->con_mode || a->banner != b->banner ||
+           (a->phase < MSGR_BODY && (a->have != b->have || a->need != b->need)) ||
+           (a->phase == MSGR_BODY && a->left != b->left);
 }
 
 static int round_of(uint64_t seed) {
@@ -134,10 +151,13 @@ static int round_of(uint64_t seed) {
         msgr_feed(&fast, bytes, &(struct msgr_sink){begun, ended, &of_fast});
         left_count += fast.messages - before;
         at += n;
-        wrong = differs(&slow, &fast) || of_slow.n != of_fast.n || memcmp(of_slow.text ? of_slow.text : "", of_fast.text ? of_fast.text : "", of_slow.n) != 0;
+        wrong = differs(&slow, &fast) || of_slow.n != of_fast.n ||
+                memcmp(of_slow.text ? of_slow.text : "", of_fast.text ? of_fast.text : "", of_slow.n) != 0;
     }
-    if (wrong) printf("seed %llu: phases %d %d\n--- the state machine\n%.*s--- the short way\n%.*s", (unsigned long long)seed, slow.phase, fast.phase,
-                      (int)of_slow.n, of_slow.text ? of_slow.text : "", (int)of_fast.n, of_fast.text ? of_fast.text : "");
+    if (wrong)
+        printf("seed %llu: phases %d %d\n--- the state machine\n%.*s--- the short way\n%.*s", (unsigned long long)seed,
+               slow.phase, fast.phase, (int)of_slow.n, of_slow.text ? of_slow.text : "", (int)of_fast.n,
+               of_fast.text ? of_fast.text : "");
     free(of_slow.text), free(of_fast.text), free(out.p);
     return wrong;
 }

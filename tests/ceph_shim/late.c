@@ -36,7 +36,8 @@ static void libaio(int fd) {
     printf("io_submit again %d\n", io_submit(context, REQUESTS - taken, list + taken));
     printf("io_submit the rest %d\n", io_submit(context, REQUESTS - taken - 1, list + taken + 1));
     for (int done = 0; done < REQUESTS - 1;) {
-        int n = done < 10 ? io_getevents(context, 1, 4, events, &soon) : io_pgetevents(context, 1, 20, events, NULL, NULL);
+        int n =
+            done < 10 ? io_getevents(context, 1, 4, events, &soon) : io_pgetevents(context, 1, 20, events, NULL, NULL);
         if (n <= 0) printf("io_getevents %d\n", n), exit(1);
         for (int i = 0; i < n; i++) results[(long)events[i].data] = (long)events[i].res + 1;
         done += n;

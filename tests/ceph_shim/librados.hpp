@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The part of librados' C and C++ interface that the shim for Ceph stands before: names and signatures, for a library and a client of the tests.
+// The part of librados' C and C++ interface that the shim for Ceph stands before: names and signatures, for a library
+// and a client of the tests.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -40,8 +41,10 @@ struct IoCtx {
     int aio_operate(const std::string &, AioCompletion *, ObjectWriteOperation *);
     int aio_operate(const std::string &, AioCompletion *, ObjectWriteOperation *, int);
     int aio_operate(const std::string &, AioCompletion *, ObjectWriteOperation *, uint64_t, std::vector<uint64_t> &);
-    int aio_operate(const std::string &, AioCompletion *, ObjectWriteOperation *, uint64_t, std::vector<uint64_t> &, const blkin_trace_info *);
-    int aio_operate(const std::string &, AioCompletion *, ObjectWriteOperation *, uint64_t, std::vector<uint64_t> &, int, const blkin_trace_info *);
+    int aio_operate(const std::string &, AioCompletion *, ObjectWriteOperation *, uint64_t, std::vector<uint64_t> &,
+                    const blkin_trace_info *);
+    int aio_operate(const std::string &, AioCompletion *, ObjectWriteOperation *, uint64_t, std::vector<uint64_t> &,
+                    int, const blkin_trace_info *);
     int aio_operate(const std::string &, AioCompletion *, ObjectReadOperation *, list *);
     int aio_operate(const std::string &, AioCompletion *, ObjectReadOperation *, int, list *);
     int aio_operate(const std::string &, AioCompletion *, ObjectReadOperation *, int, list *, const blkin_trace_info *);

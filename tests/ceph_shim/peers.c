@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A client and a server of msgr2 for the test of the shim for Ceph: `peers SEED LOG`. Several threads make connections, one after the other, and send
-// real frames over them in random pieces by every call there is. Standard output is a check sum of everything that the calls gave, the same
-// whoever is preloaded. LOG is the truth, one line per call and per frame (`C` and `M` below); the test works out from it what the shim
-// must have seen.
+// A client and a server of msgr2 for the test of the shim for Ceph: `peers SEED LOG`. Several threads make connections,
+// one after the other, and send real frames over them in random pieces by every call there is. Standard output is a
+// check sum of everything that the calls gave, the same whoever is preloaded. LOG is the truth, one line per call and
+// per frame (`C` and `M` below); the test works out from it what the shim must have seen.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -63,7 +63,7 @@ struct end {
     int fd, twin;  // twin: the same by another number, or -1
     int name;      // in the log, unique
     uint64_t sent, received;
-    bool whole;    // of the first call: nothing is cut
+    bool whole;  // of the first call: nothing is cut
 };
 
 static int pick(struct worker *w, struct end *e) { return e->twin >= 0 && chance(w, 2) ? e->twin : e->fd; }
@@ -135,7 +135,8 @@ static void receive_all(struct worker *w, struct end *e, size_t n) {
     }
 }
 
-// Everything in b, in pieces of the sender's choice; with `to` the same thread receives each piece in pieces of its own.
+// Everything in b, in pieces of the sender's choice; with `to` the same thread receives each piece in pieces of its
+// own.
 static void transfer(struct worker *w, struct end *from, struct end *to, struct bytes *b) {
     size_t done = 0;
     while (done < b->n) {
@@ -162,10 +163,12 @@ static void open_pair(struct worker *w, enum kind kind, struct end *client, stru
         must(ends[0] >= 0, "socket");
         if (draw(w, 3) == 0) fcntl(ends[0], F_SETFL, O_NONBLOCK);
         errno = 0;
-        must(connect(ends[0], (struct sockaddr *)&w->address, sizeof w->address) == 0 || errno == EINPROGRESS, "connect");
+        must(connect(ends[0], (struct sockaddr *)&w->address, sizeof w->address) == 0 || errno == EINPROGRESS,
+             "connect");
         struct sockaddr_in peer;
         socklen_t length = sizeof peer;
-        ends[1] = draw(w, 2) ? accept(w->listener, (struct sockaddr *)&peer, &length) : accept4(w->listener, NULL, NULL, 0);
+        ends[1] =
+            draw(w, 2) ? accept(w->listener, (struct sockaddr *)&peer, &length) : accept4(w->listener, NULL, NULL, 0);
         must(ends[1] >= 0, "accept");
     } else {
         must(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "socketpair");
@@ -185,38 +188,44 @@ static void shut(struct worker *w, struct end *e) {
     if (e->twin >= 0) noted(w, close(e->twin));
 }
 
-// Its line: end, first byte, behind the last, type, tid, seq, bytes of the front; of an OSD_OP op, offset, length, name; of a replica's the client's
-// number (0: the connection's) and its message's.
+// Its line: end, first byte, behind the last, type, tid, seq, bytes of the front; of an OSD_OP op, offset, length,
+// name; of a replica's the client's number (0: the connection's) and its message's.
 static void message(struct worker *w, struct bytes *out, struct end *e, int rev1, uint64_t *seq, uint64_t tid) {
     static const unsigned types[] = {42, 43, 42, 43, 112, 113, 4, 15, 41};
     struct bytes front = {0}, middle = {0}, data = {0};
     unsigned type = types[draw(w, 9)], version = 8 + (unsigned)draw(w, 2), code = 0;
-    uint64_t offset = 0, length = 0, begin = e->sent + out->n, client = 0, client_tid = type == 42 || type == 43 ? tid : 0;
+    uint64_t offset = 0, length = 0, begin = e->sent + out->n, client = 0,
+             client_tid = type == 42 || type == 43 ? tid : 0;
     char object[64] = "-";
     if (type == 42) {
         static const unsigned codes[] = {0x2201, 0x2202, 0x1201};
         code = codes[draw(w, 3)];
         offset = draw(w, 1u << 22);
         length = draw(w, 20000);
-        snprintf(object, sizeof object, "object.%llu.%.*s", (unsigned long long)tid, (int)draw(w, 30), "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
+        snprintf(object, sizeof object, "object.%llu.%.*s", (unsigned long long)tid, (int)draw(w, 30),
+                 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
         add_osd_op(&front, version, object, (int)draw(w, 2), code, offset, length);
         if (code != 0x1201) add_zero(&data, length);
     } else {
-        if (type >= 112 && draw(w, 2)) add_repop(&front, client = 4000 + draw(w, 9), client_tid = 1 + draw(w, 1u << 20));
+        if (type >= 112 && draw(w, 2))
+            add_repop(&front, client = 4000 + draw(w, 9), client_tid = 1 + draw(w, 1u << 20));
         add_zero(&front, draw(w, 3) ? draw(w, 400) : 0);
         if (draw(w, 5) == 0) add_zero(&middle, draw(w, 100));
         if (draw(w, 5) == 0) add_zero(&data, draw(w, 30000));
     }
     for (size_t i = 0; i < data.n; i++) data.p[i] = (uint8_t)draw(w, 256);
-    struct wire_message m = {.type = type, .version = version, .tid = tid, .seq = ++*seq, .front = &front, .middle = &middle, .data = &data};
+    struct wire_message m = {
+        .type = type, .version = version, .tid = tid, .seq = ++*seq, .front = &front, .middle = &middle, .data = &data};
     add_message(out, rev1, &m);
-    SAY("M %d %llu %llu %u %llu %llu %zu %u %llu %llu %s %llu %llu\n", e->name, (unsigned long long)begin, (unsigned long long)(e->sent + out->n), type,
-        (unsigned long long)tid, (unsigned long long)*seq, front.n, code, (unsigned long long)offset, (unsigned long long)length, object,
-        (unsigned long long)client, (unsigned long long)client_tid);
+    SAY("M %d %llu %llu %u %llu %llu %zu %u %llu %llu %s %llu %llu\n", e->name, (unsigned long long)begin,
+        (unsigned long long)(e->sent + out->n), type, (unsigned long long)tid, (unsigned long long)*seq, front.n, code,
+        (unsigned long long)offset, (unsigned long long)length, object, (unsigned long long)client,
+        (unsigned long long)client_tid);
     free(front.p), free(middle.p), free(data.p);
 }
 
-// Both ends' banners and authentication; the line: client's end, server's, the client's number, 1 for msgr2.1, 1 crc or 2 secure.
+// Both ends' banners and authentication; the line: client's end, server's, the client's number, 1 for msgr2.1, 1 crc or
+// 2 secure.
 static int handshake(struct worker *w, struct end *client, struct end *server, unsigned features[2], unsigned mode) {
     struct bytes out = {0};
     int rev1 = features[0] & features[1] & 1;
@@ -271,7 +280,8 @@ static void whisper(struct worker *w) {
     handshake(w, &client, &server, (unsigned[]){1, 1}, 2);
     for (int batch = 0; batch < BATCHES; batch++) {
         int back = (int)draw(w, 2);
-        for (uint64_t i = draw(w, 3000) + 32; i > 0; i--) add_le(&out, draw(w, 256), 1);  // what is encrypted looks like this
+        // what is encrypted looks like this
+        for (uint64_t i = draw(w, 3000) + 32; i > 0; i--) add_le(&out, draw(w, 256), 1);
         transfer(w, back ? &server : &client, back ? &client : &server, &out);
     }
     shut(w, &client);
@@ -281,7 +291,8 @@ static void whisper(struct worker *w) {
 
 // Connections that are none of the shim's business. Their lines begin with N.
 static void stranger(struct worker *w) {
-    static const char *const begins[] = {"GET / HTTP/1.1\r\n\r\n", "ceph v027 the old protocol", "ceph v2 without its end of line", ""};
+    static const char *const begins[] = {"GET / HTTP/1.1\r\n\r\n", "ceph v027 the old protocol",
+                                         "ceph v2 without its end of line", ""};
     struct end client, server;
     struct bytes out = {0};
     open_pair(w, draw(w, 2) ? TCP : UNIX, &client, &server);
@@ -300,7 +311,11 @@ static void stranger(struct worker *w) {
 }
 
 // Both directions at once, four threads on two descriptors.
-struct lane { struct worker w; struct end *end; struct bytes bytes; };
+struct lane {
+    struct worker w;
+    struct end *end;
+    struct bytes bytes;
+};
 
 static void *send_lane(void *at) {
     struct lane *l = at;
@@ -318,13 +333,16 @@ static void duplex(struct worker *w) {
     uint64_t seq[2] = {0, 0};
     open_pair(w, TCP, &client, &server);
     handshake(w, &client, &server, (unsigned[]){1, 1}, 1);
-    struct lane lanes[4] = {{*w, &client, {0}}, {*w, &server, {0}}, {*w, &server, {0}}, {*w, &client, {0}}};  // client to server, server to client
-    for (int i = 0; i < 120; i++) message(w, &lanes[i & 1 ? 2 : 0].bytes, i & 1 ? &server : &client, 1, &seq[i & 1], (uint64_t)i);
+    // client to server, server to client
+    struct lane lanes[4] = {{*w, &client, {0}}, {*w, &server, {0}}, {*w, &server, {0}}, {*w, &client, {0}}};
+    for (int i = 0; i < 120; i++)
+        message(w, &lanes[i & 1 ? 2 : 0].bytes, i & 1 ? &server : &client, 1, &seq[i & 1], (uint64_t)i);
     lanes[1].bytes.n = lanes[0].bytes.n, lanes[3].bytes.n = lanes[2].bytes.n;
     for (int i = 0; i < 4; i++) {
         lanes[i].w.sum = 0;
         lanes[i].w.cuts = draw(w, 1u << 30) + 1;
-        must(pthread_create(&lanes[i].w.thread, NULL, i & 1 ? receive_lane : send_lane, &lanes[i]) == 0, "pthread_create");
+        must(pthread_create(&lanes[i].w.thread, NULL, i & 1 ? receive_lane : send_lane, &lanes[i]) == 0,
+             "pthread_create");
     }
     for (int i = 0; i < 4; i++) pthread_join(lanes[i].w.thread, NULL);
     note(w, &lanes[1].w.sum, 8);
@@ -359,7 +377,8 @@ static void *work(void *at) {
 
 static struct worker begin(uint64_t seed, int number) {
     seed = seed * 10 + (unsigned)number;
-    return (struct worker){.names = number * 1000, .random = seed * 0x9e3779b97f4a7c15u + 1, .cuts = seed * 0xbf58476d1ce4e5b9u + 1};
+    return (struct worker){
+        .names = number * 1000, .random = seed * 0x9e3779b97f4a7c15u + 1, .cuts = seed * 0xbf58476d1ce4e5b9u + 1};
 }
 
 // Interrupts whatever is being done, and traces.

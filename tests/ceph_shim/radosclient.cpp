@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Calls everything of librados that the shim for Ceph stands before, and prints what comes back and which callbacks are called.
+// Calls everything of librados that the shim for Ceph stands before, and prints what comes back and which callbacks are
+// called.
 #include <cstdio>
 
 #include "librados.hpp"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What threads' rings must survive: `rings threads N CALLS` (many threads that end at once), `rings forks CALLS` (a fork in between, an exec at the
-// end), `rings killed FILE` (SIGKILL in the midst of calls; FILE has per thread its number and how many calls had returned), `rings flood CALLS IN OUT`
-// (says "r" on the fifo OUT when it is ready, waits for a byte from IN, makes its calls as fast as it can, says "f", waits for another one). A
-// call is a pwrite() to /dev/null; its offset is its number.
+// What threads' rings must survive: `rings threads N CALLS` (many threads that end at once), `rings forks CALLS` (a
+// fork in between, an exec at the end), `rings killed FILE` (SIGKILL in the midst of calls; FILE has per thread its
+// number and how many calls had returned), `rings flood CALLS IN OUT` (says "r" on the fifo OUT when it is ready, waits
+// for a byte from IN, makes its calls as fast as it can, says "f", waits for another one). A call is a pwrite() to
+// /dev/null; its offset is its number.
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -30,7 +31,9 @@ static void *some(void *first) {
 }
 
 enum { KILLED_THREADS = 4 };
-struct progress { volatile int64_t tid, returned; };
+struct progress {
+    volatile int64_t tid, returned;
+};
 
 static void *endless(void *argument) {
     struct progress *p = argument;

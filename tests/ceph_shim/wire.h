@@ -1,14 +1,27 @@
 // SPDX-License-Identifier: MIT
-// An encoder of msgr2 for tests of the shim, written from the protocol's description (Ceph's doc/dev/msgr2.rst) and not from the shim's parser.
+// An encoder of msgr2 for tests of the shim, written from the protocol's description (Ceph's doc/dev/msgr2.rst) and not
+// from the shim's parser.
 #pragma once
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { T_HELLO = 1, T_AUTH_REQUEST = 2, T_AUTH_DONE = 6, T_CLIENT_IDENT = 8, T_SERVER_IDENT = 9, T_MESSAGE = 17, T_KEEPALIVE2 = 18, T_ACK = 20 };
+enum {
+    T_HELLO = 1,
+    T_AUTH_REQUEST = 2,
+    T_AUTH_DONE = 6,
+    T_CLIENT_IDENT = 8,
+    T_SERVER_IDENT = 9,
+    T_MESSAGE = 17,
+    T_KEEPALIVE2 = 18,
+    T_ACK = 20
+};
 
-struct bytes { uint8_t *p; size_t n, room; };
+struct bytes {
+    uint8_t *p;
+    size_t n, room;
+};
 
 static inline void add(struct bytes *b, const void *from, size_t n) {
     if (b->n + n > b->room) {
@@ -71,7 +84,8 @@ static inline void add_frame(struct bytes *b, int rev1, int tag, const struct by
         for (unsigned i = 1; i < count; i++) add(b, segments[i].p, segments[i].n);
         if (count > 1) {
             add_le(b, 0, 1);
-            for (unsigned i = 1; i < 4; i++) add_le(b, i < count ? crc32c(UINT32_MAX, segments[i].p, segments[i].n) : 0, 4);
+            for (unsigned i = 1; i < 4; i++)
+                add_le(b, i < count ? crc32c(UINT32_MAX, segments[i].p, segments[i].n) : 0, 4);
         }
     } else {
         for (unsigned i = 0; i < count; i++) add(b, segments[i].p, segments[i].n);
@@ -108,7 +122,7 @@ static inline void add_message(struct bytes *b, int rev1, const struct wire_mess
     add_le(&header, m->seq, 8);
     add_le(&header, m->tid, 8);
     add_le(&header, m->type, 2);
-    add_le(&header, 63, 2);          // priority
+    add_le(&header, 63, 2);  // priority
     add_le(&header, m->version, 2);
     add_le(&header, 0, 4);           // data_pre_padding_len
     add_le(&header, 0, 2);           // data_off
@@ -116,7 +130,8 @@ static inline void add_message(struct bytes *b, int rev1, const struct wire_mess
     add_le(&header, 3, 1);           // flags
     add_le(&header, 3, 2);           // compat_version
     add_le(&header, 0, 2);
-    struct bytes segments[4] = {header, m->front ? *m->front : empty, m->middle ? *m->middle : empty, m->data ? *m->data : empty};
+    struct bytes segments[4] = {header, m->front ? *m->front : empty, m->middle ? *m->middle : empty,
+                                m->data ? *m->data : empty};
     add_frame(b, rev1, T_MESSAGE, segments, 4);
     free(header.p);
 }
@@ -148,9 +163,11 @@ static inline void add_repop(struct bytes *b, uint64_t client, uint64_t tid) {
 }
 
 // The front of an OSD_OP, version 8 or 9: first a hint, if `hint`, then the operation.
-static inline void add_osd_op(struct bytes *b, unsigned version, const char *object, int hint, unsigned code, uint64_t offset, uint64_t length) {
+static inline void add_osd_op(struct bytes *b, unsigned version, const char *object, int hint, unsigned code,
+                              uint64_t offset, uint64_t length) {
     struct bytes pgid = {0}, reqid = {0}, trace = {0}, locator = {0};
-    add_le(&pgid, 1, 1), add_le(&pgid, 2, 8), add_le(&pgid, 0x1234, 4), add_le(&pgid, UINT32_MAX, 4), add_le(&pgid, 255, 1);
+    add_le(&pgid, 1, 1), add_le(&pgid, 2, 8), add_le(&pgid, 0x1234, 4), add_le(&pgid, UINT32_MAX, 4),
+        add_le(&pgid, 255, 1);
     add_versioned(b, 1, &pgid);
     add_le(b, 0xabcd1234, 4), add_le(b, 17, 4), add_le(b, 0x24, 4);  // hash, epoch, flags
     add_zero(&reqid, 21);
@@ -161,7 +178,8 @@ static inline void add_osd_op(struct bytes *b, unsigned version, const char *obj
         add_versioned(b, 1, &trace);
     }
     add_le(b, 0, 4), add_le(b, 0x65000000, 8);  // client_inc, mtime
-    add_le(&locator, 2, 8), add_le(&locator, UINT32_MAX, 4), add_text(&locator, ""), add_text(&locator, "ns"), add_le(&locator, UINT64_MAX, 8);
+    add_le(&locator, 2, 8), add_le(&locator, UINT32_MAX, 4), add_text(&locator, ""), add_text(&locator, "ns"),
+        add_le(&locator, UINT64_MAX, 8);
     add_versioned(b, 6, &locator);
     add_text(b, object);
     add_le(b, hint ? 2 : 1, 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Functions with the names and the arguments of ceph-osd's (Ceph 16.2), which do nothing: for tests of the uprobes. On SIGUSR1 it plays
-// OPS operations through them, on one thread, and says what it has passed; on SIGTERM it ends.
+// Functions with the names and the arguments of ceph-osd's (Ceph 16.2), which do nothing: for tests of the uprobes. On
+// SIGUSR1 it plays OPS operations through them, on one thread, and says what it has passed; on SIGTERM it ends.
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -12,15 +12,20 @@
 #define BODY __asm__ volatile("" ::: "memory")
 
 namespace boost {
-template <class T> struct intrusive_ptr {
+template <class T>
+struct intrusive_ptr {
     T *p;
     explicit intrusive_ptr(T *q) : p(q) {}
     ~intrusive_ptr() {}  // so it is passed by its address
 };
 }  // namespace boost
 namespace ceph {
-namespace common { struct PerfCounters; }
-namespace os { struct Transaction; }
+namespace common {
+struct PerfCounters;
+}
+namespace os {
+struct Transaction;
+}
 }  // namespace ceph
 
 struct __attribute__((packed)) Header {  // ceph_msg_header, as far as it is read
@@ -36,7 +41,9 @@ struct Message {
     Header header;
 };
 struct OpTracker {};
-struct utime_t { uint32_t sec, nsec; };
+struct utime_t {
+    uint32_t sec, nsec;
+};
 struct TrackedOp {
     uint64_t fields[30];
     NOINLINE void mark_event(std::string_view, utime_t) { BODY; }
@@ -45,32 +52,53 @@ struct OpRequest : TrackedOp {
     NOINLINE OpRequest(Message *, OpTracker *);
 };
 OpRequest::OpRequest(Message *, OpTracker *) { BODY; }
-struct pg_t { uint64_t pool; uint32_t seed; };
-struct spg_t { pg_t pgid; int8_t shard; };  // 24 bytes: passed on the stack
+struct pg_t {
+    uint64_t pool;
+    uint32_t seed;
+};
+struct spg_t {
+    pg_t pgid;
+    int8_t shard;
+};  // 24 bytes: passed on the stack
 struct OSD {
     NOINLINE void ms_fast_dispatch(Message *) { BODY; }
     NOINLINE void enqueue_op(spg_t, boost::intrusive_ptr<OpRequest> &&, unsigned) { BODY; }
 };
 struct PrimaryLogPG {
-    struct OpContext { boost::intrusive_ptr<OpRequest> op; };
-    struct RepGather { uint64_t fields[32]; };
+    struct OpContext {
+        boost::intrusive_ptr<OpRequest> op;
+    };
+    struct RepGather {
+        uint64_t fields[32];
+    };
     NOINLINE void execute_ctx(OpContext *) { BODY; }
     NOINLINE void issue_repop(RepGather *, OpContext *) { BODY; }
     NOINLINE void eval_repop(RepGather *) { BODY; }
 };
 struct ReplicatedBackend {
-    struct InProgressOp { uint64_t fields[11]; OpRequest *op; };
+    struct InProgressOp {
+        uint64_t fields[11];
+        OpRequest *op;
+    };
     NOINLINE void op_commit(const boost::intrusive_ptr<InProgressOp> &) { BODY; }
 };
 struct BlueStore {
-    struct TransContext { uint64_t fields[100]; };
+    struct TransContext {
+        uint64_t fields[100];
+    };
     struct BlueStoreThrottle {
-        NOINLINE uint64_t log_state_latency(TransContext &, ceph::common::PerfCounters *, int) { BODY; return 0; }
+        NOINLINE uint64_t log_state_latency(TransContext &, ceph::common::PerfCounters *, int) {
+            BODY;
+            return 0;
+        }
     };
     NOINLINE void _txc_add_transaction(TransContext *, ceph::os::Transaction *) { BODY; }
 };
 struct KernelDevice {
-    NOINLINE int flush() { usleep(100); return 0; }
+    NOINLINE int flush() {
+        usleep(100);
+        return 0;
+    }
 };
 
 static volatile sig_atomic_t asked, ending;

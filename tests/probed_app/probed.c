@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Each of its steps passes an LTTng tracepoint (provider `twin`) and, right behind it, a USDT probe (provider `probed`) with the same arguments.
- * A process and its child each do COUNT operations: one thread submits, another one serves.
+ * Each of its steps passes an LTTng tracepoint (provider `twin`) and, right behind it, a USDT probe (provider `probed`)
+ * with the same arguments. A process and its child each do COUNT operations: one thread submits, another one serves.
  *   usage: probed COUNT [--wait]      with --wait: says its number, and goes on when it can read a line
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
@@ -69,7 +69,8 @@ static void run(long first, long count) {
         inner.delta = -(int)i;
         lttng_ust_tracepoint(twin, submit, i, name, inner.delta);
         if (probed_submit_semaphore)
-            passed++, ({ USDT(probed, submit, "-8@%0 8@%1 -4@%2 -4@%3", "r"(i), "r"(name), "m"(inner.delta), "n"(-5)); });
+            passed++,
+                ({ USDT(probed, submit, "-8@%0 8@%1 -4@%2 -4@%3", "r"(i), "r"(name), "m"(inner.delta), "n"(-5)); });
         next = &request;
         pthread_cond_broadcast(&changed);
         while (next) pthread_cond_wait(&changed, &mutex);

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The shim's collector: takes records out of all threads' rings, puts them in the order of their times, and passes them on as events of the provider
-// `cephring`. opline-ceph-collector SOCKET [UID...]; `opline record` starts it (opline/capture/ringsource.py) and the contract is there.
+// The shim's collector: takes records out of all threads' rings, puts them in the order of their times, and passes them
+// on as events of the provider `cephring`. opline-ceph-collector SOCKET [UID...]; `opline record` starts it
+// (opline/capture/ringsource.py) and the contract is there.
 //
-// Order. A thread says that it is writing before it reads the clock. So when the collector reads the clock, looks for new rings, and then finds nobody
-// writing, no record with an earlier time can still come; of a ring whose thread is writing that holds up to its last record. Each ring is in order by
-// itself; the collector merges them up to the earliest of these times. It holds back 1 ms more: a store becomes visible to others later than
-// the clock was read, and clocks differ between processors.
+// Order. A thread says that it is writing before it reads the clock. So when the collector reads the clock, looks for
+// new rings, and then finds nobody writing, no record with an earlier time can still come; of a ring whose thread is
+// writing that holds up to its last record. Each ring is in order by itself; the collector merges them up to the
+// earliest of these times. It holds back 1 ms more: a store becomes visible to others later than the clock was read,
+// and clocks differ between processors.
 //
-// Whose. Anybody can send to the socket; senders.h says whose rings are taken, of one process and in all only so many. A ring that is not taken is
-// closed: its thread goes on by itself. What a ring says to have lost is believed as far as there was time for it.
+// Whose. Anybody can send to the socket; senders.h says whose rings are taken, of one process and in all only so many.
+// A ring that is not taken is closed: its thread goes on by itself. What a ring says to have lost is believed as far as
+// there was time for it.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -32,32 +35,32 @@
 
 enum {
     PERIOD_MS = 10,
-    IDLE_MS = 50,               // no rings
+    IDLE_MS = 50,  // no rings
     HOLD_BACK_NS = 1000000,
-    SETTLE_NS = 20000000,       // LTTng enables the events one after the other
-    ALIVE_EVERY_NS = 100000000, // how often it is asked whether a process is
-    STUCK_NS = 500000000,       // a thread that is writing for so long is not waited for
+    SETTLE_NS = 20000000,        // LTTng enables the events one after the other
+    ALIVE_EVERY_NS = 100000000,  // how often it is asked whether a process is
+    STUCK_NS = 500000000,        // a thread that is writing for so long is not waited for
     FINISH_WITHIN_NS = 500000000,
-    MOST_OF_A_PROCESS = 4096,   // rings: one per thread
+    MOST_OF_A_PROCESS = 4096,  // rings: one per thread
     MOST_RINGS = 16384,
-    MOST_AT_ONCE = 1024,        // new rings in one round: who sends more does not hold up the others
-    LEAST_RECORD_NS = 10,       // a record can't be lost faster
+    MOST_AT_ONCE = 1024,   // new rings in one round: who sends more does not hold up the others
+    LEAST_RECORD_NS = 10,  // a record can't be lost faster
 };
 #define BEFORE_TAKEN_NS 10000000000u  // a ring may have been written for so long when it is taken
 
 struct source {
     struct event_ring *ring;
-    int process;          // pidfd, -1: not known
+    int process;  // pidfd, -1: not known
     pid_t pid;
-    uint64_t since_ns;    // it was taken
-    bool gone;            // the process has ended
+    uint64_t since_ns;  // it was taken
+    bool gone;          // the process has ended
     struct ring_origin origin;
-    uint64_t tail, head;  // what is in our hands: [tail, head)
-    uint64_t base;        // where it lies
-    uint64_t next_ns;     // time of the record at tail
-    struct ring_record next;  // its header as it was checked: the writer could change it afterwards
-    uint64_t last_ns;     // of the last one that was taken out
-    uint64_t bound_ns;    // everything up to here is in our hands
+    uint64_t tail, head;            // what is in our hands: [tail, head)
+    uint64_t base;                  // where it lies
+    uint64_t next_ns;               // time of the record at tail
+    struct ring_record next;        // its header as it was checked: the writer could change it afterwards
+    uint64_t last_ns;               // of the last one that was taken out
+    uint64_t bound_ns;              // everything up to here is in our hands
     uint64_t stuck_head, stuck_ns;  // it is writing at this place, since then
     uint32_t lost_seen;
 };
@@ -78,7 +81,7 @@ static uint64_t clock_ns(clockid_t clock) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-// -- rings -----------------------------------------------------------------------------------------------------------------
+// -- rings ------------------------------------------------------------------------------------------------------------
 
 static struct event_ring *map_sealed(int fd) {
     struct stat s;
@@ -115,7 +118,8 @@ static void adopt(int fd, const struct ucred *who) {
         return;
     }
     struct source *s = &sources[source_count++];
-    *s = (struct source){.ring = ring, .process = who->pid > 0 ? (int)syscall(SYS_pidfd_open, who->pid, 0) : -1, .pid = who->pid};
+    *s = (struct source){
+        .ring = ring, .process = who->pid > 0 ? (int)syscall(SYS_pidfd_open, who->pid, 0) : -1, .pid = who->pid};
     s->since_ns = clock_ns(CLOCK_MONOTONIC);
     s->origin = (struct ring_origin){.pid = ring->pid, .tid = ring->tid};
     memcpy(s->origin.name, ring->name, sizeof s->origin.name);
@@ -141,7 +145,8 @@ static void receive(int listener) {
             struct cmsghdr head;
             char bytes[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
         } control;
-        struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+        struct msghdr message = {
+            .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
         ssize_t n = recvmsg(listener, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         if (n < 0) return;
         int fd = -1;
@@ -150,7 +155,8 @@ static void receive(int listener) {
             if (c->cmsg_level != SOL_SOCKET) continue;
             if (c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof fd)) memcpy(&fd, CMSG_DATA(c), sizeof fd);
             else if (c->cmsg_type == SCM_RIGHTS) close_all(c);
-            if (c->cmsg_type == SCM_CREDENTIALS && c->cmsg_len == CMSG_LEN(sizeof who)) memcpy(&who, CMSG_DATA(c), sizeof who);
+            if (c->cmsg_type == SCM_CREDENTIALS && c->cmsg_len == CMSG_LEN(sizeof who))
+                memcpy(&who, CMSG_DATA(c), sizeof who);
         }
         if (fd < 0) continue;
         if (version == RING_VERSION) adopt(fd, &who);
@@ -191,9 +197,11 @@ static void look_who_lives(void) {
     }
 }
 
-// -- records ---------------------------------------------------------------------------------------------------------------
+// -- records ----------------------------------------------------------------------------------------------------------
 
-static const char *record_at(const struct source *s) { return (const char *)s->ring + RING_HEADER_BYTES + (s->tail - s->base) % RING_BYTES; }
+static const char *record_at(const struct source *s) {
+    return (const char *)s->ring + RING_HEADER_BYTES + (s->tail - s->base) % RING_BYTES;
+}
 
 // The time of the next record; false if there is none, or none that makes sense: then all that is there is given up.
 static bool look_at_next(struct source *s) {
@@ -314,7 +322,8 @@ static bool round_of(int listener, uint64_t hold_back_ns) {
     return bound == now;
 }
 
-// From here on every thread does without its ring; what it has written until then is passed on, and the memory given back.
+// From here on every thread does without its ring; what it has written until then is passed on, and the memory given
+// back.
 static void finish(int listener, const char *path) {
     unlink(path);
     uint64_t until = clock_ns(CLOCK_MONOTONIC) + FINISH_WITHIN_NS;
@@ -329,14 +338,16 @@ static void finish(int listener, const char *path) {
         struct event_ring *ring = sources[i].ring;
         note_lost(&sources[i], (uint32_t)__atomic_load_n(&ring->lost, __ATOMIC_RELAXED), sent_ns);
         __atomic_store_n(&ring->closed, RING_CLOSED, __ATOMIC_RELEASE);
-        if (__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) == sources[i].head) madvise((char *)ring + RING_HEADER_BYTES, RING_BYTES, MADV_REMOVE);
+        if (__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) == sources[i].head)
+            madvise((char *)ring + RING_HEADER_BYTES, RING_BYTES, MADV_REMOVE);
     }
 }
 
-// -- life ------------------------------------------------------------------------------------------------------------------
+// -- life -------------------------------------------------------------------------------------------------------------
 
 static int fail(const char *what) {
-    printf("{\"error\": \"%s: %s\"}\n", what, errno == EADDRINUSE ? "another recording has one, and with it the shim's events" : strerror(errno));
+    printf("{\"error\": \"%s: %s\"}\n", what,
+           errno == EADDRINUSE ? "another recording has one, and with it the shim's events" : strerror(errno));
     return 1;
 }
 
@@ -354,7 +365,8 @@ static int listen_at(const char *path) {
         return -1;
     }
     unlink(path);
-    if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) || bind(fd, (struct sockaddr *)&place, sizeof place)) return -1;
+    if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) || bind(fd, (struct sockaddr *)&place, sizeof place))
+        return -1;
     chmod(path, 0666);  // like the session daemon's for applications: who sends is looked at, message by message
     return fd;
 }
@@ -374,7 +386,8 @@ int main(int argc, char **argv) {
     sigaddset(&ending, SIGTERM);
     signal(SIGINT, SIG_IGN);
     sigprocmask(SIG_BLOCK, &ending, NULL);
-    struct pollfd wait[2] = {{.fd = listen_at(argv[1]), .events = POLLIN}, {.fd = signalfd(-1, &ending, SFD_CLOEXEC), .events = POLLIN}};
+    struct pollfd wait[2] = {{.fd = listen_at(argv[1]), .events = POLLIN},
+                             {.fd = signalfd(-1, &ending, SFD_CLOEXEC), .events = POLLIN}};
     if (wait[0].fd < 0) return fail("no socket for threads' rings");
     printf("{\"ready\": true}\n");
     fflush(stdout);
@@ -391,9 +404,11 @@ int main(int argc, char **argv) {
         if (poll(wait, 2, source_count || !enabled_ns ? PERIOD_MS : IDLE_MS) < 0 && errno != EINTR) break;
     }
     finish(wait[0].fd, argv[1]);
-    printf("{\"sent\": %lu, \"not_enabled\": %lu, \"lost_ring\": %lu, \"lost_killed\": %lu, \"broken\": %lu, \"late\": %lu, \"rings\": %lu, "
-           "\"most_rings\": %lu, \"most_bytes\": %lu, \"rounds\": %lu, \"refused\": %lu, \"cpu_ns\": %lu}\n",
-           counts.sent, counts.not_enabled, counts.lost_ring, counts.lost_killed, counts.broken, counts.late, counts.rings, counts.most_rings,
-           counts.most_bytes, counts.rounds, counts.refused, clock_ns(CLOCK_PROCESS_CPUTIME_ID));
+    printf(
+        "{\"sent\": %lu, \"not_enabled\": %lu, \"lost_ring\": %lu, \"lost_killed\": %lu, \"broken\": %lu, \"late\": "
+        "%lu, \"rings\": %lu, "
+        "\"most_rings\": %lu, \"most_bytes\": %lu, \"rounds\": %lu, \"refused\": %lu, \"cpu_ns\": %lu}\n",
+        counts.sent, counts.not_enabled, counts.lost_ring, counts.lost_killed, counts.broken, counts.late, counts.rings,
+        counts.most_rings, counts.most_bytes, counts.rounds, counts.refused, clock_ns(CLOCK_PROCESS_CPUTIME_ID));
     return 0;
 }

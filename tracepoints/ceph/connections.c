@@ -37,7 +37,9 @@ static void say_once(int *said, int fd, const struct stream *s, const char *what
 static void tell_session(const struct stream *s, int fd) {
     const struct msgr_parser *tx = &s->side[TX].parser, *rx = &s->side[RX].parser;
     uint32_t mode = tx->con_mode ? tx->con_mode : rx->con_mode;
-    if (mode) TRACE(msgr_session, fd, s->global_id, s->local_port, s->remote_port, (int)(tx->features & rx->features & 1), (int)mode);
+    if (mode)
+        TRACE(msgr_session, fd, s->global_id, s->local_port, s->remote_port, (int)(tx->features & rx->features & 1),
+              (int)mode);
 }
 
 void stream_introduce(struct stream *s, int fd, bool recording) {
@@ -76,7 +78,8 @@ bool stream_changed(struct stream *s, int fd, enum direction d, bool banner_befo
             // Nobody sends before it has seen AUTH_DONE or its own has gone: the other direction is between two frames.
             s->side[!d].parser.phase = MSGR_ENCRYPTED;
             s->side[!d].parser.have = 0;
-            say_once(&said_secure, fd, s, "secure mode: frames can't be read, their messages' tids are missing; ms_*_mode = crc shows them");
+            say_once(&said_secure, fd, s,
+                     "secure mode: frames can't be read, their messages' tids are missing; ms_*_mode = crc shows them");
         }
     }
     if (p->phase == MSGR_ENCRYPTED) {
@@ -85,7 +88,9 @@ bool stream_changed(struct stream *s, int fd, enum direction d, bool banner_befo
         unreadable(side, fd, d, "lost");
     } else if (p->compressed) {
         unreadable(side, fd, d, "compressed");
-        say_once(&said_compressed, fd, s, "compressed frames can't be read, their messages' tids are missing; ms_osd_compress_mode = none shows them");
+        say_once(&said_compressed, fd, s,
+                 "compressed frames can't be read, their messages' tids are missing; ms_osd_compress_mode = none shows "
+                 "them");
     }
     return true;
 }

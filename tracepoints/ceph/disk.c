@@ -15,7 +15,7 @@ static uint64_t vector_bytes(const struct iovec *iov, int count) {
     return bytes;
 }
 
-// -- reads and writes at an offset -----------------------------------------------------------------------------------------
+// -- reads and writes at an offset ------------------------------------------------------------------------------------
 
 #define AROUND(kind, fd, offset, length, call)                                                                         \
     do {                                                                                                               \
@@ -62,7 +62,7 @@ VECTOR2(pread, preadv64v2, off64_t)
 CHECKED(__pread_chk, off_t)
 CHECKED(__pread64_chk, off64_t)
 
-// -- flushes ---------------------------------------------------------------------------------------------------------------
+// -- flushes ----------------------------------------------------------------------------------------------------------
 
 REAL(int, fdatasync, (int))
 EXPORT int fdatasync(int fd) {
@@ -88,7 +88,7 @@ EXPORT int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags
     return result;
 }
 
-// -- libaio: linux/aio_abi.h has the structures; results are negative errors, errno is not used --------------------------------
+// -- libaio: linux/aio_abi.h has the structures; results are negative errors, errno is not used -----------------------
 
 #define LIBAIO(version, result, name, parameters) REAL_IN("libaio.so.1", version, result, name, parameters)
 
@@ -102,8 +102,8 @@ EXPORT int io_submit(void *context, long count, struct iocb **list) {
     if (TRACING(aio_submit)) {
         for (long i = 0; i < count; i++) {
             const struct iocb *cb = list[i];
-            TRACE(aio_submit, (uintptr_t)cb, (int)cb->aio_fildes, cb->aio_lio_opcode, (uint64_t)cb->aio_offset, iocb_bytes(cb), (int)i,
-                  (int)count);
+            TRACE(aio_submit, (uintptr_t)cb, (int)cb->aio_fildes, cb->aio_lio_opcode, (uint64_t)cb->aio_offset,
+                  iocb_bytes(cb), (int)i, (int)count);
         }
     }
     int result = real_io_submit()(context, count, list);
@@ -124,7 +124,8 @@ EXPORT int io_getevents(void *context, long least, long most, struct io_event *e
 }
 
 LIBAIO("LIBAIO_0.5", int, io_pgetevents, (void *, long, long, struct io_event *, struct timespec *, sigset_t *))
-EXPORT int io_pgetevents(void *context, long least, long most, struct io_event *events, struct timespec *timeout, sigset_t *mask) {
+EXPORT int io_pgetevents(void *context, long least, long most, struct io_event *events, struct timespec *timeout,
+                         sigset_t *mask) {
     return aio_reaped(real_io_pgetevents()(context, least, most, events, timeout, mask), events);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Frames as they lie in a call's bytes, and the short way through them: of what is whole there is no state but the parser's count of messages. What
-// these functions don't take is for msgr_feed(), which would have done the same with what they do.
+// Frames as they lie in a call's bytes, and the short way through them: of what is whole there is no state but the
+// parser's count of messages. What these functions don't take is for msgr_feed(), which would have done the same with
+// what they do.
 #pragma once
 #include <string.h>
 
@@ -16,24 +17,37 @@ enum {
     TAG_LAST = 31,  // 22 are known; a few more may come
     MAX_SEGMENTS = 4,
     FLAG_COMPRESSED = 1,
-    FEATURE_REVISION_1 = 1,     // CEPH_MSGR2_FEATURE_REVISION_1: msgr2.1
-    OP_BYTES = 38,              // struct ceph_osd_op
-    OP_SETALLOCHINT = 0x2223,   // CEPH_OSD_OP_SETALLOCHINT
+    FEATURE_REVISION_1 = 1,    // CEPH_MSGR2_FEATURE_REVISION_1: msgr2.1
+    OP_BYTES = 38,             // struct ceph_osd_op
+    OP_SETALLOCHINT = 0x2223,  // CEPH_OSD_OP_SETALLOCHINT
     BLKIN_TRACE_BYTES = 24,
-    REQID_BYTES = 21,           // osd_reqid_t, behind its version: type, number, tid, incarnation
+    REQID_BYTES = 21,  // osd_reqid_t, behind its version: type, number, tid, incarnation
     REPOP_BYTES = 4 + 4 + BLKIN_TRACE_BYTES + 6 + REQID_BYTES,
 };
 
-static inline uint16_t get16(const uint8_t *p) { uint16_t v; memcpy(&v, p, sizeof v); return v; }
-static inline uint32_t get32(const uint8_t *p) { uint32_t v; memcpy(&v, p, sizeof v); return v; }
-static inline uint64_t get64(const uint8_t *p) { uint64_t v; memcpy(&v, p, sizeof v); return v; }
+static inline uint16_t get16(const uint8_t *p) {
+    uint16_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+static inline uint32_t get32(const uint8_t *p) {
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+static inline uint64_t get64(const uint8_t *p) {
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
 
 // CRC-32C, without the inversions, from 0: how Ceph seals a preamble.
 uint32_t crc32c_slow(const uint8_t *p, size_t n);
 
 static inline uint32_t preamble_crc(const uint8_t *p) {
 #ifdef __x86_64__
-    if (__builtin_expect(__builtin_cpu_supports("sse4.2"), 1)) {  // the instruction itself: the function for it would not be inlined
+    // the instruction itself: the function for it would not be inlined
+    if (__builtin_expect(__builtin_cpu_supports("sse4.2"), 1)) {
         uint64_t crc = 0;
         for (int i = 0; i < 3; i++) __asm__("crc32q %1, %0" : "+r"(crc) : "rm"(get64(p + 8 * i)));
         __asm__("crc32l %1, %k0" : "+r"(crc) : "rm"(get32(p + 24)));
@@ -47,8 +61,11 @@ static inline bool is_preamble(const uint8_t *p) {
     return (unsigned)(p[0] - 1) < TAG_LAST && (unsigned)(p[1] - 1) < MAX_SEGMENTS && get32(p + 28) == preamble_crc(p);
 }
 
-// Of a preamble.
-struct frame { uint32_t head, front; uint64_t payload; };  // bytes of the first and the second segment, and of all that comes behind the preamble
+// Of a preamble: bytes of the first and the second segment, and of all that comes behind the preamble.
+struct frame {
+    uint32_t head, front;
+    uint64_t payload;
+};
 
 static inline struct frame frame_of(const uint8_t *b, bool rev1) {
     unsigned count = b[1];
@@ -61,7 +78,8 @@ static inline struct frame frame_of(const uint8_t *b, bool rev1) {
 
 static inline bool frame_is_compressed(const uint8_t *preamble) { return preamble[26] & FLAG_COMPRESSED; }
 
-// The message whose header is at `b`, without what its front says. One by one: gcc would clear and copy the whole by `rep`.
+// The message whose header is at `b`, without what its front says. One by one: gcc would clear and copy the whole by
+// `rep`.
 static inline void frame_message(struct msgr_message *m, uint64_t payload, const uint8_t *b) {
     m->seq = get64(b);
     m->tid = get64(b + 8);
@@ -77,13 +95,14 @@ static inline void frame_message(struct msgr_message *m, uint64_t payload, const
     m->client_tid = msgr_own(m->type, m->tid);
 }
 
-// The message's front, without what says nothing that is looked up: what comes before the object's locator, if it is of the form that Ceph 10 to 19 give
-// it (MOSDOp, message version 8 and 9).
+// The message's front, without what says nothing that is looked up: what comes before the object's locator, if it is of
+// the form that Ceph 10 to 19 give it (MOSDOp, message version 8 and 9).
 static inline void frame_front(struct msgr_message *m, const uint8_t *p, uint32_t bytes) {
     enum { SPG = 6 + 18, HASH = 12, REQID = 6 + REQID_BYTES, CONTEXT = 6 + 1, TIME = 12 };
     enum { BEFORE_CONTEXT = SPG + HASH + REQID + BLKIN_TRACE_BYTES, UNNEEDED = BEFORE_CONTEXT + CONTEXT + TIME };
     uint32_t skipped = 0;
-    if (m->type == MSGR_OSD_OP && bytes >= UNNEEDED && get32(p + 2) == SPG - 6 && get32(p + SPG + HASH + 2) == REQID_BYTES) {
+    if (m->type == MSGR_OSD_OP && bytes >= UNNEEDED && get32(p + 2) == SPG - 6 &&
+        get32(p + SPG + HASH + 2) == REQID_BYTES) {
         if (m->version == 8) skipped = UNNEEDED - CONTEXT;
         if (m->version == 9 && get32(p + BEFORE_CONTEXT + 2) == CONTEXT - 6) skipped = UNNEEDED;
     }
@@ -94,7 +113,9 @@ static inline void frame_front(struct msgr_message *m, const uint8_t *p, uint32_
 
 // As memcpy(): a call would take longer.
 static inline void copy_bytes(void *to, const uint8_t *from, size_t n) {
-    struct piece { char bytes[16]; } piece;
+    struct piece {
+        char bytes[16];
+    } piece;
     if (__builtin_expect(n < sizeof piece, 0)) {
         memcpy(to, from, n);
         return;
@@ -109,11 +130,13 @@ static inline void copy_bytes(void *to, const uint8_t *from, size_t n) {
 
 // How many bytes of the front segment are looked at, if it has `front`.
 static inline uint32_t frame_looked_at(uint16_t type, uint32_t front) {
-    uint32_t most = type == MSGR_OSD_OP ? MSGR_HEAD_BYTES : type == MSGR_OSD_REPOP || type == MSGR_OSD_REPOPREPLY ? REPOP_BYTES : 0;
+    uint32_t most = type == MSGR_OSD_OP                                     ? MSGR_HEAD_BYTES
+                    : type == MSGR_OSD_REPOP || type == MSGR_OSD_REPOPREPLY ? REPOP_BYTES
+                                                                            : 0;
     return front < most ? front : most;
 }
 
-// -- a call's bytes --------------------------------------------------------------------------------------------------------
+// -- a call's bytes ---------------------------------------------------------------------------------------------------
 
 // n of them, of as many as are left: where they lie, or in `room`.
 const uint8_t *msgr_gather(struct msgr_bytes *bytes, size_t n, uint8_t *room);
@@ -146,7 +169,9 @@ static inline void msgr_expect(struct msgr_parser *p, enum msgr_phase phase, uin
     p->gap = 0;
 }
 
-static inline bool msgr_between_frames(const struct msgr_parser *p) { return p->phase == MSGR_PREAMBLE && p->have == 0; }
+static inline bool msgr_between_frames(const struct msgr_parser *p) {
+    return p->phase == MSGR_PREAMBLE && p->have == 0;
+}
 
 #define SHORT_WAY static inline __attribute__((always_inline))
 
@@ -166,7 +191,8 @@ SHORT_WAY enum msgr_found msgr_next(struct msgr_parser *p, struct msgr_bytes *by
         struct frame f = frame_of(b, rev1);
         bool whole = f.payload <= behind.left, message = b[0] == TAG_MESSAGE && f.head >= MSGR_HEADER_BYTES;
         if (!whole && (!pieces || !message || behind.left < MSGR_HEADER_BYTES)) return MSGR_NOTHING;
-        if (!is_preamble(b) || b[0] == TAG_AUTH_DONE || (b[0] == TAG_MESSAGE && frame_is_compressed(b))) return MSGR_NOTHING;
+        if (!is_preamble(b) || b[0] == TAG_AUTH_DONE || (b[0] == TAG_MESSAGE && frame_is_compressed(b)))
+            return MSGR_NOTHING;
         if (message) {
             uint64_t missing = f.payload - behind.left;
             frame_message(m, f.payload, msgr_take(&behind, MSGR_HEADER_BYTES, p->buf));

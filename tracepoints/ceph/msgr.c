@@ -47,7 +47,8 @@ void msgr_copy(struct msgr_parser *to, const struct msgr_parser *from) {
 }
 
 static void resync(struct msgr_parser *p, struct msgr_bytes bytes) {
-    if (bytes.left < MSGR_PREAMBLE_BYTES || bytes.v->iov_len < MSGR_PREAMBLE_BYTES || !is_preamble(bytes.v->iov_base)) return;
+    if (bytes.left < MSGR_PREAMBLE_BYTES || bytes.v->iov_len < MSGR_PREAMBLE_BYTES || !is_preamble(bytes.v->iov_base))
+        return;
     p->reported = false;
     p->message.front = NULL;
     msgr_expect(p, MSGR_PREAMBLE, MSGR_PREAMBLE_BYTES);
@@ -102,7 +103,10 @@ static void preamble(struct msgr_parser *p, const uint8_t *b, const struct msgr_
 }
 
 // Walks over a front segment; `ok` becomes false at its end, or at the end of what is looked at.
-struct walk { const uint8_t *p, *end; bool ok; };
+struct walk {
+    const uint8_t *p, *end;
+    bool ok;
+};
 
 static const uint8_t *take(struct walk *w, size_t n) {
     static const uint8_t nothing[OP_BYTES];
@@ -121,18 +125,19 @@ static void skip_versioned(struct walk *w) {
     take(w, bytes);
 }
 
-// MOSDOp, message version 8 (Jewel) and 9 (Squid), up to the first operation that says what is done: src/messages/MOSDOp.h
+// MOSDOp, message version 8 (Jewel) and 9 (Squid), up to the first operation that says what is done:
+// src/messages/MOSDOp.h
 static void osd_op(struct msgr_message *m, char object[MSGR_OBJECT_BYTES]) {
     struct walk w = {m->front, m->front + m->front_bytes, m->version == 8 || m->version == 9};
     if (!m->front_skipped) {
-        skip_versioned(&w);           // spg_t
-        take(&w, 12);                 // hash, epoch, flags
-        skip_versioned(&w);           // osd_reqid_t
+        skip_versioned(&w);  // spg_t
+        take(&w, 12);        // hash, epoch, flags
+        skip_versioned(&w);  // osd_reqid_t
         take(&w, BLKIN_TRACE_BYTES);
         if (m->version >= 9) skip_versioned(&w);  // OpenTelemetry's context
-        take(&w, 12);                 // client_inc, mtime
+        take(&w, 12);                             // client_inc, mtime
     }
-    skip_versioned(&w);               // object_locator_t
+    skip_versioned(&w);  // object_locator_t
     uint32_t length = get32(take(&w, 4));
     const uint8_t *name = take(&w, length);
     uint16_t count = get16(take(&w, 2));
@@ -150,7 +155,8 @@ static void osd_op(struct msgr_message *m, char object[MSGR_OBJECT_BYTES]) {
     }
 }
 
-// MOSDRepOp from version 2, MOSDRepOpReply from 2: two epochs, the trace, the reqid (src/messages/MOSDRepOp.h, MOSDRepOpReply.h)
+// MOSDRepOp from version 2, MOSDRepOpReply from 2: two epochs, the trace, the reqid (src/messages/MOSDRepOp.h,
+// MOSDRepOpReply.h)
 static void replica_op(struct msgr_message *m) {
     struct walk w = {m->front, m->front + m->front_bytes, m->version >= 2};
     take(&w, 8 + BLKIN_TRACE_BYTES);
@@ -213,20 +219,15 @@ static void filled(struct msgr_parser *p, const uint8_t *b, size_t rest, const s
         p->tag = 0;
         body(p, sink);
         break;
-    case MSGR_PREAMBLE:
-        preamble(p, b, sink);
-        break;
-    case MSGR_HEAD:
-        head(p, b, rest, sink);
-        break;
+    case MSGR_PREAMBLE: preamble(p, b, sink); break;
+    case MSGR_HEAD: head(p, b, rest, sink); break;
     case MSGR_FRONT:
         // what is not whole ends in another call, when this is gone
         p->message.front = p->left > rest && b != p->buf ? memcpy(p->buf, b, p->need) : b;
         p->message.front_bytes = (uint16_t)p->need;
         announce(p, rest, sink);
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -258,7 +259,8 @@ static void feed(struct msgr_parser *p, const uint8_t *data, size_t bytes, size_
             data += part;
             bytes -= part;
             // a stranger shows with its first bytes: don't wait for ten
-            if (p->phase == MSGR_BANNER && memcmp(p->buf, MAGIC, p->have < MSGR_MAGIC_BYTES ? p->have : MSGR_MAGIC_BYTES) != 0) {
+            if (p->phase == MSGR_BANNER &&
+                memcmp(p->buf, MAGIC, p->have < MSGR_MAGIC_BYTES ? p->have : MSGR_MAGIC_BYTES) != 0) {
                 msgr_expect(p, MSGR_FOREIGN, 0);
             } else if (p->have == p->need) {
                 filled(p, p->buf, bytes + more, sink);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Frames of Ceph's messenger protocol 2 (msgr2.0 and msgr2.1) in one direction of a connection, from its bytes in whatever pieces they come.
-// No system call, no allocation, no event: those are streams.c's. Format: Ceph's doc/dev/msgr2.rst, src/msg/async/frames_v2.h, src/include/msgr.h.
+// Frames of Ceph's messenger protocol 2 (msgr2.0 and msgr2.1) in one direction of a connection, from its bytes in
+// whatever pieces they come. No system call, no allocation, no event: those are streams.c's. Format: Ceph's
+// doc/dev/msgr2.rst, src/msg/async/frames_v2.h, src/include/msgr.h.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,16 +9,17 @@
 #include <sys/uio.h>
 
 enum {
-    MSGR_MAGIC_BYTES = 8,     // "ceph v2\n"
+    MSGR_MAGIC_BYTES = 8,  // "ceph v2\n"
     MSGR_PREAMBLE_BYTES = 32,
     MSGR_HEADER_BYTES = 41,   // struct ceph_msg_header2
     MSGR_HEAD_BYTES = 1024,   // of a frame: what is looked at. An OSD_OP's operations come after the object's name
     MSGR_OBJECT_BYTES = 256,  // an object's name with its end; longer ones are not looked up
     MSGR_OSD_OP = 42,         // CEPH_MSG_OSD_OP
     MSGR_OSD_OPREPLY = 43,
-    MSGR_OSD_REPOP = 112,     // between OSDs: MSG_OSD_REPOP and its reply
+    MSGR_OSD_REPOP = 112,  // between OSDs: MSG_OSD_REPOP and its reply
     MSGR_OSD_REPOPREPLY = 113,
-    MSGR_CRC = 1, MSGR_SECURE = 2,  // CEPH_CON_MODE_*
+    MSGR_CRC = 1,
+    MSGR_SECURE = 2,  // CEPH_CON_MODE_*
 };
 
 enum msgr_phase {
@@ -41,38 +43,42 @@ struct msgr_message {
     uint64_t index;  // how many came before in this direction
     uint32_t flen;   // bytes of the frame, all of it
     uint16_t type, version;
-    // Not NULL: what follows, up to client_tid, is still to be looked up here by msgr_look(). Valid in the sink's call only. An OSD_OP's may be
-    // without its first `front_skipped` bytes.
+    // Not NULL: what follows, up to client_tid, is still to be looked up here by msgr_look(). Valid in the sink's call
+    // only. An OSD_OP's may be without its first `front_skipped` bytes.
     const uint8_t *front;
     uint16_t front_bytes, front_skipped;
-    uint16_t op;     // this, offset, length, object: of an OSD_OP's first operation that is no hint; else 0 and MSGR_NO_OBJECT
+    // this, offset, length, object: of an OSD_OP's first operation that is no hint; else 0 and MSGR_NO_OBJECT
+    uint16_t op;
     uint64_t offset, length;
     const char *object;
     uint64_t client, client_tid;  // the client's message that it is about: of a replica's both; else 0 and msgr_own()
 };
 
 // The transaction number of the client's own messages and of their replies is the client's.
-static inline uint64_t msgr_own(uint16_t type, uint64_t tid) { return type == MSGR_OSD_OP || type == MSGR_OSD_OPREPLY ? tid : 0; }
+static inline uint64_t msgr_own(uint16_t type, uint64_t tid) {
+    return type == MSGR_OSD_OP || type == MSGR_OSD_OPREPLY ? tid : 0;
+}
 
 struct msgr_parser {
     uint8_t phase;
     uint8_t tag;
-    bool rev1;             // the current frame is msgr2.1's
-    bool banner;           // this direction's banner is complete
-    bool compressed;       // a message came that was compressed
-    bool details;          // messages are to have their `front`. Set by the caller
-    bool reported;         // the current message's header has been given to the sink
-    uint32_t have, need;   // bytes in buf, and how many the phase takes
-    uint64_t messages;     // message frames whose header was complete
-    uint64_t features;     // that this direction's banner supports
-    uint64_t peer_features;  // that the other's does; all until that is known. Set by the caller
-    uint64_t left;         // bytes of the frame that are still to come and not looked at
-    uint32_t front;        // bytes of the message's front segment
-    uint16_t gap;          // bytes that come before those of the phase, and are not looked at
-    uint64_t global_id;    // AUTH_DONE's: the client's number, as in the OSD's reqid; 0 unknown
-    uint32_t con_mode;     // AUTH_DONE's; 0 unknown
+    bool rev1;                    // the current frame is msgr2.1's
+    bool banner;                  // this direction's banner is complete
+    bool compressed;              // a message came that was compressed
+    bool details;                 // messages are to have their `front`. Set by the caller
+    bool reported;                // the current message's header has been given to the sink
+    uint32_t have, need;          // bytes in buf, and how many the phase takes
+    uint64_t messages;            // message frames whose header was complete
+    uint64_t features;            // that this direction's banner supports
+    uint64_t peer_features;       // that the other's does; all until that is known. Set by the caller
+    uint64_t left;                // bytes of the frame that are still to come and not looked at
+    uint32_t front;               // bytes of the message's front segment
+    uint16_t gap;                 // bytes that come before those of the phase, and are not looked at
+    uint64_t global_id;           // AUTH_DONE's: the client's number, as in the OSD's reqid; 0 unknown
+    uint32_t con_mode;            // AUTH_DONE's; 0 unknown
     struct msgr_message message;  // the current one
-    uint8_t buf[MSGR_HEAD_BYTES];  // what has come of what the phase takes; in MSGR_BODY the message's front, if it has one
+    // what has come of what the phase takes; in MSGR_BODY the message's front, if it has one
+    uint8_t buf[MSGR_HEAD_BYTES];
 };
 
 struct msgr_sink {
@@ -93,7 +99,8 @@ struct msgr_bytes {
 };
 
 void msgr_reset(struct msgr_parser *parser);
-// Takes all of them. Sinks are called in the stream's order. When the phase is MSGR_LOST it goes on if a frame begins here.
+// Takes all of them. Sinks are called in the stream's order. When the phase is MSGR_LOST it goes on if a frame begins
+// here.
 void msgr_feed(struct msgr_parser *parser, struct msgr_bytes bytes, const struct msgr_sink *sink);
 // Between two frames this is a small part of it: the other holds nothing.
 void msgr_copy(struct msgr_parser *to, const struct msgr_parser *from);

@@ -10,7 +10,7 @@
 #include "shim.h"
 #include "streams.h"
 
-// -- descriptors -----------------------------------------------------------------------------------------------------------
+// -- descriptors ------------------------------------------------------------------------------------------------------
 
 static bool internet(const struct sockaddr *a) { return a && (a->sa_family == AF_INET || a->sa_family == AF_INET6); }
 
@@ -113,9 +113,10 @@ static int duplicating(int result, int fd, int command) {
 FCNTL(fcntl)
 FCNTL(fcntl64)
 
-// -- sending ---------------------------------------------------------------------------------------------------------------
+// -- sending ----------------------------------------------------------------------------------------------------------
 
-// What is sent on other descriptors is not looked at before the system has taken it: there may be no memory behind the pointer.
+// What is sent on other descriptors is not looked at before the system has taken it: there may be no memory behind the
+// pointer.
 #define SEND(fd, iov, count, call)                                                                                     \
     do {                                                                                                               \
         struct stream *stream = shim_ended ? NULL : stream_of(fd);                                                     \
@@ -157,7 +158,7 @@ EXPORT ssize_t writev(int fd, const struct iovec *iov, int count) {
     SEND(fd, iov, count > 0 ? (size_t)count : 0, real_writev()(fd, iov, count));
 }
 
-// -- receiving -------------------------------------------------------------------------------------------------------------
+// -- receiving --------------------------------------------------------------------------------------------------------
 
 #define RECEIVE(fd, iov, count, consumes, call)                                                                        \
     do {                                                                                                               \
@@ -218,12 +219,13 @@ EXPORT ssize_t __recv_chk(int fd, void *data, size_t bytes, size_t room, int fla
 }
 
 REAL(ssize_t, __recvfrom_chk, (int, void *, size_t, size_t, int, struct sockaddr *, socklen_t *))
-EXPORT ssize_t __recvfrom_chk(int fd, void *data, size_t bytes, size_t room, int flags, struct sockaddr *from, socklen_t *length) {
+EXPORT ssize_t __recvfrom_chk(int fd, void *data, size_t bytes, size_t room, int flags, struct sockaddr *from,
+                              socklen_t *length) {
     struct iovec iov = {data, bytes};
     RECEIVE(fd, &iov, 1, TAKES(flags), real___recvfrom_chk()(fd, data, bytes, room, flags, from, length));
 }
 
-// -- epoll -----------------------------------------------------------------------------------------------------------------
+// -- epoll ------------------------------------------------------------------------------------------------------------
 
 static int woken(int epfd, int ready) {
     if (stream_worker) TRACE(msgr_epoll_return, epfd, ready);

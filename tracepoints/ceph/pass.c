@@ -5,8 +5,12 @@
 
 #include "msgr.h"
 
-// Takes arguments off a record in their order. What a process has written is not believed: `ok` becomes false where the record is too short.
-struct taker { const char *at, *end; bool ok; };
+// Takes arguments off a record in their order. What a process has written is not believed: `ok` becomes false where the
+// record is too short.
+struct taker {
+    const char *at, *end;
+    bool ok;
+};
 
 static const void *take(struct taker *t, size_t bytes) {
     static const uint64_t nothing[sizeof(struct ring_message) / 8];
@@ -38,7 +42,12 @@ static const void *pointer(struct taker *t) { return (const void *)(uintptr_t)nu
 static const struct msgr_message *message(struct taker *t, struct msgr_message *m, char object[MSGR_OBJECT_BYTES]) {
     struct ring_message r;
     memcpy(&r, take(t, sizeof r), sizeof r);
-    *m = (struct msgr_message){.tid = r.tid, .seq = r.seq, .flen = r.flen, .type = r.type, .version = r.version, .object = MSGR_NO_OBJECT,
+    *m = (struct msgr_message){.tid = r.tid,
+                               .seq = r.seq,
+                               .flen = r.flen,
+                               .type = r.type,
+                               .version = r.version,
+                               .object = MSGR_NO_OBJECT,
                                .client_tid = msgr_own(r.type, r.tid)};
     if (r.front_bytes) {
         m->front = take(t, (r.front_bytes + 7u) / 8 * 8);
@@ -79,16 +88,17 @@ enum passed pass_record(const struct ring_origin *origin, const void *record, si
         PASS(msgr_epoll_return, N(fd) AND N(ready), (int)fd, (int)ready)
         PASS(msgr_tx_msg, N(fd) AND M(m) AND N(client) AND N(whole), (int)fd, m, client, (int)whole)
         PASS(msgr_rx_msg, N(fd) AND M(m) AND N(client) AND N(whole), (int)fd, m, client, (int)whole)
-        PASS(msgr_connect, N(fd) AND N(direction) AND N(local) AND N(remote), (int)fd, (int)direction, (uint32_t)local, (uint32_t)remote)
-        PASS(msgr_session, N(fd) AND N(client) AND N(local) AND N(remote) AND N(rev1) AND N(mode), (int)fd, client, (uint32_t)local,
-             (uint32_t)remote, (int)rev1, (int)mode)
+        PASS(msgr_connect, N(fd) AND N(direction) AND N(local) AND N(remote), (int)fd, (int)direction, (uint32_t)local,
+             (uint32_t)remote)
+        PASS(msgr_session, N(fd) AND N(client) AND N(local) AND N(remote) AND N(rev1) AND N(mode), (int)fd, client,
+             (uint32_t)local, (uint32_t)remote, (int)rev1, (int)mode)
         PASS(msgr_unreadable, N(fd) AND N(direction) AND T(why), (int)fd, (int)direction, why)
-        PASS(aio_submit, N(request) AND N(fd) AND N(op) AND N(offset) AND N(length) AND N(i) AND N(count), request, (int)fd, (int)op, offset,
-             length, (int)i, (int)count)
+        PASS(aio_submit, N(request) AND N(fd) AND N(op) AND N(offset) AND N(length) AND N(i) AND N(count), request,
+             (int)fd, (int)op, offset, length, (int)i, (int)count)
         PASS(aio_submit_exit, N(result), (int)result)
         PASS(aio_complete, N(request) AND N(result), request, (int64_t)result)
-        PASS(uring_submit, N(request) AND N(fd) AND N(op) AND N(offset) AND N(length) AND N(i) AND N(count), request, (int)fd, (int)op, offset,
-             length, (int)i, (int)count)
+        PASS(uring_submit, N(request) AND N(fd) AND N(op) AND N(offset) AND N(length) AND N(i) AND N(count), request,
+             (int)fd, (int)op, offset, length, (int)i, (int)count)
         PASS(uring_submit_exit, N(result), (int)result)
         PASS(uring_complete, N(request) AND N(result), request, (int64_t)result)
         PASS(sysio_pwrite_enter, N(fd) AND N(offset) AND N(length), (int)fd, offset, length)
@@ -113,7 +123,8 @@ enum passed pass_record(const struct ring_origin *origin, const void *record, si
         PASS(rados_release, P(handle), handle)
         PASS(radoscxx_completion_cb, P(handle) AND P(argument), handle, argument)
         PASS(rados_completion_cb, P(handle) AND P(argument), handle, argument)
-        PASS(rados_aio_enter, T(name) AND T(object) AND P(handle) AND N(offset) AND N(length), name, object, handle, offset, length)
+        PASS(rados_aio_enter, T(name) AND T(object) AND P(handle) AND N(offset) AND N(length), name, object, handle,
+             offset, length)
         PASS(rados_sync_enter, T(name) AND T(object) AND N(offset) AND N(length), name, object, offset, length)
         PASS(rados_sync_exit, T(name) AND T(object) AND N(result), name, object, (int)result)
     default: return BROKEN;

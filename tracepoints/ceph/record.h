@@ -45,8 +45,9 @@ RING_INLINE char *put_message(char *p, const struct msgr_message *m) {
 }
 
 // clang-format off
-#define RING_PUT(a) at = _Generic((a), char *: put_text, const char *: put_text, void *: put_pointer, const void *: put_pointer, \
-                                  const struct msgr_message *: put_message, default: put_number)(at, a);
+#define RING_PUT(a)                                                                                                    \
+    at = _Generic((a), char *: put_text, const char *: put_text, void *: put_pointer, const void *: put_pointer,       \
+                  const struct msgr_message *: put_message, default: put_number)(at, a);
 // clang-format on
 #define RING_PUT1(a) RING_PUT(a)
 #define RING_PUT2(a, ...) RING_PUT(a) RING_PUT1(__VA_ARGS__)
@@ -61,8 +62,8 @@ RING_INLINE char *put_message(char *p, const struct msgr_message *m) {
 
 void ring_full(struct event_ring *ring);
 
-// Where the record goes; NULL if there is no room, which is counted. `writing` says from before the clock is read that something with an earlier
-// time than the collector's may still come.
+// Where the record goes; NULL if there is no room, which is counted. `writing` says from before the clock is read that
+// something with an earlier time than the collector's may still come.
 RING_INLINE char *ring_begin(struct event_ring *ring) {
     uint64_t head = ring->head, tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
     if (__builtin_expect(head + RING_RECORD_BYTES - tail > RING_BYTES, 0)) {
@@ -76,7 +77,8 @@ RING_INLINE char *ring_begin(struct event_ring *ring) {
     return (char *)ring + RING_HEADER_BYTES + (head - ring->base) % RING_BYTES;
 }
 
-// Where the next record goes: the collector's processor has these lines, or memory, and getting them takes longer than reading a frame.
+// Where the next record goes: the collector's processor has these lines, or memory, and getting them takes longer than
+// reading a frame.
 RING_INLINE void ring_expect(const char *at) {
 #ifdef __x86_64__
     enum { USUAL_BYTES = 320 };  // of an OSD_OP's record, wherever in a line it begins

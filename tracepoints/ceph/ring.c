@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A thread's ring: made at its first event in a recording, handed to the collector (collector.c), given up when the collector has closed it. The memory
-// is both's: what was written is there whatever becomes of the process. System calls go past our own wrappers.
+// A thread's ring: made at its first event in a recording, handed to the collector (collector.c), given up when the
+// collector has closed it. The memory is both's: what was written is there whatever becomes of the process. System
+// calls go past our own wrappers.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -16,12 +17,13 @@
 
 __thread struct event_ring *ring_own __attribute__((tls_model("initial-exec")));
 
-#define ASK_AGAIN_NS 1000000000u   // after nobody listened
-#define GIVEN_UP_NS 2000000000u    // full for so long: nobody takes out
-#define REFUSED_NS 600000000000u   // the collector does not take this process' rings: its threads write by themselves
-#define PATIENCE_US 50000          // the collector's queue of new rings is full
+#define ASK_AGAIN_NS 1000000000u  // after nobody listened
+#define GIVEN_UP_NS 2000000000u   // full for so long: nobody takes out
+#define REFUSED_NS 600000000000u  // the collector does not take this process' rings: its threads write by themselves
+#define PATIENCE_US 50000         // the collector's queue of new rings is full
 
-static struct sockaddr_un places[2];  // where a collector may listen: beside the user's session daemon, beside the system's
+// where a collector may listen: beside the user's session daemon, beside the system's
+static struct sockaddr_un places[2];
 static uint64_t ask_again_ns;
 static bool never;
 static pthread_key_t key;
@@ -39,7 +41,8 @@ static void thread_ends(void *ring) {
     if (!shim_ended) give_up(ring);
 }
 
-// Once, where the provider is loaded. A key whose values would be allocated by the C library is not used: an event may come from a signal handler.
+// Once, where the provider is loaded. A key whose values would be allocated by the C library is not used: an event may
+// come from a signal handler.
 void ring_begin_process(bool direct) {
     enum { INLINE_KEYS = 32 };
     never = direct;
@@ -72,8 +75,12 @@ static bool hand_over(int fd) {
     bool handed = false;
     for (int i = 0; i < 2 && !handed; i++) {
         if (!places[i].sun_path[0]) continue;
-        struct msghdr message = {.msg_name = &places[i], .msg_namelen = sizeof places[i], .msg_iov = &iov, .msg_iovlen = 1,
-                                 .msg_control = &control, .msg_controllen = sizeof control};
+        struct msghdr message = {.msg_name = &places[i],
+                                 .msg_namelen = sizeof places[i],
+                                 .msg_iov = &iov,
+                                 .msg_iovlen = 1,
+                                 .msg_control = &control,
+                                 .msg_controllen = sizeof control};
         handed = syscall(SYS_sendmsg, to, &message, MSG_NOSIGNAL) == (long)sizeof version;
     }
     syscall(SYS_close, to);
@@ -84,13 +91,16 @@ static struct event_ring *make(void) {
     int fd = memfd_create("opline-ceph", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) return NULL;
     struct event_ring *ring = NULL;
-    if (ftruncate(fd, RING_HEADER_BYTES + RING_BYTES) == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) ring = ring_map(fd);
+    if (ftruncate(fd, RING_HEADER_BYTES + RING_BYTES) == 0 &&
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+        ring = ring_map(fd);
     if (ring) {
         ring->version = RING_VERSION;
         ring->pid = (int32_t)getpid();
         ring->tid = (int32_t)syscall(SYS_gettid);
         prctl(PR_GET_NAME, ring->name);
-        madvise((char *)ring + RING_HEADER_BYTES, RING_NEAR_BYTES, MADV_POPULATE_WRITE);  // Linux 5.14; else page by page, later
+        // Linux 5.14; else page by page, later
+        madvise((char *)ring + RING_HEADER_BYTES, RING_NEAR_BYTES, MADV_POPULATE_WRITE);
         if (!hand_over(fd)) {
             munmap(ring, RING_MAPPED_BYTES);
             ring = NULL;
@@ -124,7 +134,8 @@ struct event_ring *ring_attach(void) {
     return ring;
 }
 
-// The record that found no room is counted already. A collector that has ended without a word takes nothing out any more.
+// The record that found no room is counted already. A collector that has ended without a word takes nothing out any
+// more.
 void ring_full(struct event_ring *ring) {
     static __thread uint64_t since_ns, tail;
     uint64_t now = ring_now(), tail_now = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);

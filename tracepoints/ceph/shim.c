@@ -45,10 +45,10 @@ void *shim_next(const char *name, const char *version, const char *library) {
     return found;
 }
 
-// -- life ------------------------------------------------------------------------------------------------------------------
+// -- life -------------------------------------------------------------------------------------------------------------
 
-// A child that no exec follows has LTTng's memory and none of its threads: it is not traced. (Ceph's monitor forks like that, and closes every
-// descriptor; LTTng's own way of following a fork ends the process then.)
+// A child that no exec follows has LTTng's memory and none of its threads: it is not traced. (Ceph's monitor forks like
+// that, and closes every descriptor; LTTng's own way of following a fork ends the process then.)
 static void in_child(void) { shim_ended = true; }
 
 // Words in the environment: "now" loads the provider at once, "direct" lets every thread call LTTng-UST itself.
@@ -57,8 +57,8 @@ static bool asked(const char *word) {
     return words && strstr(words, word);
 }
 
-// The probes, and LTTng-UST with its threads and descriptors: not before they are needed. A shell that starts Ceph, a daemon that is about to
-// fork into the background, stay as they are.
+// The probes, and LTTng-UST with its threads and descriptors: not before they are needed. A shell that starts Ceph, a
+// daemon that is about to fork into the background, stay as they are.
 void shim_load(void) {
     static int loaded;
     if (__atomic_exchange_n(&loaded, 1, __ATOMIC_ACQ_REL)) return;

@@ -10,11 +10,14 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-// Events while an event is being written: LTTng's own calls come through our wrappers as well. A signal handler may trace once more.
+// Events while an event is being written: LTTng's own calls come through our wrappers as well. A signal handler may
+// trace once more.
 extern __thread int shim_depth __attribute__((tls_model("initial-exec")));
-extern bool shim_ended;  // no more events: static destructors run, LTTng's may have run; or this is a child of a traced process
+// no more events: static destructors run, LTTng's may have run; or this is a child of a traced process
+extern bool shim_ended;
 
-// Where this thread's events go; NULL where no collector listens: then the thread calls LTTng-UST itself. Never in an event.
+// Where this thread's events go; NULL where no collector listens: then the thread calls LTTng-UST itself. Never in an
+// event.
 extern __thread struct event_ring *ring_own __attribute__((tls_model("initial-exec")));
 struct event_ring *ring_attach(void);
 void ring_begin_process(bool direct);
@@ -35,11 +38,11 @@ enum { SHIM_DEPTH = 2 };
 #define TRACING(event) (lttng_ust_tracepoint_enabled(cephshim, event) && !shim_ended)
 // `before` is done before LTTng-UST is called.
 #define TRACE(event, ...) TRACE_BEFORE(event, , __VA_ARGS__)
-#define TRACE_BEFORE(event, before, ...)                                                                                           \
+#define TRACE_BEFORE(event, before, ...)                                                                               \
     do {                                                                                                               \
         if (TRACING(event) && shim_depth < SHIM_DEPTH) {                                                               \
-            bool trace_first = shim_depth++ == 0;                                                                        \
-            struct event_ring *trace_ring = trace_first ? ring_of_thread() : NULL;                                                                                              \
+            bool trace_first = shim_depth++ == 0;                                                                      \
+            struct event_ring *trace_ring = trace_first ? ring_of_thread() : NULL;                                     \
             if (__builtin_expect(trace_ring != NULL, 1)) {                                                             \
                 RECORD(trace_ring, event, __VA_ARGS__);                                                                \
             } else {                                                                                                   \
@@ -52,13 +55,13 @@ enum { SHIM_DEPTH = 2 };
         }                                                                                                              \
     } while (0)
 
-// The next definition of a function after ours; of `library` (a name for dlopen, or NULL) if it was loaded for some objects only.
-// With `version` that one of the symbol. Ends the process if there is none: nobody could have called us.
+// The next definition of a function after ours; of `library` (a name for dlopen, or NULL) if it was loaded for some
+// objects only. With `version` that one of the symbol. Ends the process if there is none: nobody could have called us.
 void *shim_next(const char *name, const char *version, const char *library);
 
 // REAL(int, fsync, (int fd)) declares real_fsync(): looked up by the first call.
 #define REAL_SYMBOL(library, version, symbol, result, name, parameters)                                                \
-    typedef result (*type_##name) parameters;                                                                          \
+    typedef result(*type_##name) parameters;                                                                           \
     static inline type_##name real_##name(void) {                                                                      \
         static type_##name next;                                                                                       \
         type_##name f = __atomic_load_n(&next, __ATOMIC_RELAXED);                                                      \
@@ -70,7 +73,8 @@ void *shim_next(const char *name, const char *version, const char *library);
         }                                                                                                              \
         return f;                                                                                                      \
     }
-#define REAL_IN(library, version, result, name, parameters) REAL_SYMBOL(library, version, #name, result, name, parameters)
+#define REAL_IN(library, version, result, name, parameters)                                                            \
+    REAL_SYMBOL(library, version, #name, result, name, parameters)
 #define REAL(result, name, parameters) REAL_IN(NULL, NULL, result, name, parameters)
 
 // One line on standard error.

@@ -51,19 +51,27 @@ static inline void introduce(struct stream *s, int fd) {
 }
 
 // Nothing is left to say of such a connection but its messages.
-static inline bool plain_between_frames(const struct msgr_parser *p) { return msgr_between_frames(p) && !p->compressed; }
+static inline bool plain_between_frames(const struct msgr_parser *p) {
+    return msgr_between_frames(p) && !p->compressed;
+}
 
-// -- sending ---------------------------------------------------------------------------------------------------------------
+// -- sending ----------------------------------------------------------------------------------------------------------
 
 struct call {
     struct stream *stream;
     int fd;
 };
 
-static void ignore_end(void *context, const struct msgr_message *m) { (void)context; (void)m; }
+static void ignore_end(void *context, const struct msgr_message *m) {
+    (void)context;
+    (void)m;
+}
 
 // A message for LTTng-UST: looked up, in `copy`, if it was left to the collector.
-struct looked { struct msgr_message message; char object[MSGR_OBJECT_BYTES]; };
+struct looked {
+    struct msgr_message message;
+    char object[MSGR_OBJECT_BYTES];
+};
 
 static const struct msgr_message *looked(const struct msgr_message *m, struct looked *copy) {
     if (!m->front) return m;
@@ -86,12 +94,17 @@ static void offered(void *context, const struct msgr_message *m, bool whole) {
     offer(call->stream, call->fd, m);
 }
 
-static void ignore_begin(void *context, const struct msgr_message *m, bool whole) { (void)context; (void)m; (void)whole; }
+static void ignore_begin(void *context, const struct msgr_message *m, bool whole) {
+    (void)context;
+    (void)m;
+    (void)whole;
+}
 
 static void taken(void *context, const struct msgr_message *m) {
     const struct call *call = context;
     struct looked copy;
-    if (m->index < call->stream->announced_before) TRACE_BEFORE(msgr_tx_msg, m = looked(m, &copy), call->fd, m, call->stream->global_id, 1);
+    if (m->index < call->stream->announced_before)
+        TRACE_BEFORE(msgr_tx_msg, m = looked(m, &copy), call->fd, m, call->stream->global_id, 1);
 }
 
 static size_t total(const struct iovec *iov, size_t count) {
@@ -112,7 +125,9 @@ static __attribute__((noinline)) void offer_rest(struct stream *s, int fd, struc
     if (in_banner && p->phase != MSGR_FOREIGN) TRACE(msgr_send_enter, fd, (int64_t)s->offered);
 }
 
-struct stream *stream_of(int fd) { return stream_at(fd); }
+struct stream *stream_of(int fd) {
+    return stream_at(fd);
+}
 
 bool stream_begin_send(struct stream *s, int fd, const struct iovec *iov, size_t count) {
     struct side *side = &s->side[TX];
@@ -136,10 +151,12 @@ bool stream_begin_send(struct stream *s, int fd, const struct iovec *iov, size_t
 }
 
 // Some of it was not taken, or had been offered before, or is no whole frame.
-static __attribute__((noinline)) void sent_unusually(struct stream *s, int fd, const struct iovec *iov, ssize_t result) {
+static __attribute__((noinline)) void sent_unusually(struct stream *s, int fd, const struct iovec *iov,
+                                                     ssize_t result) {
     struct msgr_parser *p = &s->side[TX].parser;
     const struct msgr_parser *before = s->whole ? p : &s->before;
-    bool banner_before = before->banner, begun_before = before->reported || s->messages_before < s->announced_before, keep = true;
+    bool banner_before = before->banner, begun_before = before->reported || s->messages_before < s->announced_before,
+         keep = true;
     uint32_t mode_before = before->con_mode;
     if (begun_before || result <= 0 || (size_t)result != s->offered) {
         if (s->whole) {
@@ -173,7 +190,7 @@ void stream_discover_sent(int fd, const struct iovec *iov, size_t count, ssize_t
     if (s && stream_begin_send(s, fd, iov, count)) stream_sent(s, fd, iov, result);
 }
 
-// -- receiving -------------------------------------------------------------------------------------------------------------
+// -- receiving --------------------------------------------------------------------------------------------------------
 
 // One copy of it: the less code, the warmer.
 static __attribute__((noinline)) void arrive(struct stream *s, int fd, const struct msgr_message *m, bool whole) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which file descriptors are connections of Ceph's messenger, and the events of what passes through them. None of this changes errno.
+// Which file descriptors are connections of Ceph's messenger, and the events of what passes through them. None of this
+// changes errno.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,8 +18,9 @@ void stream_duplicate(int from, int to);
 // NULL: the descriptor is none.
 struct stream *stream_of(int fd);
 
-// Around a call that sends: locks the stream in that direction; false if another thread is sending. A descriptor that nobody connected (it came with exec, from
-// another process, …) is a stream from the call on that sends or receives the banner: after one that sent on no stream, stream_discover_sent().
+// Around a call that sends: locks the stream in that direction; false if another thread is sending. A descriptor that
+// nobody connected (it came with exec, from another process, …) is a stream from the call on that sends or receives the
+// banner: after one that sent on no stream, stream_discover_sent().
 bool stream_begin_send(struct stream *stream, int fd, const struct iovec *iov, size_t count);
 void stream_sent(struct stream *stream, int fd, const struct iovec *iov, ssize_t result);
 void stream_discover_sent(int fd, const struct iovec *iov, size_t count, ssize_t result);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// liburing, as far as it is functions: requests before they are submitted, completions that a function hands out. A program that reads
-// the completion ring by itself (liburing's inline functions do, when something is there) is seen to submit only.
+// liburing, as far as it is functions: requests before they are submitted, completions that a function hands out. A
+// program that reads the completion ring by itself (liburing's inline functions do, when something is there) is seen to
+// submit only.
 #include <linux/io_uring.h>
 #include <signal.h>
 #include <sys/uio.h>
@@ -62,9 +63,9 @@ static void completed(const struct io_uring_cqe *cqe) {
         TRACE(uring_submit_exit, result);                                                                              \
         return result;                                                                                                 \
     }
-SUBMIT(io_uring_submit, (struct ring *ring), (ring))
-SUBMIT(io_uring_submit_and_wait, (struct ring *ring, unsigned least), (ring, least))
-SUBMIT(io_uring_submit_and_get_events, (struct ring *ring), (ring))
+SUBMIT(io_uring_submit, (struct ring * ring), (ring))
+SUBMIT(io_uring_submit_and_wait, (struct ring * ring, unsigned least), (ring, least))
+SUBMIT(io_uring_submit_and_get_events, (struct ring * ring), (ring))
 
 // Before kernel 5.11 a wait with a timeout submits what is prepared; those requests are not seen.
 #define WAIT(name, parameters, given)                                                                                  \
@@ -76,14 +77,16 @@ SUBMIT(io_uring_submit_and_get_events, (struct ring *ring), (ring))
         if (result >= 0) completed(*cqe);                                                                              \
         return result;                                                                                                 \
     }
-WAIT(io_uring_wait_cqes, (struct ring *ring, struct io_uring_cqe **cqe, unsigned least, struct __kernel_timespec *timeout, sigset_t *mask),
+WAIT(io_uring_wait_cqes,
+     (struct ring * ring, struct io_uring_cqe **cqe, unsigned least, struct __kernel_timespec *timeout, sigset_t *mask),
      (ring, cqe, least, timeout, mask))
-WAIT(io_uring_wait_cqe_timeout, (struct ring *ring, struct io_uring_cqe **cqe, struct __kernel_timespec *timeout), (ring, cqe, timeout))
+WAIT(io_uring_wait_cqe_timeout, (struct ring * ring, struct io_uring_cqe **cqe, struct __kernel_timespec *timeout),
+     (ring, cqe, timeout))
 
 LIBURING(int, io_uring_submit_and_wait_timeout,
          (struct ring *, struct io_uring_cqe **, unsigned, struct __kernel_timespec *, sigset_t *))
-EXPORT int io_uring_submit_and_wait_timeout(struct ring *ring, struct io_uring_cqe **cqe, unsigned least, struct __kernel_timespec *timeout,
-                                            sigset_t *mask) {
+EXPORT int io_uring_submit_and_wait_timeout(struct ring *ring, struct io_uring_cqe **cqe, unsigned least,
+                                            struct __kernel_timespec *timeout, sigset_t *mask) {
     submits(ring);
     depth++;
     int result = real_io_uring_submit_and_wait_timeout()(ring, cqe, least, timeout, mask);
@@ -94,7 +97,8 @@ EXPORT int io_uring_submit_and_wait_timeout(struct ring *ring, struct io_uring_c
 }
 
 LIBURING(int, __io_uring_get_cqe, (struct ring *, struct io_uring_cqe **, unsigned, unsigned, sigset_t *))
-EXPORT int __io_uring_get_cqe(struct ring *ring, struct io_uring_cqe **cqe, unsigned submit, unsigned least, sigset_t *mask) {
+EXPORT int __io_uring_get_cqe(struct ring *ring, struct io_uring_cqe **cqe, unsigned submit, unsigned least,
+                              sigset_t *mask) {
     if (submit) submits(ring);
     depth++;
     int result = real___io_uring_get_cqe()(ring, cqe, submit, least, mask);

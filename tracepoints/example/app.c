@@ -28,19 +28,16 @@ static struct job job;
 static sem_t queued, done;
 static int stop;
 
-static void write_job(struct job *j)
-{
+static void write_job(struct job *j) {
     OPLINE_STEP("write");
     j->result = pwrite(j->fd, j->data, sizeof j->data, j->offset);
     OPLINE_STEP("written");
 }
 
-static void *worker(void *unused)
-{
+static void *worker(void *unused) {
     for (;;) {
         sem_wait(&queued);
-        if (stop)
-            return unused;
+        if (stop) return unused;
         OPLINE_ENTER(&job, "dequeue");
         write_job(&job);
         OPLINE_LEAVE(&job, "done");
@@ -48,8 +45,7 @@ static void *worker(void *unused)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int jobs = argc > 2 ? atoi(argv[2]) : 23;
     int fd = argc > 1 ? open(argv[1], O_RDWR | O_CREAT, 0600) : -1;
     pthread_t thread;
@@ -63,8 +59,8 @@ int main(int argc, char **argv)
     pthread_create(&thread, NULL, worker, NULL);
     for (int i = 0; i < jobs; i++) {
         job.fd = fd;
-        job.offset = (off_t) i * (off_t) sizeof job.data;
-        OPLINE_BEGIN(&job, argv[1], "write", (uint64_t) job.offset, sizeof job.data);
+        job.offset = (off_t)i * (off_t)sizeof job.data;
+        OPLINE_BEGIN(&job, argv[1], "write", (uint64_t)job.offset, sizeof job.data);
         OPLINE_LEAVE_HERE("enqueue");
         sem_post(&queued);
         sem_wait(&done);

@@ -19,9 +19,11 @@ void collect(const bt_field_class *fc, const std::string &prefix, Part part, std
         const std::uint64_t n = bt_field_class_structure_get_member_count(fc);
         for (std::uint64_t i = 0; i < n; ++i) {
             auto member = bt_field_class_structure_borrow_member_by_index_const(fc, i);
-            const std::string name = bt_field_class_structure_member_get_name(member);  // source.ctf.fs has removed LTTng's underscore
+            // source.ctf.fs has removed LTTng's underscore
+            const std::string name = bt_field_class_structure_member_get_name(member);
             at.push_back(i);
-            collect(bt_field_class_structure_member_borrow_field_class_const(member), prefix.empty() ? name : prefix + "." + name, part, at, decl, paths);
+            collect(bt_field_class_structure_member_borrow_field_class_const(member),
+                    prefix.empty() ? name : prefix + "." + name, part, at, decl, paths);
             at.pop_back();
         }
         return;
@@ -30,13 +32,28 @@ void collect(const bt_field_class *fc, const std::string &prefix, Part part, std
     path.part = part;
     path.members = at;
     FieldType field = FieldType::kOther;
-    if (is(BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER)) { path.read = Read::kUnsigned; field = FieldType::kUnsigned; }
-    else if (is(BT_FIELD_CLASS_TYPE_SIGNED_INTEGER)) { path.read = Read::kSigned; field = FieldType::kSigned; }
-    else if (is(BT_FIELD_CLASS_TYPE_SINGLE_PRECISION_REAL)) { path.read = Read::kReal32; field = FieldType::kReal; }
-    else if (is(BT_FIELD_CLASS_TYPE_DOUBLE_PRECISION_REAL)) { path.read = Read::kReal64; field = FieldType::kReal; }
-    else if (is(BT_FIELD_CLASS_TYPE_STRING)) { path.read = Read::kString; field = FieldType::kString; }
-    else if (is(BT_FIELD_CLASS_TYPE_BOOL)) { path.read = Read::kBool; field = FieldType::kUnsigned; }
-    else if (is(BT_FIELD_CLASS_TYPE_BIT_ARRAY)) { path.read = Read::kBits; field = FieldType::kUnsigned; }
+    if (is(BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER)) {
+        path.read = Read::kUnsigned;
+        field = FieldType::kUnsigned;
+    } else if (is(BT_FIELD_CLASS_TYPE_SIGNED_INTEGER)) {
+        path.read = Read::kSigned;
+        field = FieldType::kSigned;
+    } else if (is(BT_FIELD_CLASS_TYPE_SINGLE_PRECISION_REAL)) {
+        path.read = Read::kReal32;
+        field = FieldType::kReal;
+    } else if (is(BT_FIELD_CLASS_TYPE_DOUBLE_PRECISION_REAL)) {
+        path.read = Read::kReal64;
+        field = FieldType::kReal;
+    } else if (is(BT_FIELD_CLASS_TYPE_STRING)) {
+        path.read = Read::kString;
+        field = FieldType::kString;
+    } else if (is(BT_FIELD_CLASS_TYPE_BOOL)) {
+        path.read = Read::kBool;
+        field = FieldType::kUnsigned;
+    } else if (is(BT_FIELD_CLASS_TYPE_BIT_ARRAY)) {
+        path.read = Read::kBits;
+        field = FieldType::kUnsigned;
+    }
     decl.fields.push_back({prefix, field, part == Part::kPayload ? FieldScope::kPayload : FieldScope::kContext});
     paths.push_back(std::move(path));
 }
@@ -60,7 +77,9 @@ EventClassState declare(const bt_event_class *cls, Domain domain, Consumer &cons
     std::vector<FieldPath> paths;
     std::vector<std::uint64_t> at;
     collect(bt_event_class_borrow_payload_field_class_const(cls), "", Part::kPayload, at, decl, paths);
-    collect(bt_stream_class_borrow_event_common_context_field_class_const(bt_event_class_borrow_stream_class_const(cls)), "", Part::kCommonContext, at, decl, paths);
+    collect(
+        bt_stream_class_borrow_event_common_context_field_class_const(bt_event_class_borrow_stream_class_const(cls)),
+        "", Part::kCommonContext, at, decl, paths);
     collect(bt_event_class_borrow_specific_context_field_class_const(cls), "", Part::kSpecificContext, at, decl, paths);
     EventClassState state;
     state.plan = consumer.add_class(decl);
@@ -76,13 +95,19 @@ void read_slots(const EventClassState &cls, const bt_event *event, Slot *slots) 
         const bt_field *f = part;
         for (auto i : path.members) f = bt_field_structure_borrow_member_field_by_index_const(f, i);
         switch (path.read) {
-        case Read::kUnsigned: *slots = Slot::of(static_cast<std::uint64_t>(bt_field_integer_unsigned_get_value(f))); break;
+        case Read::kUnsigned:
+            *slots = Slot::of(static_cast<std::uint64_t>(bt_field_integer_unsigned_get_value(f)));
+            break;
         case Read::kSigned: *slots = Slot::of(static_cast<std::int64_t>(bt_field_integer_signed_get_value(f))); break;
         case Read::kReal32: *slots = Slot::of(static_cast<double>(bt_field_real_single_precision_get_value(f))); break;
         case Read::kReal64: *slots = Slot::of(bt_field_real_double_precision_get_value(f)); break;
-        case Read::kString: *slots = Slot::of(std::string_view(bt_field_string_get_value(f), bt_field_string_get_length(f))); break;
+        case Read::kString:
+            *slots = Slot::of(std::string_view(bt_field_string_get_value(f), bt_field_string_get_length(f)));
+            break;
         case Read::kBool: *slots = Slot::of(static_cast<std::uint64_t>(bt_field_bool_get_value(f) ? 1 : 0)); break;
-        case Read::kBits: *slots = Slot::of(static_cast<std::uint64_t>(bt_field_bit_array_get_value_as_integer(f))); break;
+        case Read::kBits:
+            *slots = Slot::of(static_cast<std::uint64_t>(bt_field_bit_array_get_value_as_integer(f)));
+            break;
         case Read::kNone: *slots = Slot(); break;
         }
         ++slots;

@@ -2,17 +2,18 @@
 // The babeltrace2 plug-in `opline`: component classes `source.opline.lttng` (source.cpp) and `sink.opline.ops`.
 //
 // Parameters of the sink:
-//   core    address of an opline::Consumer made by the same build (integer), with
-//   cookie  the build's cookie (string): what comes out is the owner's business;
-//   plan    a compiled op model (string, `opline model compile`), instead of `core`: the component has a core of its own and
-//           prints every op's transition list to
-//   path    a file (string; default: standard output);
-//   tolerant  true: a stream that can't be read to its end is counted, and the others are read on (boolean; default: false);
+//   core      address of an opline::Consumer made by the same build (integer), with
+//   cookie    the build's cookie (string): what comes out is the owner's business;
+//   plan      a compiled op model (string, `opline model compile`), instead of `core`: the component has a core of its
+//             own and prints every op's transition list to
+//   path      a file (string; default: standard output);
+//   tolerant  true: a stream that can't be read to its end is counted, and the others are read on (boolean; default:
+//             false);
 //   damaged   streams that are known to end too early: a map of stream name to reason;
 //   rests     packets of which the end was cut off: a map of stream name to a list of their numbers, from 0.
 //
-// Connect one output port of source.ctf.fs to each input port: the component merges by the raw clock itself. Behind a muxer it works
-// too, but then events come in the muxer's order.
+// Connect one output port of source.ctf.fs to each input port: the component merges by the raw clock itself. Behind a
+// muxer it works too, but then events come in the muxer's order.
 #include <cstdio>
 #include <exception>
 
@@ -56,7 +57,8 @@ Sink &sink_of(bt_self_component_sink *self) {
 
 void add_port(bt_self_component_sink *self, Sink &sink) {
     const std::string name = "in" + std::to_string(sink.inputs++);
-    if (bt_self_component_sink_add_input_port(self, name.c_str(), nullptr, nullptr) != BT_SELF_COMPONENT_ADD_PORT_STATUS_OK)
+    if (bt_self_component_sink_add_input_port(self, name.c_str(), nullptr, nullptr) !=
+        BT_SELF_COMPONENT_ADD_PORT_STATUS_OK)
         throw SinkError("cannot add the input port " + name);
 }
 
@@ -77,7 +79,8 @@ bt_value_map_foreach_entry_const_func_status add_rests(const char *name, const b
     auto &rests = static_cast<opline::bt2::Damage *>(damage)->rests[name];
     for (std::uint64_t i = 0; i < bt_value_array_get_length(packets); ++i) {
         const bt_value *packet = bt_value_array_borrow_element_by_index_const(packets, i);
-        if (bt_value_is_signed_integer(packet)) rests.push_back(static_cast<std::uint64_t>(bt_value_integer_signed_get(packet)));
+        if (bt_value_is_signed_integer(packet))
+            rests.push_back(static_cast<std::uint64_t>(bt_value_integer_signed_get(packet)));
     }
     return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
 }
@@ -100,7 +103,8 @@ void configure(Sink &sink, const bt_value *params) {
             throw SinkError("the core was made by another build of opline: build anew");
         std::uint64_t address = 0;
         if (bt_value_is_unsigned_integer(core)) address = bt_value_integer_unsigned_get(core);
-        else if (bt_value_is_signed_integer(core)) address = static_cast<std::uint64_t>(bt_value_integer_signed_get(core));
+        else if (bt_value_is_signed_integer(core))
+            address = static_cast<std::uint64_t>(bt_value_integer_signed_get(core));
         if (address == 0) throw SinkError("parameter core is to be an address");
         sink.consumer = reinterpret_cast<opline::Consumer *>(static_cast<std::uintptr_t>(address));
         return;
@@ -118,12 +122,14 @@ Status guarded(bt_self_component_sink *self, Status failed, F &&f) {
     try {
         return f();
     } catch (const std::exception &e) {
-        BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_COMPONENT(bt_self_component_sink_as_self_component(self), "%s", e.what());
+        BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_COMPONENT(bt_self_component_sink_as_self_component(self), "%s",
+                                                            e.what());
     }
     return failed;
 }
 
-bt_component_class_initialize_method_status ops_initialize(bt_self_component_sink *self, bt_self_component_sink_configuration *,
+bt_component_class_initialize_method_status ops_initialize(bt_self_component_sink *self,
+                                                           bt_self_component_sink_configuration *,
                                                            const bt_value *params, void *) {
     return guarded(self, BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR, [&] {
         auto sink = std::make_unique<Sink>();
@@ -137,7 +143,9 @@ bt_component_class_initialize_method_status ops_initialize(bt_self_component_sin
 void ops_finalize(bt_self_component_sink *self) { delete &sink_of(self); }
 
 // There is always one port more than is connected.
-bt_component_class_port_connected_method_status ops_port_connected(bt_self_component_sink *self, bt_self_component_port_input *, const bt_port_output *) {
+bt_component_class_port_connected_method_status ops_port_connected(bt_self_component_sink *self,
+                                                                   bt_self_component_port_input *,
+                                                                   const bt_port_output *) {
     return guarded(self, BT_COMPONENT_CLASS_PORT_CONNECTED_METHOD_STATUS_ERROR, [&] {
         add_port(self, sink_of(self));
         return BT_COMPONENT_CLASS_PORT_CONNECTED_METHOD_STATUS_OK;
@@ -149,11 +157,14 @@ bt_component_class_sink_graph_is_configured_method_status ops_configured(bt_self
         Sink &sink = sink_of(self);
         for (std::uint64_t i = 0; i < sink.inputs; ++i) {
             auto port = bt_self_component_sink_borrow_input_port_by_index(self, i);
-            if (!bt_port_is_connected(bt_port_input_as_port_const(bt_self_component_port_input_as_port_input(port)))) continue;
+            if (!bt_port_is_connected(bt_port_input_as_port_const(bt_self_component_port_input_as_port_input(port))))
+                continue;
             bt_message_iterator *iterator = nullptr;
-            if (bt_message_iterator_create_from_sink_component(self, port, &iterator) != BT_MESSAGE_ITERATOR_CREATE_FROM_SINK_COMPONENT_STATUS_OK)
+            if (bt_message_iterator_create_from_sink_component(self, port, &iterator) !=
+                BT_MESSAGE_ITERATOR_CREATE_FROM_SINK_COMPONENT_STATUS_OK)
                 throw SinkError("cannot create a message iterator");
-            sink.ports.push_back(std::make_unique<Port>(iterator, *sink.consumer, sink.clocks, sink.classes, sink.damage));
+            sink.ports.push_back(
+                std::make_unique<Port>(iterator, *sink.consumer, sink.clocks, sink.classes, sink.damage));
         }
         if (sink.ports.empty()) throw SinkError("no input port is connected");
         for (auto &p : sink.ports) sink.waiting.push_back(p.get());
@@ -216,7 +227,8 @@ bt_component_class_sink_consume_method_status ops_consume(bt_self_component_sink
         }
         const bool end = sink.merge.empty() && sink.waiting.empty() && sink.consumer->finish();
         drain_own(sink);
-        return end ? BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END : BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK;
+        return end ? BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END
+                   : BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK;
     });
 }
 
@@ -241,8 +253,10 @@ BT_PLUGIN_SOURCE_COMPONENT_CLASS_DESCRIPTION(lttng, "Reads CTF traces as LTTng w
 BT_PLUGIN_SOURCE_COMPONENT_CLASS_HELP(lttng, "Parameter: inputs, a list of folders. One output port per data stream.");
 BT_PLUGIN_SOURCE_COMPONENT_CLASS_INITIALIZE_METHOD(lttng, opline::bt2::lttng_initialize);
 BT_PLUGIN_SOURCE_COMPONENT_CLASS_FINALIZE_METHOD(lttng, opline::bt2::lttng_finalize);
-BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD(lttng, opline::bt2::lttng_iterator_initialize);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD(lttng,
+                                                                          opline::bt2::lttng_iterator_initialize);
 BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_FINALIZE_METHOD(lttng, opline::bt2::lttng_iterator_finalize);
-BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_SEEK_BEGINNING_METHODS(lttng, opline::bt2::lttng_seek_beginning, opline::bt2::lttng_can_seek_beginning);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_SEEK_BEGINNING_METHODS(lttng, opline::bt2::lttng_seek_beginning,
+                                                                               opline::bt2::lttng_can_seek_beginning);
 }
 #pragma GCC visibility pop

@@ -32,14 +32,16 @@ void Clocks::add(const bt_clock_class *clock, const std::string &stream) {
         stream_ = stream;
     }
     if (uuid != uuid_)
-        throw SinkError("the streams " + stream_ + " and " + stream + " have different clocks (another boot, or another host): "
+        throw SinkError("the streams " + stream_ + " and " + stream +
+                        " have different clocks (another boot, or another host): "
                         "their raw times don't compare. Read the traces one by one");
 }
 
 // The most specific cause on one line; the error is released.
 std::string first_cause(const bt_error *error) {
     std::string line = error && bt_error_get_cause_count(error) > 0
-                           ? bt_error_cause_get_message(bt_error_borrow_cause_by_index(error, 0)) : "no cause was given";
+                           ? bt_error_cause_get_message(bt_error_borrow_cause_by_index(error, 0))
+                           : "no cause was given";
     if (error) bt_error_release(error);
     for (auto &c : line)
         if (c == '\n') c = ' ';
@@ -81,7 +83,8 @@ void Port::stream_beginning(const bt_stream *stream) {
     if (const char *name = bt_stream_get_name(stream)) d.path = name;
     d.channel = channel_of(d.path);
     d.instance = bt_stream_get_id(stream);
-    const bt_clock_class *clock = bt_stream_class_borrow_default_clock_class_const(bt_stream_borrow_class_const(stream));
+    const bt_clock_class *clock =
+        bt_stream_class_borrow_default_clock_class_const(bt_stream_borrow_class_const(stream));
     if (!clock) throw SinkError("the stream " + d.path + " has no clock: its events can't be ordered");
     state->frequency = bt_clock_class_get_frequency(clock);
     clocks_.add(clock, d.path);
@@ -104,16 +107,24 @@ EventClassState &Port::class_of(const bt_event_class *cls, Domain domain) {
 }
 
 void Port::discarded(const bt_message *m, bool packets) {
-    const bt_stream *stream = packets ? bt_message_discarded_packets_borrow_stream_const(m) : bt_message_discarded_events_borrow_stream_const(m);
+    const bt_stream *stream = packets ? bt_message_discarded_packets_borrow_stream_const(m)
+                                      : bt_message_discarded_events_borrow_stream_const(m);
     StreamState &s = stream_of(stream);
     std::uint64_t count = 0;
-    const bool known = (packets ? bt_message_discarded_packets_get_count(m, &count) : bt_message_discarded_events_get_count(m, &count)) == BT_PROPERTY_AVAILABILITY_AVAILABLE;
+    const bool known =
+        (packets ? bt_message_discarded_packets_get_count(m, &count)
+                 : bt_message_discarded_events_get_count(m, &count)) == BT_PROPERTY_AVAILABILITY_AVAILABLE;
     std::int64_t begin = kNoTime, end = kNoTime;
     const bt_stream_class *cls = bt_stream_borrow_class_const(stream);
-    const bool clocked = packets ? bt_stream_class_discarded_packets_have_default_clock_snapshots(cls) : bt_stream_class_discarded_events_have_default_clock_snapshots(cls);
+    const bool clocked = packets ? bt_stream_class_discarded_packets_have_default_clock_snapshots(cls)
+                                 : bt_stream_class_discarded_events_have_default_clock_snapshots(cls);
     if (clocked) {
-        begin = to_ns(packets ? bt_message_discarded_packets_borrow_beginning_default_clock_snapshot_const(m) : bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(m), s);
-        end = to_ns(packets ? bt_message_discarded_packets_borrow_end_default_clock_snapshot_const(m) : bt_message_discarded_events_borrow_end_default_clock_snapshot_const(m), s);
+        begin = to_ns(packets ? bt_message_discarded_packets_borrow_beginning_default_clock_snapshot_const(m)
+                              : bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(m),
+                      s);
+        end = to_ns(packets ? bt_message_discarded_packets_borrow_end_default_clock_snapshot_const(m)
+                            : bt_message_discarded_events_borrow_end_default_clock_snapshot_const(m),
+                    s);
     }
     // A tracer's counter that went down comes as a difference below 0: how many were lost is not known then.
     const bool sound = known && count < std::uint64_t{1} << 63;
@@ -126,9 +137,12 @@ void Port::packet_ends(const bt_message *m) {
     const bt_stream *stream = bt_packet_borrow_stream_const(bt_message_packet_end_borrow_packet_const(m));
     const StreamState &s = stream_of(stream);
     const auto cut = damage_.rests.find(s.decl.path);
-    if (cut == damage_.rests.end() || std::find(cut->second.begin(), cut->second.end(), s.packets - 1) == cut->second.end()) return;
+    if (cut == damage_.rests.end() ||
+        std::find(cut->second.begin(), cut->second.end(), s.packets - 1) == cut->second.end())
+        return;
     const bool timed = bt_stream_class_packets_have_end_default_clock_snapshot(bt_stream_borrow_class_const(stream));
-    const std::int64_t end_ns = timed ? to_ns(bt_message_packet_end_borrow_default_clock_snapshot_const(m), s) : kNoTime;
+    const std::int64_t end_ns =
+        timed ? to_ns(bt_message_packet_end_borrow_default_clock_snapshot_const(m), s) : kNoTime;
     consumer_.discarded(s.number, s.packet_ns, std::max(s.packet_ns, end_ns), 0, false);
 }
 
@@ -140,11 +154,13 @@ void Port::message(const bt_message *m) {
         StreamState &s = stream_of(bt_packet_borrow_stream_const(packet));
         s.cpu = kNoCpu;
         const bt_field *context = bt_packet_borrow_context_field_const(packet);
-        const bt_field *cpu = context ? bt_field_structure_borrow_member_field_by_name_const(context, "cpu_id") : nullptr;
+        const bt_field *cpu =
+            context ? bt_field_structure_borrow_member_field_by_name_const(context, "cpu_id") : nullptr;
         if (cpu && bt_field_class_type_is(bt_field_get_class_type(cpu), BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
             s.cpu = static_cast<std::uint32_t>(bt_field_integer_unsigned_get_value(cpu));
         ++s.packets;
-        const bool timed = bt_stream_class_packets_have_beginning_default_clock_snapshot(bt_stream_borrow_class_const(bt_packet_borrow_stream_const(packet)));
+        const bool timed = bt_stream_class_packets_have_beginning_default_clock_snapshot(
+            bt_stream_borrow_class_const(bt_packet_borrow_stream_const(packet)));
         s.packet_ns = timed ? to_ns(bt_message_packet_beginning_borrow_default_clock_snapshot_const(m), s) : kNoTime;
         break;
     }
@@ -165,7 +181,8 @@ Port::Status Port::fill() {
             // error to the thread, where the library's next function would abort because of it.
             pending_error_ = bt_current_thread_take_error();
             return Status::kEvent;
-        case BT_MESSAGE_ITERATOR_NEXT_STATUS_END: return stream_ && damage_.known.count(stream_->decl.path) ? end_damaged("") : Status::kEnd;
+        case BT_MESSAGE_ITERATOR_NEXT_STATUS_END:
+            return stream_ && damage_.known.count(stream_->decl.path) ? end_damaged("") : Status::kEnd;
         case BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN: return Status::kAgain;
         default: count_ = 0; pending_error_ = bt_current_thread_take_error();
         }
@@ -193,7 +210,10 @@ Port::Status Port::advance() {
         }
         const bt_message *m = messages_[at_++];
         if (bt_message_get_type(m) != BT_MESSAGE_TYPE_EVENT) {
-            struct Release { const bt_message *m; ~Release() { bt_message_put_ref(m); } } release{m};
+            struct Release {
+                const bt_message *m;
+                ~Release() { bt_message_put_ref(m); }
+            } release{m};
             message(m);
             continue;
         }

@@ -46,7 +46,9 @@ void OpPrinter::print(Core &core) {
         for (std::size_t row = 0; row < ops->rows(); ++row) {
             const auto op = id.get<std::int64_t>(row);
             const auto begin_ns = begin.get<std::int64_t>(row);
-            std::fprintf(file_, "op %" PRId64 " %s %s", op, cls.present(row) ? strings_[cls.get<std::uint32_t>(row)].c_str() : "-", text(object, row).c_str());
+            std::fprintf(file_, "op %" PRId64 " %s %s", op,
+                         cls.present(row) ? strings_[cls.get<std::uint32_t>(row)].c_str() : "-",
+                         text(object, row).c_str());
             if (latency.present(row)) std::fprintf(file_, " latency_ns=%" PRId64 "\n", latency.get<std::int64_t>(row));
             else std::fprintf(file_, " incomplete\n");
             for (; t < transitions->rows() && owner.get<std::int64_t>(t) == op; ++t)

@@ -25,8 +25,8 @@ struct StreamState {
     std::uint32_t number = 0;  // the consumer's
     std::uint32_t cpu = kNoCpu;
     std::uint64_t frequency = 1'000'000'000;
-    std::uint64_t packets = 0;   // begun
-    std::int64_t packet_ns = kNoTime;  // of the packet's last event; before that, its begin
+    std::uint64_t packets = 0;                         // begun
+    std::int64_t packet_ns = kNoTime;                  // of the packet's last event; before that, its begin
     std::int64_t last_ns = kNoTime, own_ns = kNoTime;  // of its last event; of the last that carried its own time
 };
 
@@ -39,7 +39,6 @@ class Clocks {
     std::string uuid_, stream_;
 };
 
-
 // The event classes of all ports, by address.
 using Classes = FlatMap<std::uintptr_t, std::unique_ptr<EventClassState>>;
 
@@ -47,13 +46,15 @@ using Classes = FlatMap<std::uintptr_t, std::unique_ptr<EventClassState>>;
 struct Damage {
     bool tolerant = false;                     // count them and go on
     std::map<std::string, std::string> known;  // stream name → why it ends too early, found before reading
-    std::map<std::string, std::vector<std::uint64_t>> rests;  // stream name → packets, from 0, that were cut short: not all of it can be read
+    // stream name → packets, from 0, that were cut short: not all of it can be read
+    std::map<std::string, std::vector<std::uint64_t>> rests;
 };
 
 // One upstream message iterator, and the event that it stands at.
 class Port {
   public:
-    Port(const bt_message_iterator *iterator, Consumer &consumer, Clocks &clocks, Classes &classes, const Damage &damage)
+    Port(const bt_message_iterator *iterator, Consumer &consumer, Clocks &clocks, Classes &classes,
+         const Damage &damage)
         : iterator_(iterator), consumer_(consumer), clocks_(clocks), classes_(classes), damage_(damage) {}
     ~Port();
     Port(const Port &) = delete;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The component class `source.opline.lttng` and its message iterator.
 //
-// Parameter: inputs, a list of folders; every CTF trace at or below them is read. One output port per data stream, called
-// TRACE/STREAM CLASS/STREAM. Messages: packets with their context, events with all fields, discarded events and packets. A stream that
-// can't be read to its end is an error when the message iterator comes there.
+// Parameter: inputs, a list of folders; every CTF trace at or below them is read. One output port per data stream,
+// called TRACE/STREAM CLASS/STREAM. Messages: packets with their context, events with all fields, discarded events and
+// packets. A stream that can't be read to its end is an error when the message iterator comes there.
 #include "source.hpp"
 
 #include <algorithm>
@@ -29,7 +29,8 @@ struct Input {
 
 std::vector<Input> inputs_of(const bt_value *params) {
     const bt_value *inputs = bt_value_map_borrow_entry_value_const(params, "inputs");
-    if (!inputs || !bt_value_is_array(inputs) || bt_value_array_is_empty(inputs)) throw SourceError("parameter inputs is wanted: a list of folders");
+    if (!inputs || !bt_value_is_array(inputs) || bt_value_array_is_empty(inputs))
+        throw SourceError("parameter inputs is wanted: a list of folders");
     std::vector<Input> found;
     for (std::uint64_t i = 0; i < bt_value_array_get_length(inputs); ++i) {
         const bt_value *input = bt_value_array_borrow_element_by_index_const(inputs, i);
@@ -39,9 +40,11 @@ std::vector<Input> inputs_of(const bt_value *params) {
         const std::size_t before = found.size();
         if (fs::is_regular_file(path / "metadata", error)) found.push_back({path, path});
         for (fs::recursive_directory_iterator at(path, error), end; !error && at != end; at.increment(error))
-            if (at->path().filename() == "metadata" && at->path().parent_path() != path) found.push_back({path, at->path().parent_path()});
+            if (at->path().filename() == "metadata" && at->path().parent_path() != path)
+                found.push_back({path, at->path().parent_path()});
         if (error) throw SourceError("cannot read " + path.string() + ": " + error.message());
-        if (found.size() == before) throw SourceError(path.string() + " is not a CTF trace: no file `metadata` at or below it");
+        if (found.size() == before)
+            throw SourceError(path.string() + " is not a CTF trace: no file `metadata` at or below it");
     }
     std::sort(found.begin(), found.end(), [](const Input &a, const Input &b) { return a.trace < b.trace; });
     return found;
@@ -59,7 +62,8 @@ Status guarded(bt_self_component *self, Status failed, F &&f) {
 
 class Iterator : public ctf::StreamNotes {
   public:
-    Iterator(bt_self_message_iterator *self, const SourceTrace::Output &output) : self_(self), output_(output), stream_(*output.stream) {}
+    Iterator(bt_self_message_iterator *self, const SourceTrace::Output &output)
+        : self_(self), output_(output), stream_(*output.stream) {}
     ~Iterator() override { clear(); }
     Iterator(const Iterator &) = delete;
     Iterator &operator=(const Iterator &) = delete;
@@ -100,21 +104,24 @@ class Iterator : public ctf::StreamNotes {
         if (!packet_) throw SourceError("cannot make a packet");
         last_ = info.begin;
         if (bt_field *context = bt_packet_borrow_context_field(packet_)) fill_context(info, context);
-        push(output_.shape->begin_times ? bt_message_packet_beginning_create_with_default_clock_snapshot(self_, packet_, info.begin)
-                                        : bt_message_packet_beginning_create(self_, packet_));
+        push(output_.shape->begin_times
+                 ? bt_message_packet_beginning_create_with_default_clock_snapshot(self_, packet_, info.begin)
+                 : bt_message_packet_beginning_create(self_, packet_));
     }
     void packet_ends(const ctf::PacketInfo &info) override {
         if (!packet_) return;
-        push(output_.shape->end_times ? bt_message_packet_end_create_with_default_clock_snapshot(self_, packet_, std::max(info.end, last_))
-                                      : bt_message_packet_end_create(self_, packet_));
+        push(output_.shape->end_times
+                 ? bt_message_packet_end_create_with_default_clock_snapshot(self_, packet_, std::max(info.end, last_))
+                 : bt_message_packet_end_create(self_, packet_));
         bt_packet_put_ref(packet_);
         packet_ = nullptr;
     }
     void discarded(std::uint64_t begin, std::uint64_t end, std::uint64_t count, bool packets) override {
         if (!(packets ? output_.shape->discarded_packets : output_.shape->discarded_events)) return;
         const std::uint64_t from = std::min(begin, end);
-        bt_message *m = packets ? bt_message_discarded_packets_create_with_default_clock_snapshots(self_, output_.ir, from, end)
-                                : bt_message_discarded_events_create_with_default_clock_snapshots(self_, output_.ir, from, end);
+        bt_message *m =
+            packets ? bt_message_discarded_packets_create_with_default_clock_snapshots(self_, output_.ir, from, end)
+                    : bt_message_discarded_events_create_with_default_clock_snapshots(self_, output_.ir, from, end);
         if (m && count > 0) {
             if (packets) bt_message_discarded_packets_set_count(m, count);
             else bt_message_discarded_events_set_count(m, count);
@@ -140,23 +147,30 @@ class Iterator : public ctf::StreamNotes {
     void fill_context(const ctf::PacketInfo &info, bt_field *context) {
         const ctf::Walk &walk = output_.trace->layout.context_walks.at(info.stream_id);
         ctf::Cursor c{stream_.packet_bytes(), info.context_at, info.header_bits};
-        registers_.resize(std::max<std::size_t>(registers_.size(), output_.trace->layout.contexts.at(info.stream_id).registers));
+        registers_.resize(
+            std::max<std::size_t>(registers_.size(), output_.trace->layout.contexts.at(info.stream_id).registers));
         std::uint64_t field = 0;
         for (std::size_t i = 0; i < walk.parts.size(); ++i)
-            if (!fill(walk.parts[i], c, output_.shape->in_context[i] ? bt_field_structure_borrow_member_field_by_index(context, field++) : nullptr, registers_))
+            if (!fill(walk.parts[i], c,
+                      output_.shape->in_context[i] ? bt_field_structure_borrow_member_field_by_index(context, field++)
+                                                   : nullptr,
+                      registers_))
                 throw SourceError("a packet's context that ends too early");
     }
     void event() {
         const EventShape &shape = output_.shape->events.at(stream_.event_class->cls);
         registers_.resize(std::max<std::size_t>(registers_.size(), shape.registers));
         last_ = stream_.clock();
-        bt_message *m = bt_message_event_create_with_packet_and_default_clock_snapshot(self_, shape.cls, packet_, last_);
+        bt_message *m =
+            bt_message_event_create_with_packet_and_default_clock_snapshot(self_, shape.cls, packet_, last_);
         push(m);
         bt_event *event = bt_message_event_borrow_event(m);
         ctf::Cursor c = stream_.fields();
-        const bool whole = (!shape.common.type || fill(shape.common, c, bt_event_borrow_common_context_field(event), registers_)) &&
-                           (!shape.specific.type || fill(shape.specific, c, bt_event_borrow_specific_context_field(event), registers_)) &&
-                           (!shape.payload.type || fill(shape.payload, c, bt_event_borrow_payload_field(event), registers_));
+        const bool whole =
+            (!shape.common.type || fill(shape.common, c, bt_event_borrow_common_context_field(event), registers_)) &&
+            (!shape.specific.type ||
+             fill(shape.specific, c, bt_event_borrow_specific_context_field(event), registers_)) &&
+            (!shape.payload.type || fill(shape.payload, c, bt_event_borrow_payload_field(event), registers_));
         if (!whole) throw SourceError("an event goes on past its packet's end");
     }
 
@@ -171,12 +185,18 @@ class Iterator : public ctf::StreamNotes {
     std::vector<std::uint64_t> registers_;
 };
 
-Iterator &iterator_of(bt_self_message_iterator *self) { return *static_cast<Iterator *>(bt_self_message_iterator_get_data(self)); }
-bt_self_component *component_of(bt_self_message_iterator *self) { return bt_self_message_iterator_borrow_component(self); }
+Iterator &iterator_of(bt_self_message_iterator *self) {
+    return *static_cast<Iterator *>(bt_self_message_iterator_get_data(self));
+}
+bt_self_component *component_of(bt_self_message_iterator *self) {
+    return bt_self_message_iterator_borrow_component(self);
+}
 
 }  // namespace
 
-bt_component_class_initialize_method_status lttng_initialize(bt_self_component_source *self, bt_self_component_source_configuration *, const bt_value *params, void *) {
+bt_component_class_initialize_method_status lttng_initialize(bt_self_component_source *self,
+                                                             bt_self_component_source_configuration *,
+                                                             const bt_value *params, void *) {
     bt_self_component *component = bt_self_component_source_as_self_component(self);
     return guarded(component, BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR, [&] {
         auto source = std::make_unique<Source>();
@@ -186,8 +206,10 @@ bt_component_class_initialize_method_status lttng_initialize(bt_self_component_s
             SourceTrace &trace = *source->traces.back();
             if (!trace.complaints().empty()) throw SourceError(trace.complaints().front());
             for (auto &output : trace.outputs) {
-                const std::string name = path + "/" + std::to_string(output.stream->stream_id) + "/" + std::to_string(output.stream->decl.instance);
-                if (bt_self_component_source_add_output_port(self, name.c_str(), &output, nullptr) != BT_SELF_COMPONENT_ADD_PORT_STATUS_OK)
+                const std::string name = path + "/" + std::to_string(output.stream->stream_id) + "/" +
+                                         std::to_string(output.stream->decl.instance);
+                if (bt_self_component_source_add_output_port(self, name.c_str(), &output, nullptr) !=
+                    BT_SELF_COMPONENT_ADD_PORT_STATUS_OK)
                     throw SourceError("cannot add the output port " + name);
             }
         }
@@ -196,11 +218,16 @@ bt_component_class_initialize_method_status lttng_initialize(bt_self_component_s
     });
 }
 
-void lttng_finalize(bt_self_component_source *self) { delete &source_of(bt_self_component_source_as_self_component(self)); }
+void lttng_finalize(bt_self_component_source *self) {
+    delete &source_of(bt_self_component_source_as_self_component(self));
+}
 
-bt_message_iterator_class_initialize_method_status lttng_iterator_initialize(bt_self_message_iterator *self, bt_self_message_iterator_configuration *configuration, bt_self_component_port_output *port) {
+bt_message_iterator_class_initialize_method_status lttng_iterator_initialize(
+    bt_self_message_iterator *self, bt_self_message_iterator_configuration *configuration,
+    bt_self_component_port_output *port) {
     return guarded(component_of(self), BT_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD_STATUS_ERROR, [&] {
-        auto output = static_cast<const SourceTrace::Output *>(bt_self_component_port_get_data(bt_self_component_port_output_as_self_component_port(port)));
+        auto output = static_cast<const SourceTrace::Output *>(
+            bt_self_component_port_get_data(bt_self_component_port_output_as_self_component_port(port)));
         bt_self_message_iterator_configuration_set_can_seek_forward(configuration, BT_TRUE);
         bt_self_message_iterator_set_data(self, new Iterator(self, *output));
         return BT_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD_STATUS_OK;
@@ -209,9 +236,11 @@ bt_message_iterator_class_initialize_method_status lttng_iterator_initialize(bt_
 
 void lttng_iterator_finalize(bt_self_message_iterator *self) { delete &iterator_of(self); }
 
-bt_message_iterator_class_next_method_status lttng_next(bt_self_message_iterator *self, bt_message_array_const messages, std::uint64_t capacity, std::uint64_t *count) {
+bt_message_iterator_class_next_method_status lttng_next(bt_self_message_iterator *self, bt_message_array_const messages,
+                                                        std::uint64_t capacity, std::uint64_t *count) {
     return guarded(component_of(self), BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_ERROR, [&] {
-        return iterator_of(self).next(messages, capacity, *count) ? BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_OK : BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_END;
+        return iterator_of(self).next(messages, capacity, *count) ? BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_OK
+                                                                  : BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_END;
     });
 }
 
@@ -222,7 +251,8 @@ bt_message_iterator_class_seek_beginning_method_status lttng_seek_beginning(bt_s
     });
 }
 
-bt_message_iterator_class_can_seek_beginning_method_status lttng_can_seek_beginning(bt_self_message_iterator *, bt_bool *can) {
+bt_message_iterator_class_can_seek_beginning_method_status lttng_can_seek_beginning(bt_self_message_iterator *,
+                                                                                    bt_bool *can) {
     *can = BT_TRUE;
     return BT_MESSAGE_ITERATOR_CLASS_CAN_SEEK_BEGINNING_METHOD_STATUS_OK;
 }

@@ -78,12 +78,18 @@ bt_field_class *structure_of(bt_trace_class *, const ctf::Walk &, const std::vec
 bool fill(const ctf::Walk &, ctf::Cursor &, bt_field *field, std::vector<std::uint64_t> &registers);
 
 // The component class's methods.
-bt_component_class_initialize_method_status lttng_initialize(bt_self_component_source *, bt_self_component_source_configuration *, const bt_value *params, void *);
+bt_component_class_initialize_method_status lttng_initialize(bt_self_component_source *,
+                                                             bt_self_component_source_configuration *,
+                                                             const bt_value *params, void *);
 void lttng_finalize(bt_self_component_source *);
-bt_message_iterator_class_initialize_method_status lttng_iterator_initialize(bt_self_message_iterator *, bt_self_message_iterator_configuration *, bt_self_component_port_output *);
+bt_message_iterator_class_initialize_method_status lttng_iterator_initialize(bt_self_message_iterator *,
+                                                                             bt_self_message_iterator_configuration *,
+                                                                             bt_self_component_port_output *);
 void lttng_iterator_finalize(bt_self_message_iterator *);
-bt_message_iterator_class_next_method_status lttng_next(bt_self_message_iterator *, bt_message_array_const, std::uint64_t capacity, std::uint64_t *count);
+bt_message_iterator_class_next_method_status lttng_next(bt_self_message_iterator *, bt_message_array_const,
+                                                        std::uint64_t capacity, std::uint64_t *count);
 bt_message_iterator_class_seek_beginning_method_status lttng_seek_beginning(bt_self_message_iterator *);
-bt_message_iterator_class_can_seek_beginning_method_status lttng_can_seek_beginning(bt_self_message_iterator *, bt_bool *);
+bt_message_iterator_class_can_seek_beginning_method_status lttng_can_seek_beginning(bt_self_message_iterator *,
+                                                                                    bt_bool *);
 
 }  // namespace opline::bt2

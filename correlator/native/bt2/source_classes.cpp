@@ -36,7 +36,8 @@ bool is_field(const Type &t) {
 
 }  // namespace
 
-SourceTrace::SourceTrace(const std::string &path, const std::string &place, bt_self_component *self) : trace_(ctf::load_trace(path)) {
+SourceTrace::SourceTrace(const std::string &path, const std::string &place, bt_self_component *self)
+    : trace_(ctf::load_trace(path)) {
     trace_class_ = made(bt_trace_class_create(self), "a trace class");
     bt_trace_class_set_assigns_automatic_stream_class_id(trace_class_, BT_FALSE);
     make_clock(self);
@@ -62,7 +63,8 @@ void SourceTrace::make_clock(bt_self_component *self) {
     if (!c.description.empty()) bt_clock_class_set_description(clock_, c.description.c_str());
     bt_clock_class_set_frequency(clock_, c.frequency);
     bt_clock_class_set_precision(clock_, c.precision);
-    // LTTng's CTF 1.8 does not say that its clocks count from the Unix epoch; source.ctf.fs knows it by the tracer, too.
+    // LTTng's CTF 1.8 does not say that its clocks count from the Unix epoch; source.ctf.fs knows it by the tracer,
+    // too.
     const bool lttng = trace_->env("tracer_name").rfind("lttng-", 0) == 0;
     bt_clock_class_set_origin_is_unix_epoch(clock_, c.unix_epoch || lttng ? BT_TRUE : BT_FALSE);
     const auto frequency = static_cast<std::int64_t>(c.frequency);
@@ -82,7 +84,8 @@ void SourceTrace::make_environment(const std::string &place) {
     }
     if (const auto uuid = ctf::parse_uuid(trace_->meta.uuid)) bt_trace_set_uuid(ir_, uuid->data());
     // as source.ctf.fs calls it
-    const std::string host = trace_->env("hostname"), name = host.empty() || place.empty() ? host + place : host + "/" + place;
+    const std::string host = trace_->env("hostname"),
+                      name = host.empty() || place.empty() ? host + place : host + "/" + place;
     if (!name.empty()) bt_trace_set_name(ir_, name.c_str());
 }
 
@@ -99,13 +102,17 @@ void SourceTrace::make_stream_class(const ctf::StreamClassDecl &decl) {
         shape.discarded_events = has_role(context, Role::kDiscarded) && shape.begin_times && shape.end_times;
         shape.discarded_packets = has_role(context, Role::kSequence) && shape.begin_times && shape.end_times;
     }
-    bt_stream_class_set_supports_packets(shape.cls, BT_TRUE, shape.begin_times ? BT_TRUE : BT_FALSE, shape.end_times ? BT_TRUE : BT_FALSE);
-    bt_stream_class_set_supports_discarded_events(shape.cls, shape.discarded_events ? BT_TRUE : BT_FALSE, shape.discarded_events ? BT_TRUE : BT_FALSE);
-    bt_stream_class_set_supports_discarded_packets(shape.cls, shape.discarded_packets ? BT_TRUE : BT_FALSE, shape.discarded_packets ? BT_TRUE : BT_FALSE);
+    bt_stream_class_set_supports_packets(shape.cls, BT_TRUE, shape.begin_times ? BT_TRUE : BT_FALSE,
+                                         shape.end_times ? BT_TRUE : BT_FALSE);
+    bt_stream_class_set_supports_discarded_events(shape.cls, shape.discarded_events ? BT_TRUE : BT_FALSE,
+                                                  shape.discarded_events ? BT_TRUE : BT_FALSE);
+    bt_stream_class_set_supports_discarded_packets(shape.cls, shape.discarded_packets ? BT_TRUE : BT_FALSE,
+                                                   shape.discarded_packets ? BT_TRUE : BT_FALSE);
     if (decl.packet_context) {
         for (const auto &m : decl.packet_context->members) shape.in_context.push_back(is_field(*m.type));
         Lengths lengths;
-        bt_field_class *fc = structure_of(trace_class_, trace_->layout.context_walks.at(decl.id), shape.in_context, lengths);
+        bt_field_class *fc =
+            structure_of(trace_class_, trace_->layout.context_walks.at(decl.id), shape.in_context, lengths);
         bt_stream_class_set_packet_context_field_class(shape.cls, fc);
         bt_field_class_put_ref(fc);
     }

@@ -43,13 +43,16 @@ void add_mappings(bt_field_class *fc, const Type &t) {
     for (const auto &label : labels) {
         if (t.is_signed) {
             auto set = made(bt_integer_range_set_signed_create(), "a range");
-            for (const auto &r : ranges[label]) check(bt_integer_range_set_signed_add_range(set, r.low, r.high), "a range");
+            for (const auto &r : ranges[label])
+                check(bt_integer_range_set_signed_add_range(set, r.low, r.high), "a range");
             check(bt_field_class_enumeration_signed_add_mapping(fc, label.c_str(), set), "a mapping");
             bt_integer_range_set_signed_put_ref(set);
         } else {
             auto set = made(bt_integer_range_set_unsigned_create(), "a range");
             for (const auto &r : ranges[label])
-                check(bt_integer_range_set_unsigned_add_range(set, static_cast<std::uint64_t>(r.low), static_cast<std::uint64_t>(r.high)), "a range");
+                check(bt_integer_range_set_unsigned_add_range(set, static_cast<std::uint64_t>(r.low),
+                                                              static_cast<std::uint64_t>(r.high)),
+                      "a range");
             check(bt_field_class_enumeration_unsigned_add_mapping(fc, label.c_str(), set), "a mapping");
             bt_integer_range_set_unsigned_put_ref(set);
         }
@@ -60,8 +63,11 @@ bt_field_class *integer_class(bt_trace_class *trace, const Type &t) {
     if (t.form == Type::Form::kBoolean) return made(bt_field_class_bool_create(trace), "a boolean");
     if (t.form == Type::Form::kBits) return made(bt_field_class_bit_array_create(trace, t.size_bits), "a bit array");
     const bool mapped = t.kind == Kind::kEnum;
-    bt_field_class *fc = made(t.is_signed ? (mapped ? bt_field_class_enumeration_signed_create(trace) : bt_field_class_integer_signed_create(trace))
-                                          : (mapped ? bt_field_class_enumeration_unsigned_create(trace) : bt_field_class_integer_unsigned_create(trace)), "an integer");
+    bt_field_class *fc = made(t.is_signed ? (mapped ? bt_field_class_enumeration_signed_create(trace)
+                                                    : bt_field_class_integer_signed_create(trace))
+                                          : (mapped ? bt_field_class_enumeration_unsigned_create(trace)
+                                                    : bt_field_class_integer_unsigned_create(trace)),
+                              "an integer");
     bt_field_class_integer_set_field_value_range(fc, t.variable_length ? 64 : t.size_bits);
     bt_field_class_integer_set_preferred_display_base(fc, base_of(t));
     if (mapped) add_mappings(fc, t);
@@ -85,7 +91,8 @@ bool fill_integer(const ctf::Walk &w, ctf::Cursor &c, bt_field *field, std::vect
         if (!ctf::read_leb(c, t.is_signed, v, bytes)) return false;
     } else {
         if (!has(c, t.size_bits)) return false;
-        v = ctf::read_number(c.packet, c.at, t.size_bits, t.big_endian, t.reversed, t.is_signed, t.form == Type::Form::kBoolean);
+        v = ctf::read_number(c.packet, c.at, t.size_bits, t.big_endian, t.reversed, t.is_signed,
+                             t.form == Type::Form::kBoolean);
         c.at += t.size_bits;
     }
     if (w.reg >= 0) registers[static_cast<std::size_t>(w.reg)] = v;
@@ -114,7 +121,9 @@ bool fill_real(const Type &t, ctf::Cursor &c, bt_field *field) {
 void set_text(bt_field *field, const std::uint8_t *p, std::size_t size) {
     if (!field) return;
     bt_field_string_clear(field);
-    check(bt_field_string_append_with_length(field, reinterpret_cast<const char *>(p), strnlen(reinterpret_cast<const char *>(p), size)), "a text");
+    check(bt_field_string_append_with_length(field, reinterpret_cast<const char *>(p),
+                                             strnlen(reinterpret_cast<const char *>(p), size)),
+          "a text");
 }
 
 bool fill_string(ctf::Cursor &c, bt_field *field) {
@@ -140,7 +149,8 @@ bool fill_array(const ctf::Walk &w, ctf::Cursor &c, bt_field *field, std::vector
     if (n > c.end - c.at) return false;  // more elements than bits
     if (field && t.kind == Kind::kSequence) check(bt_field_array_dynamic_set_length(field, n), "an array");
     for (std::uint64_t i = 0; i < n; ++i)
-        if (!fill(w.parts[0], c, field ? bt_field_array_borrow_element_field_by_index(field, i) : nullptr, registers)) return false;
+        if (!fill(w.parts[0], c, field ? bt_field_array_borrow_element_field_by_index(field, i) : nullptr, registers))
+            return false;
     return true;
 }
 
@@ -160,7 +170,8 @@ bool fill_choice(const ctf::Walk &w, ctf::Cursor &c, bt_field *field, std::vecto
 
 }  // namespace
 
-bt_field_class *structure_of(bt_trace_class *trace, const ctf::Walk &w, const std::vector<bool> &wanted, Lengths &lengths) {
+bt_field_class *structure_of(bt_trace_class *trace, const ctf::Walk &w, const std::vector<bool> &wanted,
+                             Lengths &lengths) {
     bt_field_class *fc = made(bt_field_class_structure_create(trace), "a structure");
     for (std::size_t i = 0; i < w.parts.size(); ++i) {
         if (!wanted.empty() && !wanted[i]) continue;
@@ -180,17 +191,24 @@ bt_field_class *field_class_of(bt_trace_class *trace, const ctf::Walk &w, Length
         if (w.reg >= 0 && !t.is_signed && t.form == Type::Form::kNumber) lengths[w.reg] = fc;
         return fc;
     }
-    case Kind::kReal: return made(t.size_bits == 32 ? bt_field_class_real_single_precision_create(trace) : bt_field_class_real_double_precision_create(trace), "a real number");
+    case Kind::kReal:
+        return made(t.size_bits == 32 ? bt_field_class_real_single_precision_create(trace)
+                                      : bt_field_class_real_double_precision_create(trace),
+                    "a real number");
     case Kind::kString: return made(bt_field_class_string_create(trace), "a text");
     case Kind::kStruct: return structure_of(trace, w, {}, lengths);
     case Kind::kArray:
     case Kind::kSequence: {
         if (t.is_text()) return made(bt_field_class_string_create(trace), "a text");
-        if (t.kind == Kind::kArray && t.length > kMaxStaticLength) throw SourceError("an array of " + std::to_string(t.length) + " elements is too long for trace IR");
+        if (t.kind == Kind::kArray && t.length > kMaxStaticLength)
+            throw SourceError("an array of " + std::to_string(t.length) + " elements is too long for trace IR");
         bt_field_class *element = field_class_of(trace, w.parts[0], lengths);
         auto length = lengths.find(w.tag_reg);
-        bt_field_class *fc = made(t.kind == Kind::kArray ? bt_field_class_array_static_create(trace, element, t.length)
-                                                         : bt_field_class_array_dynamic_create(trace, element, length == lengths.end() ? nullptr : length->second), "an array");
+        bt_field_class *fc =
+            made(t.kind == Kind::kArray ? bt_field_class_array_static_create(trace, element, t.length)
+                                        : bt_field_class_array_dynamic_create(
+                                              trace, element, length == lengths.end() ? nullptr : length->second),
+                 "an array");
         bt_field_class_put_ref(element);
         return fc;
     }
@@ -225,7 +243,9 @@ bool fill(const ctf::Walk &w, ctf::Cursor &c, bt_field *field, std::vector<std::
     case Kind::kString: return fill_string(c, field);
     case Kind::kStruct:
         for (std::size_t i = 0; i < w.parts.size(); ++i)
-            if (!fill(w.parts[i], c, field ? bt_field_structure_borrow_member_field_by_index(field, i) : nullptr, registers)) return false;
+            if (!fill(w.parts[i], c, field ? bt_field_structure_borrow_member_field_by_index(field, i) : nullptr,
+                      registers))
+                return false;
         return true;
     case Kind::kArray:
     case Kind::kSequence: return fill_array(w, c, field, registers);

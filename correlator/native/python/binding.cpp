@@ -21,7 +21,8 @@ bool add_type(PyObject *m, const char *name, PyType_Spec *spec) {
     return added;
 }
 
-PyModuleDef module = {PyModuleDef_HEAD_INIT, "opline._core", "The native core.", -1, nullptr, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "opline._core", "The native core.", -1, nullptr, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 

@@ -133,7 +133,9 @@ PyObject *core_take(PyObject *self, PyObject *) {
                 Py_XDECREF(item);
                 if (!fine) break;
             }
-            PyObject *row = fine ? Py_BuildValue("(snO)", table.name.c_str(), static_cast<Py_ssize_t>(table.rows()), columns) : nullptr;
+            PyObject *row =
+                fine ? Py_BuildValue("(snO)", table.name.c_str(), static_cast<Py_ssize_t>(table.rows()), columns)
+                     : nullptr;
             Py_XDECREF(columns);
             fine = row && PyList_Append(out, row) == 0;
             Py_XDECREF(row);
@@ -191,7 +193,8 @@ PyObject *core_take_new_strings(PyObject *self, PyObject *) {
         if (!out) return nullptr;
         for (std::size_t i = 0; i < strings.size(); ++i) {
             // Strings of a trace are bytes; what is not UTF-8 is replaced, visibly.
-            PyObject *s = PyUnicode_DecodeUTF8(strings[i].data(), static_cast<Py_ssize_t>(strings[i].size()), "replace");
+            PyObject *s =
+                PyUnicode_DecodeUTF8(strings[i].data(), static_cast<Py_ssize_t>(strings[i].size()), "replace");
             if (!s) {
                 Py_DECREF(out);
                 return nullptr;
@@ -202,7 +205,9 @@ PyObject *core_take_new_strings(PyObject *self, PyObject *) {
     });
 }
 
-PyObject *core_events_seen(PyObject *self, PyObject *) { return PyLong_FromUnsignedLongLong(core_of(self).events_seen()); }
+PyObject *core_events_seen(PyObject *self, PyObject *) {
+    return PyLong_FromUnsignedLongLong(core_of(self).events_seen());
+}
 
 PyObject *core_summary(PyObject *self, PyObject *) {
     return guarded([&]() -> PyObject * {
@@ -294,7 +299,8 @@ bool slot_from(PyObject *value, opline::Slot &slot) {
             if (PyErr_Occurred()) return false;
             slot = opline::Slot::of(static_cast<std::uint64_t>(u));
         } else {
-            slot = v < 0 ? opline::Slot::of(static_cast<std::int64_t>(v)) : opline::Slot::of(static_cast<std::uint64_t>(v));
+            slot = v < 0 ? opline::Slot::of(static_cast<std::int64_t>(v))
+                         : opline::Slot::of(static_cast<std::uint64_t>(v));
         }
     } else {
         PyErr_SetString(PyExc_TypeError, "a field's value is None, int, float or str");
@@ -352,9 +358,12 @@ PyObject *core_missing(PyObject *self, PyObject *args) {
     PyObject *begin, *end;
     unsigned long long packets;
     std::int64_t begin_ns, end_ns;
-    if (!PyArg_ParseTuple(args, "spOOK", &stream, &kernel, &begin, &end, &packets) || !time_from(begin, begin_ns) || !time_from(end, end_ns)) return nullptr;
+    if (!PyArg_ParseTuple(args, "spOOK", &stream, &kernel, &begin, &end, &packets) || !time_from(begin, begin_ns) ||
+        !time_from(end, end_ns))
+        return nullptr;
     return guarded([&]() -> PyObject * {
-        core_of(self).missing(stream, kernel ? opline::Domain::kKernel : opline::Domain::kUst, begin_ns, end_ns, packets);
+        core_of(self).missing(stream, kernel ? opline::Domain::kKernel : opline::Domain::kUst, begin_ns, end_ns,
+                              packets);
         Py_RETURN_NONE;
     });
 }
@@ -364,7 +373,8 @@ PyObject *core_expect_cpus(PyObject *self, PyObject *args) {
     PyObject *list;
     if (!PyArg_ParseTuple(args, "sO!", &host, &PyList_Type, &list)) return nullptr;
     std::vector<std::uint32_t> cpus;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) cpus.push_back(static_cast<std::uint32_t>(PyLong_AsUnsignedLong(PyList_GET_ITEM(list, i))));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i)
+        cpus.push_back(static_cast<std::uint32_t>(PyLong_AsUnsignedLong(PyList_GET_ITEM(list, i))));
     if (PyErr_Occurred()) return nullptr;
     return guarded([&]() -> PyObject * {
         core_of(self).expect_cpus(host, cpus);
@@ -374,34 +384,46 @@ PyObject *core_expect_cpus(PyObject *self, PyObject *args) {
 
 PyObject *core_finish(PyObject *self, PyObject *) {
     return guarded([&]() -> PyObject * {
-        while (!core_of(self).finish()) {
-        }
+        while (!core_of(self).finish()) {}
         Py_RETURN_NONE;
     });
 }
 
 PyMethodDef core_methods[] = {
-    {"add_class", core_add_class, METH_VARARGS, "add_class(name, kernel, [(field, is_context)]) -> (class, wanted field indices, time slot)"},
+    {"add_class", core_add_class, METH_VARARGS,
+     "add_class(name, kernel, [(field, is_context)]) -> (class, wanted field indices, time slot)"},
     {"add_stream", core_add_stream, METH_VARARGS, "add_stream(host, kernel, channel, instance) -> stream"},
     {"event", core_event, METH_VARARGS, "event(ts_ns, class, stream, cpu or None, values of the wanted fields)"},
     {"discarded", core_discarded, METH_VARARGS, "discarded(stream, begin_ns, end_ns, count, packets)"},
-    {"missing", core_missing, METH_VARARGS, "missing(stream, kernel, begin_ns or None, end_ns or None, packets): what a stream had then is not there. Before the first event."},
-    {"expect_cpus", core_expect_cpus, METH_VARARGS, "expect_cpus(host, [CPU]): its kernel has a stream for each of them. Before the first event."},
+    {"missing", core_missing, METH_VARARGS,
+     "missing(stream, kernel, begin_ns or None, end_ns or None, packets): what a stream had then is not there. Before "
+     "the first event."},
+    {"expect_cpus", core_expect_cpus, METH_VARARGS,
+     "expect_cpus(host, [CPU]): its kernel has a stream for each of them. Before the first event."},
     {"finish", core_finish, METH_NOARGS, "The trace has ended: settle everything."},
-    {"address", core_address, METH_NOARGS, "Address of the core as a consumer of events, for a front end of the same build."},
-    {"keep_tables", core_keep_tables, METH_O, "keep_tables(names): leave all other tables empty. Before the first event."},
-    {"keep_statistics", core_keep_statistics, METH_O, "keep_statistics(tainted): statistics per stage, with or without tainted ops. Before the first event."},
-    {"write_csv", core_write_csv, METH_VARARGS, "write_csv(OpCsv, all): feed it instead of any table; with incomplete ops if all. Before the first event."},
-    {"attribute_each", core_attribute_each, METH_NOARGS, "Attribute every op by itself, for tests. Before the first event."},
+    {"address", core_address, METH_NOARGS,
+     "Address of the core as a consumer of events, for a front end of the same build."},
+    {"keep_tables", core_keep_tables, METH_O,
+     "keep_tables(names): leave all other tables empty. Before the first event."},
+    {"keep_statistics", core_keep_statistics, METH_O,
+     "keep_statistics(tainted): statistics per stage, with or without tainted ops. Before the first event."},
+    {"write_csv", core_write_csv, METH_VARARGS,
+     "write_csv(OpCsv, all): feed it instead of any table; with incomplete ops if all. Before the first event."},
+    {"attribute_each", core_attribute_each, METH_NOARGS,
+     "Attribute every op by itself, for tests. Before the first event."},
     {"shapes", core_shapes, METH_NOARGS, "How many shapes are known."},
     {"statistics", core_statistics, METH_NOARGS, "Statistics per stage, a JSON document; after the end."},
-    {"write", core_write, METH_O, "write({table: TableFile}): adds the rows so far to the files; the tables are empty afterwards. Raises OSError."},
+    {"write", core_write, METH_O,
+     "write({table: TableFile}): adds the rows so far to the files; the tables are empty afterwards. Raises OSError."},
     {"loss", core_loss, METH_VARARGS, "loss(name, severity, origin, count): a row of the table losses."},
     {"take_ready", core_take_ready, METH_NOARGS, "True if a table has a full chunk of rows, or the trace has ended."},
-    {"take", core_take, METH_NOARGS, "The rows so far, [(table, rows, [(column, type, nulls, validity, data, offsets)])]; the tables are empty afterwards."},
+    {"take", core_take, METH_NOARGS,
+     "The rows so far, [(table, rows, [(column, type, nulls, validity, data, offsets)])]; the tables are empty "
+     "afterwards."},
     {"show_open", core_show_open, METH_NOARGS,
      "Adds a row of the table requests for each that is open now, and stays it: take() before and after."},
-    {"take_new_strings", core_take_new_strings, METH_NOARGS, "Strings that dictionary columns refer to, new since the last call; ids are consecutive from 0."},
+    {"take_new_strings", core_take_new_strings, METH_NOARGS,
+     "Strings that dictionary columns refer to, new since the last call; ids are consecutive from 0."},
     {"events_seen", core_events_seen, METH_NOARGS, "Events so far."},
     {"summary", core_summary, METH_NOARGS, "Counts of the correlation, a JSON document."},
     {"table_columns", core_table_columns, METH_NOARGS, "{table: [(column, type)]}, as the core emits them."},

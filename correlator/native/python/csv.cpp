@@ -76,11 +76,27 @@ PyObject *csv_add_text(PyObject *self, PyObject *text) {
 }
 
 PyObject *csv_ops(PyObject *self, PyObject *args) {
-    enum Number { kPlace, kId, kPid, kBeginTid, kEndTid, kBegin, kEnd, kLatency, kBytes, kDev, kSector, kComplete, kTainted, kUnattributed, kNumbers };
+    enum Number {
+        kPlace,
+        kId,
+        kPid,
+        kBeginTid,
+        kEndTid,
+        kBegin,
+        kEnd,
+        kLatency,
+        kBytes,
+        kDev,
+        kSector,
+        kComplete,
+        kTainted,
+        kUnattributed,
+        kNumbers
+    };
     PyObject *columns;
     Buffer classes, hosts, comms, reasons, offsets, objects;
-    if (!PyArg_ParseTuple(args, "O!y*y*y*y*y*y*", &PyTuple_Type, &columns, &classes.view, &hosts.view, &comms.view, &reasons.view,
-                          &offsets.view, &objects.view))
+    if (!PyArg_ParseTuple(args, "O!y*y*y*y*y*y*", &PyTuple_Type, &columns, &classes.view, &hosts.view, &comms.view,
+                          &reasons.view, &offsets.view, &objects.view))
         return nullptr;
     std::array<Buffer, kNumbers> numbers;
     if (PyTuple_GET_SIZE(columns) != kNumbers) {
@@ -88,17 +104,21 @@ PyObject *csv_ops(PyObject *self, PyObject *args) {
         return nullptr;
     }
     for (std::size_t i = 0; i < kNumbers; ++i)
-        if (PyObject_GetBuffer(PyTuple_GET_ITEM(columns, static_cast<Py_ssize_t>(i)), &numbers[i].view, PyBUF_SIMPLE) != 0) return nullptr;
+        if (PyObject_GetBuffer(PyTuple_GET_ITEM(columns, static_cast<Py_ssize_t>(i)), &numbers[i].view, PyBUF_SIMPLE) !=
+            0)
+            return nullptr;
     const std::size_t rows = classes.size() / 4;
     for (const auto &n : numbers)
         if (!rows_match({{&n, 8}}, rows)) return nullptr;
-    if (!rows_match({{&hosts, 4}, {&comms, 4}, {&reasons, 4}}, rows) || !rows_match({{&offsets, 4}}, rows + 1)) return nullptr;
+    if (!rows_match({{&hosts, 4}, {&comms, 4}, {&reasons, 4}}, rows) || !rows_match({{&offsets, 4}}, rows + 1))
+        return nullptr;
     if (!known(state_of(self), {&classes, &hosts, &comms, &reasons})) return nullptr;
     return guarded([&]() -> PyObject * {
         const auto &texts = state_of(self).texts;
         for (std::size_t i = 0; i < rows; ++i) {
             const auto number = [&](Number n) { return numbers[n].at<std::int64_t>(i); };
-            const auto begin = static_cast<std::size_t>(offsets.at<std::int32_t>(i)), end = static_cast<std::size_t>(offsets.at<std::int32_t>(i + 1));
+            const auto begin = static_cast<std::size_t>(offsets.at<std::int32_t>(i)),
+                       end = static_cast<std::size_t>(offsets.at<std::int32_t>(i + 1));
             if (begin > end || end > objects.size()) throw std::runtime_error("offsets beyond the text");
             OpCsv::Op op;
             op.op_id = number(kId);
@@ -132,7 +152,8 @@ PyObject *csv_clients(PyObject *self, PyObject *args) {
     const std::size_t rows = places.size() / 8;
     if (!rows_match({{&places, 8}, {&values, 8}}, rows)) return nullptr;
     return guarded([&]() -> PyObject * {
-        for (std::size_t i = 0; i < rows; ++i) csv_of(self).client(places.at<std::uint64_t>(i), values.at<std::int64_t>(i));
+        for (std::size_t i = 0; i < rows; ++i)
+            csv_of(self).client(places.at<std::uint64_t>(i), values.at<std::int64_t>(i));
         Py_RETURN_NONE;
     });
 }
@@ -144,18 +165,31 @@ PyObject *csv_bios(PyObject *self, PyObject *args) {
     if (!rows_match({{&places, 8}, {&ids, 8}, {&kinds, 4}}, rows) || !known(state_of(self), {&kinds})) return nullptr;
     return guarded([&]() -> PyObject * {
         for (std::size_t i = 0; i < rows; ++i)
-            csv_of(self).bio(places.at<std::uint64_t>(i), ids.at<std::uint64_t>(i), state_of(self).texts[kinds.at<std::uint32_t>(i)]);
+            csv_of(self).bio(places.at<std::uint64_t>(i), ids.at<std::uint64_t>(i),
+                             state_of(self).texts[kinds.at<std::uint32_t>(i)]);
         Py_RETURN_NONE;
     });
 }
 
 PyObject *csv_stages(PyObject *self, PyObject *args) {
     Buffer places, ids, seqs, stages, kinds, froms, tos, begins, durations, tids, requests;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*y*y*y*y*y*", &places.view, &ids.view, &seqs.view, &stages.view, &kinds.view, &froms.view, &tos.view,
-                          &begins.view, &durations.view, &tids.view, &requests.view))
+    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*y*y*y*y*y*", &places.view, &ids.view, &seqs.view, &stages.view,
+                          &kinds.view, &froms.view, &tos.view, &begins.view, &durations.view, &tids.view,
+                          &requests.view))
         return nullptr;
     const std::size_t rows = places.size() / 8;
-    if (!rows_match({{&places, 8}, {&ids, 8}, {&seqs, 4}, {&stages, 4}, {&kinds, 4}, {&froms, 4}, {&tos, 4}, {&begins, 8}, {&durations, 8}, {&tids, 8}, {&requests, 8}}, rows) ||
+    if (!rows_match({{&places, 8},
+                     {&ids, 8},
+                     {&seqs, 4},
+                     {&stages, 4},
+                     {&kinds, 4},
+                     {&froms, 4},
+                     {&tos, 4},
+                     {&begins, 8},
+                     {&durations, 8},
+                     {&tids, 8},
+                     {&requests, 8}},
+                    rows) ||
         !known(state_of(self), {&stages, &kinds, &froms, &tos}))
         return nullptr;
     return guarded([&]() -> PyObject * {
@@ -230,17 +264,24 @@ PyObject *csv_check(PyObject *self, PyObject *) { return checked(self, Py_NewRef
 
 PyMethodDef csv_methods[] = {
     {"add_text", csv_add_text, METH_O, "add_text(text) -> its number, for columns of texts; 0 is absent."},
-    {"ops", csv_ops, METH_VARARGS, "ops((place, op_id, pid, begin_tid, end_tid, begin_ns, end_ns, latency_ns, bytes, dev, sector, complete, tainted, unattributed_ns) i64, class, host, comm, reason u32, offsets of objects i32, objects)"},
+    {"ops", csv_ops, METH_VARARGS,
+     "ops((place, op_id, pid, begin_tid, end_tid, begin_ns, end_ns, latency_ns, bytes, dev, sector, complete, tainted, "
+     "unattributed_ns) i64, class, host, comm, reason u32, offsets of objects i32, objects)"},
     {"clients", csv_clients, METH_VARARGS, "clients(place, client_ns), i64"},
     {"bios", csv_bios, METH_VARARGS, "bios(place i64, bio_id i64, kind u32)"},
-    {"stages", csv_stages, METH_VARARGS, "stages(place i64, op_id i64, seq u32, stage, kind, from, to u32, begin_ns, duration_ns, tid, request_id i64): all rows of all ops, one op's together; place -1: for the order alone."},
-    {"stages_in_order", csv_stages_in_order, METH_NOARGS, "Names of the stages that have a column, in its order; once all is fed."},
-    {"rows", csv_rows, METH_NOARGS, "More rows, as bytes; empty: that was all. Raises OSError where the temporary file failed."},
+    {"stages", csv_stages, METH_VARARGS,
+     "stages(place i64, op_id i64, seq u32, stage, kind, from, to u32, begin_ns, duration_ns, tid, request_id i64): "
+     "all rows of all ops, one op's together; place -1: for the order alone."},
+    {"stages_in_order", csv_stages_in_order, METH_NOARGS,
+     "Names of the stages that have a column, in its order; once all is fed."},
+    {"rows", csv_rows, METH_NOARGS,
+     "More rows, as bytes; empty: that was all. Raises OSError where the temporary file failed."},
     {"check", csv_check, METH_NOARGS, "Raises OSError where the temporary file failed."},
     {nullptr, nullptr, 0, nullptr}};
 
 opline::python::TypeSlots csv_slots = opline::python::type_slots(
-    "OpCsv(stages, fd): rows of ops, or of their intervals, in order; fd: an empty file for what does not fit into memory. Columns' absent numbers are -2^63.",
+    "OpCsv(stages, fd): rows of ops, or of their intervals, in order; fd: an empty file for what does not fit into "
+    "memory. Columns' absent numbers are -2^63.",
     csv_methods, csv_new, csv_dealloc);
 
 }  // namespace

@@ -55,7 +55,9 @@ PyObject *dropper_address(PyObject *self, PyObject *) {
     return PyLong_FromVoidPtr(consumer);
 }
 
-PyObject *dropper_dropped(PyObject *self, PyObject *) { return PyLong_FromUnsignedLongLong(dropper_of(self).dropped()); }
+PyObject *dropper_dropped(PyObject *self, PyObject *) {
+    return PyLong_FromUnsignedLongLong(dropper_of(self).dropped());
+}
 
 PyObject *dropper_seen(PyObject *self, PyObject *) {
     PyObject *out = PyDict_New();
@@ -84,4 +86,5 @@ opline::python::TypeSlots dropper_slots = opline::python::type_slots(
 
 }  // namespace
 
-PyType_Spec opline_dropper_spec = {"opline._core.Dropper", sizeof(DropperObject), 0, Py_TPFLAGS_DEFAULT, dropper_slots.data()};
+PyType_Spec opline_dropper_spec = {"opline._core.Dropper", sizeof(DropperObject), 0, Py_TPFLAGS_DEFAULT,
+                                   dropper_slots.data()};

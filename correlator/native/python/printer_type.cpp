@@ -22,9 +22,12 @@ PyObject *printer_new(PyTypeObject *type, PyObject *args, PyObject *) {
     long long since_ns, until_ns;
     int since_is_absolute, until_is_absolute;
     unsigned long long limit;
-    if (!PyArg_ParseTuple(args, "isLpLpK", &fd, &names, &since_ns, &since_is_absolute, &until_ns, &until_is_absolute, &limit)) return nullptr;
+    if (!PyArg_ParseTuple(args, "isLpLpK", &fd, &names, &since_ns, &since_is_absolute, &until_ns, &until_is_absolute,
+                          &limit))
+        return nullptr;
     return guarded([&]() -> PyObject * {
-        auto printer = std::make_unique<opline::Printer>(fd, opline::PrintFilter{names, since_ns, until_ns, since_is_absolute != 0, until_is_absolute != 0, limit});
+        auto printer = std::make_unique<opline::Printer>(
+            fd, opline::PrintFilter{names, since_ns, until_ns, since_is_absolute != 0, until_is_absolute != 0, limit});
         auto self = reinterpret_cast<PrinterObject *>(type->tp_alloc(type, 0));
         if (!self) return nullptr;
         self->printer = printer.release();
@@ -60,9 +63,11 @@ PyMethodDef printer_methods[] = {
     {nullptr, nullptr, 0, nullptr}};
 
 opline::python::TypeSlots printer_slots = opline::python::type_slots(
-    "Printer(fd, names, since_ns, since is absolute, until_ns, until is absolute, limit): one line per event; times count from the first event, or are the clock's.",
+    "Printer(fd, names, since_ns, since is absolute, until_ns, until is absolute, limit): one line per event; times "
+    "count from the first event, or are the clock's.",
     printer_methods, printer_new, printer_dealloc);
 
 }  // namespace
 
-PyType_Spec opline_printer_spec = {"opline._core.Printer", sizeof(PrinterObject), 0, Py_TPFLAGS_DEFAULT, printer_slots.data()};
+PyType_Spec opline_printer_spec = {"opline._core.Printer", sizeof(PrinterObject), 0, Py_TPFLAGS_DEFAULT,
+                                   printer_slots.data()};

@@ -132,9 +132,10 @@ PyObject *reader_losses(PyObject *self, PyObject *) {
         if (s) PyList_Append(messages, s);
         Py_XDECREF(s);
     }
-    return Py_BuildValue("{sKsKsKsKsKsKsKsN}", "truncated_packets", l.truncated_packets, "malformed_packets", l.malformed_packets,
-                         "packets_out_of_order", l.packets_out_of_order, "unknown_events", l.unknown_events, "packets_doubled", l.packets_doubled,
-                         "packets_missing", l.packets_missing, "streams_missing", l.streams_missing, "messages", messages);
+    return Py_BuildValue("{sKsKsKsKsKsKsKsN}", "truncated_packets", l.truncated_packets, "malformed_packets",
+                         l.malformed_packets, "packets_out_of_order", l.packets_out_of_order, "unknown_events",
+                         l.unknown_events, "packets_doubled", l.packets_doubled, "packets_missing", l.packets_missing,
+                         "streams_missing", l.streams_missing, "messages", messages);
 }
 
 PyObject *reader_environment(PyObject *self, PyObject *) {
@@ -144,7 +145,9 @@ PyObject *reader_environment(PyObject *self, PyObject *) {
     });
 }
 
-PyObject *text_of(const std::string &s) { return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace"); }
+PyObject *text_of(const std::string &s) {
+    return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace");
+}
 
 PyObject *reader_survey(PyObject *self, PyObject *) {
     return guarded_reader([&]() -> PyObject * { return text_of(reader_of(self).reader.survey_json()); });
@@ -155,21 +158,27 @@ PyObject *reader_mendings(PyObject *self, PyObject *) {
 }
 
 PyMethodDef reader_methods[] = {
-    {"open", reader_open, METH_VARARGS, "open(consumer, threads): declare classes and streams to a Core or Printer; with 2 threads, decode in one of its own."},
-    {"run", reader_run, METH_VARARGS, "run(max_events) -> bool: push events in merge order; False: that was all, and the consumer is finished."},
+    {"open", reader_open, METH_VARARGS,
+     "open(consumer, threads): declare classes and streams to a Core or Printer; with 2 threads, decode in one of its "
+     "own."},
+    {"run", reader_run, METH_VARARGS,
+     "run(max_events) -> bool: push events in merge order; False: that was all, and the consumer is finished."},
     {"progress", reader_progress, METH_NOARGS, "(bytes read, bytes in all)"},
     {"losses", reader_losses, METH_NOARGS, "What was wrong with the bytes: counts, and messages of one line each."},
     {"survey", reader_survey, METH_NOARGS, "What the trace says was there and is not, a JSON document."},
-    {"mendings", reader_mendings, METH_NOARGS, "Instead of open(): reads everything for nobody; what to mend for babeltrace2, a JSON document."},
+    {"mendings", reader_mendings, METH_NOARGS,
+     "Instead of open(): reads everything for nobody; what to mend for babeltrace2, a JSON document."},
     {"environment", reader_environment, METH_NOARGS, "Environment and clock of each trace, a JSON list."},
     {nullptr, nullptr, 0, nullptr}};
 
 opline::python::TypeSlots reader_slots = opline::python::type_slots(
-    "NativeReader([trace folder], CPUs of the machine or 0): CTF 1.8 and CTF 2. Raises Unsupported for what it does not recognise, ValueError for junk.",
+    "NativeReader([trace folder], CPUs of the machine or 0): CTF 1.8 and CTF 2. Raises Unsupported for what it does "
+    "not recognise, ValueError for junk.",
     reader_methods, reader_new, reader_dealloc);
 
 }  // namespace
 
 PyObject *opline_unsupported = nullptr;
 
-PyType_Spec opline_reader_spec = {"opline._core.NativeReader", sizeof(ReaderObject), 0, Py_TPFLAGS_DEFAULT, reader_slots.data()};
+PyType_Spec opline_reader_spec = {"opline._core.NativeReader", sizeof(ReaderObject), 0, Py_TPFLAGS_DEFAULT,
+                                  reader_slots.data()};

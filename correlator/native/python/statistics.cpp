@@ -21,7 +21,9 @@ struct StatisticsObject {
     opline::StageStatistics *statistics;
 };
 
-opline::StageStatistics &statistics_of(PyObject *self) { return *reinterpret_cast<StatisticsObject *>(self)->statistics; }
+opline::StageStatistics &statistics_of(PyObject *self) {
+    return *reinterpret_cast<StatisticsObject *>(self)->statistics;
+}
 
 PyObject *statistics_new(PyTypeObject *type, PyObject *, PyObject *) {
     auto self = reinterpret_cast<StatisticsObject *>(type->tp_alloc(type, 0));
@@ -43,14 +45,17 @@ void statistics_dealloc(PyObject *self) {
 
 PyObject *statistics_stages(PyObject *self, PyObject *args) {
     Buffer ops, seqs, names, kinds, durations, counts;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*", &ops.view, &seqs.view, &names.view, &kinds.view, &durations.view, &counts.view))
+    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*", &ops.view, &seqs.view, &names.view, &kinds.view, &durations.view,
+                          &counts.view))
         return nullptr;
     const auto rows = static_cast<std::size_t>(ops.view.len) / 8;
-    if (!rows_match({{&ops, 8}, {&seqs, 4}, {&names, 4}, {&kinds, 4}, {&durations, 8}, {&counts, 1}}, rows)) return nullptr;
+    if (!rows_match({{&ops, 8}, {&seqs, 4}, {&names, 4}, {&kinds, 4}, {&durations, 8}, {&counts, 1}}, rows))
+        return nullptr;
     try {
         for (std::size_t i = 0; i < rows; ++i)
             statistics_of(self).stage(names.at<std::uint32_t>(i), kinds.at<std::uint32_t>(i), ops.at<std::uint64_t>(i),
-                                      seqs.at<std::uint32_t>(i), durations.at<std::int64_t>(i), counts.at<std::uint8_t>(i) != 0);
+                                      seqs.at<std::uint32_t>(i), durations.at<std::int64_t>(i),
+                                      counts.at<std::uint8_t>(i) != 0);
     } catch (const std::bad_alloc &) {
         return PyErr_NoMemory();
     }
@@ -64,7 +69,8 @@ PyObject *statistics_ops(PyObject *self, PyObject *args) {
     if (!rows_match({{&latencies, 8}, {&unattributed, 8}, {&unknown, 8}}, rows)) return nullptr;
     try {
         for (std::size_t i = 0; i < rows; ++i)
-            statistics_of(self).op(latencies.at<std::int64_t>(i), unattributed.at<std::int64_t>(i), unknown.at<std::int64_t>(i));
+            statistics_of(self).op(latencies.at<std::int64_t>(i), unattributed.at<std::int64_t>(i),
+                                   unknown.at<std::int64_t>(i));
     } catch (const std::bad_alloc &) {
         return PyErr_NoMemory();
     }
@@ -95,15 +101,17 @@ PyObject *statistics_result(PyObject *self, PyObject *texts) {
 }
 
 PyMethodDef statistics_methods[] = {
-    {"stages", statistics_stages, METH_VARARGS, "stages(op_id i64, seq u32, stage u32, kind u32, duration_ns i64, counts u8): rows of stages, one op's together."},
+    {"stages", statistics_stages, METH_VARARGS,
+     "stages(op_id i64, seq u32, stage u32, kind u32, duration_ns i64, counts u8): rows of stages, one op's together."},
     {"ops", statistics_ops, METH_VARARGS, "ops(latency_ns, unattributed_ns, unknown_ns), i64: the ops that count."},
     {"result", statistics_result, METH_O, "result(texts) -> JSON; stages and kinds are numbers of texts."},
     {nullptr, nullptr, 0, nullptr}};
 
-opline::python::TypeSlots statistics_slots = opline::python::type_slots(
-    "StageStatistics(): count, sum, largest and percentiles per stage, of columns.",
-    statistics_methods, statistics_new, statistics_dealloc);
+opline::python::TypeSlots statistics_slots =
+    opline::python::type_slots("StageStatistics(): count, sum, largest and percentiles per stage, of columns.",
+                               statistics_methods, statistics_new, statistics_dealloc);
 
 }  // namespace
 
-PyType_Spec opline_statistics_spec = {"opline._core.StageStatistics", sizeof(StatisticsObject), 0, Py_TPFLAGS_DEFAULT, statistics_slots.data()};
+PyType_Spec opline_statistics_spec = {"opline._core.StageStatistics", sizeof(StatisticsObject), 0, Py_TPFLAGS_DEFAULT,
+                                      statistics_slots.data()};

@@ -62,7 +62,8 @@ PyObject *file_new(PyTypeObject *type, PyObject *args, PyObject *) {
             if (!PyArg_ParseTuple(PyList_GET_ITEM(columns, i), "ss", &column, &text)) return nullptr;
             specs.push_back({column, opline::column_type(text)});
         }
-        auto file = std::make_unique<File>(descriptor.take(), std::move(specs), std::string(schema, static_cast<std::size_t>(size)));
+        auto file = std::make_unique<File>(descriptor.take(), std::move(specs),
+                                           std::string(schema, static_cast<std::size_t>(size)));
         if (file->error() != 0) {
             errno = file->error();
             return PyErr_SetFromErrno(PyExc_OSError);
@@ -132,25 +133,31 @@ PyObject *file_close(PyObject *self, PyObject *) {
     File *file = opline_table_file_of(self);
     if (!file) return nullptr;
     file->close();
-    PyObject *out = opline_table_file_is_fine(*file) ? Py_BuildValue("KI", static_cast<unsigned long long>(file->bytes()), static_cast<unsigned>(file->crc32())) : nullptr;
+    PyObject *out =
+        opline_table_file_is_fine(*file)
+            ? Py_BuildValue("KI", static_cast<unsigned long long>(file->bytes()), static_cast<unsigned>(file->crc32()))
+            : nullptr;
     delete file;
     file_of(self) = nullptr;
     return out;
 }
 
 PyMethodDef file_methods[] = {
-    {"add", file_add, METH_O, "add([values of a column]): a row group of int, bool, bytes (texts) and None; for tests. Raises OSError."},
+    {"add", file_add, METH_O,
+     "add([values of a column]): a row group of int, bool, bytes (texts) and None; for tests. Raises OSError."},
     {"close", file_close, METH_NOARGS, "Completes the file: its bytes, and their CRC-32. Raises OSError."},
     {nullptr, nullptr, 0, nullptr}};
 
 opline::python::TypeSlots file_slots = opline::python::type_slots(
-    "TableFile(descriptor of a new file, which it closes, [(column, type)], Arrow's schema as base64): a Parquet file that Core.write() fills. Raises "
+    "TableFile(descriptor of a new file, which it closes, [(column, type)], Arrow's schema as base64): a Parquet file "
+    "that Core.write() fills. Raises "
     "OSError.",
     file_methods, file_new, file_dealloc);
 
 }  // namespace
 
-PyType_Spec opline_table_file_spec = {"opline._core.TableFile", sizeof(FileObject), 0, Py_TPFLAGS_DEFAULT, file_slots.data()};
+PyType_Spec opline_table_file_spec = {"opline._core.TableFile", sizeof(FileObject), 0, Py_TPFLAGS_DEFAULT,
+                                      file_slots.data()};
 
 File *opline_table_file_of(PyObject *object) {
     if (Py_TYPE(object)->tp_dealloc != file_dealloc) PyErr_SetString(PyExc_TypeError, "a TableFile is wanted");

@@ -67,9 +67,7 @@ void put_list(std::ostream &out, const char *name, const std::vector<T> &list, T
     for (std::size_t i = 0; i < list.size(); ++i) out << (i ? "," : "") << text(list[i]);
 }
 
-std::string owner_text(const Owner &o) {
-    return o.batch ? "batch" + std::to_string(o.batch) : std::to_string(o.op);
-}
+std::string owner_text(const Owner &o) { return o.batch ? "batch" + std::to_string(o.batch) : std::to_string(o.op); }
 
 void put(std::ostream &out, const Request &r) {
     out << "request " << r.id << ' ' << dev_text(r.dev) << ' ';
@@ -127,26 +125,46 @@ void put_counts(std::ostream &out, const char *name, const List &list) {
 using Counts = std::vector<std::pair<const char *, std::uint64_t>>;
 
 Counts losses_of(const BlockCounts &c) {
-    return {{"unmatched_getrq", c.unmatched_getrq}, {"unmatched_merge", c.unmatched_merge},
-            {"unmatched_insert", c.unmatched_insert}, {"unmatched_issue", c.unmatched_issue},
-            {"unmatched_complete", c.unmatched_complete}, {"unmatched_requeue", c.unmatched_requeue},
-            {"unmatched_split", c.unmatched_split}, {"unmatched_bio_complete", c.unmatched_bio_complete},
-            {"unmatched_rq_bio", c.unmatched_rq_bio}, {"pointer_reuse", c.pointer_reuse}, {"evicted", c.evicted},
-            {"incomplete_at_end", c.incomplete_at_end}, {"size_differs", c.size_differs}, {"lost_bios", c.lost_bios},
+    return {{"unmatched_getrq", c.unmatched_getrq},
+            {"unmatched_merge", c.unmatched_merge},
+            {"unmatched_insert", c.unmatched_insert},
+            {"unmatched_issue", c.unmatched_issue},
+            {"unmatched_complete", c.unmatched_complete},
+            {"unmatched_requeue", c.unmatched_requeue},
+            {"unmatched_split", c.unmatched_split},
+            {"unmatched_bio_complete", c.unmatched_bio_complete},
+            {"unmatched_rq_bio", c.unmatched_rq_bio},
+            {"pointer_reuse", c.pointer_reuse},
+            {"evicted", c.evicted},
+            {"incomplete_at_end", c.incomplete_at_end},
+            {"size_differs", c.size_differs},
+            {"lost_bios", c.lost_bios},
             {"presumed_lost", c.presumed_lost}};
 }
 
 Counts steps_of(const BlockCounts &c) {
-    return {{"remaps", c.remaps}, {"splits", c.splits}, {"back_merges", c.back_merges},
-            {"front_merges", c.front_merges}, {"rq_merges", c.rq_merges}, {"issues", c.issues},
-            {"requeues", c.requeues}, {"flushes", c.flushes}, {"completions", c.completions},
-            {"partial_completions", c.partial_completions}, {"second_completions", c.second_completions},
+    return {{"remaps", c.remaps},
+            {"splits", c.splits},
+            {"back_merges", c.back_merges},
+            {"front_merges", c.front_merges},
+            {"rq_merges", c.rq_merges},
+            {"issues", c.issues},
+            {"requeues", c.requeues},
+            {"flushes", c.flushes},
+            {"completions", c.completions},
+            {"partial_completions", c.partial_completions},
+            {"second_completions", c.second_completions},
             {"corrected_merges", c.corrected_merges}};
 }
 
 void put_hop(std::ostream &out, const char *name, const HopAgreement &h) {
-    put_counts(out, name, Counts{{"agree", h.agree}, {"differ", h.differ}, {"pointer_only", h.pointer_only},
-                                 {"sector_only", h.sector_only}, {"neither", h.neither}, {"ambiguous", h.ambiguous}});
+    put_counts(out, name,
+               Counts{{"agree", h.agree},
+                      {"differ", h.differ},
+                      {"pointer_only", h.pointer_only},
+                      {"sector_only", h.sector_only},
+                      {"neither", h.neither},
+                      {"ambiguous", h.ambiguous}});
 }
 
 }  // namespace

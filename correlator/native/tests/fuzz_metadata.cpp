@@ -27,11 +27,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
         ctf::Reader reader({trace.path()});
         CountingConsumer consumer;
         reader.open(consumer);
-        while (reader.run(1u << 12)) {
-        }
+        while (reader.run(1u << 12)) {}
         reader.environment_json();
     } catch (const ctf::Unsupported &) {
-    } catch (const ctf::Malformed &) {
-    }
+    } catch (const ctf::Malformed &) {}
     return 0;
 }

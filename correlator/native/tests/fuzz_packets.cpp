@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer target: any bytes as stream files, under the metadata of the files named by OPLINE_FUZZ_METADATA (separated by colons). Metadata is
-// compiled once in a process, and nothing is a file. Of the input the first byte chooses the metadata and the number of CPUs that the recording
-// counted; a second stream begins where the next two bytes say.
+// libFuzzer target: any bytes as stream files, under the metadata of the files named by OPLINE_FUZZ_METADATA (separated
+// by colons). Metadata is compiled once in a process, and nothing is a file. Of the input the first byte chooses the
+// metadata and the number of CPUs that the recording counted; a second stream begins where the next two bytes say.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -66,8 +66,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     consumer.begin_again();
     ctf::Reader reader({chosen.trace}, cpus);
     reader.open(consumer);
-    while (reader.run(1u << 12)) {
-    }
+    while (reader.run(1u << 12)) {}
     // an event has 32 bits at least, and the consumer is told of the end
     if (consumer.count * 4 > size || !consumer.finished) __builtin_trap();
     if (reader.bytes_read() > reader.bytes_total()) __builtin_trap();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * tracepoints/ceph/pass.c with events that go to the fuzz target: each is enabled, and all of its arguments are read. */
+ * tracepoints/ceph/pass.c with events that go to the fuzz target: each is enabled, and all of its arguments are read.
+ * */
 #include "fuzz_rings.h"
 #include "record.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer target: any events over any plan. The input's first bytes make a plan (random_plan.hpp), the others events of user space, of the block
-// layer and of the scheduler, losses among them. Asserted: the partition law of every op, in what the tables say; a fate for every event; and that ops
-// that are attributed by their shape have the rows that they have when each is attributed by itself.
+// libFuzzer target: any events over any plan. The input's first bytes make a plan (random_plan.hpp), the others events
+// of user space, of the block layer and of the scheduler, losses among them. Asserted: the partition law of every op,
+// in what the tables say; a fate for every event; and that ops that are attributed by their shape have the rows that
+// they have when each is attributed by itself.
 #include <cstdint>
 #include <cstdlib>
 #include <map>
@@ -29,12 +30,16 @@ struct Kind {
 const std::vector<Kind> &kinds() {
     static const std::vector<Kind> all = [] {
         std::vector<Kind> out;
-        for (const char *const name : RandomPlan::kEvents) out.push_back({name, Domain::kUst, {"f0", "f1", "f2", "f3"}, {"vtid", "vpid", "procname"}});
-        const std::vector<const char *> block = {"dev", "sector", "nr_sector", "rwbs", "tid", "comm", "bytes", "error", "old_dev", "old_sector", "new_sector", "rq", "bio"};
-        for (const char *const name : {"block_bio_queue", "block_getrq", "block_rq_insert", "block_rq_issue", "block_rq_complete", "block_rq_requeue", "block_bio_backmerge",
+        for (const char *const name : RandomPlan::kEvents)
+            out.push_back({name, Domain::kUst, {"f0", "f1", "f2", "f3"}, {"vtid", "vpid", "procname"}});
+        const std::vector<const char *> block = {"dev",   "sector",  "nr_sector",  "rwbs",       "tid", "comm", "bytes",
+                                                 "error", "old_dev", "old_sector", "new_sector", "rq",  "bio"};
+        for (const char *const name : {"block_bio_queue", "block_getrq", "block_rq_insert", "block_rq_issue",
+                                       "block_rq_complete", "block_rq_requeue", "block_bio_backmerge",
                                        "block_bio_frontmerge", "block_rq_merge", "block_split", "block_bio_remap"})
             out.push_back({name, Domain::kKernel, block, {"tid", "pid", "procname"}});
-        out.push_back({"sched_switch", Domain::kKernel, {"prev_tid", "prev_state", "next_tid"}, {"tid", "pid", "procname"}});
+        out.push_back(
+            {"sched_switch", Domain::kKernel, {"prev_tid", "prev_state", "next_tid"}, {"tid", "pid", "procname"}});
         out.push_back({"sched_waking", Domain::kKernel, {"tid", "target_cpu"}, {"tid", "pid", "procname"}});
         return out;
     }();
@@ -45,7 +50,8 @@ const std::vector<Kind> &kinds() {
 Slot value_of(const FieldDecl &field, std::uint32_t number, std::uint32_t bits) {
     const std::uint64_t small = 1 + (bits >> 2 * number % 16 & 3);
     const std::string &name = field.name;
-    if (field.type == FieldType::kString) return Slot::of(small == 4 ? std::string_view("kworker/0:1") : std::string_view("fio"));
+    if (field.type == FieldType::kString)
+        return Slot::of(small == 4 ? std::string_view("kworker/0:1") : std::string_view("fio"));
     if (name == "dev") return Slot::of(std::uint64_t{8} << 20);
     if (name == "old_dev") return Slot::of(std::uint64_t{9} << 20);
     if (name == "sector" || name == "old_sector" || name == "new_sector") return Slot::of(small * 8);
@@ -80,7 +86,8 @@ class Run {
             classes_.push_back({answer, decl.fields});
         }
         for (const Domain domain : {Domain::kUst, Domain::kKernel})
-            for (std::uint64_t i = 0; i < 2; ++i) core_.add_stream({"host", domain, "ch", "ch_" + std::to_string(i), i});
+            for (std::uint64_t i = 0; i < 2; ++i)
+                core_.add_stream({"host", domain, "ch", "ch_" + std::to_string(i), i});
     }
 
     void play(RandomBytes bytes) {
@@ -129,7 +136,9 @@ class Run {
                     out += column.present(i) ? '=' : '-';
                     if (!column.present(i)) continue;
                     if (column.type == ColumnType::kText) out += column.get_text(i);
-                    else out.append(reinterpret_cast<const char *>(column.values()) + i * column.width(), column.width());
+                    else
+                        out.append(reinterpret_cast<const char *>(column.values()) + i * column.width(),
+                                   column.width());
                 }
             }
         }
@@ -141,7 +150,8 @@ class Run {
         const Declared &declared = classes_[number];
         Slot slots[32];
         std::size_t n = 0;
-        for (const std::uint32_t field : declared.plan.wanted) slots[n++] = value_of(declared.fields[field], field, bits);
+        for (const std::uint32_t field : declared.plan.wanted)
+            slots[n++] = value_of(declared.fields[field], field, bits);
         const bool kernel = kinds()[number].domain == Domain::kKernel;
         const std::uint32_t stream = (kernel ? 2 : 0) + (bits >> 15 & 1);
         const Event ev{declared.plan.id, 0, stream, bits >> 15 & 1, now, slots};

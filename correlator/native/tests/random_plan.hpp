@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A plan (model/plan.hpp) made of bytes: whatever the language of models can say, most of it nonsense. All references are in range, as the compiler
-// of models makes them.
+// A plan (model/plan.hpp) made of bytes: whatever the language of models can say, most of it nonsense. All references
+// are in range, as the compiler of models makes them.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -21,7 +21,9 @@ class RandomBytes {
     std::uint32_t next() { return at_ == end_ ? 0 : *at_++; }
     bool once_in(std::uint32_t n) { return next() % n == n - 1; }
     template <class E>
-    E one_of(std::initializer_list<E> choices) { return choices.begin()[next() % choices.size()]; }
+    E one_of(std::initializer_list<E> choices) {
+        return choices.begin()[next() % choices.size()];
+    }
 
   private:
     const std::uint8_t *at_, *end_;
@@ -29,7 +31,8 @@ class RandomBytes {
 
 class RandomPlan {
   public:
-    static constexpr std::array<const char *, 8> kEvents = {"a:e0", "a:e1", "a:e2", "a:e3", "a:e4", "a:e5", "a:e6", "a:e7"};
+    static constexpr std::array<const char *, 8> kEvents = {"a:e0", "a:e1", "a:e2", "a:e3",
+                                                            "a:e4", "a:e5", "a:e6", "a:e7"};
 
     explicit RandomPlan(RandomBytes &bytes) : bytes_(bytes) {
         plan_.model = "random";
@@ -47,13 +50,17 @@ class RandomPlan {
         if (!bytes_.once_in(4)) begin_and_end();
         for (PointSpec &p : plan_.points)
             if (bytes_.once_in(6)) p.after.push_back(plan_.points[bytes_.next() % points].name);
-        plan_.threads_work = std::any_of(plan_.points.begin(), plan_.points.end(), [](const PointSpec &p) { return p.thread != ThreadRule::kNone; });
+        plan_.threads_work = std::any_of(plan_.points.begin(), plan_.points.end(),
+                                         [](const PointSpec &p) { return p.thread != ThreadRule::kNone; });
         for (std::uint32_t i = bytes_.next() % 3; i > 0; --i) {
-            const std::string from = plan_.points[bytes_.next() % points].name, to = plan_.points[bytes_.next() % points].name;
+            const std::string from = plan_.points[bytes_.next() % points].name,
+                              to = plan_.points[bytes_.next() % points].name;
             plan_.stages.push_back({"stage" + std::to_string(i), from, to, "wait", bytes_.once_in(2)});
         }
         if (bytes_.once_in(4)) plan_.bios = {"bio", {"k*"}, {}};
-        if (bytes_.once_in(4)) plan_.files.push_back({"file", std::uint32_t{8} << 20, 0, 0, 0, bytes_.once_in(2), {{0, 8, 8}, {8, 24, 16}}});
+        if (bytes_.once_in(4))
+            plan_.files.push_back(
+                {"file", std::uint32_t{8} << 20, 0, 0, 0, bytes_.once_in(2), {{0, 8, 8}, {8, 24, 16}}});
         if (bytes_.once_in(6)) plan_.lost.push_back({"lost", 1000, 1100});
     }
     const Plan &plan() const { return plan_; }
@@ -95,7 +102,8 @@ class RandomPlan {
             p.name_field = field();
         }
         if (bytes_.once_in(6)) p.when.push_back({field(), {std::int64_t{1}, std::int64_t{3}}});
-        p.role = bytes_.one_of({Role::kNone, Role::kBegin, Role::kNone, Role::kEnd, Role::kNone, Role::kSoftBegin, Role::kSoftEnd, Role::kBegin});
+        p.role = bytes_.one_of({Role::kNone, Role::kBegin, Role::kNone, Role::kEnd, Role::kNone, Role::kSoftBegin,
+                                Role::kSoftEnd, Role::kBegin});
         if (bytes_.once_in(8)) p.end_of.push_back("c1");
         p.find = keys(2);
         p.bind = keys(3);
@@ -105,10 +113,12 @@ class RandomPlan {
         p.sole = keys(10);
         p.optional = bytes_.once_in(6);
         p.child = bytes_.once_in(8);
-        if (!plan_.facts.empty() && bytes_.once_in(4)) p.learn = static_cast<std::int32_t>(bytes_.next() % plan_.facts.size());
+        if (!plan_.facts.empty() && bytes_.once_in(4))
+            p.learn = static_cast<std::int32_t>(bytes_.next() % plan_.facts.size());
         if (bytes_.once_in(8)) p.mark = "mark";
         if (bytes_.once_in(8)) p.at = "mark";
-        p.thread = bytes_.one_of({ThreadRule::kNone, ThreadRule::kEnter, ThreadRule::kNone, ThreadRule::kLeave, ThreadRule::kSwitch});
+        p.thread = bytes_.one_of(
+            {ThreadRule::kNone, ThreadRule::kEnter, ThreadRule::kNone, ThreadRule::kLeave, ThreadRule::kSwitch});
         if (bytes_.once_in(3)) batch(p);
         what_it_does(p);
         obey(p);
@@ -136,7 +146,8 @@ class RandomPlan {
     }
 
     void batch(PointSpec &p) {
-        p.batch_do = bytes_.one_of({BatchDo::kOpen, BatchDo::kOpenOrWork, BatchDo::kJoin, BatchDo::kOpenOrJoin, BatchDo::kWork, BatchDo::kClose});
+        p.batch_do = bytes_.one_of({BatchDo::kOpen, BatchDo::kOpenOrWork, BatchDo::kJoin, BatchDo::kOpenOrJoin,
+                                    BatchDo::kWork, BatchDo::kClose});
         p.batch_space = bytes_.once_in(3) ? "batches" : "batch";
         if (bytes_.once_in(4)) p.batch_count = field();
     }
@@ -148,7 +159,8 @@ class RandomPlan {
         if (bytes_.once_in(3)) p.offset = field(), p.length = field();
         if (bytes_.once_in(10)) p.duration_field = field();
         p.io = bytes_.one_of({IoWindow::kNone, IoWindow::kNone, IoWindow::kBegin, IoWindow::kEnd});
-        p.sync_wait = bytes_.one_of({IoWindow::kNone, IoWindow::kNone, IoWindow::kNone, IoWindow::kNone, IoWindow::kBegin, IoWindow::kEnd});
+        p.sync_wait = bytes_.one_of(
+            {IoWindow::kNone, IoWindow::kNone, IoWindow::kNone, IoWindow::kNone, IoWindow::kBegin, IoWindow::kEnd});
         p.direction = bytes_.one_of({Direction::kUnknown, Direction::kRead, Direction::kWrite});
         if (bytes_.once_in(6)) p.file_by = field();
         if (bytes_.once_in(6)) {

@@ -91,9 +91,7 @@ struct Traffic {
             case 0:
                 if (scheduler) emit(BlockKind::kRqInsert, f, f.cpu, f.tid, true);
                 break;
-            case 1:
-                emit(BlockKind::kRqIssue, f, f.cpu, scheduler ? 9 : f.tid, true);
-                break;
+            case 1: emit(BlockKind::kRqIssue, f, f.cpu, scheduler ? 9 : f.tid, true); break;
             case 2:
                 if (scheduler && below(8) == 0) {
                     emit(BlockKind::kRqRequeue, f, f.cpu, 9, true);
@@ -181,11 +179,19 @@ TEST_CASE("event names") {
 
 TEST_CASE("flags in letters and as mask") {
     using namespace rwbs;
-    const std::map<std::string, std::uint32_t> known = {
-        {"WS", kWrite | kSync}, {"R", kRead}, {"RA", kRead | kRahead}, {"RM", kRead | kMeta}, {"DS", kDiscard | kSync},
-        {"FWFSM", kPreflush | kWrite | kFua | kSync | kMeta}, {"FF", kPreflush | kFlush},
-        {"FWS", kPreflush | kWrite | kSync},
-        {"WFS", kWrite | kFua | kSync}, {"F", kFlush}, {"DE", kDiscard | kSecure}, {"N", 0}, {"NS", kSync}};
+    const std::map<std::string, std::uint32_t> known = {{"WS", kWrite | kSync},
+                                                        {"R", kRead},
+                                                        {"RA", kRead | kRahead},
+                                                        {"RM", kRead | kMeta},
+                                                        {"DS", kDiscard | kSync},
+                                                        {"FWFSM", kPreflush | kWrite | kFua | kSync | kMeta},
+                                                        {"FF", kPreflush | kFlush},
+                                                        {"FWS", kPreflush | kWrite | kSync},
+                                                        {"WFS", kWrite | kFua | kSync},
+                                                        {"F", kFlush},
+                                                        {"DE", kDiscard | kSecure},
+                                                        {"N", 0},
+                                                        {"NS", kSync}};
     for (const auto &[text, mask] : known) {
         const std::string &letters = text;  // CAPTURE is a lambda: before C++20 it can't have structured bindings
         CAPTURE(letters);
@@ -193,8 +199,8 @@ TEST_CASE("flags in letters and as mask") {
         CHECK(BlockModel::rwbs_letters(mask) == letters);
     }
     for (std::uint32_t mask = 0; mask < 2048; ++mask) {
-        const int directions = (mask & kWrite ? 1 : 0) + (mask & kDiscard ? 1 : 0) + (mask & kRead ? 1 : 0) +
-                               (mask & kFlush ? 1 : 0);
+        const int directions =
+            (mask & kWrite ? 1 : 0) + (mask & kDiscard ? 1 : 0) + (mask & kRead ? 1 : 0) + (mask & kFlush ? 1 : 0);
         if (directions > 1 || ((mask & kFlush) && (mask & kFua))) continue;  // "FF" is FLUSH with PREFLUSH
         CHECK(BlockModel::rwbs_by_letters(BlockModel::rwbs_letters(mask)) == mask);
     }
@@ -286,7 +292,10 @@ TEST_CASE("nonsense: random events never break it") {
         for (auto match : {BlockMatch::kPointer, BlockMatch::kSector}) {
             std::set<std::uint64_t> requests, bios, queued;
             BlockModel::Hooks hooks;
-            hooks.bio_queued = [&](const BlockEvent &, Bio &b) { queued.insert(b.id); return Owner{b.id % 3, 0}; };
+            hooks.bio_queued = [&](const BlockEvent &, Bio &b) {
+                queued.insert(b.id);
+                return Owner{b.id % 3, 0};
+            };
             hooks.request_done = [&](const Request &r) { REQUIRE(requests.insert(r.id).second); };
             hooks.bio_done = [&](const Bio &b) { REQUIRE(bios.insert(b.id).second); };
             BlockModel model(match, hooks);

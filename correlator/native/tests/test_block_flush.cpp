@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Flushes of several threads at once: the kernel's flush machinery (block/blk-flush.c) simulated on devices with 1, 2 and 4
-// hardware queues, with and without FUA, where completions come on the submitting or on another CPU. The truth is in
-// the event's comm: the number of the bio, which no rule looks at.
+// Flushes of several threads at once: the kernel's flush machinery (block/blk-flush.c) simulated on devices with 1, 2
+// and 4 hardware queues, with and without FUA, where completions come on the submitting or on another CPU. The truth is
+// in the event's comm: the number of the bio, which no rule looks at.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
@@ -40,8 +40,8 @@ struct Machine {
     std::vector<Queue> queues;
     std::vector<Write> writes;  // of a thread each
     std::vector<BlockEvent> events;
-    std::map<std::uint32_t, std::int64_t> ends;              // by number
-    std::map<std::int64_t, std::int64_t> flushes;            // issue → completion
+    std::map<std::uint32_t, std::int64_t> ends;    // by number
+    std::map<std::int64_t, std::int64_t> flushes;  // issue → completion
     std::int64_t now = 1'000'000;
     std::uint32_t numbers = 0;
 
@@ -55,7 +55,8 @@ struct Machine {
         if (interrupts == Interrupts::kOwnCpu) return submitted;
         return interrupts == Interrupts::kPerQueue ? q.cpus.back() : kCpus - 1;
     }
-    void emit(BlockKind kind, std::uint32_t cpu, std::int32_t tid, std::uint64_t sector, std::uint32_t count, std::uint32_t flags, std::uint32_t number) {
+    void emit(BlockKind kind, std::uint32_t cpu, std::int32_t tid, std::uint64_t sector, std::uint32_t count,
+              std::uint32_t flags, std::uint32_t number) {
         BlockEvent e{};
         e.kind = kind;
         e.ts_ns = now += 1 + static_cast<std::int64_t>(below(5000));
@@ -76,8 +77,10 @@ struct Machine {
         w.has_data = with_data && below(2) == 0;
         w.post = false;
         w.sector = w.has_data ? 8 * w.number : 0;
-        const std::uint32_t flags = rwbs::kWrite | rwbs::kSync | rwbs::kPreflush | (w.has_data ? rwbs::kFua : 0u), count = w.has_data ? 8 : 0;
-        for (auto kind : {BlockKind::kBioQueue, BlockKind::kGetRq}) emit(kind, w.cpu, static_cast<std::int32_t>(100 + i), w.sector, count, flags, w.number);
+        const std::uint32_t flags = rwbs::kWrite | rwbs::kSync | rwbs::kPreflush | (w.has_data ? rwbs::kFua : 0u),
+                            count = w.has_data ? 8 : 0;
+        for (auto kind : {BlockKind::kBioQueue, BlockKind::kGetRq})
+            emit(kind, w.cpu, static_cast<std::int32_t>(100 + i), w.sector, count, flags, w.number);
         line_up(i, w.cpu);
     }
     void line_up(std::size_t i, std::uint32_t cpu) {
@@ -150,7 +153,9 @@ struct Machine {
             Queue &q = queues[below(queues.size())];
             if (q.flush == Queue::kKicked) issue_flush(q);
             else if (q.flush == Queue::kIssued && below(2) == 0) complete_flush(q);
-            if (numbers == count && std::all_of(writes.begin(), writes.end(), [](const Write &w) { return w.state == Write::kIdle; })) return;
+            if (numbers == count &&
+                std::all_of(writes.begin(), writes.end(), [](const Write &w) { return w.state == Write::kIdle; }))
+                return;
         }
     }
 };
@@ -198,7 +203,8 @@ TEST_CASE("flushes of several threads") {
                     const Verdict v = judge(m);
                     CHECK(v.writes == 4000);
                     const auto lost = v.counts.presumed_lost + v.counts.unmatched_issue + v.counts.unmatched_complete;
-                    // One interrupt for several queues: nothing says whose flush has completed, but that nothing says so.
+                    // One interrupt for several queues: nothing says whose flush has completed, but that nothing says
+                    // so.
                     const bool blind = queues > 1 && interrupts == Interrupts::kOneCpu;
                     CHECK(v.unmarked <= (queues == 1 ? 0 : blind ? 160 : 12));
                     CHECK(v.wrong_flushes <= (queues == 1 ? 0 : blind ? 80 : 4));

@@ -28,20 +28,26 @@ const char *const kHead =
     "typealias integer { size = 5; align = 1; signed = false; } := uint5_t;\n"
     "typealias integer { size = 27; align = 1; signed = false; } := uint27_t;\n"
     "typealias integer { size = 8; align = 8; signed = false; encoding = UTF8; } := char;\n"
-    "trace { major = 1; minor = 8; byte_order = le; packet.header := struct { uint32_t magic; uint32_t stream_id; uint64_t stream_instance_id; }; };\n"
+    "trace { major = 1; minor = 8; byte_order = le; packet.header := struct { uint32_t magic; uint32_t stream_id; "
+    "uint64_t stream_instance_id; }; };\n"
     "env { domain = \"ust\"; };\n"
     "clock { name = \"monotonic\"; freq = 1000000000; };\n"
-    "struct header { enum : uint5_t { compact = 0 ... 30, extended = 31 } id; variant <id> { struct { uint27_t timestamp; } compact;\n"
+    "struct header { enum : uint5_t { compact = 0 ... 30, extended = 31 } id; variant <id> { struct { uint27_t "
+    "timestamp; } compact;\n"
     "  struct { uint32_t id; uint64_t timestamp; } extended; } v; } align(8);\n";
 const char *const kStream =
-    "stream { id = 0; event.header := struct header; packet.context := struct { uint64_t timestamp_begin; uint64_t timestamp_end;\n"
-    "  uint64_t content_size; uint64_t packet_size; uint64_t packet_seq_num; uint64_t events_discarded; uint32_t cpu_id; }; };\n";
+    "stream { id = 0; event.header := struct header; packet.context := struct { uint64_t timestamp_begin; uint64_t "
+    "timestamp_end;\n"
+    "  uint64_t content_size; uint64_t packet_size; uint64_t packet_seq_num; uint64_t events_discarded; uint32_t "
+    "cpu_id; }; };\n";
 
 std::string event_of(const std::string &fields) {
     return "event { name = \"t:e\"; id = 0; stream_id = 0; fields := struct { " + fields + " }; };\n";
 }
 
-std::string metadata_of(const std::string &fields, const std::string &before = "") { return kHead + before + kStream + event_of(fields); }
+std::string metadata_of(const std::string &fields, const std::string &before = "") {
+    return kHead + before + kStream + event_of(fields);
+}
 
 template <class T>
 void put(std::string &out, T value) {
@@ -51,7 +57,8 @@ void put(std::string &out, T value) {
 constexpr std::size_t kHeaderBytes = 16 + 6 * 8 + 4;
 
 // A packet with `events` as its bytes; sizes as wanted (bits), else the right ones.
-std::string packet(const std::string &events, std::uint64_t sequence = 0, std::int64_t content = -1, std::int64_t size = -1, std::uint64_t instance = 0) {
+std::string packet(const std::string &events, std::uint64_t sequence = 0, std::int64_t content = -1,
+                   std::int64_t size = -1, std::uint64_t instance = 0) {
     std::string out;
     const auto right = static_cast<std::int64_t>((kHeaderBytes + events.size()) * 8);
     put(out, std::uint32_t{0xc1fc1fc1});
@@ -86,8 +93,7 @@ Result read(const std::string &metadata, const std::string &stream) {
     ctf::Reader reader({trace.path()});
     Result out;
     reader.open(out.seen);
-    while (reader.run(1000)) {
-    }
+    while (reader.run(1000)) {}
     out.losses = reader.losses();
     return out;
 }
@@ -113,7 +119,8 @@ TEST_CASE("a packet of no size ends the file, counted") {
         "typealias integer { size = 5; align = 1; signed = false; } := uint5_t;\n"
         "typealias integer { size = 27; align = 1; signed = false; } := uint27_t;\n"
         "trace { major = 1; minor = 8; byte_order = le; packet.header := struct { }; };\nclock { name = \"c\"; };\n"
-        "struct header { enum : uint5_t { compact = 0 ... 30, extended = 31 } id; variant <id> { struct { uint27_t timestamp; } compact;\n"
+        "struct header { enum : uint5_t { compact = 0 ... 30, extended = 31 } id; variant <id> { struct { uint27_t "
+        "timestamp; } compact;\n"
         "  struct { uint32_t id; uint64_t timestamp; } extended; } v; } align(8);\n"
         "stream { id = 0; event.header := struct header; packet.context := struct { }; };\n";
     auto r = read(bare + event_of("uint32_t x;"), none);
@@ -144,7 +151,8 @@ TEST_CASE("a packet that begins or ends at no time is not read, and neither is w
         put(bytes, time);
         return out.replace(at, sizeof time, bytes) + one;
     };
-    const std::string far = metadata_of("uint32_t x;"), since_1970 = std::string(far).replace(far.find("freq"), 0, "offset_s = 1795262112; ");
+    const std::string far = metadata_of("uint32_t x;"),
+                      since_1970 = std::string(far).replace(far.find("freq"), 0, "offset_s = 1795262112; ");
     const std::uint64_t last = (std::uint64_t{1} << 63) - 1;
     for (const std::size_t at : {kBegin, kEnd}) {
         CHECK(read(far, with(at, last + 1)).losses.malformed_packets == 1);
@@ -169,7 +177,8 @@ TEST_CASE("alignments that are none are not recognised") {
         const std::string text = std::string("struct s { uint32_t x; } align(") + align + ");\n";
         CHECK_THROWS_AS(ctf::parse_metadata(metadata_of("struct s x;", text)), ctf::Unsupported);
     }
-    CHECK_THROWS_AS(ctf::parse_metadata(metadata_of("floating_point { exp_dig = 11; mant_dig = 53; align = 0; } x;")), ctf::Unsupported);
+    CHECK_THROWS_AS(ctf::parse_metadata(metadata_of("floating_point { exp_dig = 11; mant_dig = 53; align = 0; } x;")),
+                    ctf::Unsupported);
     CHECK_THROWS_AS(ctf::parse_metadata(metadata_of("integer { size = 4294967304; } x;")), ctf::Unsupported);
 }
 
@@ -210,7 +219,8 @@ TEST_CASE("arrays without bound: too long for the packet, or of elements without
     auto length = read(metadata_of("uint64_t n; uint8_t x[n];"), packet(one));
     CHECK(length.seen.count == 0);
     CHECK(length.losses.truncated_packets == 1);
-    auto empty = read(metadata_of("uint8_t n; struct { } x[4000000000][4000000000][4000000000];"), packet(event(100, "a")));
+    auto empty =
+        read(metadata_of("uint8_t n; struct { } x[4000000000][4000000000][4000000000];"), packet(event(100, "a")));
     CHECK(empty.seen.finished);
     CHECK_THROWS_AS(read(metadata_of("char x[4294967295]; char y[100];"), packet(one)), ctf::Unsupported);
 }
@@ -224,7 +234,8 @@ TEST_CASE("an enumeration up to the greatest integer") {
 
 namespace {
 
-using Seen = std::tuple<std::int64_t, std::uint32_t, std::uint64_t, std::string>;  // time, stream, which of the stream, its text
+// time, stream, which of the stream, its text
+using Seen = std::tuple<std::int64_t, std::uint32_t, std::uint64_t, std::string>;
 
 // Keeps what it is told: events, and of packets lost after which event of their stream.
 class KeepingConsumer final : public CountingConsumer {
@@ -234,7 +245,8 @@ class KeepingConsumer final : public CountingConsumer {
         seen.emplace_back(e.ts_ns, e.stream, e.slots[0].bits(), std::string(e.slots[1].str()));
     }
     void discarded(std::uint32_t stream, std::int64_t, std::int64_t, std::uint64_t, bool) override {
-        gaps.emplace_back(stream, std::count_if(seen.begin(), seen.end(), [&](const Seen &s) { return std::get<1>(s) == stream; }));
+        gaps.emplace_back(
+            stream, std::count_if(seen.begin(), seen.end(), [&](const Seen &s) { return std::get<1>(s) == stream; }));
     }
     std::vector<Seen> seen;
     std::vector<std::pair<std::uint32_t, std::ptrdiff_t>> gaps;
@@ -275,14 +287,15 @@ TEST_CASE("streams are merged by time, then by their rank, whether they take tur
             }
             trace.write("ch_" + std::to_string(i), bytes);
         }
-        std::stable_sort(expected.begin(), expected.end(), [](const Seen &a, const Seen &b) { return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b)); });
+        std::stable_sort(expected.begin(), expected.end(), [](const Seen &a, const Seen &b) {
+            return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
+        });
         for (unsigned threads : {1u, 2u})
             for (std::uint64_t at_once : {1u, 700u, 1000000u}) {
                 ctf::Reader reader({trace.path()});
                 KeepingConsumer consumer;
                 reader.open(consumer, threads);
-                while (reader.run(at_once)) {
-                }
+                while (reader.run(at_once)) {}
                 CHECK(consumer.finished);
                 CHECK(consumer.seen == expected);
                 std::sort(consumer.gaps.begin(), consumer.gaps.end());
@@ -325,7 +338,8 @@ TEST_CASE("events that repeat fields of the one before have their own values") {
         for (auto &fields : classes) {
             if (&fields != &classes[0] && below(2) == 0) {
                 fields = classes[0];  // often all are laid out alike
-                for (auto more = below(3); more-- != 0;) fields.push_back({below(2) == 0 ? 0u : 4u, false, false});  // but for where they end
+                // but for where they end
+                for (auto more = below(3); more-- != 0;) fields.push_back({below(2) == 0 ? 0u : 4u, false, false});
             } else {
                 fields.resize(1 + below(7));
                 for (auto &f : fields) f = {below(8) == 0 ? 0u : 1u << below(4), below(2) == 0, below(3) == 0};
@@ -334,7 +348,8 @@ TEST_CASE("events that repeat fields of the one before have their own values") {
         }
         std::string metadata = kHead;
         for (const int bits : {8, 16, 32, 64})
-            metadata += "typealias integer { size = " + std::to_string(bits) + "; align = 8; signed = true; } := int" + std::to_string(bits) + "_t;\n";
+            metadata += "typealias integer { size = " + std::to_string(bits) + "; align = 8; signed = true; } := int" +
+                        std::to_string(bits) + "_t;\n";
         metadata += kStream;
         for (std::size_t c = 0; c < classes.size(); ++c) {
             std::string fields;
@@ -344,7 +359,8 @@ TEST_CASE("events that repeat fields of the one before have their own values") {
                 if (f.bytes == 0) fields += "string { encoding = UTF8; } " + name + "; ";
                 else fields += (f.is_signed ? "int" : "uint") + std::to_string(8 * f.bytes) + "_t " + name + "; ";
             }
-            metadata += "event { name = \"t:e" + std::to_string(c) + "\"; id = " + std::to_string(c) + "; stream_id = 0; fields := struct { " + fields + "}; };\n";
+            metadata += "event { name = \"t:e" + std::to_string(c) + "\"; id = " + std::to_string(c) +
+                        "; stream_id = 0; fields := struct { " + fields + "}; };\n";
         }
         std::string events;
         std::vector<std::uint64_t> expected;
@@ -358,7 +374,8 @@ TEST_CASE("events that repeat fields of the one before have their own values") {
                     events += std::string(below(3) * 20, 'x') + '\0';
                     continue;
                 }
-                const std::uint64_t v = values[below(16) == 0 ? below(4) : 1], mask = ~std::uint64_t{0} >> (64 - 8 * f.bytes);
+                const std::uint64_t v = values[below(16) == 0 ? below(4) : 1],
+                                    mask = ~std::uint64_t{0} >> (64 - 8 * f.bytes);
                 for (std::uint32_t k = 0; k < f.bytes; ++k) events += static_cast<char>(v >> 8 * k);
                 const bool negative = f.is_signed && (v & (mask ^ (mask >> 1))) != 0;
                 if (f.wanted) expected.push_back(negative ? v | ~mask : v & mask);
@@ -370,8 +387,7 @@ TEST_CASE("events that repeat fields of the one before have their own values") {
         ctf::Reader reader({trace.path()});
         Keeper seen;
         reader.open(seen);
-        while (reader.run(1000)) {
-        }
+        while (reader.run(1000)) {}
         CHECK(reader.losses().messages.empty());
         CHECK(seen.values == expected);
     }
@@ -420,8 +436,7 @@ TEST_CASE("an event's own time is its time, and that of those without one behind
         Times seen;
         ctf::Reader reader({trace.path()});
         reader.open(seen);
-        while (reader.run(1000)) {
-        }
+        while (reader.run(1000)) {}
         const std::int64_t first_ns = hz.size() == 10 ? 100 : 100'000;
         CHECK(seen.times == std::vector<std::int64_t>{first_ns, 50, 50, 70, 70, 70});
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The native reader on CTF 2: field classes, locations and fragments that no recorded trace has, each in a trace of its own.
+// The native reader on CTF 2: field classes, locations and fragments that no recorded trace has, each in a trace of its
+// own.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
@@ -29,20 +30,32 @@ std::string sequence(const std::vector<std::string> &fragments) {
     return out;
 }
 
-const char *const kPreamble = "{'type': 'preamble', 'version': 2, 'uuid': [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]}";
-const char *const kByte = "{'type': 'field-class-alias', 'name': 'u8', 'field-class': {'type': 'fixed-length-unsigned-integer', 'length': 8, 'byte-order': 'little-endian', 'alignment': 8}}";
+const char *const kPreamble =
+    "{'type': 'preamble', 'version': 2, 'uuid': [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]}";
+const char *const kByte =
+    "{'type': 'field-class-alias', 'name': 'u8', 'field-class': {'type': 'fixed-length-unsigned-integer', 'length': 8, "
+    "'byte-order': 'little-endian', 'alignment': 8}}";
 const char *const kTrace =
-    "{'type': 'trace-class', 'uid': 'me', 'environment': {'hostname': 'here', 'domain': 'ust', 'tracer_major': 2}, 'packet-header-field-class': {'type': 'structure', 'member-classes': ["
-    "{'name': 'the magic', 'field-class': {'type': 'fixed-length-unsigned-integer', 'length': 32, 'byte-order': 'little-endian', 'roles': ['packet-magic-number']}},"
+    "{'type': 'trace-class', 'uid': 'me', 'environment': {'hostname': 'here', 'domain': 'ust', 'tracer_major': 2}, "
+    "'packet-header-field-class': {'type': 'structure', 'member-classes': ["
+    "{'name': 'the magic', 'field-class': {'type': 'fixed-length-unsigned-integer', 'length': 32, 'byte-order': "
+    "'little-endian', 'roles': ['packet-magic-number']}},"
     "{'name': 'whose', 'field-class': {'type': 'static-length-blob', 'length': 16, 'roles': ['metadata-stream-uuid']}},"
-    "{'name': 'class', 'field-class': {'type': 'variable-length-unsigned-integer', 'roles': ['data-stream-class-id']}}]}}";
-const char *const kClock = "{'type': 'clock-class', 'id': 'c', 'name': 'ticks', 'uid': 'boot', 'frequency': 1000000, 'origin': 'unix-epoch', 'offset-from-origin': {'seconds': -3, 'cycles': 7}, 'precision': 2, 'accuracy': 5}";
+    "{'name': 'class', 'field-class': {'type': 'variable-length-unsigned-integer', 'roles': "
+    "['data-stream-class-id']}}]}}";
+const char *const kClock =
+    "{'type': 'clock-class', 'id': 'c', 'name': 'ticks', 'uid': 'boot', 'frequency': 1000000, 'origin': 'unix-epoch', "
+    "'offset-from-origin': {'seconds': -3, 'cycles': 7}, 'precision': 2, 'accuracy': 5}";
 const char *const kStream =
-    "{'type': 'data-stream-class', 'id': 300, 'default-clock-class-id': 'c', 'packet-context-field-class': {'type': 'structure', 'member-classes': ["
-    "{'name': 'bits', 'field-class': {'type': 'fixed-length-unsigned-integer', 'length': 16, 'byte-order': 'little-endian', 'alignment': 8, 'roles': ['packet-content-length']}}]},"
+    "{'type': 'data-stream-class', 'id': 300, 'default-clock-class-id': 'c', 'packet-context-field-class': {'type': "
+    "'structure', 'member-classes': ["
+    "{'name': 'bits', 'field-class': {'type': 'fixed-length-unsigned-integer', 'length': 16, 'byte-order': "
+    "'little-endian', 'alignment': 8, 'roles': ['packet-content-length']}}]},"
     "'event-record-header-field-class': {'type': 'structure', 'member-classes': ["
-    "{'name': 'when', 'field-class': {'type': 'variable-length-unsigned-integer', 'roles': ['default-clock-timestamp']}},"
-    "{'name': 'what', 'field-class': {'type': 'fixed-length-unsigned-integer', 'length': 8, 'byte-order': 'little-endian', 'roles': ['event-record-class-id']}}]}}";
+    "{'name': 'when', 'field-class': {'type': 'variable-length-unsigned-integer', 'roles': "
+    "['default-clock-timestamp']}},"
+    "{'name': 'what', 'field-class': {'type': 'fixed-length-unsigned-integer', 'length': 8, 'byte-order': "
+    "'little-endian', 'roles': ['event-record-class-id']}}]}}";
 
 std::string event_class(const std::string &members, const std::string &extra = "") {
     return "{'type': 'event-record-class', 'id': 5, 'data-stream-class-id': 300, 'name': 'e'" + extra +
@@ -51,9 +64,12 @@ std::string event_class(const std::string &members, const std::string &extra = "
 std::string metadata_of(const std::string &members, const std::string &extra = "") {
     return sequence({kPreamble, kByte, kTrace, kClock, kStream, event_class(members, extra)});
 }
-std::string member(const std::string &name, const std::string &field_class) { return "{'name': '" + name + "', 'field-class': " + field_class + "}"; }
+std::string member(const std::string &name, const std::string &field_class) {
+    return "{'name': '" + name + "', 'field-class': " + field_class + "}";
+}
 std::string bits(const char *type, int length, const char *order, const char *extra = "") {
-    return std::string("{'type': '") + type + "', 'length': " + std::to_string(length) + ", 'byte-order': '" + order + "'" + extra + "}";
+    return std::string("{'type': '") + type + "', 'length': " + std::to_string(length) + ", 'byte-order': '" + order +
+           "'" + extra + "}";
 }
 
 // One packet of stream class 300 (LEB128: ac 02) with one event: time 2, id 5, then `payload`.
@@ -78,7 +94,10 @@ class Recorder : public Consumer {
         classes_.push_back(decl);
         return plan;
     }
-    std::uint32_t add_stream(const StreamDecl &d) override { host = d.host; return 0; }
+    std::uint32_t add_stream(const StreamDecl &d) override {
+        host = d.host;
+        return 0;
+    }
     void event(const Event &e) override {
         times.push_back(e.ts_ns);
         std::string line;
@@ -107,7 +126,9 @@ struct Result {
     Recorder seen;
     ctf::ReadLosses losses;
     std::string environment;
-    std::string line() const { return seen.lines.size() == 1 ? seen.lines[0] : std::to_string(seen.lines.size()) + " events"; }
+    std::string line() const {
+        return seen.lines.size() == 1 ? seen.lines[0] : std::to_string(seen.lines.size()) + " events";
+    }
 };
 
 Result read(const std::string &metadata, const std::string &stream) {
@@ -117,8 +138,7 @@ Result read(const std::string &metadata, const std::string &stream) {
     ctf::Reader reader({trace.path()});
     Result out;
     reader.open(out.seen);
-    while (reader.run(1000)) {
-    }
+    while (reader.run(1000)) {}
     out.losses = reader.losses();
     out.environment = reader.environment_json();
     return out;
@@ -151,22 +171,29 @@ TEST_CASE("a timestamp of variable length wraps at the bits that it has") {
 }
 
 TEST_CASE("integers of any length, byte order and bit order") {
-    const std::string fields = member("a", bits("fixed-length-unsigned-integer", 3, "little-endian")) + "," +
-                               member("b", bits("fixed-length-signed-integer", 5, "little-endian")) + "," +
-                               member("c", bits("fixed-length-unsigned-integer", 4, "big-endian")) + "," +
-                               member("d", bits("fixed-length-unsigned-integer", 12, "big-endian")) + "," +
-                               member("e", bits("fixed-length-unsigned-integer", 8, "little-endian", ", 'bit-order': 'last-to-first'")) + "," +
-                               member("f", bits("fixed-length-signed-integer", 16, "big-endian", ", 'alignment': 8, 'bit-order': 'first-to-last'")) + "," +
-                               member("g", bits("fixed-length-unsigned-integer", 16, "big-endian", ", 'alignment': 8, 'preferred-display-base': 16"));
-    // a = 0b101, b = 0b11110 → -2; c = 0xa, d = 0xbcd; e: 0b00000001 read from the other end = 128; f: the bits of 0x8001 turned; g = 0x1234
+    const std::string fields =
+        member("a", bits("fixed-length-unsigned-integer", 3, "little-endian")) + "," +
+        member("b", bits("fixed-length-signed-integer", 5, "little-endian")) + "," +
+        member("c", bits("fixed-length-unsigned-integer", 4, "big-endian")) + "," +
+        member("d", bits("fixed-length-unsigned-integer", 12, "big-endian")) + "," +
+        member("e", bits("fixed-length-unsigned-integer", 8, "little-endian", ", 'bit-order': 'last-to-first'")) + "," +
+        member("f", bits("fixed-length-signed-integer", 16, "big-endian",
+                         ", 'alignment': 8, 'bit-order': 'first-to-last'")) +
+        "," +
+        member("g", bits("fixed-length-unsigned-integer", 16, "big-endian",
+                         ", 'alignment': 8, 'preferred-display-base': 16"));
+    // a = 0b101, b = 0b11110 → -2; c = 0xa, d = 0xbcd; e: 0b00000001 read from the other end = 128; f: the bits of
+    // 0x8001 turned; g = 0x1234
     auto r = read(metadata_of(fields), packet(bytes({0xf5, 0xab, 0xcd, 0x01, 0x80, 0x01, 0x12, 0x34})));
     CHECK(r.line() == "a=5 b=-2 c=10 d=3021 e=128 f=-32767 g=4660");
 }
 
 TEST_CASE("booleans, bit arrays and bit maps") {
-    const std::string fields = member("no", bits("fixed-length-boolean", 8, "little-endian", ", 'alignment': 8")) + "," + member("yes", bits("fixed-length-boolean", 8, "big-endian")) + "," +
+    const std::string fields = member("no", bits("fixed-length-boolean", 8, "little-endian", ", 'alignment': 8")) +
+                               "," + member("yes", bits("fixed-length-boolean", 8, "big-endian")) + "," +
                                member("bits", bits("fixed-length-bit-array", 4, "little-endian")) + "," +
-                               member("map", bits("fixed-length-bit-map", 4, "little-endian", ", 'flags': {'low': [[0, 1]], 'high': [[3, 3]]}"));
+                               member("map", bits("fixed-length-bit-map", 4, "little-endian",
+                                                  ", 'flags': {'low': [[0, 1]], 'high': [[3, 3]]}"));
     CHECK(read(metadata_of(fields), packet(bytes({0, 0x40, 0xb6}))).line() == "no=0 yes=1 bits=6 map=11");
 }
 
@@ -179,34 +206,57 @@ TEST_CASE("floating-point numbers at any bit") {
     std::uint64_t at3 = static_cast<std::uint64_t>(u) << 3 | 5;
     std::string shifted;
     for (int i = 0; i < 5; ++i) shifted += static_cast<char>(at3 >> 8 * i);
-    CHECK(read(metadata_of(member("x", bits("fixed-length-floating-point-number", 32, "big-endian"))), packet(big)).line() == "x=-1.500000");
-    const std::string fields = member("a", bits("fixed-length-unsigned-integer", 3, "little-endian")) + "," + member("x", bits("fixed-length-floating-point-number", 32, "little-endian"));
+    CHECK(read(metadata_of(member("x", bits("fixed-length-floating-point-number", 32, "big-endian"))), packet(big))
+              .line() == "x=-1.500000");
+    const std::string fields = member("a", bits("fixed-length-unsigned-integer", 3, "little-endian")) + "," +
+                               member("x", bits("fixed-length-floating-point-number", 32, "little-endian"));
     CHECK(read(metadata_of(fields), packet(shifted)).line() == "a=5 x=-1.500000");
 }
 
 TEST_CASE("integers of variable length") {
-    const std::string fields = member("u", "{'type': 'variable-length-unsigned-integer'}") + "," + member("s", "{'type': 'variable-length-signed-integer', 'mappings': {'low': [[-220236, -1]]}}") + "," +
-                               member("max", "{'type': 'variable-length-unsigned-integer'}") + "," + member("min", "{'type': 'variable-length-signed-integer'}");
-    const std::string values = bytes({0xb4, 0xc7, 0x72}) + bytes({0xb4, 0xc7, 0x72}) + std::string(9, '\xff') + "\x01" + std::string(9, '\x80') + "\x7f";
-    CHECK(read(metadata_of(fields), packet(values)).line() == "u=1876916 s=-220236 max=18446744073709551615 min=-9223372036854775808");
+    const std::string fields =
+        member("u", "{'type': 'variable-length-unsigned-integer'}") + "," +
+        member("s", "{'type': 'variable-length-signed-integer', 'mappings': {'low': [[-220236, -1]]}}") + "," +
+        member("max", "{'type': 'variable-length-unsigned-integer'}") + "," +
+        member("min", "{'type': 'variable-length-signed-integer'}");
+    const std::string values = bytes({0xb4, 0xc7, 0x72}) + bytes({0xb4, 0xc7, 0x72}) + std::string(9, '\xff') + "\x01" +
+                               std::string(9, '\x80') + "\x7f";
+    CHECK(read(metadata_of(fields), packet(values)).line() ==
+          "u=1876916 s=-220236 max=18446744073709551615 min=-9223372036854775808");
     auto endless = read(metadata_of(fields), packet(std::string(40, '\xff')));
     CHECK(endless.line() == "0 events");
     CHECK(endless.losses.truncated_packets == 1);
 }
 
 TEST_CASE("texts and BLOBs, of fixed and of told length") {
-    const std::string fields = member("n", "'u8'") + "," + member("nul", "{'type': 'null-terminated-string'}") + "," + member("fixed", "{'type': 'static-length-string', 'length': 5, 'encoding': 'utf-8'}") + "," +
-                               member("told", "{'type': 'dynamic-length-string', 'length-field-location': {'origin': 'event-record-payload', 'path': ['n']}}") + "," +
-                               member("blob", "{'type': 'static-length-blob', 'length': 2, 'media-type': 'image/png'}") + "," +
-                               member("more", "{'type': 'dynamic-length-blob', 'length-field-location': {'path': ['n']}}") + "," + member("z", "'u8'");
-    CHECK(read(metadata_of(fields), packet("\x03" "ab" + bytes({0}) + "cd" + bytes({0, 'x', 'x'}) + "efg" "pq" "rst" + bytes({9}))).line() ==
-          "n=3 nul=\"ab\" fixed=\"cd\" told=\"efg\" blob more z=9");
+    const std::string fields =
+        member("n", "'u8'") + "," + member("nul", "{'type': 'null-terminated-string'}") + "," +
+        member("fixed", "{'type': 'static-length-string', 'length': 5, 'encoding': 'utf-8'}") + "," +
+        member("told",
+               "{'type': 'dynamic-length-string', 'length-field-location': {'origin': 'event-record-payload', 'path': "
+               "['n']}}") +
+        "," + member("blob", "{'type': 'static-length-blob', 'length': 2, 'media-type': 'image/png'}") + "," +
+        member("more", "{'type': 'dynamic-length-blob', 'length-field-location': {'path': ['n']}}") + "," +
+        member("z", "'u8'");
+    CHECK(read(metadata_of(fields), packet("\x03"
+                                           "ab" +
+                                           bytes({0}) + "cd" + bytes({0, 'x', 'x'}) +
+                                           "efg"
+                                           "pq"
+                                           "rst" +
+                                           bytes({9})))
+              .line() == "n=3 nul=\"ab\" fixed=\"cd\" told=\"efg\" blob more z=9");
 }
 
 TEST_CASE("optional fields: by a boolean, by ranges") {
-    const std::string fields = member("has", bits("fixed-length-boolean", 8, "little-endian")) + "," + member("s", bits("fixed-length-signed-integer", 8, "little-endian")) + "," +
-                               member("a", "{'type': 'optional', 'selector-field-location': {'path': ['has']}, 'field-class': 'u8'}") + "," +
-                               member("b", "{'type': 'optional', 'selector-field-location': {'path': ['s']}, 'selector-field-ranges': [[-9, -1], [5, 5]], 'field-class': 'u8'}") + "," + member("z", "'u8'");
+    const std::string fields =
+        member("has", bits("fixed-length-boolean", 8, "little-endian")) + "," +
+        member("s", bits("fixed-length-signed-integer", 8, "little-endian")) + "," +
+        member("a", "{'type': 'optional', 'selector-field-location': {'path': ['has']}, 'field-class': 'u8'}") + "," +
+        member("b",
+               "{'type': 'optional', 'selector-field-location': {'path': ['s']}, 'selector-field-ranges': [[-9, -1], "
+               "[5, 5]], 'field-class': 'u8'}") +
+        "," + member("z", "'u8'");
     CHECK(read(metadata_of(fields), packet(bytes({4, 0xff, 1, 2, 77}))).line() == "has=1 s=-1 a b z=77");
     CHECK(read(metadata_of(fields), packet(bytes({0, 5, 2, 77}))).line() == "has=0 s=5 a b z=77");
     CHECK(read(metadata_of(fields), packet(bytes({0, 4, 77}))).line() == "has=0 s=4 a b z=77");
@@ -214,31 +264,56 @@ TEST_CASE("optional fields: by a boolean, by ranges") {
 
 TEST_CASE("variants: ranges of signed and unsigned tags, of other scopes, of structures around") {
     auto variant = [](const std::string &location, const std::string &low, const std::string &high) {
-        return "{'type': 'variant', 'selector-field-location': " + location + ", 'options': [{'selector-field-ranges': [[" + low + ", " + high + "]], 'field-class': 'u8'}," +
-               "{'name': 'two', 'selector-field-ranges': [[1, 1], [3, 3]], 'field-class': {'type': 'structure', 'member-classes': [" + member("k", "'u8'") + "," +
-               member("list", "{'type': 'dynamic-length-array', 'element-field-class': 'u8', 'length-field-location': {'path': ['k']}}") + "]}}]}";
+        return "{'type': 'variant', 'selector-field-location': " + location +
+               ", 'options': [{'selector-field-ranges': [[" + low + ", " + high + "]], 'field-class': 'u8'}," +
+               "{'name': 'two', 'selector-field-ranges': [[1, 1], [3, 3]], 'field-class': {'type': 'structure', "
+               "'member-classes': [" +
+               member("k", "'u8'") + "," +
+               member("list",
+                      "{'type': 'dynamic-length-array', 'element-field-class': 'u8', 'length-field-location': {'path': "
+                      "['k']}}") +
+               "]}}]}";
     };
     const std::string tag = member("t", bits("fixed-length-unsigned-integer", 64, "little-endian"));
-    const std::string unsigned_fields = tag + "," + member("v", variant("{'path': ['t']}", "18446744073709551614", "18446744073709551615")) + "," + member("z", "'u8'");
-    CHECK(read(metadata_of(unsigned_fields), packet(std::string(8, '\xff') + bytes({1, 77}))).line() == "t=18446744073709551615 v z=77");
-    CHECK(read(metadata_of(unsigned_fields), packet(bytes({3, 0, 0, 0, 0, 0, 0, 0, 2, 8, 9, 77}))).line() == "t=3 v z=77");
+    const std::string unsigned_fields =
+        tag + "," + member("v", variant("{'path': ['t']}", "18446744073709551614", "18446744073709551615")) + "," +
+        member("z", "'u8'");
+    CHECK(read(metadata_of(unsigned_fields), packet(std::string(8, '\xff') + bytes({1, 77}))).line() ==
+          "t=18446744073709551615 v z=77");
+    CHECK(read(metadata_of(unsigned_fields), packet(bytes({3, 0, 0, 0, 0, 0, 0, 0, 2, 8, 9, 77}))).line() ==
+          "t=3 v z=77");
     auto none = read(metadata_of(unsigned_fields), packet(bytes({2, 0, 0, 0, 0, 0, 0, 0, 2, 8, 9, 77})));
     CHECK(none.line() == "0 events");
-    const std::string context = ", 'specific-context-field-class': {'type': 'structure', 'member-classes': [" + member("t", "{'type': 'variable-length-signed-integer'}") + "]}";
-    const std::string nested = member("deep", "{'type': 'structure', 'member-classes': [" + member("v", variant("{'origin': 'event-record-specific-context', 'path': ['t']}", "-2", "-1")) + "]}");
+    const std::string context = ", 'specific-context-field-class': {'type': 'structure', 'member-classes': [" +
+                                member("t", "{'type': 'variable-length-signed-integer'}") + "]}";
+    const std::string nested = member(
+        "deep", "{'type': 'structure', 'member-classes': [" +
+                    member("v", variant("{'origin': 'event-record-specific-context', 'path': ['t']}", "-2", "-1")) +
+                    "]}");
     CHECK(read(metadata_of(nested, context), packet(bytes({0x7f, 1}))).line() == "deep.v t=-1");
-    const std::string around = member("n", "'u8'") + "," + member("deep", "{'type': 'structure', 'member-classes': [" +
-                               member("l", "{'type': 'dynamic-length-string', 'length-field-location': {'path': [null, 'n']}}") + "]}");
+    const std::string around =
+        member("n", "'u8'") + "," +
+        member("deep",
+               "{'type': 'structure', 'member-classes': [" +
+                   member("l", "{'type': 'dynamic-length-string', 'length-field-location': {'path': [null, 'n']}}") +
+                   "]}");
     CHECK(read(metadata_of(around), packet(bytes({2, 'h', 'i'}))).line() == "n=2 deep.l=\"hi\"");
 }
 
 TEST_CASE("arrays: of structures with lengths of their own, aligned") {
-    const std::string pair = "{'type': 'structure', 'member-classes': [" + member("n", "'u8'") + "," + member("s", "{'type': 'dynamic-length-string', 'length-field-location': {'path': ['n']}}") + "]}";
-    const std::string fields = member("list", "{'type': 'static-length-array', 'length': 2, 'element-field-class': " + pair + "}") + "," +
-                               member("flags", "{'type': 'static-length-array', 'length': 12, 'minimum-alignment': 32, 'element-field-class': " + bits("fixed-length-boolean", 1, "little-endian") + "}") + "," +
-                               member("z", "'u8'");
-    // the payload is aligned as its flags are: from byte 26 of the packet to 28; the list takes 5 bytes, so the flags lie at 36, z at 38
-    CHECK(read(metadata_of(fields), packet(bytes({0, 0, 2, 'a', 'b', 1, 'c', 0, 0, 0, 0xff, 0x0f, 77}))).line() == "list flags z=77");
+    const std::string pair =
+        "{'type': 'structure', 'member-classes': [" + member("n", "'u8'") + "," +
+        member("s", "{'type': 'dynamic-length-string', 'length-field-location': {'path': ['n']}}") + "]}";
+    const std::string fields =
+        member("list", "{'type': 'static-length-array', 'length': 2, 'element-field-class': " + pair + "}") + "," +
+        member("flags",
+               "{'type': 'static-length-array', 'length': 12, 'minimum-alignment': 32, 'element-field-class': " +
+                   bits("fixed-length-boolean", 1, "little-endian") + "}") +
+        "," + member("z", "'u8'");
+    // the payload is aligned as its flags are: from byte 26 of the packet to 28; the list takes 5 bytes, so the flags
+    // lie at 36, z at 38
+    CHECK(read(metadata_of(fields), packet(bytes({0, 0, 2, 'a', 'b', 1, 'c', 0, 0, 0, 0xff, 0x0f, 77}))).line() ==
+          "list flags z=77");
 }
 
 TEST_CASE("packets: magic, uuid and class are checked") {
@@ -261,13 +336,17 @@ TEST_CASE("what is not known is not guessed") {
     unsupported(member("x", bits("fixed-length-floating-point-number", 16, "little-endian")));
     unsupported(member("x", "{'type': 'complex-number'}"));
     unsupported(member("x", "{'type': 'dynamic-length-string', 'length-field-location': {'path': ['elsewhere']}}"));
-    unsupported(member("a", bits("fixed-length-unsigned-integer", 3, "little-endian")) + "," + member("b", bits("fixed-length-unsigned-integer", 5, "big-endian")));
+    unsupported(member("a", bits("fixed-length-unsigned-integer", 3, "little-endian")) + "," +
+                member("b", bits("fixed-length-unsigned-integer", 5, "big-endian")));
     unsupported(member("x", "'u8'"), ", 'extensions': {'my.tracer': {'piano': 88}}");
     const std::string body = event_class(member("x", "'u8'"));
     CHECK_THROWS_AS(ctf::parse_metadata(sequence({"{'type': 'preamble', 'version': 3}"})), ctf::Unsupported);
-    CHECK_THROWS_AS(ctf::parse_metadata(sequence({"{'type': 'preamble', 'version': 2, 'extensions': {'my.tracer': {}}}"})), ctf::Unsupported);
+    CHECK_THROWS_AS(
+        ctf::parse_metadata(sequence({"{'type': 'preamble', 'version': 2, 'extensions': {'my.tracer': {}}}"})),
+        ctf::Unsupported);
     CHECK_THROWS_AS(ctf::parse_metadata(sequence({kPreamble, "{'type': 'data-stream-class'}"})), ctf::Unsupported);
-    CHECK_NOTHROW(read(metadata_of(member("x", "'u8'"), ", 'attributes': {'my.tracer': {'piano': 88}}"), packet(bytes({7}))));
+    CHECK_NOTHROW(
+        read(metadata_of(member("x", "'u8'"), ", 'attributes': {'my.tracer': {'piano': 88}}"), packet(bytes({7}))));
 }
 
 TEST_CASE("junk is junk") {
@@ -288,15 +367,19 @@ TEST_CASE("junk is junk") {
 }
 
 TEST_CASE("types without bound are not recognised") {
-    std::vector<std::string> fragments = {kPreamble, kByte, "{'type': 'field-class-alias', 'name': 'a0', 'field-class': 'u8'}"};
+    std::vector<std::string> fragments = {kPreamble, kByte,
+                                          "{'type': 'field-class-alias', 'name': 'a0', 'field-class': 'u8'}"};
     for (int i = 0; i < 30; ++i) {
         const std::string before = "'a" + std::to_string(i) + "'";
-        fragments.push_back("{'type': 'field-class-alias', 'name': 'a" + std::to_string(i + 1) + "', 'field-class': {'type': 'structure', 'member-classes': [" + member("x", before) + "," + member("y", before) + "]}}");
+        fragments.push_back("{'type': 'field-class-alias', 'name': 'a" + std::to_string(i + 1) +
+                            "', 'field-class': {'type': 'structure', 'member-classes': [" + member("x", before) + "," +
+                            member("y", before) + "]}}");
     }
     fragments.insert(fragments.end(), {kTrace, kClock, kStream, event_class(member("x", "'a30'"))});
     CHECK_THROWS_AS(ctf::parse_metadata(sequence(fragments)), ctf::Unsupported);
     std::string deep = "'u8'";
-    for (int i = 0; i < 40; ++i) deep = "{'type': 'static-length-array', 'length': 1, 'element-field-class': " + deep + "}";
+    for (int i = 0; i < 40; ++i)
+        deep = "{'type': 'static-length-array', 'length': 1, 'element-field-class': " + deep + "}";
     CHECK_THROWS_AS(ctf::parse_metadata(metadata_of(member("x", deep))), ctf::Unsupported);
     CHECK_THROWS(ctf::parse_metadata(std::string("\x1e") + std::string(1 << 20, '[')));
 }

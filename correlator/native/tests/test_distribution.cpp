@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Counts, sums, the largest and percentiles are those of the sorted values, however few or many there are, and in any order.
+// Counts, sums, the largest and percentiles are those of the sorted values, however few or many there are, and in any
+// order.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
@@ -40,7 +41,9 @@ void check(std::vector<std::int64_t> values, std::size_t zeros, std::mt19937_64 
     for (std::size_t i = 0; i < kPerMille.size(); ++i) {
         const std::int64_t there = values[(values.size() * kPerMille[i] + 999) / 1000 - 1];
         if (found.exact) CHECK(found.percentiles[i] == there);
-        else CHECK(std::abs(found.percentiles[i] - std::max<std::int64_t>(there, 0)) * 512 <= std::max<std::int64_t>(there, 0));
+        else
+            CHECK(std::abs(found.percentiles[i] - std::max<std::int64_t>(there, 0)) * 512 <=
+                  std::max<std::int64_t>(there, 0));
     }
 }
 
@@ -56,18 +59,20 @@ TEST_CASE("nothing") {
 TEST_CASE("any numbers of any size") {
     std::mt19937_64 random(5);
     auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };
-    const std::vector<std::size_t> counts{1, 2, 63, 64, 65, 2047, 2048, 2049, 5000, 70'000, Distribution::kExact, Distribution::kExact + 1, 600'000};
+    const std::vector<std::size_t> counts{
+        1, 2, 63, 64, 65, 2047, 2048, 2049, 5000, 70'000, Distribution::kExact, Distribution::kExact + 1, 600'000};
     for (const std::size_t count : counts)
         for (const int what : {0, 1, 2, 3, 4, 5}) {
             std::vector<std::int64_t> values(count);
             const std::size_t zeros = what == 4 ? count / 3 : 0;
             for (std::size_t i = zeros; i < count; ++i)
-                values[i] = what == 0   ? below(2048)
-                            : what == 1 ? 2040 + below(16)
-                            : what == 2 ? 5000 + below(1'000'000)
-                            : what == 3 ? below(std::uint64_t{1} << below(31))
-                            : what == 4 ? below(std::uint64_t{1} << below(40))
-                                        : below(50) == 0 ? -below(1000) : below(100'000);
+                values[i] = what == 0        ? below(2048)
+                            : what == 1      ? 2040 + below(16)
+                            : what == 2      ? 5000 + below(1'000'000)
+                            : what == 3      ? below(std::uint64_t{1} << below(31))
+                            : what == 4      ? below(std::uint64_t{1} << below(40))
+                            : below(50) == 0 ? -below(1000)
+                                             : below(100'000);
             CAPTURE(count);
             CAPTURE(what);
             check(values, zeros, random);

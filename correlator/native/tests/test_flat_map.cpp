@@ -13,7 +13,8 @@
 
 using opline::FlatMap;
 
-TEST_CASE_TEMPLATE("random insertions and erasures agree with the standard map", Cell, opline::FlatCell<std::uint64_t, std::uint64_t>,
+TEST_CASE_TEMPLATE("random insertions and erasures agree with the standard map", Cell,
+                   opline::FlatCell<std::uint64_t, std::uint64_t>,
                    opline::FlatCellByValue<std::uint64_t, std::uint64_t>) {
     std::mt19937_64 random(23);
     for (std::uint64_t keys : {7u, 100u, 5000u}) {
@@ -23,7 +24,10 @@ TEST_CASE_TEMPLATE("random insertions and erasures agree with the standard map",
             // Keys with equal low bits, as pointers have them.
             const std::uint64_t key = (random() % keys) << 12, value = random() | 1;
             switch (random() % 4) {
-            case 0: ours[key] = value; theirs[key] = value; break;
+            case 0:
+                ours[key] = value;
+                theirs[key] = value;
+                break;
             case 1: CHECK(ours.erase(key) == (theirs.erase(key) == 1)); break;
             case 2:
                 if (auto *found = ours.find(key)) ours.erase_found(found);
@@ -39,7 +43,10 @@ TEST_CASE_TEMPLATE("random insertions and erasures agree with the standard map",
             REQUIRE(ours.size() == theirs.size());
         }
         std::size_t seen = 0;
-        ours.for_each([&](std::uint64_t k, std::uint64_t v) { ++seen; CHECK(theirs.at(k) == v); });
+        ours.for_each([&](std::uint64_t k, std::uint64_t v) {
+            ++seen;
+            CHECK(theirs.at(k) == v);
+        });
         CHECK(seen == theirs.size());
         ours.erase_if([](std::uint64_t k, std::uint64_t) { return (k >> 12) % 2 == 0; });
         for (auto it = theirs.begin(); it != theirs.end();) it = (it->first >> 12) % 2 == 0 ? theirs.erase(it) : ++it;

@@ -34,7 +34,8 @@ void check_spool(std::size_t records, std::size_t piece, std::uint64_t disorder,
     opline::Spool spool(fileno(file.get()), piece);
     std::vector<Kept> kept;
     for (std::size_t i = 0; i < records; ++i) {
-        Kept k{i + random() % disorder, static_cast<std::uint32_t>(random() % 5), std::string(random() % longest, static_cast<char>('a' + i % 26))};
+        Kept k{i + random() % disorder, static_cast<std::uint32_t>(random() % 5),
+               std::string(random() % longest, static_cast<char>('a' + i % 26))};
         char *at = spool.begin(k.data.size() + random() % 40);  // more room than is used
         spool.end(k.place, k.kind, std::copy(k.data.begin(), k.data.end(), at));
         kept.push_back(std::move(k));
@@ -77,7 +78,8 @@ TEST_CASE("numbers are those of std::to_chars") {
     };
     for (std::uint64_t v = 0; v < 20'000; ++v) check(v);
     for (std::uint64_t power = 1; power < 10'000'000'000'000'000'000u; power *= 10)
-        for (const std::uint64_t v : {power - 1, power, power + 1}) check(v), check(static_cast<std::int64_t>(v)), check(-static_cast<std::int64_t>(v));
+        for (const std::uint64_t v : {power - 1, power, power + 1})
+            check(v), check(static_cast<std::int64_t>(v)), check(-static_cast<std::int64_t>(v));
     for (int i = 0; i < 20'000; ++i) {
         const std::uint64_t v = random() >> random() % 64;
         check(v);
@@ -115,7 +117,9 @@ TEST_CASE("ops of a shape have the rows that they have one by one, long interval
                 durations.emplace_back(number, step);
             }
             if (handle == 0) handle = by_shape.add_shape(stages);
-            by_shape.op_of_shape(handle, id, [&](std::size_t i) { return OpCsv::Times{stages[i].begin_ns, stages[i].duration_ns, stages[i].tid}; });
+            by_shape.op_of_shape(handle, id, [&](std::size_t i) {
+                return OpCsv::Times{stages[i].begin_ns, stages[i].duration_ns, stages[i].tid};
+            });
             if (form == OpCsv::Form::kOps) {
                 by_shape.op(id, op);
                 each.op(id, op);

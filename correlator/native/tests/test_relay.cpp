@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is thrown in either thread reaches who asked for events, after all that came before it, and nobody waits for the other for ever.
+// What is thrown in either thread reaches who asked for events, after all that came before it, and nobody waits for the
+// other for ever.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
@@ -98,8 +99,7 @@ TEST_CASE("all batches arrive, whoever is slower at the time") {
             return stream.made != kBatches;
         },
         consumer);
-    while (relay.deliver(100)) {
-    }
+    while (relay.deliver(100)) {}
     CHECK(consumer.count == kBatches);
     CHECK(consumer.in_order);
 }

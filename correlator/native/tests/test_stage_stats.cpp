@@ -53,7 +53,8 @@ TEST_CASE("by stages and by times") {
             const std::int64_t longest = random() % 100 == 0 ? 2'000'000'000 : random() % 3 == 0 ? 3 : 100'000;
             std::vector<std::int64_t> times{static_cast<std::int64_t>(random() % 1000)};
             while (times.size() < 41) {
-                times.push_back(times.back() + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(longest)));
+                times.push_back(times.back() +
+                                static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(longest)));
             }
             std::int64_t from_ns = times[0], unknown_ns = 0;
             for (std::uint32_t seq = 0; seq < shape.stages.size(); ++seq) {
@@ -79,7 +80,8 @@ TEST_CASE("as many as are kept, and one more") {
         std::vector<std::uint32_t> sorted;
         std::mt19937_64 random(ops);
         for (std::uint64_t op = 0; op < ops; ++op) {
-            const std::uint32_t steps[] = {static_cast<std::uint32_t>(random() % (std::uint64_t{1} << random() % 31)), 5};
+            const std::uint32_t steps[] = {static_cast<std::uint32_t>(random() % (std::uint64_t{1} << random() % 31)),
+                                           5};
             sorted.push_back(steps[0]);
             for (std::uint32_t seq = 0; seq < 2; ++seq) by_stages.stage(stages[seq].name, 1, op, seq, steps[seq], true);
             by_stages.op(steps[0] + 5, 0, 0);
@@ -93,6 +95,7 @@ TEST_CASE("as many as are kept, and one more") {
         if (!result["exact"]) continue;
         std::sort(sorted.begin(), sorted.end());
         const std::size_t per_mille[] = {500, 900, 990, 999};
-        for (std::size_t i = 0; i < 4; ++i) CHECK(result["stages"][0]["quantiles_ns"][i] == sorted[(ops * per_mille[i] + 999) / 1000 - 1]);
+        for (std::size_t i = 0; i < 4; ++i)
+            CHECK(result["stages"][0]["quantiles_ns"][i] == sorted[(ops * per_mille[i] + 999) / 1000 - 1]);
     }
 }

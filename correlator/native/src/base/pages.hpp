@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory for much that is written soon. The first touch of a page costs more than what is written into it: large pieces are asked for in huge
-// pages, which the kernel gives where transparent_hugepage is `always` or `madvise`.
+// Memory for much that is written soon. The first touch of a page costs more than what is written into it: large pieces
+// are asked for in huge pages, which the kernel gives where transparent_hugepage is `always` or `madvise`.
 #pragma once
 #include <cstddef>
 #include <cstdlib>
@@ -39,7 +39,8 @@ class Arena {
     Arena() = default;
     Arena(const Arena &) = delete;  // whose pieces would these be?
     Arena &operator=(const Arena &) = delete;
-    // Not cleared, aligned for anything. Pieces that are filled side by side don't compete for the same lines of the caches. Throws std::bad_alloc.
+    // Not cleared, aligned for anything. Pieces that are filled side by side don't compete for the same lines of the
+    // caches. Throws std::bad_alloc.
     void *take(std::size_t bytes);
 
   private:

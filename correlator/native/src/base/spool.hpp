@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Records that come in any order and are read by their place, more of them than memory should hold. Pieces of a few MiB are
-// sorted and written to a file of the caller's; reading merges them. Records that nearly come in order are hardly moved.
+// Records that come in any order and are read by their place, more of them than memory should hold. Pieces of a few MiB
+// are sorted and written to a file of the caller's; reading merges them. Records that nearly come in order are hardly
+// moved.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -13,7 +14,8 @@ class Spool {
   public:
     static constexpr std::size_t kPiece = std::size_t{8} << 20;  // bytes in memory while records come
 
-    // fd: an empty file, open for reading and writing, that stays the caller's. Nothing is written while all fits into a piece.
+    // fd: an empty file, open for reading and writing, that stays the caller's. Nothing is written while all fits into
+    // a piece.
     explicit Spool(int fd, std::size_t piece = kPiece) : fd_(fd), piece_(piece) {}
 
     // Room for a record of at most `size` bytes, to be filled and ended before anything else.
@@ -28,8 +30,8 @@ class Spool {
         std::uint32_t kind = 0;
         std::string_view data;  // valid until the next call
     };
-    // The next one by place; of one place in the order in which they came. False: that was all. Nothing can be added once this
-    // was called.
+    // The next one by place; of one place in the order in which they came. False: that was all. Nothing can be added
+    // once this was called.
     bool next(Record &);
     // errno of the file's first write or read that failed, after which nothing is kept; 0: none.
     int error() const { return error_; }
@@ -38,7 +40,7 @@ class Spool {
     static constexpr std::size_t kHeader = 16;
     struct Source {
         std::vector<char> buffer;
-        std::size_t at = 0, end = 0;             // of what is in the buffer
+        std::size_t at = 0, end = 0;              // of what is in the buffer
         std::uint64_t file_at = 0, file_end = 0;  // of what is not
         Record record;
     };

@@ -14,7 +14,8 @@
 namespace opline {
 
 enum class ColumnType : std::uint8_t { kInt64, kUint64, kInt32, kUint32, kBool, kDict, kText };
-constexpr const char *kTypeNames[] = {"i64", "u64", "i32", "u32", "bool", "dict", "text"};  // in that order; as opline/store/schema.py has them
+// in that order; as opline/store/schema.py has them
+constexpr const char *kTypeNames[] = {"i64", "u64", "i32", "u32", "bool", "dict", "text"};
 constexpr const char *type_name(ColumnType t) { return kTypeNames[static_cast<std::size_t>(t)]; }
 // Throws std::runtime_error for a name that is none.
 inline ColumnType column_type(std::string_view name) {
@@ -23,8 +24,9 @@ inline ColumnType column_type(std::string_view name) {
     throw std::runtime_error("There is no type of column " + std::string(name));
 }
 
-// A column while it is being filled: one value of fixed width per row, one byte per row that is 1 where it is absent. Its first rows
-// are not stored as long as all are absent, or all are repeats of somebody's rows: store() makes up for it.
+// A column while it is being filled: one value of fixed width per row, one byte per row that is 1 where it is absent.
+// Its first rows are not stored as long as all are absent, or all are repeats of somebody's rows: store() makes up for
+// it.
 class Column {
   public:
     Column(std::string name, ColumnType type) : name(std::move(name)), type(type) {}
@@ -88,7 +90,8 @@ class Column {
         if (absent_.empty()) absent_.resize(capacity_);
         std::memset(absent_.data() + row, 1, n);
         if (type != ColumnType::kText) std::memset(data_.get() + row * width(), 0, n * width());
-        else std::fill_n(reinterpret_cast<std::int32_t *>(data_.get()) + row, n, static_cast<std::int32_t>(text.size()));
+        else
+            std::fill_n(reinterpret_cast<std::int32_t *>(data_.get()) + row, n, static_cast<std::int32_t>(text.size()));
     }
     // All rows are repeats of one list of values: which, and of how many; else nullptr.
     template <class T>
@@ -137,7 +140,8 @@ class Column {
     }
     // kBool: Arrow's data.
     std::vector<std::uint8_t> value_bits(std::size_t rows) const { return pack(data_.get(), rows, 1); }
-    // All other types: the values as they lie, absent ones 0; kText: the ends, which are Arrow's offsets without the first, 0.
+    // All other types: the values as they lie, absent ones 0; kText: the ends, which are Arrow's offsets without the
+    // first, 0.
     const std::uint8_t *values() const { return data_.get(); }
 
   private:

@@ -6,7 +6,8 @@
 namespace opline {
 namespace {
 
-// Bytes of the well-formed character at `at`; 0: it is none, and `bad` bytes are one maximal subpart (Unicode, table 3-7).
+// Bytes of the well-formed character at `at`; 0: it is none, and `bad` bytes are one maximal subpart (Unicode, table
+// 3-7).
 std::size_t character_at(std::string_view s, std::size_t at, std::size_t &bad) {
     const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(s[i]); };
     const std::uint8_t first = byte(at);
@@ -68,8 +69,9 @@ void append_shown(std::string &out, std::string_view text) {
         std::uint32_t code = n == 1 ? byte(at) : 0;
         if (n == 2) code = (byte(at) & 0x1fu) << 6 | (byte(at + 1) & 0x3fu);
         if (n == 3) code = (byte(at) & 0x0fu) << 12 | (byte(at + 1) & 0x3fu) << 6 | (byte(at + 2) & 0x3fu);
-        const bool control = n < 4 && (code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || code == 0x200e || code == 0x200f ||
-                                       (code >= 0x2028 && code < 0x202f) || (code >= 0x2066 && code < 0x206a));
+        const bool control =
+            n < 4 && (code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || code == 0x200e ||
+                      code == 0x200f || (code >= 0x2028 && code < 0x202f) || (code >= 0x2066 && code < 0x206a));
         if (control) escape(code, code < 0x100 ? 2 : 4);
         else out.append(text.substr(at, n));
         at += n;

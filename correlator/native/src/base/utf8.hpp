@@ -6,10 +6,12 @@
 
 namespace opline {
 
-// The text, with U+FFFD for each ill-formed sequence, as Python's decoder has it (Unicode 15, 3.9: one per maximal subpart).
+// The text, with U+FFFD for each ill-formed sequence, as Python's decoder has it (Unicode 15, 3.9: one per maximal
+// subpart).
 std::string valid_utf8(std::string_view text);
 
-// Appends the text as people see it: what a terminal obeys, and what is ill-formed, is escaped (\x1b, \u202e), as opline.talk.shown has it.
+// Appends the text as people see it: what a terminal obeys, and what is ill-formed, is escaped (\x1b, \u202e), as
+// opline.talk.shown has it.
 void append_shown(std::string &out, std::string_view text);
 
 }  // namespace opline

@@ -130,7 +130,8 @@ void bind_parts(BoundPoint &p, const PointSpec &spec) {
 constexpr std::string_view kBpfCalls = "syscall:";
 // Hits of uprobes are points like any other, but their time and thread are payload: the event is the collector's.
 constexpr std::string_view kProbes = "cephprobe:";
-// What the shim for Ceph writes by itself comes as `cephshim`, what its collector sends on as `cephring`, with time and thread as payload.
+// What the shim for Ceph writes by itself comes as `cephshim`, what its collector sends on as `cephring`, with time and
+// thread as payload.
 constexpr std::string_view kShim = "cephshim:", kRings = "cephring:";
 
 BlockSlots bind_block(BlockKind kind, Slots &slots, bool with_process) {
@@ -140,7 +141,9 @@ BlockSlots bind_block(BlockKind kind, Slots &slots, bool with_process) {
     auto narrow = [&](std::initializer_list<const char *> fields, std::size_t offset) {
         b.narrow.add(slots.want_first(fields), offset);
     };
-    auto wide = [&](std::initializer_list<const char *> fields, std::size_t offset) { b.wide.add(slots.want_first(fields), offset); };
+    auto wide = [&](std::initializer_list<const char *> fields, std::size_t offset) {
+        b.wide.add(slots.want_first(fields), offset);
+    };
     // Whoever is interrupted by a completion has nothing to do with it.
     if (kind != BlockKind::kRqComplete && kind != BlockKind::kBioComplete && kind != BlockKind::kRqRequeue) {
         narrow({"tid", "perf_tid"}, offsetof(BlockEvent, tid));
@@ -185,7 +188,8 @@ void bind_sched(BoundClass &c, std::string_view name, Slots &slots) {
     c.comm_slot = slots.want_context("procname");
 }
 
-// From BPF: one event of what sched_switch, sched_waking and sched_switch say of a thread, when it is back on a CPU. The waker is payload.
+// From BPF: one event of what sched_switch, sched_waking and sched_switch say of a thread, when it is back on a CPU.
+// The waker is payload.
 void bind_off_cpu(BoundClass &c, Slots &slots) {
     c.kind = ClassKind::kOffCpu;
     c.sched.tid = slots.want("tid");
@@ -222,8 +226,10 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
     if (bpf_block || kernel_block) {
         auto kind = BlockModel::kind_by_name(name);
         c.kind = kind == BlockKind::kOther ? (bpf_block ? ClassKind::kContext : ClassKind::kIgnored)
-                 : kind == BlockKind::kPlug || kind == BlockKind::kUnplug ? ClassKind::kPlug : ClassKind::kBlock;
-        if (c.kind == ClassKind::kBlock) c.block = bind_block(kind, slots, kind == BlockKind::kBioQueue && !plan.bios.op_class.empty());
+                 : kind == BlockKind::kPlug || kind == BlockKind::kUnplug ? ClassKind::kPlug
+                                                                          : ClassKind::kBlock;
+        if (c.kind == ClassKind::kBlock)
+            c.block = bind_block(kind, slots, kind == BlockKind::kBioQueue && !plan.bios.op_class.empty());
     } else {
         for (std::uint32_t i = 0; i < plan.points.size(); ++i)
             if (glob_match(plan.points[i].event, name)) c.points.push_back(bind_point(i, plan, slots, strings));
@@ -233,10 +239,11 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
             if (c.tid_slot == kNoSlot) c.tid_slot = slots.want_context("tid");
             c.pid_slot = slots.want_context("vpid");
             if (c.pid_slot == kNoSlot) c.pid_slot = slots.want_context("pid");
-            const bool named = wanted.thread_names || std::any_of(c.points.begin(), c.points.end(), [&](const BoundPoint &p) {
-                                   const PointSpec &spec = plan.points[p.spec];
-                                   return spec.role == Role::kBegin || spec.role == Role::kSoftBegin || spec.ios;
-                               });
+            const bool named =
+                wanted.thread_names || std::any_of(c.points.begin(), c.points.end(), [&](const BoundPoint &p) {
+                    const PointSpec &spec = plan.points[p.spec];
+                    return spec.role == Role::kBegin || spec.role == Role::kSoftBegin || spec.ios;
+                });
             if (named) c.comm_slot = slots.want_context("procname");
             if (c.tid_slot == kNoSlot) c.tid_slot = slots.want_context("pthread_id");
             if (bpf_call || probe) {

@@ -21,14 +21,14 @@ namespace opline {
 struct BoundKey {
     std::uint32_t space = 0;
     KeyScope scope = KeyScope::kGlobal;
-    struct Seed {  // the hash of the space and of the scope in which the last event was
+    struct Seed {                        // the hash of the space and of the scope in which the last event was
         std::int64_t host = -1, id = 0;  // host -1: there was no event yet
         std::uint64_t lo = 0, hi = 0;
     };
     mutable Seed seed;
-    std::uint64_t spaces = 0;  // that an event with this key carries
+    std::uint64_t spaces = 0;                // that an event with this key carries
     std::vector<std::int32_t> slots, facts;  // of each field; facts empty: none is looked up
-    std::uint64_t found = 0, missed = 0;  // for `opline model lint`
+    std::uint64_t found = 0, missed = 0;     // for `opline model lint`
 };
 
 struct BoundPredicate {
@@ -47,33 +47,40 @@ struct BoundPoint {
     std::uint64_t global_spaces = 0;  // bit per global key space of find and bind
     std::vector<BoundPredicate> when;
     std::vector<BoundKey> find, bind, release, wait, meet, sole;
-    BoundKey fact_of, fact_value;  // of a point that learns
+    BoundKey fact_of, fact_value;    // of a point that learns
     std::uint32_t mark = 0, at = 0;  // pool ids; 0: none
     std::int32_t name_slot = kNoSlot, class_slot = kNoSlot, object_slot = kNoSlot, offset_slot = kNoSlot,
                  length_slot = kNoSlot, duration_slot = kNoSlot, file_slot = kNoSlot, batch_count_slot = kNoSlot;
     std::optional<BoundKey> ios_submit, ios_wait;
     std::int32_t ios_count = kNoSlot, ios_submitted = kNoSlot, ios_reaped = kNoSlot;
     std::int32_t file_dev_slot = kNoSlot, inode_slot = kNoSlot;  // system calls from BPF
-    std::uint32_t name_id = 0;   // pool id of a constant name
-    std::vector<std::pair<std::string, std::uint32_t>> names;  // of the first values that name_slot had
-    std::uint32_t class_id = 0;  // pool id of a constant class; 0: none
+    std::uint32_t name_id = 0;                                   // pool id of a constant name
+    std::vector<std::pair<std::string, std::uint32_t>> names;    // of the first values that name_slot had
+    std::uint32_t class_id = 0;                                  // pool id of a constant class; 0: none
     std::uint32_t batch_space = 0;
     bool needs_facts = false;  // passed over where they are not known
-    bool broken = false;  // the class lacks a field that the point needs
+    bool broken = false;       // the class lacks a field that the point needs
 };
 
 enum class ClassKind : std::uint8_t {
-    kPoints, kBlock, kDeviceName, kCollectorLost, kSchedSwitch, kSchedWake, kOffCpu,
+    kPoints,
+    kBlock,
+    kDeviceName,
+    kCollectorLost,
+    kSchedSwitch,
+    kSchedWake,
+    kOffCpu,
     kPlug,  // of the block layer, about no bio and no request
-    kContext, kIgnored  // nobody looks at these
+    kContext,
+    kIgnored  // nobody looks at these
 };
 
 struct SchedSlots {
     Wake wake = Wake::kWaking;
     std::int32_t tid = kNoSlot, prev_tid = kNoSlot, prev_state = kNoSlot, next_tid = kNoSlot, cpu = kNoSlot;
     std::int32_t off_at = kNoSlot, woken_at = kNoSlot;  // kOffCpu
-    bool loses = false;            // kCollectorLost: threads' states may be among what is missing
-    std::int32_t until = kNoSlot;  // up to this time; else the event's
+    bool loses = false;                                 // kCollectorLost: threads' states may be among what is missing
+    std::int32_t until = kNoSlot;                       // up to this time; else the event's
 };
 
 struct BoundClass {

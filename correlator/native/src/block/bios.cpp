@@ -5,9 +5,7 @@
 namespace opline::block_model {
 
 namespace {
-bool contains(const Bio &b, std::uint64_t sector) {
-    return sector >= b.sector && sector - b.sector < b.nr_sectors;
-}
+bool contains(const Bio &b, std::uint64_t sector) { return sector >= b.sector && sector - b.sector < b.nr_sectors; }
 }  // namespace
 
 Index Engine::new_bio(const BlockEvent &e, std::uint64_t sector, std::uint32_t nr_sectors, Index parent, Index family) {

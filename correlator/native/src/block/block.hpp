@@ -32,9 +32,9 @@ enum class BlockKind : std::uint8_t {
     kRqComplete,     // C
     kBioComplete,    // C of a bio-based device
     kBioBounce,
-    kRqError,        // lttng-modules >= 2.14: follows a completion with an error
-    kRqBio,          // BPF collector: a further bio of the request that was just issued (rq, bio)
-    kOther           // touch_buffer, dirty_buffer, io_start, io_done …
+    kRqError,  // lttng-modules >= 2.14: follows a completion with an error
+    kRqBio,    // BPF collector: a further bio of the request that was just issued (rq, bio)
+    kOther     // touch_buffer, dirty_buffer, io_start, io_done …
 };
 
 enum class IoKind : std::uint8_t { kRead, kWrite, kDiscard, kWriteZeroes, kFlush, kOther };
@@ -54,45 +54,45 @@ struct BlockEvent {
     BlockKind kind;
     std::int64_t ts_ns;
     std::uint32_t cpu;
-    std::int32_t tid;        // the event's own tid, else the context's; -1 unknown
-    std::int32_t pid;        // of a bio that is queued, where somebody asked for it; -1 unknown
-    std::uint32_t comm;      // interned; 0 unknown
-    std::uint32_t dev;       // kernel-internal: major << 20 | minor
-    std::uint64_t sector;    // 512-byte units
+    std::int32_t tid;      // the event's own tid, else the context's; -1 unknown
+    std::int32_t pid;      // of a bio that is queued, where somebody asked for it; -1 unknown
+    std::uint32_t comm;    // interned; 0 unknown
+    std::uint32_t dev;     // kernel-internal: major << 20 | minor
+    std::uint64_t sector;  // 512-byte units
     std::uint32_t nr_sectors;
     std::uint32_t rwbs;
-    std::int32_t error;      // 0 fine
-    std::uint32_t old_dev;   // remap: from
+    std::int32_t error;     // 0 fine
+    std::uint32_t old_dev;  // remap: from
     std::uint64_t old_sector;
     std::uint64_t new_sector;  // split: where the remainder begins
-    std::uint64_t rq;        // request pointer; 0: the capture has none
-    std::uint64_t bio;       // bio pointer; 0: none
-    std::uint64_t parent;    // split clone's bi_private, BPF captures; 0: none
+    std::uint64_t rq;          // request pointer; 0: the capture has none
+    std::uint64_t bio;         // bio pointer; 0: none
+    std::uint64_t parent;      // split clone's bi_private, BPF captures; 0: none
 };
 
-struct Owner {  // opaque to the block model
+struct Owner {                // opaque to the block model
     std::uint64_t op = 0;     // op serial + 1; 0: nobody
     std::uint64_t batch = 0;  // batch serial + 1; 0: none
     explicit operator bool() const { return op != 0 || batch != 0; }
 };
 
 struct Bio {
-    std::uint64_t id = 0;         // ordinal, from 1, in order of Q
-    std::uint64_t request = 0;    // Request::id once known; 0: none (yet)
+    std::uint64_t id = 0;       // ordinal, from 1, in order of Q
+    std::uint64_t request = 0;  // Request::id once known; 0: none (yet)
     std::uint32_t dev = 0;
     std::uint64_t sector = 0;
     std::uint32_t nr_sectors = 0;
     std::uint32_t rwbs = 0;
     IoKind kind = IoKind::kOther;
-    std::int64_t queue_ns = kNoTime;  // kNoTime: its Q was not seen (split remainder, before the trace)
-    std::int64_t since_ns = kNoTime;  // Q, else that of the bio that it was cut from or remapped from
-    std::int64_t getrq_ns = kNoTime;  // G of a request of its own
+    std::int64_t queue_ns = kNoTime;     // kNoTime: its Q was not seen (split remainder, before the trace)
+    std::int64_t since_ns = kNoTime;     // Q, else that of the bio that it was cut from or remapped from
+    std::int64_t getrq_ns = kNoTime;     // G of a request of its own
     std::int64_t complete_ns = kNoTime;  // of a bio-based device's own bio
     std::int32_t tid = -1;
     std::uint32_t comm = 0;
     std::uint64_t pointer = 0;
-    std::uint64_t parent = 0;     // Bio::id that it was remapped or split from; 0: none
-    std::uint64_t split_from = 0; // Bio::id whose remainder it is; 0: none
+    std::uint64_t parent = 0;      // Bio::id that it was remapped or split from; 0: none
+    std::uint64_t split_from = 0;  // Bio::id whose remainder it is; 0: none
     bool merged = false;
     std::int64_t merge_ns = kNoTime;  // M or F: when it joined a request
     Owner owner;
@@ -103,18 +103,18 @@ struct RequestState {
     std::uint32_t dev = 0;
     std::uint64_t sector = 0;  // as issued; kNoSector for a flush
     std::uint32_t nr_sectors = 0;
-    std::uint32_t rwbs = 0;    // of its first bio, with the FUA and PREFLUSH bits that the issue loses
+    std::uint32_t rwbs = 0;  // of its first bio, with the FUA and PREFLUSH bits that the issue loses
     IoKind kind = IoKind::kOther;
-    std::int64_t queue_ns = kNoTime;      // Bio::since_ns of its first bio
+    std::int64_t queue_ns = kNoTime;  // Bio::since_ns of its first bio
     std::int64_t getrq_ns = kNoTime;
     // Of a split's remainder: the request of the first part, and when it was allocated.
     std::uint64_t first_request = 0;
     std::int64_t first_getrq_ns = kNoTime;
-    std::int64_t insert_ns = kNoTime;     // absent with scheduler `none`: never made up
-    std::int64_t issue_ns = kNoTime;      // the last D: device time
-    std::int64_t first_issue_ns = kNoTime;// the first D: queueing
-    std::int64_t complete_ns = kNoTime;   // its sectors are done: of a write that completes twice, the first
-    std::int64_t end_ns = kNoTime;        // its bios are done: the second completion, else complete_ns
+    std::int64_t insert_ns = kNoTime;       // absent with scheduler `none`: never made up
+    std::int64_t issue_ns = kNoTime;        // the last D: device time
+    std::int64_t first_issue_ns = kNoTime;  // the first D: queueing
+    std::int64_t complete_ns = kNoTime;     // its sectors are done: of a write that completes twice, the first
+    std::int64_t end_ns = kNoTime;          // its bios are done: the second completion, else complete_ns
     std::int32_t queue_tid = -1, issue_tid = -1;
     std::uint32_t queue_comm = 0, issue_comm = 0;
     std::uint32_t queue_cpu = kNoCpu, issue_cpu = kNoCpu, complete_cpu = kNoCpu;
@@ -131,8 +131,8 @@ struct RequestState {
 };
 
 struct Request : RequestState {
-    std::vector<std::uint64_t> bios;       // Bio::id, first to last
-    std::vector<Owner> owners;             // distinct, in order
+    std::vector<std::uint64_t> bios;  // Bio::id, first to last
+    std::vector<Owner> owners;        // distinct, in order
 };
 
 // How often two independent rules agree, per hop. `pointer_only` and `sector_only`: only one rule had an answer.
@@ -145,17 +145,16 @@ struct HopAgreement {
 struct BlockCounts {
     HopAgreement bio_to_request, request_to_issue, request_to_complete;
     std::uint64_t unmatched_getrq = 0, unmatched_merge = 0, unmatched_issue = 0, unmatched_complete = 0,
-                  unmatched_requeue = 0, second_completions = 0, incomplete_at_end = 0, pointer_reuse = 0,
-                  evicted = 0;
+                  unmatched_requeue = 0, second_completions = 0, incomplete_at_end = 0, pointer_reuse = 0, evicted = 0;
     std::uint64_t unmatched_insert = 0, unmatched_split = 0, unmatched_bio_complete = 0, unmatched_rq_bio = 0;
     std::uint64_t front_merges = 0, back_merges = 0, rq_merges = 0, splits = 0, remaps = 0, requeues = 0, issues = 0,
                   completions = 0, partial_completions = 0, flushes = 0;
-    std::uint64_t size_differs = 0;    // issued with another length than its bios have: a merge was not seen
-    std::uint64_t lost_bios = 0;       // bios that never reached a request, nor another device
-    std::uint64_t incomplete_devices = 0;  // of which many completions are missing
-    std::uint64_t presumed_lost = 0;   // open requests given up: too many later ones of their device completed
+    std::uint64_t size_differs = 0;         // issued with another length than its bios have: a merge was not seen
+    std::uint64_t lost_bios = 0;            // bios that never reached a request, nor another device
+    std::uint64_t incomplete_devices = 0;   // of which many completions are missing
+    std::uint64_t presumed_lost = 0;        // open requests given up: too many later ones of their device completed
     std::uint64_t interval_violations = 0;  // steps that came before the one that they follow: left out
-    std::uint64_t corrected_merges = 0;// merged bios that kRqBio moved to another request
+    std::uint64_t corrected_merges = 0;     // merged bios that kRqBio moved to another request
 };
 
 enum class BlockMatch : std::uint8_t {

@@ -18,7 +18,8 @@ struct Conclusion {
     bool by_pointer = false;
     bool ambiguous = false;
     std::uint64_t answer = 0;  // event that began the bio (kBio) or request (kIssue), or its last issue (kComplete)
-    // A bio that a pointer says is the request's, though it was merged: where it began, the request's last issue and place.
+    // A bio that a pointer says is the request's, though it was merged: where it began, the request's last issue and
+    // place.
     std::uint64_t merged_bio = 0, issue = 0;
     Place place;
 };
@@ -176,12 +177,12 @@ class Engine {
         if (concludes_) said_ = {hop, by_pointer, ambiguous, answer, 0, 0, {}};
     }
 
-    // The order in which a thread's plug is emptied, learned from requests of different places: which kernel it is, no event
-    // says. blk_add_rq_to_plug() puts a request at the list's head, and what is taken from there is issued last in, first
-    // out, from Linux 5.16 to 6.12; before and after that it is first in, first out.
+    // The order in which a thread's plug is emptied, learned from requests of different places: which kernel it is, no
+    // event says. blk_add_rq_to_plug() puts a request at the list's head, and what is taken from there is issued last
+    // in, first out, from Linux 5.16 to 6.12; before and after that it is first in, first out.
     struct PlugOrder {
-        std::int32_t tid = -1;                    // of the last step: whose,
-        std::uint64_t request = 0, step = 0;      // of which request, and when
+        std::int32_t tid = -1;                // of the last step: whose,
+        std::uint64_t request = 0, step = 0;  // of which request, and when
         std::uint64_t last_first = 0, first_first = 0;
         void note(std::int32_t thread, std::uint64_t made, std::uint64_t now) {
             if (thread == tid && made < step && made != request) ++(made < request ? last_first : first_first);
@@ -221,7 +222,7 @@ class Engine {
     std::deque<Waiting> served_;  // bios of bio-based devices whose children are done, without their own completion yet
 };
 
-constexpr std::size_t kOpenLimit = std::size_t{1} << 20;    // bios, and requests; beyond: the oldest is given up
+constexpr std::size_t kOpenLimit = std::size_t{1} << 20;  // bios, and requests; beyond: the oldest is given up
 constexpr std::size_t kRemapLimit = std::size_t{1} << 16;
 constexpr std::size_t kMostStuck = 64;  // requests that a device leaves behind while it completes many others
 constexpr std::size_t kFlushBioLimit = std::size_t{1} << 12;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Steps that must have happened, as others show, and that the trace does not have: evidence of a loss that no tracer counted. What was in flight when the
-// trace began is none: it is told by how long it took, against the longest that the device has taken so far.
+// Steps that must have happened, as others show, and that the trace does not have: evidence of a loss that no tracer
+// counted. What was in flight when the trace began is none: it is told by how long it took, against the longest that
+// the device has taken so far.
 #include <algorithm>
 
 #include "block/engine.hpp"
@@ -30,7 +31,9 @@ void Engine::came_from_nowhere(const BlockEvent &e) {
 
 // It is allocated or inserted, and completes. What fails before a driver has it is never issued.
 void Engine::check_issued(const BlockEvent &e, const ReqRec &rec) {
-    if (rec.issue_ordinal != 0 || rec.is_flush || rec.empty_flush || e.error != 0 || rec.r.error != 0 || !rec.device->has_issue) return;
+    if (rec.issue_ordinal != 0 || rec.is_flush || rec.empty_flush || e.error != 0 || rec.r.error != 0 ||
+        !rec.device->has_issue)
+        return;
     const std::int64_t begin_ns = rec.r.insert_ns != kNoTime ? rec.r.insert_ns : rec.r.getrq_ns;
     if (begin_ns != kNoTime) missed(begin_ns, e.ts_ns);
 }
@@ -43,12 +46,15 @@ void Engine::check_allocated(const BlockEvent &e, Index i) {
     else came_from_nowhere(e);
 }
 
-// At the trace's end: issued so long ago that the completion must be lost. While the trace goes on nothing is concluded from a long time: it may be what
-// the device took.
+// At the trace's end: issued so long ago that the completion must be lost. While the trace goes on nothing is concluded
+// from a long time: it may be what the device took.
 void Engine::find_overdue() {
     for (Index i = request_age_.head; i != kNil; i = requests_[i].age.next) {
         const ReqRec &rec = requests_[i];
-        if (rec.step != Step::kIssued || rec.r.issue_ns == kNoTime || rec.device->completions - rec.dev_completions < kLearned || !too_long(*rec.device, rec.r.issue_ns, last_ns_)) continue;
+        if (rec.step != Step::kIssued || rec.r.issue_ns == kNoTime ||
+            rec.device->completions - rec.dev_completions < kLearned ||
+            !too_long(*rec.device, rec.r.issue_ns, last_ns_))
+            continue;
         missed(rec.r.issue_ns, last_ns_);
     }
 }

@@ -20,8 +20,8 @@ bool Engine::presumed_lost(const ReqRec &rec) {
     return d.completions - rec.dev_completions > 64 + 8 * std::uint64_t{d.most_in_flight};
 }
 
-// The request of that place with the highest rank (0: does not fit, -1: would at another step); of equal ones as `tie` says.
-// Ranks that differ in the lowest bit only are a tie that this bit decides: all are marked ambiguous unless
+// The request of that place with the highest rank (0: does not fit, -1: would at another step); of equal ones as `tie`
+// says. Ranks that differ in the lowest bit only are a tie that this bit decides: all are marked ambiguous unless
 // tie_decides. So is one beside a marked one, which may have taken its step.
 template <class Rank>
 Found Engine::choose(const Place &place, Rank rank, bool tie_decides, bool mark, Tie tie) {
@@ -47,8 +47,9 @@ Found Engine::choose(const Place &place, Rank rank, bool tie_decides, bool mark,
         }
         if ((r >> shift) > (best >> shift)) fits = 0;
         if ((r >> shift) == (best >> shift) || r > best) ++fits;
-        const bool instead = (tie == Tie::kLastOfPlug && (r & kInHands) != 0) || (tie == Tie::kIssuedFirst && found &&
-                                                   requests_[i].issue_ordinal < requests_[found.index].issue_ordinal);
+        const bool instead =
+            (tie == Tie::kLastOfPlug && (r & kInHands) != 0) ||
+            (tie == Tie::kIssuedFirst && found && requests_[i].issue_ordinal < requests_[found.index].issue_ordinal);
         if (r > best || (r == best && instead)) {
             best = r;
             found.index = i;
@@ -220,34 +221,47 @@ Found Engine::request_at(const BlockEvent &e, BlockKind kind) {
     case BlockKind::kRqInsert:
     case BlockKind::kRqMerge:
         // Inserted by the thread that allocated it, out of its plug.
-        return choose(place, [&](const ReqRec &q) {
-            if (!fits(q)) return 0;
-            if (q.step == Step::kIssued) return -1;
-            const int length = q.remaining == e.nr_sectors ? 8 : 0;
-            return length + (q.step == Step::kInserted && kind == BlockKind::kRqInsert ? 2 : kInHands) + own(q);
-        }, true, true, inserts_.last_first > inserts_.first_first ? Tie::kLastOfPlug : Tie::kFirst);
+        return choose(
+            place,
+            [&](const ReqRec &q) {
+                if (!fits(q)) return 0;
+                if (q.step == Step::kIssued) return -1;
+                const int length = q.remaining == e.nr_sectors ? 8 : 0;
+                return length + (q.step == Step::kInserted && kind == BlockKind::kRqInsert ? 2 : kInHands) + own(q);
+            },
+            true, true, inserts_.last_first > inserts_.first_first ? Tie::kLastOfPlug : Tie::kFirst);
     case BlockKind::kRqIssue:
         // What was not inserted anywhere is in its thread's hands; what was, any thread may issue.
-        return choose(place, [&](const ReqRec &q) {
-            if (!fits(q)) return 0;
-            if (q.step == Step::kIssued) return -1;
-            const int length = q.remaining == e.nr_sectors ? 8 : 0;
-            return length + (q.step == Step::kAllocated && own(q) ? kInHands : 2) + (q.step != Step::kAllocated || own(q));
-        }, false, true, issues_.last_first >= issues_.first_first ? Tie::kLastOfPlug : Tie::kFirst);
+        return choose(
+            place,
+            [&](const ReqRec &q) {
+                if (!fits(q)) return 0;
+                if (q.step == Step::kIssued) return -1;
+                const int length = q.remaining == e.nr_sectors ? 8 : 0;
+                return length + (q.step == Step::kAllocated && own(q) ? kInHands : 2) +
+                       (q.step != Step::kAllocated || own(q));
+            },
+            false, true, issues_.last_first >= issues_.first_first ? Tie::kLastOfPlug : Tie::kFirst);
     case BlockKind::kRqRequeue:
-        return choose(place, [&](const ReqRec &q) {
-            if (!fits(q)) return 0;
-            if (q.step == Step::kRequeued) return -1;
-            return (q.step == Step::kIssued ? 8 : 0) + (q.remaining == e.nr_sectors ? 4 : 2);
-        }, false);
+        return choose(
+            place,
+            [&](const ReqRec &q) {
+                if (!fits(q)) return 0;
+                if (q.step == Step::kRequeued) return -1;
+                return (q.step == Step::kIssued ? 8 : 0) + (q.remaining == e.nr_sectors ? 4 : 2);
+            },
+            false);
     default: {
         const Device &d = device(e.dev);
         const bool by_cpu = e.cpu != kNoCpu && d.cpu_kept >= kLearned && !d.cpu_changed;
-        return choose(place, [&](const ReqRec &q) {
-            if (!fits(q) || q.remaining < e.nr_sectors) return 0;
-            return (q.step == Step::kIssued ? 16 : 0) + (q.remaining == e.nr_sectors ? 8 : 4) +
-                   (by_cpu && q.r.issue_cpu == e.cpu ? 2 : 0);
-        }, false, true, Tie::kIssuedFirst);
+        return choose(
+            place,
+            [&](const ReqRec &q) {
+                if (!fits(q) || q.remaining < e.nr_sectors) return 0;
+                return (q.step == Step::kIssued ? 16 : 0) + (q.remaining == e.nr_sectors ? 8 : 4) +
+                       (by_cpu && q.r.issue_cpu == e.cpu ? 2 : 0);
+            },
+            false, true, Tie::kIssuedFirst);
     }
     }
 }

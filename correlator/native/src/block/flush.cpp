@@ -7,9 +7,9 @@
 //
 // There is one machinery per hardware queue, with one flush in flight. Requests that wait are those of the CPUs of that
 // queue (of the CPU that allocated them). A flush is for all that wait when it is started, and it is started when the
-// first begins to wait, or when the flush before it, or data between two flushes, is done. Whoever comes later waits for the
-// next one, though its getrq comes before this one's issue. What a flush was for goes on, or completes, right after it,
-// on the same CPU and in order of arrival. block/flush_queues.cpp has what is learned of CPUs and queues.
+// first begins to wait, or when the flush before it, or data between two flushes, is done. Whoever comes later waits
+// for the next one, though its getrq comes before this one's issue. What a flush was for goes on, or completes, right
+// after it, on the same CPU and in order of arrival. block/flush_queues.cpp has what is learned of CPUs and queues.
 #include <algorithm>
 
 #include "block/engine.hpp"
@@ -69,7 +69,9 @@ Fate Engine::issue_flush(const BlockEvent &e) {
     scratch_.clear();
     for (const auto *list : {&d.flush_waiters, &d.second_waiters})
         for (Index w : *list)
-            if (requests_[w].flush_done && requests_[w].flush_missed >= 2 && (d.misses_completions || d.doubt_ns < requests_[w].entered_ns) && same_queue(d, requests_[w].r.queue_cpu, e.cpu))
+            if (requests_[w].flush_done && requests_[w].flush_missed >= 2 &&
+                (d.misses_completions || d.doubt_ns < requests_[w].entered_ns) &&
+                same_queue(d, requests_[w].r.queue_cpu, e.cpu))
                 scratch_.push_back(w);
     for (std::size_t k = 0; k < scratch_.size(); ++k) {
         ++counts.presumed_lost;
@@ -84,8 +86,8 @@ Fate Engine::issue_flush(const BlockEvent &e) {
     return stepped(e, i);
 }
 
-// A hardware queue has one flush in flight: an open one of this queue has lost its completion. (Where pointers say which is
-// which, the pointer's return says it.)
+// A hardware queue has one flush in flight: an open one of this queue has lost its completion. (Where pointers say
+// which is which, the pointer's return says it.)
 void Engine::give_up_flushes(const BlockEvent &e) {
     constexpr std::size_t kMost = 64;
     Device &d = device(e.dev);
@@ -186,7 +188,9 @@ void Engine::completed(const BlockEvent &e, Index i) {
     rec.r.complete_cpu = e.cpu;
     if (rec.in_device && !rec.r.ambiguous) {
         std::size_t power = 0;
-        for (auto n = rec.device->completions - rec.dev_completions; n > 0 && power + 1 < rec.device->passes.size(); n >>= 1) ++power;
+        for (auto n = rec.device->completions - rec.dev_completions; n > 0 && power + 1 < rec.device->passes.size();
+             n >>= 1)
+            ++power;
         ++rec.device->passes[power];
     }
     if (e.error != 0) rec.r.error = e.error;
@@ -194,8 +198,9 @@ void Engine::completed(const BlockEvent &e, Index i) {
     leave_device(rec);
 }
 
-// The flush that a completion (or requeue) without sectors is of. Of several in flight: one that this CPU issued, or that is for
-// a request of this CPU (where the kernel sends its completion), else one of a CPU whose requests have been seen to complete here.
+// The flush that a completion (or requeue) without sectors is of. Of several in flight: one that this CPU issued, or
+// that is for a request of this CPU (where the kernel sends its completion), else one of a CPU whose requests have been
+// seen to complete here.
 Found Engine::flush_to_complete(const BlockEvent &e) {
     if (Index *known = rq_of(e) ? by_rq_.find(e.rq) : nullptr; known && requests_[*known].is_flush)
         return {*known, false, true};
@@ -209,7 +214,8 @@ Found Engine::flush_to_complete(const BlockEvent &e) {
         ++in_flight;
         const std::uint32_t issued = rec.r.issue_cpu;
         const bool seen = issued < d.completes_on.size() && e.cpu != kNoCpu && d.completes_on[issued].on(e.cpu);
-        const int rank = (seen || issued == e.cpu ? 2 : 0) + (e.cpu != kNoCpu && (issued == e.cpu || rec.r.queue_cpu == e.cpu));
+        const int rank =
+            (seen || issued == e.cpu ? 2 : 0) + (e.cpu != kNoCpu && (issued == e.cpu || rec.r.queue_cpu == e.cpu));
         // Where requests of several queues complete on one CPU, who issued what says little.
         fits = rank >> 1 > best >> 1 ? 1 : fits + (rank >> 1 == best >> 1);
         if (rank < best) continue;
@@ -245,7 +251,8 @@ Found Engine::empty_to_complete(const BlockEvent &e) {
                           (!rec.bios.empty() && bios_[rec.bios.back()].bio.sector == e.sector);
         if (!here) continue;
         // It comes right behind its data, or behind the flush that it waited for, on the same CPU.
-        const bool follows = rec.needs_flush ? last && rec.flush_done && rec.waits_for == last->done : rec.r.complete_cpu == e.cpu;
+        const bool follows =
+            rec.needs_flush ? last && rec.flush_done && rec.waits_for == last->done : rec.r.complete_cpu == e.cpu;
         const int rank = follows ? 2 : 1;
         if (rank == best) found.ambiguous = true;
         if (rank <= best) continue;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Requests that wait for a flush: which flush each is given to, and whose completion comes behind it (block/blk-flush.c).
+// Requests that wait for a flush: which flush each is given to, and whose completion comes behind it
+// (block/blk-flush.c).
 #include <algorithm>
 
 #include "block/engine.hpp"
@@ -33,8 +34,9 @@ Index Engine::taken_back(const BlockEvent &e, Index flush) {
     return taken;
 }
 
-// Which waiting requests a flush that is issued now is for. It comes from a worker of the CPU that started it: where a request
-// began to wait, or where the flush before it completed. A thread may be held up between its getrq and the line.
+// Which waiting requests a flush that is issued now is for. It comes from a worker of the CPU that started it: where a
+// request began to wait, or where the flush before it completed. A thread may be held up between its getrq and the
+// line.
 void Engine::serve_by(const BlockEvent &e, Index i) {
     Device &d = device(e.dev);
     std::vector<Index> &line = scratch_;
@@ -62,7 +64,8 @@ void Engine::serve_by(const BlockEvent &e, Index i) {
         if (const Index taken = taken_back(e, i); taken != kNil) line.push_back(taken);
     if (line.empty()) return;
     if (requests_[line.front()].alone) note_together(d, requests_[line.front()].r.queue_cpu, e.cpu, 8);
-    std::stable_sort(line.begin(), line.end(), [this](Index a, Index b) { return requests_[a].entered_ns < requests_[b].entered_ns; });
+    std::stable_sort(line.begin(), line.end(),
+                     [this](Index a, Index b) { return requests_[a].entered_ns < requests_[b].entered_ns; });
     const FlushCpu free = free_since(d, e.cpu);
     Index starter = kNil;
     for (Index w : line)
@@ -76,7 +79,8 @@ void Engine::serve_by(const BlockEvent &e, Index i) {
     // Where nothing says yet who shares a queue, it may be that this CPU's own flush is for this CPU's own requests.
     const bool own = std::any_of(line.begin(), line.end(), [&](Index w) { return requests_[w].r.queue_cpu == e.cpu; });
     for (Index w : line)
-        if (own && nothing_known(d, requests_[w].r.queue_cpu, e.cpu)) flush.r.ambiguous = requests_[w].r.ambiguous = true;
+        if (own && nothing_known(d, requests_[w].r.queue_cpu, e.cpu))
+            flush.r.ambiguous = requests_[w].r.ambiguous = true;
     const std::int64_t started_ns = std::max(requests_[line.front()].entered_ns, free.free_ns);
     for (Index w : line) {
         if (requests_[w].entered_ns > started_ns) break;
@@ -134,7 +138,8 @@ Found Engine::first_in_line(const BlockEvent &e) {
         if (!rec.empty_flush || (rq_of(e) && rec.r.pointer && rec.r.pointer != e.rq)) continue;
         ++waiting;
         const bool of_last = last && rec.waits_for == last->done && rec.flush_done;
-        const bool in_line = last && flush_of(d, rec) == kNil && rec.entered_ns <= last->issue_ns && same_queue(d, rec.r.queue_cpu, last->issued_on);
+        const bool in_line = last && flush_of(d, rec) == kNil && rec.entered_ns <= last->issue_ns &&
+                             same_queue(d, rec.r.queue_cpu, last->issued_on);
         const int rank = of_last ? 5 : in_line ? 4 : rec.flush_done ? 3 : rec.r.queue_cpu == e.cpu ? 2 : 1;
         if (rank >= 4 && nothing_known(d, rec.r.queue_cpu, last->issued_on)) perhaps = true;
         fits = rank > best ? 1 : fits + (rank == best);
@@ -144,7 +149,8 @@ Found Engine::first_in_line(const BlockEvent &e) {
     }
     if (!found) return found;
     ReqRec &rec = requests_[found.index];
-    found.ambiguous = (fits > 1 && (best < 4 || perhaps)) || (waiting > 1 && last && last->ambiguous) || d.blind_ns >= rec.entered_ns;
+    found.ambiguous =
+        (fits > 1 && (best < 4 || perhaps)) || (waiting > 1 && last && last->ambiguous) || d.blind_ns >= rec.entered_ns;
     if (found.ambiguous)
         for (Index i : d.flush_waiters) requests_[i].r.ambiguous = true;
     if (found.ambiguous || (best < 5 && waiting > 1)) d.doubt_ns = e.ts_ns;

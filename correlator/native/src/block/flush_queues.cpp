@@ -13,9 +13,7 @@ namespace {
 constexpr std::uint32_t kSure = 4;
 constexpr std::size_t kMostPairs = 1u << 16, kMostCpus = 1u << 12;
 
-std::uint64_t pair_of(std::uint32_t a, std::uint32_t b) {
-    return std::uint64_t{std::min(a, b)} << 32 | std::max(a, b);
-}
+std::uint64_t pair_of(std::uint32_t a, std::uint32_t b) { return std::uint64_t{std::min(a, b)} << 32 | std::max(a, b); }
 }  // namespace
 
 Engine::Kinship Engine::kinship(const Device &d, std::uint32_t a, std::uint32_t b) {
@@ -27,13 +25,14 @@ Engine::Kinship Engine::kinship(const Device &d, std::uint32_t a, std::uint32_t 
     return kin->apart >= kin->together + kSure ? Kinship::kApart : Kinship::kPerhaps;
 }
 
-// Until two flushes were in flight at once, the device has one queue. Then CPUs of one are those whose requests complete on
-// the same CPU, where its interrupt is, unless flushes have shown more.
+// Until two flushes were in flight at once, the device has one queue. Then CPUs of one are those whose requests
+// complete on the same CPU, where its interrupt is, unless flushes have shown more.
 bool Engine::same_queue(const Device &d, std::uint32_t a, std::uint32_t b) {
     const Kinship known = kinship(d, a, b);
     if (known != Kinship::kPerhaps) return known == Kinship::kTogether;
     if (!d.several_queues || a == kNoCpu || b == kNoCpu) return true;
-    if (const Device::Kin *kin = d.kin.find(pair_of(a, b)); kin && kin->together != kin->apart) return kin->together > kin->apart;
+    if (const Device::Kin *kin = d.kin.find(pair_of(a, b)); kin && kin->together != kin->apart)
+        return kin->together > kin->apart;
     if (std::max(a, b) >= d.completes_on.size()) return false;
     for (std::uint32_t cpu = 0; cpu < d.completes_on[a].counts.size(); ++cpu)
         if (d.completes_on[a].on(cpu) && d.completes_on[b].on(cpu)) return true;

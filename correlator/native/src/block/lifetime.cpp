@@ -77,8 +77,10 @@ void Engine::keep_ends() {
     std::vector<Index> growing;
     for (Index i = request_age_.head; i != kNil; i = requests_[i].age.next)
         if (requests_[i].at_end) growing.push_back(i);
-    std::sort(growing.begin(), growing.end(), [this](Index a, Index b) { return requests_[a].end_order < requests_[b].end_order; });
-    for (Index i : growing) request_ends_.add(requests_, {requests_[i].r.dev, requests_[i].start + requests_[i].remaining}, i);
+    std::sort(growing.begin(), growing.end(),
+              [this](Index a, Index b) { return requests_[a].end_order < requests_[b].end_order; });
+    for (Index i : growing)
+        request_ends_.add(requests_, {requests_[i].r.dev, requests_[i].start + requests_[i].remaining}, i);
 }
 
 void Engine::leave_chains(Index i) {
@@ -111,7 +113,8 @@ void Engine::attach(Index b, Index i, bool front, bool by_pointer) {
         rec.r.queue_cpu = bio.cpu;
     }
     // What is merged into a request whose first bio was not seen queued comes after its getrq.
-    if (rec.r.queue_ns == kNoTime && (rec.r.getrq_ns == kNoTime || bio.bio.since_ns <= rec.r.getrq_ns)) rec.r.queue_ns = bio.bio.since_ns;
+    if (rec.r.queue_ns == kNoTime && (rec.r.getrq_ns == kNoTime || bio.bio.since_ns <= rec.r.getrq_ns))
+        rec.r.queue_ns = bio.bio.since_ns;
     if (front) {
         rec.bios.insert(rec.bios.begin(), b);
         rec.r.bios.insert(rec.r.bios.begin(), bio.bio.id);
@@ -152,7 +155,10 @@ void Engine::set_pointer(Index i, std::uint64_t pointer) {
 void Engine::reuse(Index i) {
     ReqRec &rec = requests_[i];
     if (rec.step != Step::kDataDone) {
-        missed(rec.r.issue_ns != kNoTime ? rec.r.issue_ns : rec.r.getrq_ns != kNoTime ? rec.r.getrq_ns : last_ns_, last_ns_);
+        missed(rec.r.issue_ns != kNoTime   ? rec.r.issue_ns
+               : rec.r.getrq_ns != kNoTime ? rec.r.getrq_ns
+                                           : last_ns_,
+               last_ns_);
         ++counts.pointer_reuse;
         rec.r.reused = true;
     }
@@ -224,7 +230,9 @@ void Engine::finish() {
         if (rec.r.complete_ns == kNoTime) ++counts.incomplete_at_end;
         close_request(request_age_.head);
     }
-    devices_.for_each([this](std::uint32_t, const std::unique_ptr<Device> &d) { counts.presumed_lost += std::exchange(d->unsure, 0); });
+    devices_.for_each([this](std::uint32_t, const std::unique_ptr<Device> &d) {
+        counts.presumed_lost += std::exchange(d->unsure, 0);
+    });
     while (remap_age_.head != kNil) drop_remap(remap_age_.head);
     while (bio_age_.head != kNil) close_bio(bio_age_.head);
     served_.clear();
@@ -242,8 +250,8 @@ Engine::Has Engine::has_bio(const Place &place, std::uint64_t issue_ordinal, std
     return Has::kNoRequest;
 }
 
-// A capture can lack a device's completions by nature: perf that records some processes sees those that interrupted them. Where
-// many requests were overtaken by 16 times as many as 99 % of the completed ones, theirs never come.
+// A capture can lack a device's completions by nature: perf that records some processes sees those that interrupted
+// them. Where many requests were overtaken by 16 times as many as 99 % of the completed ones, theirs never come.
 void Engine::give_up_missing(std::size_t most) {
     auto old = [](const ReqRec &rec) {
         const Device &d = *rec.device;

@@ -68,9 +68,18 @@ std::uint32_t BlockModel::rwbs_by_letters(std::string_view letters) {
     bool operation = false;
     for (std::size_t i = 0; i < letters.size(); ++i) {
         switch (letters[i]) {
-        case 'W': mask |= rwbs::kWrite; operation = true; break;
-        case 'R': mask |= rwbs::kRead; operation = true; break;
-        case 'D': mask |= rwbs::kDiscard; operation = true; break;
+        case 'W':
+            mask |= rwbs::kWrite;
+            operation = true;
+            break;
+        case 'R':
+            mask |= rwbs::kRead;
+            operation = true;
+            break;
+        case 'D':
+            mask |= rwbs::kDiscard;
+            operation = true;
+            break;
         case 'E': mask |= rwbs::kSecure; break;
         case 'N': operation = true; break;
         case 'F':

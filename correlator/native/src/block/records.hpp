@@ -120,20 +120,20 @@ class Chain {
 // A bio between its Q and the end of its request (or, of a bio-based device, its own completion).
 struct BioRec {
     Bio bio;
-    std::uint64_t ordinal = 0;     // of the event that made it: the same in both matchers
+    std::uint64_t ordinal = 0;  // of the event that made it: the same in both matchers
     std::uint32_t cpu = kNoCpu;
     Index request = kNil;
-    Index parent = kNil;           // the bio that it was remapped from
-    Index family = kNil;           // the bio that it was split from
+    Index parent = kNil;                    // the bio that it was remapped from
+    Index family = kNil;                    // the bio that it was split from
     std::int64_t first_getrq_ns = kNoTime;  // of the first of its family's requests
     std::uint64_t first_request = 0;
-    std::uint32_t children = 0;    // bios and pending remaps that refer to it
-    bool open_place = false;       // in the chain of bios without a request
-    bool mapped = false;           // of a bio-based device: remapped to another
-    bool finished = false;         // completed, or its children are; kept for those that refer to it
+    std::uint32_t children = 0;  // bios and pending remaps that refer to it
+    bool open_place = false;     // in the chain of bios without a request
+    bool mapped = false;         // of a bio-based device: remapped to another
+    bool finished = false;       // completed, or its children are; kept for those that refer to it
     bool ambiguous = false;
-    bool doubtful = false;         // merged where two requests fit; its pointer may still say to which
-    bool confirmed = false;        // a pointer says that it is its request's
+    bool doubtful = false;   // merged where two requests fit; its pointer may still say to which
+    bool confirmed = false;  // a pointer says that it is its request's
     Link place, age;
     void reset(const BioRec &blank) { *this = blank; }
 };
@@ -154,12 +154,13 @@ struct Waiting {  // a bio that may be gone by the time it is looked at
 
 // What is known of one CPU's hardware queue for flushes.
 struct FlushCpu {
-    std::uint64_t done = 0;              // Request::id of the last flush that completed on this CPU; 0: none
-    std::uint32_t issued_on = kNoCpu;    // and the CPU that issued it,
-    std::int64_t issue_ns = kNoTime;     // when
-    bool ambiguous = false;              // it may have been another
-    std::int64_t free_ns = kNoTime;      // when the last flush that was issued here, or its data, completed; kNoTime: none
-    std::uint32_t free_cpu = kNoCpu;     // and where
+    std::uint64_t done = 0;            // Request::id of the last flush that completed on this CPU; 0: none
+    std::uint32_t issued_on = kNoCpu;  // and the CPU that issued it,
+    std::int64_t issue_ns = kNoTime;   // when
+    bool ambiguous = false;            // it may have been another
+    // when the last flush that was issued here, or its data, completed; kNoTime: none
+    std::int64_t free_ns = kNoTime;
+    std::uint32_t free_cpu = kNoCpu;  // and where
 };
 
 // Where the requests that one CPU issued have completed. What is rare is a mistake.
@@ -173,36 +174,40 @@ struct Completions {
 struct Device {
     std::uint32_t in_flight = 0, most_in_flight = 0;
     std::uint64_t completions = 0;
-    // How many completions of the device came between the issue and the completion of a request: a count per power of two.
+    // How many completions of the device came between the issue and the completion of a request: a count per power of
+    // two.
     std::array<std::uint32_t, 32> passes{};
-    bool misses_completions = false;     // many never come: what is at the device is not known
+    bool misses_completions = false;  // many never come: what is at the device is not known
     // Devices with a queue per CPU (NVMe) complete where they were issued. Learned from completions that only one
     // request fits, and never again believed once one of them is elsewhere.
     std::uint64_t cpu_kept = 0;
     bool cpu_changed = false;
-    bool has_getrq = false;              // the trace has getrq events of it
+    bool has_getrq = false;                     // the trace has getrq events of it
     bool has_issue = false, has_queue = false;  // and issues, and bios that are queued
-    std::int64_t longest_ns = 0;         // that a request of it took from its allocation to its issue, or from there to its completion
-    std::vector<Waiting> flush_bios;     // while it has none: bios with PREFLUSH
-    Index last_based = kNil;             // the last bio that was remapped from here
-    std::vector<Index> flush_waiters;    // requests that a flush precedes, in order of arrival
-    std::vector<Index> second_waiters;   // data done, second completion to come
+    // that a request of it took from its allocation to its issue, or from there to its completion
+    std::int64_t longest_ns = 0;
+    std::vector<Waiting> flush_bios;    // while it has none: bios with PREFLUSH
+    Index last_based = kNil;            // the last bio that was remapped from here
+    std::vector<Index> flush_waiters;   // requests that a flush precedes, in order of arrival
+    std::vector<Index> second_waiters;  // data done, second completion to come
     // The kernel has a flush machinery per hardware queue (block/blk-flush.c), and no event says which CPUs share one.
     // Learned: what says that two CPUs do, and that they have one each, weighed (block/flush_queues.cpp).
     struct Kin {
         std::uint32_t together = 0, apart = 0;
     };
-    FlatMap<std::uint64_t, Kin> kin;     // by pair of CPUs
-    bool several_queues = false;         // two flushes were in flight at once: so has everybody of whom nothing is known
+    FlatMap<std::uint64_t, Kin> kin;  // by pair of CPUs
+    // two flushes were in flight at once: so has everybody of whom nothing is known
+    bool several_queues = false;
     std::uint64_t flush_issues = 0;
-    std::int64_t unsure_ns = kNoTime;    // the last completion of one of several flushes, nothing said which
-    std::int64_t blind_ns = kNoTime;     // the last completion that several flushes fitted equally well
-    std::int64_t doubt_ns = kNoTime;     // the last completion of which it was not sure whose it is
-    std::uint64_t unsure = 0;            // flushes that must have been meant by such a one: another's completion is to come
+    std::int64_t unsure_ns = kNoTime;  // the last completion of one of several flushes, nothing said which
+    std::int64_t blind_ns = kNoTime;   // the last completion that several flushes fitted equally well
+    std::int64_t doubt_ns = kNoTime;   // the last completion of which it was not sure whose it is
+    // flushes that must have been meant by such a one: another's completion is to come
+    std::uint64_t unsure = 0;
     FlatMap<std::uint32_t, FlushCpu> flush_cpus;
     std::vector<Completions> completes_on;  // by issuing CPU
-    std::vector<Index> flushes;          // flush requests that are open
-    std::vector<Index> passthrough;      // requests without sectors that are open
+    std::vector<Index> flushes;             // flush requests that are open
+    std::vector<Index> passthrough;         // requests without sectors that are open
 };
 
 struct ReqState {
@@ -210,30 +215,30 @@ struct ReqState {
     std::uint64_t issue_ordinal = 0;  // of its last issue; 0: none
     Device *device = nullptr;
     Step step = Step::kAllocated;
-    std::uint64_t start = 0;          // where its next completion begins
-    std::uint32_t remaining = 0;      // sectors that have not completed
-    std::uint32_t bio_sectors = 0;    // sum of its bios, to tell a lost merge
-    std::uint32_t op = 0;             // direction bits of rwbs
-    std::uint32_t entry_flags = 0;    // rwbs of its bio; 0: not seen
-    std::uint64_t dev_completions = 0;  // of its device at its beginning, then at its issue
+    std::uint64_t start = 0;                // where its next completion begins
+    std::uint32_t remaining = 0;            // sectors that have not completed
+    std::uint32_t bio_sectors = 0;          // sum of its bios, to tell a lost merge
+    std::uint32_t op = 0;                   // direction bits of rwbs
+    std::uint32_t entry_flags = 0;          // rwbs of its bio; 0: not seen
+    std::uint64_t dev_completions = 0;      // of its device at its beginning, then at its issue
     std::uint64_t end_order = 0;            // among those that end at one place
     bool at_start = false, at_end = false;  // in the chains
     bool listed = false;                    // in one of its device's lists
     bool in_device = false;                 // counted in flight
-    bool is_flush = false;            // the flush machinery's own request
-    bool empty_flush = false;         // made of a flush bio: completes without ever being issued
-    bool waits_flush = false;         // in its device's flush_waiters
-    bool twice = false;               // completes a second time with 0 sectors
-    bool needs_flush = false;         // its second completion comes with a flush behind its data
-    bool flush_done = false;          // the flush that it waited for is complete
-    std::int64_t entered_ns = kNoTime;  // began to wait for a flush
-    bool started_flush = false;       // it was the first in line: the flush is for it
-    bool alone = false;               // while it waits, no other request of the device has waited for a flush
+    bool is_flush = false;                  // the flush machinery's own request
+    bool empty_flush = false;               // made of a flush bio: completes without ever being issued
+    bool waits_flush = false;               // in its device's flush_waiters
+    bool twice = false;                     // completes a second time with 0 sectors
+    bool needs_flush = false;               // its second completion comes with a flush behind its data
+    bool flush_done = false;                // the flush that it waited for is complete
+    std::int64_t entered_ns = kNoTime;      // began to wait for a flush
+    bool started_flush = false;             // it was the first in line: the flush is for it
+    bool alone = false;                     // while it waits, no other request of the device has waited for a flush
     // Of a flush: another completed while this one was in flight, and had been issued there; after so many issues.
     std::uint32_t beside_cpu = kNoCpu;
     std::uint64_t beside_issues = 0;
-    std::uint32_t flush_missed = 0;    // flushes after which it did not go on
-    std::uint64_t waits_for = 0;      // Request::id of the flush that serves it now
+    std::uint32_t flush_missed = 0;  // flushes after which it did not go on
+    std::uint64_t waits_for = 0;     // Request::id of the flush that serves it now
 };
 
 struct ReqRec : ReqState {

@@ -36,7 +36,8 @@ Fate Engine::getrq(const BlockEvent &e) {
     BioRec &first = bios_[bio.index];
     first.bio.getrq_ns = first.first_getrq_ns = e.ts_ns;
     first.first_request = rec.r.id;
-    if (const BioRec *front = first.family != kNil ? &bios_[first.family] : nullptr; front && front->first_request != 0) {
+    if (const BioRec *front = first.family != kNil ? &bios_[first.family] : nullptr;
+        front && front->first_request != 0) {
         rec.r.first_getrq_ns = first.first_getrq_ns = front->first_getrq_ns;
         rec.r.first_request = first.first_request = front->first_request;
     }
@@ -114,7 +115,8 @@ Fate Engine::insert(const BlockEvent &e) {
         known = !requests_[i].bios.empty();
     }
     ReqRec &rec = requests_[i];
-    if (known && rec.step == Step::kAllocated && rec.r.queue_tid == e.tid && !rec.r.ambiguous) inserts_.note(e.tid, rec.ordinal, now_);
+    if (known && rec.step == Step::kAllocated && rec.r.queue_tid == e.tid && !rec.r.ambiguous)
+        inserts_.note(e.tid, rec.ordinal, now_);
     if (rec.r.insert_ns == kNoTime) rec.r.insert_ns = e.ts_ns;
     rec.step = Step::kInserted;
     if (e.nr_sectors > 0) rekey(i, e.sector, e.nr_sectors);
@@ -168,7 +170,8 @@ Fate Engine::issue(const BlockEvent &e) {
     bool known = found.index != kNil;
     if (known) {
         const ReqRec &rec = requests_[i];
-        if (rec.step == Step::kAllocated && rec.r.queue_tid == e.tid && !rec.r.ambiguous) issues_.note(e.tid, rec.ordinal, now_);
+        if (rec.step == Step::kAllocated && rec.r.queue_tid == e.tid && !rec.r.ambiguous)
+            issues_.note(e.tid, rec.ordinal, now_);
         says(Conclusion::Hop::kIssue, rec.ordinal, found.by_pointer, rec.r.ambiguous);
     } else {
         says(Conclusion::Hop::kIssue, 0, false, false);
@@ -318,7 +321,8 @@ void Engine::confirm_bio(Index b, Index i) {
             if (wrong.r.merges > 0) --wrong.r.merges;
             if (wrong.step != Step::kIssued && wrong.remaining > bio.bio.nr_sectors) {
                 const bool front = wrong.start == bio.bio.sector;
-                rekey(other, front ? wrong.start + bio.bio.nr_sectors : wrong.start, wrong.remaining - bio.bio.nr_sectors);
+                rekey(other, front ? wrong.start + bio.bio.nr_sectors : wrong.start,
+                      wrong.remaining - bio.bio.nr_sectors);
                 wrong.r.sector = wrong.start;
                 wrong.r.nr_sectors = wrong.remaining;
             }

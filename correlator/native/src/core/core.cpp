@@ -18,18 +18,21 @@ Core::Core(const std::string &plan_json) : Core(parse_plan(plan_json)) {}
 
 Core::Core(Plan plan) : impl_(std::make_unique<Impl>(std::move(plan))) {
     for (const auto &l : impl_->plan.lost) {
-        impl_->linker.discarded(l.begin_ns.value_or(kNoTime), l.end_ns.value_or(std::numeric_limits<std::int64_t>::max()));
+        impl_->linker.discarded(l.begin_ns.value_or(kNoTime),
+                                l.end_ns.value_or(std::numeric_limits<std::int64_t>::max()));
         if (!l.end_ns) impl_->sched.lost_from(l.begin_ns.value_or(kNoTime));
     }
 }
 Core::~Core() = default;
 
 ClassPlan Core::add_class(const ClassDecl &decl) {
-    BoundClass bound = bind_class(decl, impl_->plan, impl_->strings, {impl_->emitter.keeps_states(), impl_->emitter.keeps_transitions()});
+    BoundClass bound = bind_class(decl, impl_->plan, impl_->strings,
+                                  {impl_->emitter.keeps_states(), impl_->emitter.keeps_transitions()});
     bound.plan.id = static_cast<std::uint32_t>(impl_->classes.size());
     if (bound.kind == ClassKind::kBlock || bound.kind == ClassKind::kPlug) {
         impl_->has_block_classes = true;
-        impl_->converted = impl_->converted || (decl.domain == Domain::kKernel && decl.name.find(':') != std::string::npos);
+        impl_->converted =
+            impl_->converted || (decl.domain == Domain::kKernel && decl.name.find(':') != std::string::npos);
     }
     if (bound.kind == ClassKind::kOffCpu) impl_->collects_states = true;
     impl_->thread_names.add_class(impl_->name_slot(bound));
@@ -76,7 +79,8 @@ void Core::damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view 
     if (from_ns != kNoTime) m.damages.back()["from_ns"] = from_ns;
 }
 
-void Core::missing(std::string_view stream, Domain domain, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t packets) {
+void Core::missing(std::string_view stream, Domain domain, std::int64_t begin_ns, std::int64_t end_ns,
+                   std::uint64_t packets) {
     impl_->missing(stream, domain, begin_ns, end_ns, packets);
 }
 
@@ -101,7 +105,8 @@ bool Core::finish() {
     while (m.stitcher.settle_next_ended())
         if (take_ready()) return false;
     m.stitcher.settle_open();
-    for (const auto &l : m.plan.lost) m.emitter.discarded(l.why, l.begin_ns.value_or(kNoTime), l.end_ns.value_or(kNoTime), 0, false);
+    for (const auto &l : m.plan.lost)
+        m.emitter.discarded(l.why, l.begin_ns.value_or(kNoTime), l.end_ns.value_or(kNoTime), 0, false);
     for (const auto &[name, counts] : m.fates())
         for (std::size_t f = 0; f < counts.size(); ++f)
             if (counts[f] != 0) m.emitter.fate(m.strings.intern(name), kFateNames[f], counts[f]);

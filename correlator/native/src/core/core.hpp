@@ -39,17 +39,21 @@ class Core final : public Consumer {
     // Ops that reach beyond from_ns are tainted.
     void damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) override;
     bool finish() override;
-    // Before the first event. Of a stream is missing what it had in [begin_ns, end_ns] (kNoTime: since, or until, whenever); packets 0: not known how many.
+    // Before the first event. Of a stream is missing what it had in [begin_ns, end_ns] (kNoTime: since, or until,
+    // whenever); packets 0: not known how many.
     void missing(std::string_view stream, Domain, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t packets);
-    // Before the first event: the CPUs that the kernel's streams of a host are of. One that events name, and that is not among them, lost its stream.
+    // Before the first event: the CPUs that the kernel's streams of a host are of. One that events name, and that is
+    // not among them, lost its stream.
     void expect_cpus(std::string_view host, const std::vector<std::uint32_t> &);
 
-    // Leaves all tables but these empty; everything else is as before. Before the first event. Throws std::runtime_error.
-    // "states" among them: with what threads did in the stages, else sched events are not decoded.
+    // Leaves all tables but these empty; everything else is as before. Before the first event. Throws
+    // std::runtime_error. "states" among them: with what threads did in the stages, else sched events are not decoded.
     void keep_tables(const std::vector<std::string> &names);
-    // Feeds `csv`, which must outlive the core, instead of any table; incomplete ops only with `all`. Before the first event.
+    // Feeds `csv`, which must outlive the core, instead of any table; incomplete ops only with `all`. Before the first
+    // event.
     void write_csv(OpCsv &csv, bool all);
-    // Keeps statistics per stage of complete ops, tainted ones only if wanted (statistics/stage_stats.hpp). Before any stream.
+    // Keeps statistics per stage of complete ops, tainted ones only if wanted (statistics/stage_stats.hpp). Before any
+    // stream.
     void keep_statistics(bool tainted);
     std::string statistics_json();  // once it has finished
     // Attributes every op by itself, also those that pass the same points in the same order. For tests.
@@ -58,16 +62,16 @@ class Core final : public Consumer {
     // Tables fill as ops settle; take_ready(): a table has chunk_rows rows or all are complete.
     // The strings of kDict columns are the pool's; new ones since the last call are handed over first.
     bool take_ready() const;
-    std::vector<Table> &tables();               // clear() each after reading
+    std::vector<Table> &tables();  // clear() each after reading
     // Rows of the requests that are open now, which stay open, for who looks on while events come: take tables before
     // and after.
     void show_open();
     const StringPool &strings() const;
     // A row of the table losses: who counts them is not the core alone.
     void loss(std::string_view name, std::string_view severity, std::string_view origin, std::uint64_t count);
-    std::vector<std::string> take_new_strings(); // ids are consecutive from 0
+    std::vector<std::string> take_new_strings();  // ids are consecutive from 0
     std::uint64_t events_seen() const;
-    std::string summary_json() const;           // counts: events, classes × fates, hops, losses, discarded intervals
+    std::string summary_json() const;  // counts: events, classes × fates, hops, losses, discarded intervals
 
   private:
     struct Impl;

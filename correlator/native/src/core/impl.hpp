@@ -20,7 +20,8 @@
 namespace opline {
 
 struct Core::Impl {
-    static constexpr std::uint64_t kSchedChanges = 1u << 16;  // so many changes of threads' states until the oldest are looked for
+    // so many changes of threads' states until the oldest are looked for
+    static constexpr std::uint64_t kSchedChanges = 1u << 16;
 
     Plan plan;
     StringPool strings;
@@ -49,10 +50,12 @@ struct Core::Impl {
     std::map<std::uint32_t, std::string> device_names;
     nlohmann::json damages = nlohmann::json::array();
     static constexpr std::uint32_t kMostCpus = 1u << 16;
-    FlatMap<std::uint32_t, std::vector<bool>> cpus;  // of kernel streams, by host; of a host that is not here nothing is known
+    // of kernel streams, by host; of a host that is not here nothing is known
+    FlatMap<std::uint32_t, std::vector<bool>> cpus;
     std::uint64_t streams_missing = 0;  // that events say were there
     std::uint64_t events_missing = 0;   // at least, by what others show
-    bool converted = false;             // block events by perf: its completions are not those of its issues (another length, no flushes)
+    // block events by perf: its completions are not those of its issues (another length, no flushes)
+    bool converted = false;
     std::uint64_t discarded_events = 0, discarded_packets = 0, discarded_unknown = 0;
     std::uint64_t events = 0, block_events = 0, out_of_order = 0;
     std::uint64_t ops_complete = 0, ops_incomplete = 0, ops_tainted = 0, partition_violations = 0, late_transitions = 0;
@@ -93,9 +96,7 @@ struct Core::Impl {
                      stitcher.bio_opened(owner.op);
                      return owner;
                  },
-                 nullptr,
-                 [this](const Request &r) { request_done(r); },
-                 [this](const Bio &b) { bio_done(b); },
+                 nullptr, [this](const Request &r) { request_done(r); }, [this](const Bio &b) { bio_done(b); },
                  [this](std::int64_t begin_ns, std::int64_t end_ns) {
                      if (!converted) missed(begin_ns, end_ns);
                  }}),
@@ -115,14 +116,17 @@ struct Core::Impl {
             if (!shape) check_partition(op);  // a shape's cuts follow each other from its begin to its end
         } else {
             ++ops_incomplete;
-            facts.reason = strings.intern(op.state == OpState::kEnded ? "ends_before_begin" : stitcher.owns_all_keys_lost(op) ? "key_reused" : "no_end");
+            facts.reason = strings.intern(op.state == OpState::kEnded       ? "ends_before_begin"
+                                          : stitcher.owns_all_keys_lost(op) ? "key_reused"
+                                                                            : "no_end");
         }
         if (facts.tainted) ++ops_tainted;
         if (!shape)
             for (const auto &p : scratch.transitions) late_transitions += p.late;
         linker.settled(op);
         if (shape ? op.requests.empty() : scratch.requests.empty()) {
-            if (emitter.keeps_ops()) facts.no_request = has_block_classes ? strings.intern(linker.no_request(op)) : no_block_events;
+            if (emitter.keeps_ops())
+                facts.no_request = has_block_classes ? strings.intern(linker.no_request(op)) : no_block_events;
             if (has_block_classes) ++unlinked_ops;
         }
         if (statistics && facts.complete) {
@@ -160,8 +164,10 @@ struct Core::Impl {
         }
     }
 
-    void missing(std::string_view stream, Domain domain, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t packets) {
-        constexpr auto kFirst = std::numeric_limits<std::int64_t>::min(), kLast = std::numeric_limits<std::int64_t>::max();
+    void missing(std::string_view stream, Domain domain, std::int64_t begin_ns, std::int64_t end_ns,
+                 std::uint64_t packets) {
+        constexpr auto kFirst = std::numeric_limits<std::int64_t>::min(),
+                       kLast = std::numeric_limits<std::int64_t>::max();
         linker.discarded(begin_ns == kNoTime ? kFirst : begin_ns, end_ns == kNoTime ? kLast : end_ns);
         if (domain == Domain::kKernel) {
             if (end_ns == kNoTime) sched.lost_from(begin_ns == kNoTime ? kFirst : begin_ns);
@@ -181,7 +187,9 @@ struct Core::Impl {
     // The kernel of this host ran something on that CPU.
     void cpu_named(std::int64_t cpu) {
         std::vector<bool> *known = cpus.find(current_host);
-        if (!known || cpu < 0 || cpu >= kMostCpus || (static_cast<std::size_t>(cpu) < known->size() && (*known)[static_cast<std::size_t>(cpu)])) return;
+        if (!known || cpu < 0 || cpu >= kMostCpus ||
+            (static_cast<std::size_t>(cpu) < known->size() && (*known)[static_cast<std::size_t>(cpu)]))
+            return;
         if (known->size() <= static_cast<std::size_t>(cpu)) known->resize(static_cast<std::size_t>(cpu) + 1);
         (*known)[static_cast<std::size_t>(cpu)] = true;
         ++streams_missing;
@@ -245,7 +253,8 @@ struct Core::Impl {
         stitcher.bio_done(b);
     }
 
-    // Of the thread's name, where each event of the class is asked for it. Of a block event that no table shows, where a bio begins.
+    // Of the thread's name, where each event of the class is asked for it. Of a block event that no table shows, where
+    // a bio begins.
     std::int32_t name_slot(const BoundClass &cls) const {
         if (cls.kind != ClassKind::kBlock) return cls.comm_slot;
         return names_requests || cls.block.blank.kind == BlockKind::kBioQueue ? cls.block.comm : kNoSlot;
@@ -263,9 +272,11 @@ struct Core::Impl {
     // Woken before it was off: while it was about to sleep.
     void off_cpu(const BoundClass &cls, const Event &ev) {
         const SchedSlots &s = cls.sched;
-        const std::int64_t tid = number_in(ev, s.tid, -1), off_ns = number_in(ev, s.off_at, 0), woken_ns = number_in(ev, s.woken_at, 0);
+        const std::int64_t tid = number_in(ev, s.tid, -1), off_ns = number_in(ev, s.off_at, 0),
+                           woken_ns = number_in(ev, s.woken_at, 0);
         if (off_ns > 0) sched.on_switch(current_host, off_ns, tid, number_in(ev, s.prev_state, 0), -1);
-        sched.on_wake(current_host, std::max(woken_ns, off_ns), Wake::kWaking, woken_ns > 0 ? tid : -1, number_in(ev, cls.tid_slot, -1), names.of(ev, cls.comm_slot));
+        sched.on_wake(current_host, std::max(woken_ns, off_ns), Wake::kWaking, woken_ns > 0 ? tid : -1,
+                      number_in(ev, cls.tid_slot, -1), names.of(ev, cls.comm_slot));
         sched.on_switch(current_host, ev.ts_ns, -1, 0, tid);
     }
 
@@ -273,12 +284,12 @@ struct Core::Impl {
         auto number = [&](std::int32_t slot) { return number_in(ev, slot, -1); };
         if (sched_events++ == 0) sched_stream = ev.stream;
         const SchedSlots &s = cls.sched;
-        if (cls.kind == ClassKind::kOffCpu)
-            off_cpu(cls, ev);
+        if (cls.kind == ClassKind::kOffCpu) off_cpu(cls, ev);
         else if (cls.kind == ClassKind::kSchedSwitch)
             sched.on_switch(current_host, ev.ts_ns, number(s.prev_tid), number(s.prev_state), number(s.next_tid));
         else
-            sched.on_wake(current_host, ev.ts_ns, s.wake, number(s.tid), number(cls.tid_slot), names.of(ev, cls.comm_slot));
+            sched.on_wake(current_host, ev.ts_ns, s.wake, number(s.tid), number(cls.tid_slot),
+                          names.of(ev, cls.comm_slot));
         cpu_named(number(s.cpu));
         if (sched.changes() < kSchedChanges) return;
         std::int64_t oldest = last_ns;
@@ -294,7 +305,8 @@ struct Core::Impl {
     }
 
     void collector_lost_some(const BoundClass &cls, const Event &ev) {
-        if (cls.count_slot != kNoSlot && ev.slots[cls.count_slot].is_number()) collector_lost += ev.slots[cls.count_slot].u;
+        if (cls.count_slot != kNoSlot && ev.slots[cls.count_slot].is_number())
+            collector_lost += ev.slots[cls.count_slot].u;
         if (cls.sched.loses) sched.lost(std::max(ev.ts_ns, number_in(ev, cls.sched.until, ev.ts_ns)));
     }
 
@@ -313,7 +325,9 @@ struct Core::Impl {
     [[gnu::noinline]] void look_at(BoundClass &cls, const Event &ev) {
         current_host = stream_hosts[ev.stream];
         const bool points = cls.kind == ClassKind::kPoints && cls.cpu_slot == kNoSlot;
-        const Fate fate = points ? stitcher.event(cls, ev, current_host) : cls.kind == ClassKind::kBlock ? block_event(cls, ev) : dispatch(cls, ev);
+        const Fate fate = points                          ? stitcher.event(cls, ev, current_host)
+                          : cls.kind == ClassKind::kBlock ? block_event(cls, ev)
+                                                          : dispatch(cls, ev);
         ++cls.fates[static_cast<std::size_t>(fate)];
     }
 
@@ -329,12 +343,12 @@ struct Core::Impl {
             block.passed(ev.ts_ns);
             return Fate::kContext;
         case ClassKind::kDeviceName:
-            if (cls.dev_slot != kNoSlot && cls.diskname_slot != kNoSlot && ev.slots[cls.diskname_slot].kind == Slot::Kind::kString)
-                device_names[static_cast<std::uint32_t>(ev.slots[cls.dev_slot].u)] = std::string(ev.slots[cls.diskname_slot].str());
+            if (cls.dev_slot != kNoSlot && cls.diskname_slot != kNoSlot &&
+                ev.slots[cls.diskname_slot].kind == Slot::Kind::kString)
+                device_names[static_cast<std::uint32_t>(ev.slots[cls.dev_slot].u)] =
+                    std::string(ev.slots[cls.diskname_slot].str());
             return Fate::kContext;
-        case ClassKind::kCollectorLost:
-            collector_lost_some(cls, ev);
-            return Fate::kContext;
+        case ClassKind::kCollectorLost: collector_lost_some(cls, ev); return Fate::kContext;
         case ClassKind::kSchedSwitch:
         case ClassKind::kSchedWake:
         case ClassKind::kOffCpu: sched_event(cls, ev); return Fate::kContext;

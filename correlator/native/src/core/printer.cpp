@@ -104,7 +104,8 @@ void Printer::value(const Slot &s) {
     }
 }
 
-void Printer::fields(const std::vector<std::string> &labels, const std::vector<std::int32_t> &slots, const Slot *values) {
+void Printer::fields(const std::vector<std::string> &labels, const std::vector<std::int32_t> &slots,
+                     const Slot *values) {
     buffer_ += '{';
     for (std::size_t i = 0; i < labels.size(); ++i) {
         buffer_ += i == 0 ? " " : ", ";
@@ -140,7 +141,8 @@ void Printer::event(const Event &ev) {
     if (buffer_.size() >= kFlushAt) flush();
 }
 
-void Printer::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count, bool packets) {
+void Printer::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
+                        bool packets) {
     const StreamDecl &s = streams_[stream];
     if (done()) return;
     buffer_ += "# ";

@@ -12,8 +12,8 @@
 namespace opline {
 
 struct PrintFilter {
-    std::string names = "*";         // glob over event names
-    std::int64_t since_ns = 0, until_ns = INT64_MAX;  // [since, until)
+    std::string names = "*";                                    // glob over event names
+    std::int64_t since_ns = 0, until_ns = INT64_MAX;            // [since, until)
     bool since_is_absolute = false, until_is_absolute = false;  // else they count from the first event
     std::uint64_t limit = UINT64_MAX;
 };
@@ -29,7 +29,8 @@ class Printer final : public Consumer {
     ClassPlan add_class(const ClassDecl &) override;
     std::uint32_t add_stream(const StreamDecl &) override;
     void event(const Event &) override;
-    void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count, bool packets) override;
+    void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
+                   bool packets) override;
     void damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) override;
     bool finish() override;
 

@@ -21,8 +21,12 @@ std::string Core::summary_json() const {
     using nlohmann::json;
     const Impl &m = *impl_;
     auto hop = [](const HopAgreement &h) {
-        return json{{"agree", h.agree}, {"differ", h.differ}, {"pointer_only", h.pointer_only},
-                    {"sector_only", h.sector_only}, {"neither", h.neither}, {"ambiguous", h.ambiguous}};
+        return json{{"agree", h.agree},
+                    {"differ", h.differ},
+                    {"pointer_only", h.pointer_only},
+                    {"sector_only", h.sector_only},
+                    {"neither", h.neither},
+                    {"ambiguous", h.ambiguous}};
     };
     const BlockCounts &b = m.block.counts();
     const LinkCounts &l = m.linker.counts();
@@ -32,29 +36,68 @@ std::string Core::summary_json() const {
     out["block_events"] = m.block_events;
     out["first_ns"] = m.first_ns == kNoTime ? json(nullptr) : json(m.first_ns);
     out["last_ns"] = m.last_ns == kNoTime ? json(nullptr) : json(m.last_ns);
-    out["ops"] = {{"complete", m.ops_complete}, {"incomplete", m.ops_incomplete}, {"tainted", m.ops_tainted},
-                  {"without_request", m.unlinked_ops}, {"by_shape", m.ops_by_shape}};
+    out["ops"] = {{"complete", m.ops_complete},
+                  {"incomplete", m.ops_incomplete},
+                  {"tainted", m.ops_tainted},
+                  {"without_request", m.unlinked_ops},
+                  {"by_shape", m.ops_by_shape}};
     out["joins"] = {{"by_key", s.halves_joined}, {"by_order", s.halves_joined_by_order}};
-    out["hops"] = {{"op_to_bio", {{"agree", l.agree}, {"differ", l.differ}, {"thread_only", l.thread_only},
-                                  {"sector_only", l.sector_only}, {"neither", l.neither}, {"ambiguous", l.ambiguous}, {"batch", l.batch}, {"page", l.page}, {"extents", l.extents}}},
+    out["hops"] = {{"op_to_bio",
+                    {{"agree", l.agree},
+                     {"differ", l.differ},
+                     {"thread_only", l.thread_only},
+                     {"sector_only", l.sector_only},
+                     {"neither", l.neither},
+                     {"ambiguous", l.ambiguous},
+                     {"batch", l.batch},
+                     {"page", l.page},
+                     {"extents", l.extents}}},
                    {"bio_to_request", hop(b.bio_to_request)},
                    {"request_to_issue", hop(b.request_to_issue)},
                    {"request_to_complete", hop(b.request_to_complete)}};
-    out["losses"] = {{"discarded_events", m.discarded_events}, {"discarded_packets", m.discarded_packets},
-                     {"discarded_unknown_count", m.discarded_unknown}, {"collector_lost", m.collector_lost}, {"streams_missing", m.streams_missing}, {"events_missing", m.events_missing}, {"damaged_streams", m.damages.size()}, {"events_out_of_order", m.out_of_order},
-                     {"partition_violations", m.partition_violations}, {"interval_violations", b.interval_violations}, {"incomplete_ops", m.ops_incomplete},
-                     {"tainted_ops", m.ops_tainted}, {"late_transitions", m.late_transitions},
-                     {"key_conflicts", s.key_conflicts}, {"ends_without_op", s.ends_without_op},
-                     {"evicted_ops", s.evicted_ops}, {"evicted_page_owners", m.linker.evicted_pages()}, {"evicted_unsynced_writes", m.linker.evicted_writes()}, {"batches_left_open", s.batches_left_open}, {"reaps_unseen", s.reaps_unseen},
-                     {"order_mismatches", s.order_mismatches}, {"ambiguous_halves", s.ambiguous_halves}, {"evicted_facts", s.evicted_facts}, {"batch_counts_differ", s.batch_counts_differ},
-                     {"unmatched_getrq", b.unmatched_getrq}, {"unmatched_merge", b.unmatched_merge},
-                     {"unmatched_issue", b.unmatched_issue}, {"unmatched_complete", b.unmatched_complete},
-                     {"unmatched_requeue", b.unmatched_requeue}, {"second_completions", b.second_completions},
-                     {"requests_incomplete", b.incomplete_at_end}, {"pointer_reuse", b.pointer_reuse},
-                     {"evicted_block_state", b.evicted}, {"unmatched_insert", b.unmatched_insert},
-                     {"unmatched_split", b.unmatched_split}, {"unmatched_bio_complete", b.unmatched_bio_complete},
-                     {"unmatched_rq_bio", b.unmatched_rq_bio}, {"bios_lost", b.lost_bios},
-                     {"requests_given_up", b.presumed_lost}, {"devices_incomplete", b.incomplete_devices}, {"links_refused", l.refused}, {"bios_elsewhere", l.elsewhere}, {"request_size_differs", b.size_differs}};
+    out["losses"] = {{"discarded_events", m.discarded_events},
+                     {"discarded_packets", m.discarded_packets},
+                     {"discarded_unknown_count", m.discarded_unknown},
+                     {"collector_lost", m.collector_lost},
+                     {"streams_missing", m.streams_missing},
+                     {"events_missing", m.events_missing},
+                     {"damaged_streams", m.damages.size()},
+                     {"events_out_of_order", m.out_of_order},
+                     {"partition_violations", m.partition_violations},
+                     {"interval_violations", b.interval_violations},
+                     {"incomplete_ops", m.ops_incomplete},
+                     {"tainted_ops", m.ops_tainted},
+                     {"late_transitions", m.late_transitions},
+                     {"key_conflicts", s.key_conflicts},
+                     {"ends_without_op", s.ends_without_op},
+                     {"evicted_ops", s.evicted_ops},
+                     {"evicted_page_owners", m.linker.evicted_pages()},
+                     {"evicted_unsynced_writes", m.linker.evicted_writes()},
+                     {"batches_left_open", s.batches_left_open},
+                     {"reaps_unseen", s.reaps_unseen},
+                     {"order_mismatches", s.order_mismatches},
+                     {"ambiguous_halves", s.ambiguous_halves},
+                     {"evicted_facts", s.evicted_facts},
+                     {"batch_counts_differ", s.batch_counts_differ},
+                     {"unmatched_getrq", b.unmatched_getrq},
+                     {"unmatched_merge", b.unmatched_merge},
+                     {"unmatched_issue", b.unmatched_issue},
+                     {"unmatched_complete", b.unmatched_complete},
+                     {"unmatched_requeue", b.unmatched_requeue},
+                     {"second_completions", b.second_completions},
+                     {"requests_incomplete", b.incomplete_at_end},
+                     {"pointer_reuse", b.pointer_reuse},
+                     {"evicted_block_state", b.evicted},
+                     {"unmatched_insert", b.unmatched_insert},
+                     {"unmatched_split", b.unmatched_split},
+                     {"unmatched_bio_complete", b.unmatched_bio_complete},
+                     {"unmatched_rq_bio", b.unmatched_rq_bio},
+                     {"bios_lost", b.lost_bios},
+                     {"requests_given_up", b.presumed_lost},
+                     {"devices_incomplete", b.incomplete_devices},
+                     {"links_refused", l.refused},
+                     {"bios_elsewhere", l.elsewhere},
+                     {"request_size_differs", b.size_differs}};
     out["damaged"] = m.damages;
     std::map<std::string, std::uint64_t> orphans;
     std::map<std::string, std::map<std::string, std::uint64_t>> fates;
@@ -83,12 +126,15 @@ std::string Core::summary_json() const {
         }
     out["points"] = json::array();
     for (std::uint32_t i = 0; i < m.plan.points.size(); ++i)
-        out["points"].push_back({{"name", m.plan.points[i].name}, {"event", m.plan.points[i].event},
-                                 {"seen", points[i].first}, {"transitions", points[i].second}});
+        out["points"].push_back({{"name", m.plan.points[i].name},
+                                 {"event", m.plan.points[i].event},
+                                 {"seen", points[i].first},
+                                 {"transitions", points[i].second}});
     out["keys"] = json::array();
     for (const auto &[where, counts] : keys)
         out["keys"].push_back({{"space", m.plan.key_spaces[std::get<1>(where)].name},
-                               {"point", m.plan.points[std::get<0>(where)].name}, {"found", counts.first},
+                               {"point", m.plan.points[std::get<0>(where)].name},
+                               {"found", counts.first},
                                {"missed", counts.second}});
     return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }

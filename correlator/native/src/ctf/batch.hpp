@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Decoded events on their way from the streams to the consumer: blocks of one stream's, batches of all streams' in merge order. A batch's events
-// lie side by side, so that who is on another processor has them without waiting for each; slots stay where they were decoded.
+// Decoded events on their way from the streams to the consumer: blocks of one stream's, batches of all streams' in
+// merge order. A batch's events lie side by side, so that who is on another processor has them without waiting for
+// each; slots stay where they were decoded.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -65,7 +66,9 @@ class SlotPool {
     explicit SlotPool(std::size_t block) : block_(block) {}
     std::size_t size() const { return 2 * block_; }  // of a piece
     // Whether a block's slots can go on there in the piece.
-    bool fits(const Slot *piece, const Slot *next) const { return static_cast<std::size_t>(piece + size() - next) >= block_; }
+    bool fits(const Slot *piece, const Slot *next) const {
+        return static_cast<std::size_t>(piece + size() - next) >= block_;
+    }
     Slot *take() {
         if (free_.empty()) return all_.emplace_back(new Slot[size()]).get();
         Slot *out = free_.back();

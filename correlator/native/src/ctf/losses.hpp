@@ -13,8 +13,9 @@ enum class Loss : std::uint8_t {
     kPacketOutOfOrder,  // begins before the one before it ended; packets are read in the order of their begins
     kUnknownEvent,      // an event id that the metadata does not have: the rest of that packet is lost
     kPacketDoubled,     // it is there twice; it is read once
-    kPacketMissing,     // LTTng's index has packets behind the file's end, or the numbers of the first ones are not there
-    kStreamMissing      // a stream's file is gone or empty though something says that it was there
+    // LTTng's index has packets behind the file's end, or the numbers of the first ones are not there
+    kPacketMissing,
+    kStreamMissing  // a stream's file is gone or empty though something says that it was there
 };
 
 struct ReadLosses {

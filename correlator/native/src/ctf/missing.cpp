@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is missing of data streams, and what says so: LTTng's index, the numbers of their packets, the streams of other CPUs.
+// What is missing of data streams, and what says so: LTTng's index, the numbers of their packets, the streams of other
+// CPUs.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -26,7 +27,8 @@ struct IndexRecord {
 template <class T>
 T big_endian(const std::string &bytes, std::size_t at) {
     T out = 0;
-    for (std::size_t i = 0; i < sizeof(T); ++i) out = static_cast<T>(out << 8 | static_cast<unsigned char>(bytes[at + i]));
+    for (std::size_t i = 0; i < sizeof(T); ++i)
+        out = static_cast<T>(out << 8 | static_cast<unsigned char>(bytes[at + i]));
     return out;
 }
 
@@ -39,7 +41,8 @@ std::vector<IndexRecord> read_index(const fs::path &path) {
     if (bytes.size() < kIndexHeader || big_endian<std::uint32_t>(bytes, 0) != kIndexMagic) return out;
     const std::size_t size = big_endian<std::uint32_t>(bytes, 12);
     if (size < kLeastRecord || (bytes.size() - kIndexHeader) % size != 0) return out;
-    for (std::size_t at = kIndexHeader; at < bytes.size(); at += size) out.push_back({big_endian<std::uint64_t>(bytes, at), big_endian<std::uint64_t>(bytes, at + 8)});
+    for (std::size_t at = kIndexHeader; at < bytes.size(); at += size)
+        out.push_back({big_endian<std::uint64_t>(bytes, at), big_endian<std::uint64_t>(bytes, at + 8)});
     return out;
 }
 
@@ -55,22 +58,25 @@ void Survey::compare_with_index(const Trace &trace, const File &file, ReadLosses
     const auto records = read_index(index_of(file.bytes->path()));
     if (records.size() <= file.packets.size()) return;
     for (std::size_t i = 0; i < file.packets.size(); ++i)
-        if (records[i].at != file.packets[i].at || records[i].packet_bits != (file.packets[i].past - file.packets[i].at) * 8) return;
+        if (records[i].at != file.packets[i].at ||
+            records[i].packet_bits != (file.packets[i].past - file.packets[i].at) * 8)
+            return;
     Missing missing;
     missing.stream = file.bytes->path();
     missing.domain = trace.domain();
     missing.loss = Loss::kPacketMissing;
-    if (const Packet &last = file.packets.back(); last.has_times)
-        missing.begin_ns = to_ns(last.end, trace.frequency);
+    if (const Packet &last = file.packets.back(); last.has_times) missing.begin_ns = to_ns(last.end, trace.frequency);
     lose(losses, std::move(missing), "the file is shorter than its index says");
 }
 
-// Files that are empty or not there. LTTng leaves none empty: when it stops, every stream gets a packet, with events or without.
+// Files that are empty or not there. LTTng leaves none empty: when it stops, every stream gets a packet, with events or
+// without.
 void Survey::find_gone(const Trace &trace, const std::set<std::string> &empty, ReadLosses &losses) {
     auto gone = [&](const std::string &path, const char *why) {
         const std::string name = path.substr(path.rfind('/') + 1), channel = channel_of(name);
         if (trace.domain() == Domain::kKernel && channel.size() + 1 < name.size() && channel.size() + 6 > name.size())
-            kernel_cpus_[trace.env("hostname")].insert(static_cast<std::uint32_t>(std::strtoul(name.c_str() + channel.size() + 1, nullptr, 10)));
+            kernel_cpus_[trace.env("hostname")].insert(
+                static_cast<std::uint32_t>(std::strtoul(name.c_str() + channel.size() + 1, nullptr, 10)));
         Missing missing;
         missing.stream = path;
         missing.domain = trace.domain();
@@ -80,14 +86,16 @@ void Survey::find_gone(const Trace &trace, const std::set<std::string> &empty, R
         std::error_code error;
         const bool indexed = fs::exists(index_of(path), error);
         if (indexed ? !read_index(index_of(path)).empty() : of_lttng(trace))
-            gone(path, indexed ? "the file is empty, and its index says that it had packets" : "the file is empty, and those of other CPUs are not");
+            gone(path, indexed ? "the file is empty, and its index says that it had packets"
+                               : "the file is empty, and those of other CPUs are not");
     }
     std::set<std::string> names;
     for (const auto &file : trace.files) names.insert(file.path.filename().string());
     std::error_code error;
     std::vector<fs::path> indexes;
     for (const auto &entry : fs::directory_iterator(fs::path(trace.path) / "index", error))
-        if (entry.path().extension() == ".idx" && names.count(entry.path().stem().string()) == 0) indexes.push_back(entry.path());
+        if (entry.path().extension() == ".idx" && names.count(entry.path().stem().string()) == 0)
+            indexes.push_back(entry.path());
     std::sort(indexes.begin(), indexes.end());
     for (const auto &index : indexes) {
         if (read_index(index).empty()) continue;
@@ -97,7 +105,8 @@ void Survey::find_gone(const Trace &trace, const std::set<std::string> &empty, R
     }
 }
 
-void Survey::note_cpus(const Trace &trace, const std::map<std::pair<std::uint64_t, std::uint64_t>, Group> &groups, const std::set<std::string> &empty) {
+void Survey::note_cpus(const Trace &trace, const std::map<std::pair<std::uint64_t, std::uint64_t>, Group> &groups,
+                       const std::set<std::string> &empty) {
     if (!of_lttng(trace)) return;
     Cpus cpus;
     cpus.folder = trace.path;
@@ -114,9 +123,10 @@ void Survey::note_cpus(const Trace &trace, const std::map<std::pair<std::uint64_
     cpus_.push_back(std::move(cpus));
 }
 
-// A channel of LTTng has a stream for each CPU, whether it is used or not. So a CPU that another channel has is this one's, too; user space has all that the
-// kernel has (and those that may come); there are as many as the recording counted; and numbers begin at 0. A number that is left out in between is another file that is gone, unless
-// there are no two neighbours: then every other CPU (its core's second thread) is off.
+// A channel of LTTng has a stream for each CPU, whether it is used or not. So a CPU that another channel has is this
+// one's, too; user space has all that the kernel has (and those that may come); there are as many as the recording
+// counted; and numbers begin at 0. A number that is left out in between is another file that is gone, unless there are
+// no two neighbours: then every other CPU (its core's second thread) is off.
 void Survey::find_cpus_without_stream(ReadLosses &losses, std::uint32_t recorded) {
     for (const Cpus &cpus : cpus_) {
         std::set<std::uint32_t> expected;
@@ -130,7 +140,8 @@ void Survey::find_cpus_without_stream(ReadLosses &losses, std::uint32_t recorded
         if (last < kMostCpus)
             for (std::uint32_t n = 0; n < last && (neighbours || n == 0); ++n) expected.insert(n);
         for (std::uint32_t n = 0; expected.size() < recorded; ++n) expected.insert(n);
-        if (cpus.kernel) kernel_cpus_[cpus.host].insert(expected.begin(), expected.end());  // what is said here needs no other witness
+        // what is said here needs no other witness
+        if (cpus.kernel) kernel_cpus_[cpus.host].insert(expected.begin(), expected.end());
         for (const auto &[id, numbers] : cpus.by_class)
             for (const std::uint32_t n : expected) {
                 const std::string name = cpus.channels.at(id) + "_" + std::to_string(n);
@@ -138,18 +149,21 @@ void Survey::find_cpus_without_stream(ReadLosses &losses, std::uint32_t recorded
                 Missing missing;
                 missing.stream = cpus.folder + "/" + name;
                 missing.domain = cpus.kernel ? Domain::kKernel : Domain::kUst;
-                lose(losses, std::move(missing), "there is no such file, and other streams say that there was a CPU " + std::to_string(n));
+                lose(losses, std::move(missing),
+                     "there is no such file, and other streams say that there was a CPU " + std::to_string(n));
             }
     }
 }
 
 void Survey::find_missing(ReadLosses &losses, std::uint32_t cpus) {
     find_cpus_without_stream(losses, std::min(cpus, kMostCpus));
-    // Packets are numbered from 0. Those of a stream whose trace is one of several (a session that was rotated) go on where the one before ended.
+    // Packets are numbered from 0. Those of a stream whose trace is one of several (a session that was rotated) go on
+    // where the one before ended.
     for (const auto &[key, known] : known_)
         for (const Part &part : known.parts) {
             if (part.first.sequence == 0) continue;
-            const auto at = std::lower_bound(known.packets.begin(), known.packets.end(), PacketId{part.first.sequence, 0, 0, 0});
+            const auto at =
+                std::lower_bound(known.packets.begin(), known.packets.end(), PacketId{part.first.sequence, 0, 0, 0});
             const PacketId *before = at == known.packets.begin() ? nullptr : &*std::prev(at);
             const std::uint64_t packets = part.first.sequence - (before ? before->sequence + 1 : 0);
             if (packets == 0) continue;
@@ -159,7 +173,8 @@ void Survey::find_missing(ReadLosses &losses, std::uint32_t cpus) {
             if (before) missing.begin_ns = to_ns(before->end, part.frequency);
             missing.end_ns = part.begin_ns;
             missing.packets = packets;
-            losses.say(part.path + ": its first packet is number " + std::to_string(part.first.sequence) + ": " + std::to_string(packets) + " packets before it are not there");
+            losses.say(part.path + ": its first packet is number " + std::to_string(part.first.sequence) + ": " +
+                       std::to_string(packets) + " packets before it are not there");
             missing_.push_back(std::move(missing));
         }
     known_.clear();

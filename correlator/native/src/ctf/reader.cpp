@@ -17,12 +17,14 @@ namespace opline::ctf {
 
 namespace {
 
-// What was read stays mapped up to this in all; a system call gives back no less of a stream than the second. Files are read in huge pages where one of each
-// is no more than that, too.
+// What was read stays mapped up to this in all; a system call gives back no less of a stream than the second. Files are
+// read in huge pages where one of each is no more than that, too.
 constexpr std::size_t kMapped = 32u << 20, kLeastStep = 512u << 10;
 constexpr std::ptrdiff_t kLongRun = 8;  // events of one stream in a row: then it is worth while to ask whose turn it is
-constexpr std::size_t kBlock = 48, kBlockSlots = 2048;  // of a stream are decoded at once so many events, and no more slots
-constexpr std::size_t kSpentSlots = 1u << 16;  // room for so many slots ends a batch, which keeps it from being used again
+// of a stream are decoded at once so many events, and no more slots
+constexpr std::size_t kBlock = 48, kBlockSlots = 2048;
+// room for so many slots ends a batch, which keeps it from being used again
+constexpr std::size_t kSpentSlots = 1u << 16;
 
 }  // namespace
 
@@ -32,9 +34,13 @@ struct Reader::Impl : StreamNotes {
         const Stream &s = *speaker;
         filling->notes.push_back({filling->count, false, packets, s.number, s.to_ns(begin), s.to_ns(end), count, {}});
     }
-    void rest_unread(const PacketInfo &packet, std::uint64_t ordinal, std::uint64_t bits, bool counted, std::int64_t from_ns, std::int64_t until_ns) override {
-        if (counted) filling->notes.push_back({filling->count, false, false, speaker->number, from_ns, std::max(from_ns, until_ns), 0, {}});
-        if (for_bt2) rests.push_back({speaker, speaker->file().path(), speaker->file().size(), ordinal, packet, bits, counted});
+    void rest_unread(const PacketInfo &packet, std::uint64_t ordinal, std::uint64_t bits, bool counted,
+                     std::int64_t from_ns, std::int64_t until_ns) override {
+        if (counted)
+            filling->notes.push_back(
+                {filling->count, false, false, speaker->number, from_ns, std::max(from_ns, until_ns), 0, {}});
+        if (for_bt2)
+            rests.push_back({speaker, speaker->file().path(), speaker->file().size(), ordinal, packet, bits, counted});
     }
     void damaged(std::int64_t from_ns, const std::string &why) override {
         if (for_bt2) damages[speaker->decl.path] = why;
@@ -96,7 +102,9 @@ struct Reader::Impl : StreamNotes {
     }
 
     // Times in their order, but what stands behind a block's end (kNoTime) is the last.
-    static std::uint64_t order_of(std::int64_t time_ns) { return static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(kNoTime) - 1; }
+    static std::uint64_t order_of(std::int64_t time_ns) {
+        return static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(kNoTime) - 1;
+    }
 
     // Events of the first stream, one at least: until it has none left or the second is next.
     static Event *merge_one(Feed &feed, const Merge<Feed>::Head *second, Event *out, const Event *past) {
@@ -109,8 +117,9 @@ struct Reader::Impl : StreamNotes {
         return out;
     }
 
-    // Events of the first two, one at least: until one of them has none left or the third may be next. At equal times `fx` is first.
-    // Which of the two is next is not asked but computed: of streams that take turns it can't be guessed.
+    // Events of the first two, one at least: until one of them has none left or the third may be next. At equal times
+    // `fx` is first. Which of the two is next is not asked but computed: of streams that take turns it can't be
+    // guessed.
     static Event *merge_two(Feed &fx, Feed &fy, const Merge<Feed>::Head *third, Event *out, const Event *past) {
         const auto bound = third ? order_of(third->time_ns) : ~std::uint64_t{0};
         const Event *x = fx.at, *y = fy.at;
@@ -128,7 +137,8 @@ struct Reader::Impl : StreamNotes {
         return out;
     }
 
-    // Adds events in merge order to the batch, until there are so many in it (or it holds too many blocks, of few events each); false: there are none left.
+    // Adds events in merge order to the batch, until there are so many in it (or it holds too many blocks, of few
+    // events each); false: there are none left.
     bool merge_into(Batch &batch, std::size_t most) {
         filling = &batch;
         Event *out = batch.events.data() + batch.count;
@@ -184,16 +194,21 @@ struct Reader::Impl : StreamNotes {
             decl.name = e.name;
             decl.domain = trace.domain();
             for (const auto *part : {&payload, &common, &specific})
-                for (const auto &leaf : *part) decl.fields.push_back(leaf.addressable ? leaf.decl : FieldDecl{leaf.decl.name, FieldType::kOther, leaf.decl.scope});
+                for (const auto &leaf : *part)
+                    decl.fields.push_back(
+                        leaf.addressable ? leaf.decl : FieldDecl{leaf.decl.name, FieldType::kOther, leaf.decl.scope});
             const ClassPlan plan = consumer->add_class(decl);
             std::vector<std::int32_t> slot_of(decl.fields.size(), -1);
             for (std::size_t k = 0; k < plan.wanted.size(); ++k) slot_of[plan.wanted[k]] = static_cast<std::int32_t>(k);
             auto part = [&](std::size_t begin, std::size_t size) {
-                return std::vector<std::int32_t>(slot_of.begin() + static_cast<std::ptrdiff_t>(begin), slot_of.begin() + static_cast<std::ptrdiff_t>(begin + size));
+                return std::vector<std::int32_t>(slot_of.begin() + static_cast<std::ptrdiff_t>(begin),
+                                                 slot_of.begin() + static_cast<std::ptrdiff_t>(begin + size));
             };
             Compiler compiler;
-            compiler.add(stream_class.event_context, Location::Root::kCommonContext, part(payload.size(), common.size()));
-            compiler.add(e.context, Location::Root::kSpecificContext, part(payload.size() + common.size(), specific.size()));
+            compiler.add(stream_class.event_context, Location::Root::kCommonContext,
+                         part(payload.size(), common.size()));
+            compiler.add(e.context, Location::Root::kSpecificContext,
+                         part(payload.size() + common.size(), specific.size()));
             compiler.add(e.payload, Location::Root::kPayload, part(0, payload.size()));
             EventClass &event = trace.place(e, event_ids);
             event.cls = plan.id;
@@ -315,7 +330,11 @@ std::string Reader::survey_json() const {
     auto time = [](std::int64_t ns) { return ns == kNoTime ? json(nullptr) : json(ns); };
     json out = {{"streams", impl_->streams.size()}, {"missing", json::array()}, {"kernel_cpus", json::object()}};
     for (const Missing &m : impl_->survey.missing())
-        out["missing"].push_back({{"stream", m.stream}, {"kernel", m.domain == Domain::kKernel}, {"begin_ns", time(m.begin_ns)}, {"end_ns", time(m.end_ns)}, {"packets", m.packets}});
+        out["missing"].push_back({{"stream", m.stream},
+                                  {"kernel", m.domain == Domain::kKernel},
+                                  {"begin_ns", time(m.begin_ns)},
+                                  {"end_ns", time(m.end_ns)},
+                                  {"packets", m.packets}});
     for (const auto &[host, cpus] : impl_->survey.kernel_cpus()) out["kernel_cpus"][host] = cpus;
     return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -333,14 +352,14 @@ std::string Reader::mendings_json() {
     } nobody;
     m.for_bt2 = true;
     open(nobody);
-    while (run(~std::uint64_t{0})) {
-    }
+    while (run(~std::uint64_t{0})) {}
     m.consumer = nullptr;
     json out = {{"files", json::object()}, {"damaged", m.damages}, {"rests", json::object()}};
     std::map<std::string, Mending> mendings = m.survey.mendings;
     for (const Impl::Rest &rest : m.rests) {
         if (rest.counted) out["rests"][rest.stream->decl.path].push_back(rest.ordinal);
-        const auto found = std::find_if(m.streams.begin(), m.streams.end(), [&](const auto &s) { return s.get() == rest.stream; });
+        const auto found =
+            std::find_if(m.streams.begin(), m.streams.end(), [&](const auto &s) { return s.get() == rest.stream; });
         const Trace &trace = *m.traces[m.trace_of[static_cast<std::size_t>(found - m.streams.begin())]];
         const auto &context = trace.meta.streams.at(rest.packet.stream_id).packet_context;
         auto place = context ? place_of(*context, rest.packet.context_at, Role::kContentSize) : std::nullopt;
@@ -365,8 +384,15 @@ std::string Reader::environment_json() const {
         const ClockDecl &c = t->clock();
         nlohmann::json env = nlohmann::json::object();
         for (const auto &[name, value] : t->meta.env) env[name] = value.text;
-        out.push_back({{"path", t->path}, {"env", env}, {"uuid", t->meta.uuid},
-                       {"clock", {{"name", c.name}, {"uuid", c.uuid}, {"frequency", c.frequency}, {"offset_s", c.offset_s}, {"offset_cycles", c.offset}}}});
+        out.push_back({{"path", t->path},
+                       {"env", env},
+                       {"uuid", t->meta.uuid},
+                       {"clock",
+                        {{"name", c.name},
+                         {"uuid", c.uuid},
+                         {"frequency", c.frequency},
+                         {"offset_s", c.offset_s},
+                         {"offset_cycles", c.offset}}}});
     }
     return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -15,7 +15,8 @@ struct Trace;
 
 class Reader {
   public:
-    // Each path is a trace: a folder with `metadata`. `cpus`: that the machine had, as far as the recording says; 0: it does not. Throws Unsupported or Malformed (ctf/metadata/types.hpp).
+    // Each path is a trace: a folder with `metadata`. `cpus`: that the machine had, as far as the recording says; 0: it
+    // does not. Throws Unsupported or Malformed (ctf/metadata/types.hpp).
     explicit Reader(const std::vector<std::string> &paths, std::uint32_t cpus = 0);
     // The same of traces that are loaded. Their classes that another reader has declared are not declared again: it had
     // the same consumer.
@@ -24,19 +25,22 @@ class Reader {
     Reader(const Reader &) = delete;
     Reader &operator=(const Reader &) = delete;
 
-    // Declares classes and streams to the consumer. Once, before run(). With two threads or more, decoding and merging have one of
-    // their own; the consumer is called in run() only, and can't tell.
+    // Declares classes and streams to the consumer. Once, before run(). With two threads or more, decoding and merging
+    // have one of their own; the consumer is called in run() only, and can't tell.
     void open(Consumer &, unsigned threads = 1);
-    // Pushes max_events, with threads some more, or lets the consumer finish. False: there are none left, and it has finished.
+    // Pushes max_events, with threads some more, or lets the consumer finish. False: there are none left, and it has
+    // finished.
     bool run(std::uint64_t max_events);
 
     std::uint64_t bytes_total() const;
     std::uint64_t bytes_read() const;
     const ReadLosses &losses() const;  // ends the reading
-    // Streams, and packets at their begins, that were there and are not: {"streams": how many there are, "missing": [{"stream", "kernel", "begin_ns", "end_ns", "packets"}], "kernel_cpus": {host: [CPU]}}.
+    // Streams, and packets at their begins, that were there and are not: {"streams": how many there are, "missing":
+    // [{"stream", "kernel", "begin_ns", "end_ns", "packets"}], "kernel_cpus": {host: [CPU]}}.
     std::string survey_json() const;
-    // Instead of open() and run(): what babeltrace2 is to be given so that it reads what run() reads. {"files": {path: {"keep": bytes, "patches": [[byte, value, bytes, big-endian]],
-    // "order": [[begin, end]]}}, "damaged": {path: why}, "rests": {path: [packet]}}, the last two by the path of a stream's first file.
+    // Instead of open() and run(): what babeltrace2 is to be given so that it reads what run() reads. {"files": {path:
+    // {"keep": bytes, "patches": [[byte, value, bytes, big-endian]], "order": [[begin, end]]}}, "damaged": {path: why},
+    // "rests": {path: [packet]}}, the last two by the path of a stream's first file.
     std::string mendings_json();
     // {"host", "domain", "tracer", clock uuid and offset …} of each trace, as a JSON list.
     std::string environment_json() const;

@@ -48,8 +48,10 @@ void Relay::wake(const Side &other) {
 void Relay::run(const std::function<bool(Batch &)> &produce) {
     std::uint64_t filled = 0;
     for (bool more = true; more;) {
-        // Once the queue is full it is left alone until it is half empty: to wake a thread takes longer than to fill a batch.
-        if (filled - taken_.batches == kBatches) wait_until(filled_, [&] { return unwanted_ || filled - taken_.batches <= kBatches / 2; });
+        // Once the queue is full it is left alone until it is half empty: to wake a thread takes longer than to fill a
+        // batch.
+        if (filled - taken_.batches == kBatches)
+            wait_until(filled_, [&] { return unwanted_ || filled - taken_.batches <= kBatches / 2; });
         if (unwanted_) return;
         more = produce(*batches_[filled % kBatches]);
         filled_.batches = ++filled;

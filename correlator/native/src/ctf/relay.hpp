@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Hands batches of events from the thread that decodes and merges them to the one that consumes them, through a bounded queue. The room
-// of their slots is free again when the batch has been consumed.
+// Hands batches of events from the thread that decodes and merges them to the one that consumes them, through a bounded
+// queue. The room of their slots is free again when the batch has been consumed.
 #pragma once
 #include <array>
 #include <atomic>
@@ -44,7 +44,8 @@ class Relay {
     void wait_until(Side &own, Ready);
     void wake(const Side &);
 
-    std::vector<std::unique_ptr<Batch>> batches_;  // a ring: those that are filled and not taken are the consumer's, the others the producer's
+    // a ring: those that are filled and not taken are the consumer's, the others the producer's
+    std::vector<std::unique_ptr<Batch>> batches_;
     Consumer &consumer_;
     Side filled_, taken_;
     std::atomic<bool> ended_{false}, unwanted_{false};

@@ -66,7 +66,8 @@ void MappedFile::rewind() {
     dropped_ = 0;
 }
 
-bool read_packet(const MappedFile &file, std::size_t offset, const PacketLayout &layout, PacketInfo &out, std::string &why) {
+bool read_packet(const MappedFile &file, std::size_t offset, const PacketLayout &layout, PacketInfo &out,
+                 std::string &why) {
     std::array<Slot, static_cast<std::size_t>(Role::kCount)> slots;
     auto slot = [&](Role r) -> const Slot & { return slots[static_cast<std::size_t>(r)]; };
     auto value = [&](Role r, std::uint64_t otherwise) { return slot(r).present() ? slot(r).u : otherwise; };
@@ -83,7 +84,8 @@ bool read_packet(const MappedFile &file, std::size_t offset, const PacketLayout 
         why = "its magic is wrong";
         return false;
     }
-    if (layout.uuid && slot(Role::kUuid).present() && std::memcmp(slot(Role::kUuid).s, layout.uuid->data(), layout.uuid->size()) != 0) {
+    if (layout.uuid && slot(Role::kUuid).present() &&
+        std::memcmp(slot(Role::kUuid).s, layout.uuid->data(), layout.uuid->size()) != 0) {
         why = "its uuid is another trace's";
         return false;
     }
@@ -117,7 +119,8 @@ bool read_packet(const MappedFile &file, std::size_t offset, const PacketLayout 
         why = "its counters or times are wrong";
         return false;
     }
-    if (out.packet_bits == 0 || out.content_bits < out.header_bits || out.packet_bits < out.content_bits || out.packet_bits % 8 != 0) {
+    if (out.packet_bits == 0 || out.content_bits < out.header_bits || out.packet_bits < out.content_bits ||
+        out.packet_bits % 8 != 0) {
         why = "its sizes are wrong";
         return false;
     }
@@ -154,18 +157,20 @@ bool Stream::next_packet(StreamNotes &notes) {
         std::string why;
         if (!read_packet(file, position_, *layout_, info, why)) {
             packet_.offset = position_;
-            lose(notes, why == kCutOff ? Loss::kTruncatedPacket : Loss::kMalformedPacket, why + "; the rest of the file is not read");
+            lose(notes, why == kCutOff ? Loss::kTruncatedPacket : Loss::kMalformedPacket,
+                 why + "; the rest of the file is not read");
             damage_ = why;
             position_ = file.size();
             turn_ = order.size();
             continue;
         }
         packet_ = info;
-        // A counter that went down is wrong: how many were lost is not known then. Nor is it of a first packet: the tracer may
-        // have counted since long before (a rotated chunk, a snapshot).
+        // A counter that went down is wrong: how many were lost is not known then. Nor is it of a first packet: the
+        // tracer may have counted since long before (a rotated chunk, a snapshot).
         if (any_packet_) {
             if (info.has_discarded && info.discarded != last_discarded_)
-                notes.discarded(last_end_, info.end, info.discarded > last_discarded_ ? info.discarded - last_discarded_ : 0, false);
+                notes.discarded(last_end_, info.end,
+                                info.discarded > last_discarded_ ? info.discarded - last_discarded_ : 0, false);
             if (const std::uint64_t step = info.sequence - last_sequence_; info.has_sequence && step > 1)
                 notes.discarded(last_end_, info.begin, step < std::uint64_t{1} << 63 ? step - 1 : 0, true);
         } else if (info.has_discarded && info.discarded > 0) {
@@ -182,7 +187,8 @@ bool Stream::next_packet(StreamNotes &notes) {
         events_before_ = ordinal;
         const std::uint64_t available = (file.size() - info.offset) * 8;
         if (info.packet_bits > available) damage_ = "the file ends before the packet does";
-        if (info.content_bits > available) lose(notes, Loss::kTruncatedPacket, damage_ + "; its events up to there are read");
+        if (info.content_bits > available)
+            lose(notes, Loss::kTruncatedPacket, damage_ + "; its events up to there are read");
         cursor_ = {file.data() + info.offset, info.header_bits, std::min(info.content_bits, available)};
         go_on_usually();
         notes.packet_begins(packet_);
@@ -237,8 +243,11 @@ bool Stream::header(std::uint64_t &id) {
 
 void Stream::report_rest(StreamNotes &notes) {
     if (rest_ == 0) return;
-    const std::int64_t from_ns = ordinal > events_before_ ? time_ns : packet_.has_times ? to_ns(packet_.begin) : kNoTime;
-    notes.rest_unread(packet_, packets_ - 1, rest_, damage_.empty(), from_ns, packet_.has_times ? to_ns(packet_.end) : kNoTime);
+    const std::int64_t from_ns = ordinal > events_before_ ? time_ns
+                                 : packet_.has_times      ? to_ns(packet_.begin)
+                                                          : kNoTime;
+    notes.rest_unread(packet_, packets_ - 1, rest_, damage_.empty(), from_ns,
+                      packet_.has_times ? to_ns(packet_.end) : kNoTime);
     rest_ = 0;
 }
 
@@ -257,7 +266,8 @@ bool Stream::event(StreamNotes &notes, Slot *slots) {
     }
     if (id >= cls->events.size() || !cls->events[id].known) {
         rest_ = begin;
-        lose(notes, Loss::kUnknownEvent, "event id " + std::to_string(id) + " is not in the metadata; the rest of the packet is not read");
+        lose(notes, Loss::kUnknownEvent,
+             "event id " + std::to_string(id) + " is not in the metadata; the rest of the packet is not read");
         return false;
     }
     event_class = &cls->events[id];

@@ -26,8 +26,8 @@ inline std::int64_t to_ns(std::uint64_t cycles, std::uint64_t frequency) {
     return static_cast<std::int64_t>(static_cast<unsigned __int128>(cycles) * 1'000'000'000 / frequency);
 }
 
-// A file, mapped for reading. Throws Malformed with the system's reason. `huge`: what is not in the page cache yet goes there in huge pages, if the
-// kernel can; whoever maps these maps each at once.
+// A file, mapped for reading. Throws Malformed with the system's reason. `huge`: what is not in the page cache yet goes
+// there in huge pages, if the kernel can; whoever maps these maps each at once.
 class MappedFile {
   public:
     MappedFile(const std::string &path, bool huge);
@@ -39,7 +39,8 @@ class MappedFile {
     const std::uint8_t *data() const { return data_; }
     std::size_t size() const { return size_; }
     const std::string &path() const { return path_; }
-    // The pages before `end` are not needed again, but for texts of the last events. They are given back when there are `step` bytes of them.
+    // The pages before `end` are not needed again, but for texts of the last events. They are given back when there are
+    // `step` bytes of them.
     void done_until(std::size_t end, std::size_t step = 16u << 20);
     // Nor is any page now; reading begins again.
     void rewind();
@@ -55,8 +56,8 @@ class MappedFile {
 enum class HeaderKind : std::uint8_t { kCompact, kLarge, kOther };
 
 struct EventClass {
-    std::uint32_t cls = 0;      // the consumer's
-    std::uint32_t slots = 0;    // that it wants
+    std::uint32_t cls = 0;    // the consumer's
+    std::uint32_t slots = 0;  // that it wants
     std::int32_t time_slot = -1;
     bool known = false;
     std::vector<std::int32_t> absent;  // wanted slots that no step fills
@@ -88,8 +89,9 @@ struct StreamClass {
     UsualHeader usual_header;                   // not of kOther, nor of a big-endian one
     Program header_program;                     // kOther: slot 0 the event's id, then
     std::vector<std::uint32_t> timestamp_bits;  // a slot for each timestamp field; 0: it is of variable length
-    std::vector<EventClass> events;  // by event id
-    std::vector<UsualClass> usual;   // the same, as far as a usual header goes; of a compact one, for each id that it can have
+    std::vector<EventClass> events;             // by event id
+    // the same, as far as a usual header goes; of a compact one, for each id that it can have
+    std::vector<UsualClass> usual;
     std::size_t slot_count = 0;
     std::uint32_t registers = 0;
     bool declared = false;  // its events have been declared to a consumer, and compiled
@@ -101,15 +103,16 @@ struct StreamClass {
 // Where a packet's own fields lie. Slot k has what has Role k.
 struct PacketLayout {
     Program header;
-    std::map<std::uint64_t, Program> contexts;     // by stream class
-    std::map<std::uint64_t, Walk> context_walks;   // the same, for who wants all of it
+    std::map<std::uint64_t, Program> contexts;    // by stream class
+    std::map<std::uint64_t, Walk> context_walks;  // the same, for who wants all of it
     std::optional<std::array<std::uint8_t, 16>> uuid;
     std::uint64_t last_time = ~std::uint64_t{0};  // of the clock: later ones are no time since 1970 in ns of 64 bits
 };
 
 struct PacketInfo {
-    std::size_t offset = 0;      // bytes in the file
-    std::uint64_t content_bits = 0, packet_bits = 0, context_at = 0, header_bits = 0;  // context_at: where the packet's context begins
+    std::size_t offset = 0;  // bytes in the file
+    // context_at: where the packet's context begins
+    std::uint64_t content_bits = 0, packet_bits = 0, context_at = 0, header_bits = 0;
     std::uint64_t begin = 0, end = 0, sequence = 0, discarded = 0, stream_id = 0, instance = 0;
     bool has_sequence = false, has_discarded = false, has_times = false, has_instance = false;
     std::uint32_t cpu = kNoCpu;
@@ -123,8 +126,10 @@ class StreamNotes {
     virtual void packet_ends(const PacketInfo &) {}
     // count 0: unknown.
     virtual void discarded(std::uint64_t begin, std::uint64_t end, std::uint64_t count, bool packets) = 0;
-    // The rest of the packet, from that bit on, can't be decoded. `counted`: events of it are lost between these times (kNoTime: unknown); else the file ends there.
-    virtual void rest_unread(const PacketInfo &, std::uint64_t /*ordinal*/, std::uint64_t /*bits*/, bool /*counted*/, std::int64_t /*from_ns*/, std::int64_t /*until_ns*/) {}
+    // The rest of the packet, from that bit on, can't be decoded. `counted`: events of it are lost between these times
+    // (kNoTime: unknown); else the file ends there.
+    virtual void rest_unread(const PacketInfo &, std::uint64_t /*ordinal*/, std::uint64_t /*bits*/, bool /*counted*/,
+                             std::int64_t /*from_ns*/, std::int64_t /*until_ns*/) {}
     // What follows its last event (`from_ns` is that one's time; kNoTime: there was none) can't be decoded.
     virtual void damaged(std::int64_t from_ns, const std::string &why) = 0;
     virtual void lost(Loss, const std::string &message) = 0;  // "": nothing to say but the count
@@ -136,17 +141,23 @@ class Stream {
         std::shared_ptr<MappedFile> bytes;
         std::vector<std::size_t> order;  // where its packets begin, in the order of their times; empty: as they lie
     };
-    Stream(std::vector<File> files, const PacketLayout &layout, StreamDecl decl, std::uint64_t stream_id, std::uint64_t frequency)
-        : decl(std::move(decl)), stream_id(stream_id), files_(std::move(files)), layout_(&layout), frequency_(frequency) {}
+    Stream(std::vector<File> files, const PacketLayout &layout, StreamDecl decl, std::uint64_t stream_id,
+           std::uint64_t frequency)
+        : decl(std::move(decl)),
+          stream_id(stream_id),
+          files_(std::move(files)),
+          layout_(&layout),
+          frequency_(frequency) {}
 
     StreamDecl decl;
     std::uint64_t stream_id;
     StreamClass *cls = nullptr;  // set by the reader once the plans exist
-    std::uint32_t number = 0;          // the consumer's
+    std::uint32_t number = 0;    // the consumer's
 
     // The next event: time and slots are valid until the next call. False: the stream has ended.
     bool next(StreamNotes &notes);
-    // The next events instead, one at least, as many as go into the block and are in one packet. False: the stream has ended.
+    // The next events instead, one at least, as many as go into the block and are in one packet. False: the stream has
+    // ended.
     bool fill(EventBlock &, StreamNotes &notes);
     // Before the first event: the plans are made. `give_back`: so many bytes that were read may stay mapped.
     void prepare(std::size_t give_back = 16u << 20);
@@ -154,15 +165,17 @@ class Stream {
     std::uint64_t ordinal = 0;
     const EventClass *event_class = nullptr;
     std::uint64_t bytes_read() const { return bytes_before_ + position_; }
-    std::uint64_t clock() const { return clock_; }           // raw value at the event
-    Cursor fields() const { return {cursor_.packet, fields_at_, cursor_.end}; }  // where the event's own fields begin; not of a usual one
+    std::uint64_t clock() const { return clock_; }  // raw value at the event
+    // where the event's own fields begin; not of a usual one
+    Cursor fields() const { return {cursor_.packet, fields_at_, cursor_.end}; }
     const PacketInfo &packet() const { return packet_; }
     const MappedFile &file() const { return *files_[file_].bytes; }  // that the packet is in
     const std::uint8_t *packet_bytes() const { return cursor_.packet; }
     std::int64_t to_ns(std::uint64_t cycles) const { return ctf::to_ns(cycles, frequency_); }
 
   private:
-    static constexpr std::size_t kAhead = 4096;  // bytes that are fetched into the caches before they are needed: about what a block holds
+    // bytes that are fetched into the caches before they are needed: about what a block holds
+    static constexpr std::size_t kAhead = 4096;
     bool next_packet(StreamNotes &);
     bool event(StreamNotes &, Slot *);
     void usual_events(EventBlock &);
@@ -195,14 +208,14 @@ class Stream {
     std::size_t file_ = 0, turn_ = 0, position_ = 0, bytes_before_ = 0;  // turn_: in the file's order
     std::size_t give_back_ = 0;
     bool in_packet_ = false, over_ = false, any_packet_ = false;  // over_: the packet has no more events
-    std::uint64_t packets_ = 0, events_before_ = 0;  // packets begun; events before this one
-    std::uint64_t rest_ = 0;   // the bit from which the packet can't be decoded; 0: it can
-    std::string damage_;  // why what follows can't be read; empty: it can
+    std::uint64_t packets_ = 0, events_before_ = 0;               // packets begun; events before this one
+    std::uint64_t rest_ = 0;  // the bit from which the packet can't be decoded; 0: it can
+    std::string damage_;      // why what follows can't be read; empty: it can
     PacketInfo packet_;
     std::int64_t own_ns_ = kNoTime;  // of the last event that carried its own time
     std::uint64_t last_end_ = 0, last_sequence_ = 0, last_discarded_ = 0, clock_ = 0;
     Cursor cursor_{nullptr, 0, 0};
-    std::uint64_t fields_at_ = 0;  // bits
+    std::uint64_t fields_at_ = 0;             // bits
     const std::uint8_t *usual_at_ = nullptr;  // where the next event may be a usual one
     std::vector<Slot> slots_, header_slots_;
     std::vector<std::uint64_t> registers_;

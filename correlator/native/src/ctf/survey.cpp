@@ -48,7 +48,8 @@ void Survey::look_through(const Trace &trace, File &file) {
         const std::size_t left = bytes.size() - at;
         file.cut = info.packet_bits / 8 > left;
         const std::size_t past = at + std::min(left, static_cast<std::size_t>(info.packet_bits / 8));
-        file.packets.push_back({at, past, info.begin, info.end, info.sequence, info.content_bits, info.has_times, info.has_sequence});
+        file.packets.push_back(
+            {at, past, info.begin, info.end, info.sequence, info.content_bits, info.has_times, info.has_sequence});
         at = past;
         bytes.done_until(at);
     }
@@ -71,16 +72,21 @@ void Survey::drop_doubles(Known &known, Group &group, ReadLosses &losses) {
     std::vector<Place> doubles;
     std::vector<PacketId> ids;
     for (const Place &place : places) {
-        if ((!ids.empty() && ids.back() == place.id) || std::binary_search(known.packets.begin(), known.packets.end(), place.id)) doubles.push_back(place);
+        if ((!ids.empty() && ids.back() == place.id) ||
+            std::binary_search(known.packets.begin(), known.packets.end(), place.id))
+            doubles.push_back(place);
         else ids.push_back(place.id);
     }
     const auto before = static_cast<std::ptrdiff_t>(known.packets.size());
     known.packets.insert(known.packets.end(), ids.begin(), ids.end());
     std::inplace_merge(known.packets.begin(), known.packets.begin() + before, known.packets.end());
-    std::sort(doubles.begin(), doubles.end(), [](const Place &a, const Place &b) { return std::tie(a.file, a.packet) > std::tie(b.file, b.packet); });
+    std::sort(doubles.begin(), doubles.end(),
+              [](const Place &a, const Place &b) { return std::tie(a.file, a.packet) > std::tie(b.file, b.packet); });
     for (auto it = doubles.rbegin(); it != doubles.rend(); ++it) {
         const File &file = group[it->file];
-        losses.add(Loss::kPacketDoubled, file.bytes->path() + ": packet at byte " + std::to_string(file.packets[it->packet].at) + ": it is there twice; it is read once");
+        losses.add(Loss::kPacketDoubled, file.bytes->path() + ": packet at byte " +
+                                             std::to_string(file.packets[it->packet].at) +
+                                             ": it is there twice; it is read once");
     }
     for (const Place &place : doubles) {  // from behind
         File &file = group[place.file];
@@ -96,7 +102,10 @@ void Survey::order(File &file, ReadLosses &losses) {
     for (const Packet &p : file.packets) {
         if (p.has_times && last) {
             if (p.begin < last_end)
-                losses.add(Loss::kPacketOutOfOrder, file.bytes->path() + ": packet at byte " + std::to_string(p.at) + ": it begins before the one before it ended; packets are read in the order of their times");
+                losses.add(
+                    Loss::kPacketOutOfOrder,
+                    file.bytes->path() + ": packet at byte " + std::to_string(p.at) +
+                        ": it begins before the one before it ended; packets are read in the order of their times");
             sorted = sorted && p.begin >= last->begin;
         }
         last_end = p.end;
@@ -104,7 +113,8 @@ void Survey::order(File &file, ReadLosses &losses) {
     }
     if (sorted) return;
     file.as_they_lie = false;
-    std::stable_sort(file.packets.begin(), file.packets.end(), [](const Packet &a, const Packet &b) { return a.begin < b.begin; });
+    std::stable_sort(file.packets.begin(), file.packets.end(),
+                     [](const Packet &a, const Packet &b) { return a.begin < b.begin; });
 }
 
 // What babeltrace2 is to see: the packets that are read, in their order; the last one ends where the file does.
@@ -149,7 +159,8 @@ std::vector<std::unique_ptr<Stream>> Survey::streams_of(const Trace &trace, Read
         PacketInfo info;
         std::string why;
         if (!read_packet(*f.bytes, 0, trace.layout, info, why)) {
-            losses.add(why == kCutOff ? Loss::kTruncatedPacket : Loss::kMalformedPacket, path + ": first packet: " + why + "; the file is not read");
+            losses.add(why == kCutOff ? Loss::kTruncatedPacket : Loss::kMalformedPacket,
+                       path + ": first packet: " + why + "; the file is not read");
             mendings[path];
             continue;
         }
@@ -188,9 +199,14 @@ std::vector<std::unique_ptr<Stream>> Survey::streams_of(const Trace &trace, Read
         decl.path = files.front().bytes->path();
         decl.channel = channel_of(decl.path);
         decl.instance = key.second;
-        auto &stream = out.emplace_back(std::make_unique<Stream>(std::move(files), trace.layout, std::move(decl), key.first, trace.frequency));
+        auto &stream = out.emplace_back(
+            std::make_unique<Stream>(std::move(files), trace.layout, std::move(decl), key.first, trace.frequency));
         if (first->has_sequence)
-            known.parts.push_back({stream->decl.path, {first->sequence, first->begin, first->end, first->content_bits}, stream->to_ns(first->begin), trace.frequency, trace.domain()});
+            known.parts.push_back({stream->decl.path,
+                                   {first->sequence, first->begin, first->end, first->content_bits},
+                                   stream->to_ns(first->begin),
+                                   trace.frequency,
+                                   trace.domain()});
     }
     return out;
 }

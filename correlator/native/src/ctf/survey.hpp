@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the headers of all packets, LTTng's index and the names of the files say of some traces' data streams: which packets of which file are read, in
-// which order, and what is missing. Decided here, before the first event, for both readers.
+// What the headers of all packets, LTTng's index and the names of the files say of some traces' data streams: which
+// packets of which file are read, in which order, and what is missing. Decided here, before the first event, for both
+// readers.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -19,11 +20,11 @@ namespace opline::ctf {
 
 // What was there, as far as can be told, and is not any more.
 struct Missing {
-    std::string stream;        // the name of its file
+    std::string stream;  // the name of its file
     Domain domain = Domain::kUst;
     Loss loss = Loss::kStreamMissing;
     std::int64_t begin_ns = kNoTime, end_ns = kNoTime;  // kNoTime: since, or until, whenever
-    std::uint64_t packets = 0;  // 0: not known how many
+    std::uint64_t packets = 0;                          // 0: not known how many
 };
 
 // What babeltrace2 needs done to a file before it reads what the native reader does.
@@ -35,15 +36,17 @@ struct Mending {
     };
     std::size_t keep = 0;  // bytes; 0: the file is left out
     std::vector<Patch> patches;
-    std::vector<std::pair<std::size_t, std::size_t>> order;  // [begin, end) of its packets in the order of reading; empty: as they lie
+    // [begin, end) of its packets in the order of reading; empty: as they lie
+    std::vector<std::pair<std::size_t, std::size_t>> order;
 };
 
 class Survey {
   public:
-    // A trace's data streams: files of one stream instance together, in the order of their times. Packets that lie there twice, in this trace or one before,
-    // are read once. `huge`: MappedFile's. Throws Malformed.
+    // A trace's data streams: files of one stream instance together, in the order of their times. Packets that lie
+    // there twice, in this trace or one before, are read once. `huge`: MappedFile's. Throws Malformed.
     std::vector<std::unique_ptr<Stream>> streams_of(const Trace &, ReadLosses &, bool huge = false);
-    // Once that was called for all traces: what is missing of which. `cpus`: how many the machine had, as far as the recording says; 0: it does not.
+    // Once that was called for all traces: what is missing of which. `cpus`: how many the machine had, as far as the
+    // recording says; 0: it does not.
     void find_missing(ReadLosses &, std::uint32_t cpus);
     const std::vector<Missing> &missing() const { return missing_; }
     // By path; files without are read as they are.
@@ -67,7 +70,9 @@ class Survey {
     };
     struct PacketId {
         std::uint64_t sequence, begin, end, content_bits;
-        bool operator<(const PacketId &o) const { return std::tie(sequence, begin, end, content_bits) < std::tie(o.sequence, o.begin, o.end, o.content_bits); }
+        bool operator<(const PacketId &o) const {
+            return std::tie(sequence, begin, end, content_bits) < std::tie(o.sequence, o.begin, o.end, o.content_bits);
+        }
         bool operator==(const PacketId &o) const { return !(*this < o) && !(o < *this); }
     };
     // One stream of one trace, when all its packets are known.
@@ -97,17 +102,20 @@ class Survey {
     void compare_with_index(const Trace &, const File &, ReadLosses &);
     void find_gone(const Trace &, const std::set<std::string> &empty, ReadLosses &);
     void find_cpus_without_stream(ReadLosses &, std::uint32_t recorded);
-    void note_cpus(const Trace &, const std::map<std::pair<std::uint64_t, std::uint64_t>, Group> &, const std::set<std::string> &empty);
+    void note_cpus(const Trace &, const std::map<std::pair<std::uint64_t, std::uint64_t>, Group> &,
+                   const std::set<std::string> &empty);
     void mend(const Trace &, const File &);
     void lose(ReadLosses &, Missing, const std::string &why);
 
-    std::map<std::tuple<std::string, std::uint64_t, std::uint64_t>, Known> known_;  // by trace's uuid, stream class and instance
+    // by trace's uuid, stream class and instance
+    std::map<std::tuple<std::string, std::uint64_t, std::uint64_t>, Known> known_;
     std::vector<Cpus> cpus_;
     std::map<std::string, std::set<std::uint32_t>> kernel_cpus_;
     std::vector<Missing> missing_;
 };
 
-// Where the number with a role lies in a packet whose context begins at that bit; nullopt: not among numbers of fixed size, or not at a byte.
+// Where the number with a role lies in a packet whose context begins at that bit; nullopt: not among numbers of fixed
+// size, or not at a byte.
 std::optional<Mending::Patch> place_of(const Type &context, std::uint64_t context_at, Role);
 
 }  // namespace opline::ctf

@@ -7,7 +7,6 @@
 #include <limits>
 #include <sstream>
 
-
 namespace opline::ctf {
 namespace {
 
@@ -24,8 +23,8 @@ std::string read_file(const fs::path &path) {
 }
 
 bool is_field(const Type &t, std::uint32_t bits, std::uint32_t align_bits, Role role, bool big_endian) {
-    return t.is_integer() && t.size_bits == bits && !t.is_signed && !t.reversed && t.align_bits == align_bits && t.big_endian == big_endian &&
-           (t.roles & (bit(Role::kEventId) | bit(Role::kTimestamp))) == bit(role);
+    return t.is_integer() && t.size_bits == bits && !t.is_signed && !t.reversed && t.align_bits == align_bits &&
+           t.big_endian == big_endian && (t.roles & (bit(Role::kEventId) | bit(Role::kTimestamp))) == bit(role);
 }
 
 // struct { enum : uintN { compact, extended } id; variant <id> { struct { uintM timestamp; } compact;
@@ -37,15 +36,21 @@ bool recognise_header(const Type &t, StreamClass &out) {
     const std::uint32_t id_bits = compact ? 5 : 16, time_bits = compact ? 27 : 32, align_bits = compact ? 1 : 8;
     const std::int64_t last = compact ? 31 : 65535;
     if (!is_field(id, id_bits, align_bits, Role::kEventId, id.big_endian)) return false;
-    if (v.kind != Type::Kind::kVariant || v.members.size() != 2 || v.location.path.back() != t.members[0].name) return false;
+    if (v.kind != Type::Kind::kVariant || v.members.size() != 2 || v.location.path.back() != t.members[0].name)
+        return false;
     if (v.selections.empty() && id.kind != Type::Kind::kEnum) return false;
     const Type &small = *v.members[0].type, &large = *v.members[1].type;
-    if (small.kind != Type::Kind::kStruct || small.members.size() != 1 || large.kind != Type::Kind::kStruct || large.members.size() != 2) return false;
-    if (!is_field(*small.members[0].type, time_bits, align_bits, Role::kTimestamp, id.big_endian) || small.align_bits > align_bits ||
-        !is_field(*large.members[0].type, 32, 8, Role::kEventId, id.big_endian) || !is_field(*large.members[1].type, 64, 8, Role::kTimestamp, id.big_endian))
+    if (small.kind != Type::Kind::kStruct || small.members.size() != 1 || large.kind != Type::Kind::kStruct ||
+        large.members.size() != 2)
+        return false;
+    if (!is_field(*small.members[0].type, time_bits, align_bits, Role::kTimestamp, id.big_endian) ||
+        small.align_bits > align_bits || !is_field(*large.members[0].type, 32, 8, Role::kEventId, id.big_endian) ||
+        !is_field(*large.members[1].type, 64, 8, Role::kTimestamp, id.big_endian))
         return false;
     const auto tags = selections_of(v, id);
-    auto is = [&](const std::vector<Range> &r, std::int64_t low, std::int64_t high) { return r.size() == 1 && r[0].low == low && r[0].high == high; };
+    auto is = [&](const std::vector<Range> &r, std::int64_t low, std::int64_t high) {
+        return r.size() == 1 && r[0].low == low && r[0].high == high;
+    };
     if (!is(tags[0], 0, last - 1) || !is(tags[1], last, last)) return false;
     out.header = compact ? HeaderKind::kCompact : HeaderKind::kLarge;
     out.big_endian = id.big_endian;
@@ -73,20 +78,26 @@ void compile_header(const TypePtr &t, StreamClass &out) {
 void compile_packets(Trace &trace) {
     auto compile = [](const TypePtr &structure, Location::Root root, Walk *walk) {
         Compiler compiler;
-        compiler.add(structure, root, [](const Type &field, bool) -> std::int32_t {
-            for (unsigned r = 0; r < static_cast<unsigned>(Role::kCount); ++r)
-                if (field.roles & bit(static_cast<Role>(r))) {
-                    if (field.is_signed) throw Unsupported("a packet's field with a meaning that is no unsigned integer");
-                    return static_cast<std::int32_t>(r);
-                }
-            return -1;
-        }, walk);
+        compiler.add(
+            structure, root,
+            [](const Type &field, bool) -> std::int32_t {
+                for (unsigned r = 0; r < static_cast<unsigned>(Role::kCount); ++r)
+                    if (field.roles & bit(static_cast<Role>(r))) {
+                        if (field.is_signed)
+                            throw Unsupported("a packet's field with a meaning that is no unsigned integer");
+                        return static_cast<std::int32_t>(r);
+                    }
+                return -1;
+            },
+            walk);
         return compiler.take();
     };
     if (trace.meta.streams.empty()) throw Unsupported("a trace without stream classes");
     trace.layout.header = compile(trace.meta.packet_header, Location::Root::kPacketHeader, nullptr);
     trace.layout.uuid = trace.meta.packet_uuid;
-    for (const auto &[id, s] : trace.meta.streams) trace.layout.contexts[id] = compile(s.packet_context, Location::Root::kPacketContext, &trace.layout.context_walks[id]);
+    for (const auto &[id, s] : trace.meta.streams)
+        trace.layout.contexts[id] =
+            compile(s.packet_context, Location::Root::kPacketContext, &trace.layout.context_walks[id]);
 }
 
 }  // namespace
@@ -98,7 +109,8 @@ std::string Trace::env(const char *name) const {
 
 const StreamClassDecl &Trace::stream_class(const EventDecl &e) const {
     auto s = meta.streams.find(e.stream_id);
-    if (s == meta.streams.end()) throw Malformed(path + ": event \"" + e.name + "\" is of a stream class that is not declared");
+    if (s == meta.streams.end())
+        throw Malformed(path + ": event \"" + e.name + "\" is of a stream class that is not declared");
     return s->second;
 }
 
@@ -145,7 +157,8 @@ std::unique_ptr<Trace> load_trace(const std::string &path) {
         auto &files = trace->files;
         for (const auto &entry : fs::directory_iterator(path)) {
             const std::string name = entry.path().filename().string();
-            if (entry.is_regular_file() && name != "metadata" && name[0] != '.') files.push_back({entry.path(), entry.file_size()});
+            if (entry.is_regular_file() && name != "metadata" && name[0] != '.')
+                files.push_back({entry.path(), entry.file_size()});
         }
         std::sort(files.begin(), files.end(), [](const auto &a, const auto &b) { return a.path < b.path; });
         return trace;

@@ -31,7 +31,8 @@ struct Trace {
     const ClockDecl &clock() const { return meta.clocks.begin()->second; }
     // Throws Malformed.
     const StreamClassDecl &stream_class(const EventDecl &) const;
-    // A place for an event's class. Throws Unsupported for ids that are too far apart: `ids` counts them, of all traces.
+    // A place for an event's class. Throws Unsupported for ids that are too far apart: `ids` counts them, of all
+    // traces.
     EventClass &place(const EventDecl &, std::uint64_t &ids);
 };
 

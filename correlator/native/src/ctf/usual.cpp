@@ -9,10 +9,8 @@ namespace opline::ctf {
 void StreamClass::gather_usual() {
     for (const auto &e : events) {
         if (usual.size() == usual_header.id_mask) break;
-        if (e.usual)
-            usual.push_back({Straight(e.program, usual_header.bytes), e.cls, e.slots, e.time_slot, &e});
-        else
-            usual.emplace_back();
+        if (e.usual) usual.push_back({Straight(e.program, usual_header.bytes), e.cls, e.slots, e.time_slot, &e});
+        else usual.emplace_back();
     }
     if (usual_header.id_bits == kCompactHeader.id_bits && !usual.empty()) usual.resize(kCompactHeader.id_mask + 1);
 }
@@ -28,7 +26,8 @@ template <const UsualHeader &h>
 void Stream::usual_events_of(EventBlock &out) {
     const std::uint8_t *p = usual_at_;
     const MappedFile &file = *files_[file_].bytes;
-    const std::uint8_t *const packet = cursor_.packet, *const content_end = packet + cursor_.end / 8, *const file_end = file.data() + file.size();
+    const std::uint8_t *const packet = cursor_.packet, *const content_end = packet + cursor_.end / 8,
+                              *const file_end = file.data() + file.size();
     const std::uint8_t *const last_word = file_end - 8;
     UsualClass *const classes = cls->usual.data();
     const std::size_t ids = cls->usual.size();

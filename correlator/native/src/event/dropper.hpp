@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Hands events on but some, which are gone as if the tracer had lost them and said nothing: to see what that does to results.
-// Sits between a front end and the consumer, before anybody has looked at an event. Which events go depends on the seed and on
-// the event's place in its stream alone, so both readers lose the same.
+// Hands events on but some, which are gone as if the tracer had lost them and said nothing: to see what that does to
+// results. Sits between a front end and the consumer, before anybody has looked at an event. Which events go depends on
+// the seed and on the event's place in its stream alone, so both readers lose the same.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -42,10 +42,13 @@ class Dropper final : public Consumer {
         }
         to_.event(ev);
     }
-    void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count, bool packets) override {
+    void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
+                   bool packets) override {
         to_.discarded(stream, begin_ns, end_ns, count, packets);
     }
-    void damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) override { to_.damaged(stream, from_ns, why); }
+    void damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) override {
+        to_.damaged(stream, from_ns, why);
+    }
     bool finish() override { return to_.finish(); }
 
     std::uint64_t dropped() const { return dropped_; }
@@ -67,7 +70,7 @@ class Dropper final : public Consumer {
     const std::string name_;
     const std::uint32_t per_million_;
     const std::uint64_t seed_;
-    std::vector<std::string> classes_;        // by id
+    std::vector<std::string> classes_;              // by id
     std::vector<std::uint64_t> ordinals_, places_;  // by stream
     std::map<std::string, std::uint64_t> seen_;
     std::uint64_t dropped_ = 0;

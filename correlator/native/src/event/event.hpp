@@ -32,8 +32,8 @@ enum class Domain : std::uint8_t { kUst = 0, kKernel = 1 };
 struct StreamDecl {
     std::string host;
     Domain domain = Domain::kUst;
-    std::string channel;       // "" where the reader can't know it
-    std::string path;          // for messages
+    std::string channel;  // "" where the reader can't know it
+    std::string path;     // for messages
     std::uint64_t instance = 0;
 };
 
@@ -45,9 +45,9 @@ struct ClassDecl {
 
 // The core's answer to a class: which of its fields to decode, in which slot order.
 struct ClassPlan {
-    std::uint32_t id = 0;                // the event's `cls` from now on
-    std::vector<std::uint32_t> wanted;   // slot k holds field wanted[k] of the declaration
-    std::int32_t time_slot = -1;         // slot that holds the event's own time (BPF's ktime), else -1
+    std::uint32_t id = 0;               // the event's `cls` from now on
+    std::vector<std::uint32_t> wanted;  // slot k holds field wanted[k] of the declaration
+    std::int32_t time_slot = -1;        // slot that holds the event's own time (BPF's ktime), else -1
 };
 
 // One decoded field. A string is valid until Consumer::event() returns.
@@ -63,11 +63,30 @@ struct Slot {
     Kind kind = Kind::kAbsent;
 
     Slot() : u(0) {}
-    static Slot of(std::uint64_t v) { Slot x; x.u = v; x.kind = Kind::kUnsigned; return x; }
-    static Slot of(std::int64_t v) { Slot x; x.i = v; x.kind = Kind::kSigned; return x; }
-    static Slot of(double v) { Slot x; x.r = v; x.kind = Kind::kReal; return x; }
+    static Slot of(std::uint64_t v) {
+        Slot x;
+        x.u = v;
+        x.kind = Kind::kUnsigned;
+        return x;
+    }
+    static Slot of(std::int64_t v) {
+        Slot x;
+        x.i = v;
+        x.kind = Kind::kSigned;
+        return x;
+    }
+    static Slot of(double v) {
+        Slot x;
+        x.r = v;
+        x.kind = Kind::kReal;
+        return x;
+    }
     static Slot of(std::string_view v) {
-        Slot x; x.s = v.data(); x.size = static_cast<std::uint32_t>(v.size()); x.kind = Kind::kString; return x;
+        Slot x;
+        x.s = v.data();
+        x.size = static_cast<std::uint32_t>(v.size());
+        x.kind = Kind::kString;
+        return x;
     }
     bool present() const { return kind != Kind::kAbsent; }
     bool is_number() const { return kind == Kind::kUnsigned || kind == Kind::kSigned; }
@@ -98,15 +117,16 @@ inline std::int64_t number_in(const Event &ev, std::int32_t slot, std::int64_t o
     return slot == kNoSlot || !ev.slots[slot].is_number() ? otherwise : ev.slots[slot].i;
 }
 
-// Who takes the events: the core, or a printer of raw events. Calls come from one thread, but name_threads(); events come in merge order.
+// Who takes the events: the core, or a printer of raw events. Calls come from one thread, but name_threads(); events
+// come in merge order.
 class Consumer {
   public:
     virtual ~Consumer() = default;
     // Classes of equal name and domain may come several times (one per trace): each gets an id.
     virtual ClassPlan add_class(const ClassDecl &) = 0;
     virtual std::uint32_t add_stream(const StreamDecl &) = 0;
-    // Called where events are decoded, perhaps in another thread and some time before they are merged, with events of one stream, each once and in its
-    // order: gives them numbers for the names of their threads.
+    // Called where events are decoded, perhaps in another thread and some time before they are merged, with events of
+    // one stream, each once and in its order: gives them numbers for the names of their threads.
     virtual void name_threads(Event * /*first*/, Event * /*past*/) {}
     virtual void event(const Event &) = 0;
     // One after the other. All stay where they are until the call returns.

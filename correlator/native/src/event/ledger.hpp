@@ -11,23 +11,31 @@ namespace opline {
 
 // Fixed precedence: the first that holds. What an event does besides is counted as a role, not a fate.
 enum class Fate : std::uint8_t {
-    kTransition,     // of an op (late ones included)
-    kBatch,          // work of a batch, shared by its members
-    kRequestStep,    // of a block request that serves an op
-    kBackground,     // of a block request, bio or thread that no op owns
-    kContext,        // sched, statedump, key-only, watermark, plug
-    kIgnored,        // by rule: no point of the model names it, or the model says `ignore`
-    kOrphanNoOp,     // a point whose key belongs to no op (op began before the trace, or its begin is lost)
-    kOrphanNoKey,    // a point without a key, on a thread that works for no op
-    kOrphanSettled,  // a point whose op was settled too long ago to be found
-    kOrphanRequest,  // a block step whose request or bio is not known
-    kOrphanMalformed,// a field that the point or the block model needs is absent or of another type
+    kTransition,       // of an op (late ones included)
+    kBatch,            // work of a batch, shared by its members
+    kRequestStep,      // of a block request that serves an op
+    kBackground,       // of a block request, bio or thread that no op owns
+    kContext,          // sched, statedump, key-only, watermark, plug
+    kIgnored,          // by rule: no point of the model names it, or the model says `ignore`
+    kOrphanNoOp,       // a point whose key belongs to no op (op began before the trace, or its begin is lost)
+    kOrphanNoKey,      // a point without a key, on a thread that works for no op
+    kOrphanSettled,    // a point whose op was settled too long ago to be found
+    kOrphanRequest,    // a block step whose request or bio is not known
+    kOrphanMalformed,  // a field that the point or the block model needs is absent or of another type
     kCount
 };
 
-constexpr std::array<std::string_view, static_cast<std::size_t>(Fate::kCount)> kFateNames = {
-    "transition", "batch", "request_step", "background", "context", "ignored",
-    "orphan:no_op_for_key", "orphan:no_key_no_thread", "orphan:op_settled", "orphan:no_request", "orphan:malformed"};
+constexpr std::array<std::string_view, static_cast<std::size_t>(Fate::kCount)> kFateNames = {"transition",
+                                                                                             "batch",
+                                                                                             "request_step",
+                                                                                             "background",
+                                                                                             "context",
+                                                                                             "ignored",
+                                                                                             "orphan:no_op_for_key",
+                                                                                             "orphan:no_key_no_thread",
+                                                                                             "orphan:op_settled",
+                                                                                             "orphan:no_request",
+                                                                                             "orphan:malformed"};
 
 using FateCounts = std::array<std::uint64_t, static_cast<std::size_t>(Fate::kCount)>;
 

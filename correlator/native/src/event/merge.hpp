@@ -35,7 +35,8 @@ class Merge {
         heap_.push_back(head);
         std::push_heap(heap_.begin(), heap_.end(), [](const Head &a, const Head &b) { return b < a; });
     }
-    // Of those whose time has grown since they were asked for, or that are at their end: the second first, then the top.
+    // Of those whose time has grown since they were asked for, or that are at their end: the second first, then the
+    // top.
     void settle(Head *head) {
         for (auto i = static_cast<std::size_t>(head - heap_.data());;) {
             std::size_t least = i;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Names of threads, as events have them. Their texts are compared where events are decoded, which has just read them; who correlates
-// gets a number with the event.
+// Names of threads, as events have them. Their texts are compared where events are decoded, which has just read them;
+// who correlates gets a number with the event.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -19,7 +19,9 @@ class NameNumbers {
   public:
     std::uint32_t of(std::string_view name) {
         if (name.empty()) return 0;
-        Recent &recent = recent_[(static_cast<unsigned char>(name.front()) + 7u * static_cast<unsigned char>(name.back()) + 3u * name.size()) % recent_.size()];
+        Recent &recent = recent_[(static_cast<unsigned char>(name.front()) +
+                                  7u * static_cast<unsigned char>(name.back()) + 3u * name.size()) %
+                                 recent_.size()];
         if (!same_text(name, recent.name)) look_up(name, recent);
         return recent.number;
     }
@@ -45,7 +47,8 @@ class ThreadNames {
     void number(Event *first, Event *past) {
         for (; first != past; ++first) {
             const std::int32_t slot = slots_[first->cls];
-            if (slot != kNoSlot && first->slots[slot].kind == Slot::Kind::kString) first->thread_name = numbers_.of(first->slots[slot].str());
+            if (slot != kNoSlot && first->slots[slot].kind == Slot::Kind::kString)
+                first->thread_name = numbers_.of(first->slots[slot].str());
         }
     }
 

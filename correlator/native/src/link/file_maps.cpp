@@ -49,7 +49,8 @@ bool FileMaps::fits(const File &f, std::uint32_t dev) const {
     return here * 4 >= most;
 }
 
-void FileMaps::find_in(const std::vector<Extent> &extents, const Sectors &run, bool by_disk, std::vector<MappedPart> &out) const {
+void FileMaps::find_in(const std::vector<Extent> &extents, const Sectors &run, bool by_disk,
+                       std::vector<MappedPart> &out) const {
     const std::uint32_t disk = by_disk ? run.dev : 0;
     const std::uint64_t last = run.first + run.count;
     auto it = std::upper_bound(extents.begin(), extents.end(), std::make_pair(disk, run.first),
@@ -58,7 +59,8 @@ void FileMaps::find_in(const std::vector<Extent> &extents, const Sectors &run, b
     for (; it != extents.end() && it->disk == disk && it->physical < last; ++it) {
         const std::uint64_t from = std::max(run.first, it->physical), to = std::min(last, it->physical + it->sectors);
         if (from >= to || !fits(files_[it->file], run.dev)) continue;
-        out.push_back({it->file, from - run.first, it->in_file + (from - it->physical), static_cast<std::uint32_t>(to - from)});
+        out.push_back(
+            {it->file, from - run.first, it->in_file + (from - it->physical), static_cast<std::uint32_t>(to - from)});
     }
 }
 

@@ -25,8 +25,8 @@ struct MappedPart {
     std::uint32_t sectors = 0;
 };
 
-constexpr std::uint32_t kNoFile = ~std::uint32_t{0};   // not known which
-constexpr std::uint32_t kNoMap = kNoFile - 1;          // known, and it has no map
+constexpr std::uint32_t kNoFile = ~std::uint32_t{0};  // not known which
+constexpr std::uint32_t kNoMap = kNoFile - 1;         // known, and it has no map
 
 class FileMaps {
   public:
@@ -34,8 +34,8 @@ class FileMaps {
 
     bool empty() const { return extents_[0].empty() && extents_[1].empty(); }
     std::size_t size() const { return files_.size(); }
-    // The parts of the run that files have, in order. `within` is the same run inside its partition; it is the run itself
-    // where no partition was seen. `out` is overwritten.
+    // The parts of the run that files have, in order. `within` is the same run inside its partition; it is the run
+    // itself where no partition was seen. `out` is overwritten.
     void find(const Sectors &run, const Sectors &within, std::vector<MappedPart> &out) const;
     // The file, or some file where it is kNoFile, has the sector.
     bool has(std::uint32_t file, std::uint64_t in_file) const;
@@ -70,7 +70,7 @@ class FileMaps {
     void find_in(const std::vector<Extent> &, const Sectors &, bool by_disk, std::vector<MappedPart> &) const;
 
     std::vector<File> files_;
-    Ranges any_;  // of any file
+    Ranges any_;                      // of any file
     std::vector<Extent> extents_[2];  // with their disk; without, where disk is 0. By (disk, physical)
 };
 

@@ -9,7 +9,8 @@ Linker::Linker(Stitcher &stitcher, const Plan &plan, StringPool &strings)
       strings_(strings),
       maps_(plan.files),
       syncs_(stitcher.ops()),
-      has_syncs_(std::any_of(plan.points.begin(), plan.points.end(), [](const PointSpec &p) { return p.sync_wait == IoWindow::kBegin; })),
+      has_syncs_(std::any_of(plan.points.begin(), plan.points.end(),
+                             [](const PointSpec &p) { return p.sync_wait == IoWindow::kBegin; })),
       sync_space_(strings.intern("sync")) {
     auto has_io = [](const PointSpec &p) { return p.io != IoWindow::kNone; };
     if (std::any_of(plan.points.begin(), plan.points.end(), has_io))
@@ -82,10 +83,13 @@ bool Linker::right_way(const Op &op, const Bio &bio) {
 // The bytes that the op had in flight and the bio's: how they lie. Of a file whole pages reach the disk.
 Linker::Overlap Linker::overlap(const Op &op, const Sectors &within) {
     if (!op.has_offset || !op.has_length || op.length_bytes <= 0 || op.offset_bytes < 0) return Overlap::kNone;
-    auto first = static_cast<std::uint64_t>(op.offset_bytes), last = first + static_cast<std::uint64_t>(op.length_bytes);
+    auto first = static_cast<std::uint64_t>(op.offset_bytes),
+         last = first + static_cast<std::uint64_t>(op.length_bytes);
     auto lies = [&](std::uint64_t sector, std::uint64_t count) {
         const std::uint64_t from = sector * 512, to = from + count * 512;
-        return from >= first && to <= last ? Overlap::kInside : from < last && to > first ? Overlap::kPart : Overlap::kNone;
+        return from >= first && to <= last ? Overlap::kInside
+               : from < last && to > first ? Overlap::kPart
+                                           : Overlap::kNone;
     };
     if (parts_.empty()) return lies(within.first, within.count);
     first = first / kPageBytes * kPageBytes;
@@ -103,7 +107,8 @@ Linker::Overlap Linker::overlap(const Op &op, const Sectors &within) {
     return !some ? Overlap::kNone : mapped < within.count ? Overlap::kPart : all;
 }
 
-// Ops whose bytes in flight are the bio's. One whose bytes have all been queued already has no claim, unless nobody else has.
+// Ops whose bytes in flight are the bio's. One whose bytes have all been queued already has no claim, unless nobody
+// else has.
 void Linker::find_in_flight(const Bio &bio, const Sectors &within, BioLink &link) {
     std::uint64_t found = 0, served = 0;
     std::uint32_t served_candidates = 0;
@@ -128,14 +133,17 @@ void Linker::choose(const BlockEvent &ev, const Bio &bio, const Sectors &within,
     const std::uint64_t placed = link.by_extent != 0 ? link.by_extent : link.by_sector;
     const std::uint32_t place_rule = link.by_extent != 0 ? rule::kExtent : rule::kSector;
     if (!thread_op) {
-        // What a thread queues while it has a batch open is the batch's: a member may be rewriting the same sectors already.
+        // What a thread queues while it has a batch open is the batch's: a member may be rewriting the same sectors
+        // already.
         if (ev.tid > 0) link.batch = stitcher_.current_batch(link.host, ev.tid);
         if (link.batch || link.pages_owned) return;  // whoever wrote the pages last
         link.chosen = placed;
         link.dirtied = link.by_extent != 0 && is_write(bio);
         link.rules = placed != 0 ? place_rule : 0;
-        link.ambiguous = link.ambiguous || link.candidates > 1 || (link.by_extent != 0 && file_of(link.by_extent) == kNoFile);
-        if (Op *op = parts_.empty() ? stitcher_.ops().find(placed) : nullptr) ++target_of(*op).device(within.dev).placed;
+        link.ambiguous =
+            link.ambiguous || link.candidates > 1 || (link.by_extent != 0 && file_of(link.by_extent) == kNoFile);
+        if (Op *op = parts_.empty() ? stitcher_.ops().find(placed) : nullptr)
+            ++target_of(*op).device(within.dev).placed;
         return;
     }
     link.chosen = op_ref(*thread_op);
@@ -148,7 +156,8 @@ void Linker::choose(const BlockEvent &ev, const Bio &bio, const Sectors &within,
     const bool other = placed != 0 && placed != link.chosen && link.candidates == 1 && !link.pages_owned && !link.sync;
     if (elsewhere) ++counts_.elsewhere;
     if (elsewhere || (other && !(thread_op->io_open && overlap(*thread_op, within) != Overlap::kNone))) {
-        // Whose bytes are in flight there is right. That the thread works for somebody who has none there, or none in flight, explains nothing.
+        // Whose bytes are in flight there is right. That the thread works for somebody who has none there, or none in
+        // flight, explains nothing.
         link.chosen = other ? placed : 0;
         link.rules = other ? place_rule : 0;
         link.dirtied = other && link.by_extent != 0 && is_write(bio);
@@ -192,7 +201,8 @@ Owner Linker::inherit(const Bio &bio, BioLink &link) {
                     p.last = std::max(p.first, std::min(p.last, last));
                     p.bytes = (p.last - p.first) * 512;
                 }
-                pages.erase(std::remove_if(pages.begin(), pages.end(), [](const PageShare &p) { return p.bytes == 0; }), pages.end());
+                pages.erase(std::remove_if(pages.begin(), pages.end(), [](const PageShare &p) { return p.bytes == 0; }),
+                            pages.end());
             };
             keep(parent->shared->pages, 0, bio.sector);
             keep(work.pages, bio.sector, kNoSector);
@@ -232,7 +242,8 @@ Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t hos
         if (!parts_.empty() || !link.sync) find_in_flight(bio, within, link);
         if (is_write(bio) && !pages_.empty())
             for (const auto &p : parts_)
-                for (std::uint64_t page = p.in_file / kPageSectors; page * kPageSectors < p.in_file + p.sectors && !link.pages_owned; ++page) {
+                for (std::uint64_t page = p.in_file / kPageSectors;
+                     page * kPageSectors < p.in_file + p.sectors && !link.pages_owned; ++page) {
                     bool any;
                     link.pages_owned = pages_.owner(p.file, page, any).op != 0;
                 }

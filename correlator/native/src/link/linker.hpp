@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Joins ops and bios. Rules that know nothing of each other, all recorded: the thread that queued the bio works for the
-// op; the bio's sectors are those that an op has in flight, on a raw device or through a file's extents; the op wrote the
-// bio's pages last; the bio is work of a batch, or of a sync, that the op waits for.
+// op; the bio's sectors are those that an op has in flight, on a raw device or through a file's extents; the op wrote
+// the bio's pages last; the bio is work of a batch, or of a sync, that the op waits for.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -48,17 +48,18 @@ struct BioLink {
     std::shared_ptr<Batch> batch;  // declared by the model
     std::shared_ptr<Sync> sync;    // in which its thread was
     std::unique_ptr<SharedWork> shared;
-    std::uint64_t own_bytes = 0;   // of `chosen`; 0: not known
+    std::uint64_t own_bytes = 0;  // of `chosen`; 0: not known
     std::int64_t queue_ns = kNoTime;
     std::uint32_t host = 0;
-    bool pages_owned = false;      // some op wrote pages of it that were not on the disk yet
-    bool journal = false;          // of a journal: for the syncs that are open
-    bool commit = false;           // of a journal, and what that wrote before was done
-    std::int32_t journal_tid = -1; // who writes the journal
-    bool inherited = false;        // it was remapped or split from another, which the rules were asked about
-    bool others = false;           // it serves further ops, known or not
-    bool waited_for = false;       // `chosen` goes on once it is done, and not before
-    bool dirtied = false;          // `chosen` has its bytes in flight and another thread wrote the pages: it may not wait for them
+    bool pages_owned = false;       // some op wrote pages of it that were not on the disk yet
+    bool journal = false;           // of a journal: for the syncs that are open
+    bool commit = false;            // of a journal, and what that wrote before was done
+    std::int32_t journal_tid = -1;  // who writes the journal
+    bool inherited = false;         // it was remapped or split from another, which the rules were asked about
+    bool others = false;            // it serves further ops, known or not
+    bool waited_for = false;        // `chosen` goes on once it is done, and not before
+    // `chosen` has its bytes in flight and another thread wrote the pages: it may not wait for them
+    bool dirtied = false;
     bool ambiguous = false, doubtful = false;  // another op could claim it; a map changed or events are lost
     // Of its request, once that is done.
     std::int64_t issue_ns = kNoTime, complete_ns = kNoTime;
@@ -66,15 +67,17 @@ struct BioLink {
 };
 
 // Bytes of a file, or of a raw device's user: no journal, no inode.
-inline bool is_data(const Bio &bio) { return bio.nr_sectors > 0 && bio.sector != kNoSector && (bio.rwbs & rwbs::kMeta) == 0; }
+inline bool is_data(const Bio &bio) {
+    return bio.nr_sectors > 0 && bio.sector != kNoSector && (bio.rwbs & rwbs::kMeta) == 0;
+}
 inline bool is_write(const Bio &bio) { return bio.kind == IoKind::kWrite || bio.kind == IoKind::kWriteZeroes; }
 
 struct LinkCounts {
     std::uint64_t refused = 0,  // links that can't be: the request came, or went on, after its op's end
-                  elsewhere = 0;  // bios outside the bytes of the op that their thread seemed to work for
+        elsewhere = 0;          // bios outside the bytes of the op that their thread seemed to work for
     std::uint64_t agree = 0, differ = 0, thread_only = 0, sector_only = 0, neither = 0, ambiguous = 0,
-                  batch = 0,  // a batch's or a journal's: no one op is to be found
-                  page = 0;   // written back for those that wrote its pages
+                  batch = 0,    // a batch's or a journal's: no one op is to be found
+        page = 0;               // written back for those that wrote its pages
     std::uint64_t extents = 0;  // of all of them, those in a mapped file
 };
 
@@ -219,24 +222,24 @@ class Linker {
     PageOwners pages_;
     SyncWork syncs_;
     Targets targets_;
-    const bool has_syncs_;  // the model names some
+    const bool has_syncs_;         // the model names some
     std::vector<bool> io_points_;  // by point: it has `io`; empty: none has
     bool io_seen_ = false;         // an op passed one
     std::uint32_t sync_space_;
-    FlatMap<std::int32_t, Remap> remaps_;      // per thread, the last
+    FlatMap<std::int32_t, Remap> remaps_;                 // per thread, the last
     FlatMap<std::uint32_t, Direction> class_directions_;  // by pool id
     std::uint32_t recent_class_ = ~0u;
     Direction recent_direction_ = Direction::kUnknown;  // its
-    FlatMap<std::uint32_t, bool> kernel_comms_;  // pool id of a comm → a kernel thread's that writes a journal
-    std::vector<std::uint64_t> sync_bios_;     // open bios that a sync waits for
+    FlatMap<std::uint32_t, bool> kernel_comms_;         // pool id of a comm → a kernel thread's that writes a journal
+    std::vector<std::uint64_t> sync_bios_;              // open bios that a sync waits for
     std::vector<std::pair<std::int64_t, std::int64_t>> lost_;  // [begin, end], by end
-    std::array<Flush, 256> flushes_{};  // the last ones
+    std::array<Flush, 256> flushes_{};                         // the last ones
     std::size_t next_flush_ = 0;
-    FlatMap<std::uint64_t, BioLink> links_;  // bios that are open
+    FlatMap<std::uint64_t, BioLink> links_;      // bios that are open
     FlatMap<std::uint64_t, std::int64_t> ends_;  // of ops that were settled while bios of theirs may be open
-    std::uint64_t recent_id_ = 0;  // the bio that was asked for last; 0: none
-    BioLink *recent_ = nullptr;    // its
-    std::vector<MappedPart> parts_;          // of the bio at hand
+    std::uint64_t recent_id_ = 0;                // the bio that was asked for last; 0: none
+    BioLink *recent_ = nullptr;                  // its
+    std::vector<MappedPart> parts_;              // of the bio at hand
     std::vector<LinkRow> link_rows_;
     std::vector<DeferredRow> deferred_rows_;
     std::vector<Waiting> waiting_;

@@ -15,7 +15,8 @@ bool Linker::passed_io(const Op &op) const {
 const char *Linker::no_request(const Op &op) {
     const bool complete = op.complete();
     const Direction direction = direction_of(op);
-    if (lost_between(op.begin_ns, complete ? op.end_ns : std::numeric_limits<std::int64_t>::max())) return "lost_events";
+    if (lost_between(op.begin_ns, complete ? op.end_ns : std::numeric_limits<std::int64_t>::max()))
+        return "lost_events";
     if (op.deferred > 0) return "written_back_later";
     if (op.bios > 0) return "not_completed";
     if (!complete) return stitcher_.owns_all_keys_lost(op) ? "superseded" : "trace_ended";
@@ -27,7 +28,8 @@ const char *Linker::no_request(const Op &op) {
     if (io_expected && !io_passed && (direction != Direction::kRead || !io_seen_)) return "no_io_seen";
     if (direction == Direction::kRead) return "cached";
     if (op.io.is_io && direction == Direction::kUnknown) return "nothing_queued";
-    if (!op.has_length || op.length_bytes <= 0) return direction == Direction::kWrite && !op.has_length ? "no_length" : "not_an_io";
+    if (!op.has_length || op.length_bytes <= 0)
+        return direction == Direction::kWrite && !op.has_length ? "no_length" : "not_an_io";
     if (direction == Direction::kUnknown) return "nothing_queued";
     if (op.covered) return "synced_by_another";
     if (op.had_window && target_of(op).raw_somewhere()) return "nothing_queued";
@@ -35,7 +37,8 @@ const char *Linker::no_request(const Op &op) {
     if (!op.had_window) return op.has_offset ? "no_io_points" : "no_offset";
     const std::uint32_t file = target_of(op).file;
     const auto first = static_cast<std::uint64_t>(op.offset_bytes) / kPageBytes;
-    const auto last = (static_cast<std::uint64_t>(op.offset_bytes) + static_cast<std::uint64_t>(op.length_bytes) - 1) / kPageBytes;
+    const auto last =
+        (static_cast<std::uint64_t>(op.offset_bytes) + static_cast<std::uint64_t>(op.length_bytes) - 1) / kPageBytes;
     bool mapped = false;
     for (std::uint64_t page = first; page <= std::min(last, first + PageOwners::kLimit); ++page) {
         if (!maps_.has(file, page * kPageSectors)) continue;

@@ -29,8 +29,9 @@ std::uint32_t Linker::distinct_ops(std::vector<const Sync *> &syncs) {
     if (syncs.empty() && served_.size() < 2) return static_cast<std::uint32_t>(served_.size());  // what most serve
     std::sort(served_.begin(), served_.end());
     served_.erase(std::unique(served_.begin(), served_.end()), served_.end());
-    std::sort(syncs.begin(), syncs.end(),
-              [](const Sync *a, const Sync *b) { return std::tie(a->target, a->first) < std::tie(b->target, b->first); });
+    std::sort(syncs.begin(), syncs.end(), [](const Sync *a, const Sync *b) {
+        return std::tie(a->target, a->first) < std::tie(b->target, b->first);
+    });
     std::uint64_t covered = 0, named = 0, end = 0, target = 0;
     for (const Sync *s : syncs) {
         if (s->target != target) end = 0;
@@ -148,7 +149,8 @@ const std::vector<LinkRow> &Linker::links(const Bio &bio) {
         link_rows_.push_back({serial(op), rules | (link->inherited ? rule::kParent : 0), bytes, link->others,
                               ambiguous || link->request_ambiguous, link->doubtful});
     };
-    if (link->chosen != 0) row(link->chosen, link->rules, std::min(link->own_bytes, std::uint64_t{bio.nr_sectors} * 512), link->ambiguous);
+    if (link->chosen != 0)
+        row(link->chosen, link->rules, std::min(link->own_bytes, std::uint64_t{bio.nr_sectors} * 512), link->ambiguous);
     if (!link->shared) return link_rows_;
     for (const auto &p : link->shared->pages)
         if (waits(stitcher_.ops().find(p.op))) row(p.op, rule::kPage, p.bytes, p.ambiguous);
@@ -171,9 +173,11 @@ const std::vector<DeferredRow> &Linker::deferred(const Bio &bio) {
         Op *op = stitcher_.ops().find(p.op);
         if (waits(op)) continue;
         const std::uint64_t id = op ? op->serial : serial_of(p.op);
-        auto it = std::find_if(deferred_rows_.begin(), deferred_rows_.end(), [&](const DeferredRow &r) { return r.op == id; });
+        auto it = std::find_if(deferred_rows_.begin(), deferred_rows_.end(),
+                               [&](const DeferredRow &r) { return r.op == id; });
         if (it == deferred_rows_.end()) {
-            deferred_rows_.push_back({id, 0, p.written_ns, false, p.ambiguous || link->request_ambiguous, link->doubtful});
+            deferred_rows_.push_back(
+                {id, 0, p.written_ns, false, p.ambiguous || link->request_ambiguous, link->doubtful});
             it = std::prev(deferred_rows_.end());
             if (op) ++op->deferred;
         }

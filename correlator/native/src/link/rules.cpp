@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What holds for every link, whatever rule made it. A bio outside the bytes of the op that its thread seems to work for is another op's:
-// events of the thread are lost. A request that comes, or goes on, after the op's end is another bio's: a step of it was lost. Nothing is linked then, and it is counted.
+// What holds for every link, whatever rule made it. A bio outside the bytes of the op that its thread seems to work for
+// is another op's: events of the thread are lost. A request that comes, or goes on, after the op's end is another
+// bio's: a step of it was lost. Nothing is linked then, and it is counted.
 #include <algorithm>
 
 #include "link/linker.hpp"
@@ -13,7 +14,8 @@ constexpr std::size_t kEndsKept = 1u << 16;
 }  // namespace
 
 std::uint64_t Linker::bytes_in_flight(const Op &op) {
-    const auto first = static_cast<std::uint64_t>(op.offset_bytes), last = first + static_cast<std::uint64_t>(op.length_bytes);
+    const auto first = static_cast<std::uint64_t>(op.offset_bytes),
+               last = first + static_cast<std::uint64_t>(op.length_bytes);
     return (last + kPageBytes - 1) / kPageBytes * kPageBytes - first / kPageBytes * kPageBytes;
 }
 
@@ -35,8 +37,10 @@ bool Linker::outside(const Bio &bio, const Sectors &within, Op &op, BioLink &lin
     const bool lost = link.doubtful, bytes = op.has_offset && op.has_length && op.length_bytes > 0;
     const bool own_way = right_way(op, bio);  // a copy reads what it writes elsewhere
     const bool inside = bytes && overlap(op, within) != Overlap::kNone;
-    if (!lost && !io_points_.empty()) op.io_open ? once(vote::kDuring, device.during) : once(vote::kBesides, device.besides);
-    if (!lost && op.io_open && parts_.empty() && own_way) inside ? once(vote::kIn, device.in) : once(vote::kOut, device.out);
+    if (!lost && !io_points_.empty())
+        op.io_open ? once(vote::kDuring, device.during) : once(vote::kBesides, device.besides);
+    if (!lost && op.io_open && parts_.empty() && own_way)
+        inside ? once(vote::kIn, device.in) : once(vote::kOut, device.out);
     if (bytes && !inside) {
         if (target.raw(within.dev)) return true;
         if (op.io_open && !parts_.empty() && own_way) return true;
@@ -44,7 +48,9 @@ bool Linker::outside(const Bio &bio, const Sectors &within, Op &op, BioLink &lin
     }
     if (op.io_open) {
         const IoKind own = direction_of(op) == Direction::kRead ? IoKind::kRead : IoKind::kWrite;
-        if (!bytes || !parts_.empty() || direction_of(op) == Direction::kUnknown || bio.kind != own || op.data_bytes < bytes_in_flight(op)) return false;
+        if (!bytes || !parts_.empty() || direction_of(op) == Direction::kUnknown || bio.kind != own ||
+            op.data_bytes < bytes_in_flight(op))
+            return false;
         once(vote::kMore, target.more);  // all of it has been queued
         return !target.amplifies();
     }
@@ -69,7 +75,8 @@ bool Linker::impossible(const BioLink &link, std::int64_t getrq_ns, std::int64_t
     return link.waited_for && complete_ns != kNoTime && complete_ns > end_ns;
 }
 
-// Its bytes were in flight when another thread wrote the pages, and it did not wait for them: they are written back for it.
+// Its bytes were in flight when another thread wrote the pages, and it did not wait for them: they are written back for
+// it.
 void Linker::postpone(BioLink &link) {
     link.shared->pages.push_back({link.chosen, link.own_bytes, link.queue_ns, 0, 0, link.ambiguous});
     link.chosen = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Bios that are not one op's alone: written back for whoever wrote their pages last, or written by a sync and its journal.
+// Bios that are not one op's alone: written back for whoever wrote their pages last, or written by a sync and its
+// journal.
 #include <algorithm>
 
 #include "link/linker.hpp"
@@ -20,8 +21,10 @@ Op *Linker::writes_page(const Bio &bio, std::uint32_t file, std::uint64_t page, 
     for (auto ref : stitcher_.io_windows()) {
         Op *op = stitcher_.ops().find(ref);
         if (!op || op->length_bytes <= 0 || op->offset_bytes < 0 || !right_way(*op, bio)) continue;
-        const auto begin = static_cast<std::uint64_t>(op->offset_bytes), end = begin + static_cast<std::uint64_t>(op->length_bytes);
-        if (begin >= (page + 1) * kPageBytes || end <= page * kPageBytes || op->data_bytes >= bytes_in_flight(*op)) continue;
+        const auto begin = static_cast<std::uint64_t>(op->offset_bytes),
+                   end = begin + static_cast<std::uint64_t>(op->length_bytes);
+        if (begin >= (page + 1) * kPageBytes || end <= page * kPageBytes || op->data_bytes >= bytes_in_flight(*op))
+            continue;
         if (const std::uint32_t its = target_of(*op).file; its != kNoFile && its != file) continue;
         ++writers;
         if (!first || op->serial < first->serial) first = op;
@@ -44,8 +47,11 @@ void Linker::share_pages(const Bio &bio, const Sectors &within, BioLink &link) {
             bool any = false;
             PageOwner owner = pages_.owner(part.file, page, any);
             pages_.clean(part.file, page);
-            const bool in_flight = own && own->io_open && static_cast<std::uint64_t>(own->offset_bytes) < (page + 1) * kPageBytes &&
-                                   static_cast<std::uint64_t>(own->offset_bytes + own->length_bytes) > page * kPageBytes;
+            const bool in_flight =
+                own && own->io_open &&
+                static_cast<std::uint64_t>(own->offset_bytes)<(page + 1) * kPageBytes &&static_cast<std::uint64_t>(
+                                                                               own->offset_bytes + own->length_bytes)>
+                        page * kPageBytes;
             at = next;
             if (in_flight || (owner.op != 0 && owner.op == link.chosen)) {
                 link.own_bytes += bytes;
@@ -64,9 +70,11 @@ void Linker::share_pages(const Bio &bio, const Sectors &within, BioLink &link) {
                 writer->data_bytes += bytes;
                 any = file_of(owner.op) == kNoFile;
             }
-            const bool ambiguous = (any && maps_.size() > 1 && !link.sync) || maps_.doubtful(part.file) || writers > (owner.turn == 0 ? 1 : 0);
+            const bool ambiguous = (any && maps_.size() > 1 && !link.sync) || maps_.doubtful(part.file) ||
+                                   writers > (owner.turn == 0 ? 1 : 0);
             auto &pages = work.pages;
-            if (!pages.empty() && pages.back().op == owner.op && pages.back().last == first && pages.back().ambiguous == ambiguous) {
+            if (!pages.empty() && pages.back().op == owner.op && pages.back().last == first &&
+                pages.back().ambiguous == ambiguous) {
                 pages.back().last = first + bytes / 512;
                 pages.back().bytes += bytes;
             } else {
@@ -89,10 +97,13 @@ bool Linker::is_journal(const Bio &bio) {
     return *known;
 }
 
-// jbd2 waits for what it has written before it queues a commit record, and for that before it goes on (fs/jbd2/commit.c). What it should have waited for and is open: its completion was lost.
+// jbd2 waits for what it has written before it queues a commit record, and for that before it goes on
+// (fs/jbd2/commit.c). What it should have waited for and is open: its completion was lost.
 void Linker::supersede_commits(const Bio &bio) {
     if (sync_bios_.empty() || bio.tid <= 0 || !begins(strings_.at(bio.comm), "jbd2/")) return;
-    drop_sync_bios([&](const BioLink &link) { return link.journal && link.journal_tid == bio.tid && (link.commit || commits(bio)); });
+    drop_sync_bios([&](const BioLink &link) {
+        return link.journal && link.journal_tid == bio.tid && (link.commit || commits(bio));
+    });
 }
 
 void Linker::share_sync(const Bio &bio, const Sectors &within, BioLink &link) {
@@ -131,7 +142,8 @@ void Linker::wrote(Op &op, std::int64_t at_ns) {
     if (maps_.empty() || op.data_bytes >= static_cast<std::uint64_t>(op.length_bytes)) return;
     const std::uint32_t file = target_of(op).file;
     const auto first = static_cast<std::uint64_t>(op.offset_bytes) / kPageBytes;
-    const auto last = (static_cast<std::uint64_t>(op.offset_bytes) + static_cast<std::uint64_t>(op.length_bytes) - 1) / kPageBytes;
+    const auto last =
+        (static_cast<std::uint64_t>(op.offset_bytes) + static_cast<std::uint64_t>(op.length_bytes) - 1) / kPageBytes;
     for (std::uint64_t page = first; page <= std::min(last, first + PageOwners::kLimit); ++page)
         if (maps_.has(file, page * kPageSectors)) pages_.wrote(file, page, op_ref(op), at_ns);
 }
@@ -141,7 +153,9 @@ void Linker::sync_begun(Op &op, std::int64_t tid, std::int64_t at_ns) {
     // What is on its way already is waited for as well.
     for (auto id : sync_bios_) {
         BioLink *link = links_.find(id);
-        if (!link || !(link->journal || (link->sync && link->sync->covers(op) && (!link->shared || link->shared->file == kNoFile)))) continue;
+        if (!link || !(link->journal ||
+                       (link->sync && link->sync->covers(op) && (!link->shared || link->shared->file == kNoFile))))
+            continue;
         shared(*link).syncs.push_back(sync);
     }
 }

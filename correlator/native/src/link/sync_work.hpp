@@ -47,7 +47,8 @@ class SyncWork {
         op.write_number = writes.first + writes.ops.size() - 1;
         ++kept_;
     }
-    std::shared_ptr<Sync> begin(const Op &op, std::int64_t tid, std::int64_t at_ns, std::uint64_t batch, std::uint32_t space) {
+    std::shared_ptr<Sync> begin(const Op &op, std::int64_t tid, std::int64_t at_ns, std::uint64_t batch,
+                                std::uint32_t space) {
         auto sync = std::make_shared<Sync>();
         sync->op = op_ref(op);
         sync->host = op.host;
@@ -78,7 +79,8 @@ class SyncWork {
             sync->batch->end_ns = at_ns;
             if (auto at = uncovered_.find(sync->target); at_ns != kNoTime && at != uncovered_.end()) {
                 Uncovered &writes = at->second;
-                for (; !writes.ops.empty() && writes.first < sync->last; writes.ops.pop_front(), ++writes.first, --kept_)
+                for (; !writes.ops.empty() && writes.first < sync->last;
+                     writes.ops.pop_front(), ++writes.first, --kept_)
                     if (Op *o = ops_.find(writes.ops.front()); o && o->write_number == writes.first) o->covered = true;
             }
             return sync;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What ops read and write, learned from the bios that their own threads queue: a raw device, where an op's offset is the
-// bio's sector, or files. Keeps the sector rule from matching an op on a file, or on another disk, by chance.
+// What ops read and write, learned from the bios that their own threads queue: a raw device, where an op's offset is
+// the bio's sector, or files. Keeps the sector rule from matching an op on a file, or on another disk, by chance.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -17,15 +17,17 @@ constexpr std::uint8_t kIn = 1, kOut = 2, kMore = 4, kDuring = 8, kBesides = 16;
 
 struct TargetDevice {
     std::uint32_t dev = 0;
-    std::uint64_t in = 0, out = 0;  // ops whose threads queued bios inside and outside the bytes that their op had in flight
-    std::uint64_t during = 0, besides = 0;  // ops whose threads queued data while their bytes were in flight, and at other times
-    std::uint64_t placed = 0;       // bios that only the sector rule gave to one of its ops
+    // ops whose threads queued bios inside and outside the bytes that their op had in flight
+    std::uint64_t in = 0, out = 0;
+    // ops whose threads queued data while their bytes were in flight, and at other times
+    std::uint64_t during = 0, besides = 0;
+    std::uint64_t placed = 0;  // bios that only the sector rule gave to one of its ops
 };
 
 struct Target {
     static constexpr std::uint64_t kLearned = 4;
-    bool resolved = false;        // its file was looked for by name
-    std::uint32_t file = kNoFile; // the map that it is known to be
+    bool resolved = false;              // its file was looked for by name
+    std::uint32_t file = kNoFile;       // the map that it is known to be
     std::uint64_t exact = 0, more = 0;  // ops whose threads queued no more data, and more, than they had in flight
     std::vector<TargetDevice> devices;
 

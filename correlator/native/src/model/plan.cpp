@@ -46,9 +46,10 @@ E choice(const json &object, const char *name, const std::string &where,
 }
 
 KeyScope scope_of(const json &object, const std::string &where) {
-    return choice<KeyScope>(object, "scope", where,
-                            {{"global", KeyScope::kGlobal}, {"process", KeyScope::kProcess}, {"thread", KeyScope::kThread}},
-                            KeyScope::kProcess);
+    return choice<KeyScope>(
+        object, "scope", where,
+        {{"global", KeyScope::kGlobal}, {"process", KeyScope::kProcess}, {"thread", KeyScope::kThread}},
+        KeyScope::kProcess);
 }
 
 struct Names {
@@ -78,7 +79,8 @@ IosSpec ios_spec(const json &p, const std::string &where, const Names &names) {
     IosSpec out;
     auto it = p.find("ios");
     if (it == p.end() || it->is_null()) return out;
-    if (auto k = it->find("submit"); k != it->end() && !k->is_null()) out.submit = key_use(*k, where + ".submit", names);
+    if (auto k = it->find("submit"); k != it->end() && !k->is_null())
+        out.submit = key_use(*k, where + ".submit", names);
     if (auto k = it->find("wait"); k != it->end() && !k->is_null()) out.wait = key_use(*k, where + ".wait", names);
     out.ring = it->value("ring", false);
     out.count = text_or_empty(*it, "count", where);
@@ -102,9 +104,10 @@ PointSpec point_spec(const json &p, const std::string &where, const Names &names
             out.when.push_back(std::move(predicate));
         }
     }
-    out.role = choice<Role>(p, "role", where, 
-                            {{"begin", Role::kBegin}, {"end", Role::kEnd}, {"soft_begin", Role::kSoftBegin}, {"soft_end", Role::kSoftEnd}},
-                            Role::kNone);
+    out.role = choice<Role>(
+        p, "role", where,
+        {{"begin", Role::kBegin}, {"end", Role::kEnd}, {"soft_begin", Role::kSoftBegin}, {"soft_end", Role::kSoftEnd}},
+        Role::kNone);
     out.end_of = texts(p, "end_of", where);
     out.find = key_uses(p, "find", where, names);
     if (out.role == Role::kSoftBegin && out.find.empty()) fail(where, "a soft begin needs a key");
@@ -150,8 +153,10 @@ PointSpec point_spec(const json &p, const std::string &where, const Names &names
     }
     out.io = choice<IoWindow>(p, "io", where, {{"begin", IoWindow::kBegin}, {"end", IoWindow::kEnd}}, IoWindow::kNone);
     out.ios = ios_spec(p, where + ".ios", names);
-    out.sync_wait = choice<IoWindow>(p, "sync_wait", where, {{"begin", IoWindow::kBegin}, {"end", IoWindow::kEnd}}, IoWindow::kNone);
-    out.direction = choice<Direction>(p, "direction", where, {{"read", Direction::kRead}, {"write", Direction::kWrite}}, Direction::kUnknown);
+    out.sync_wait = choice<IoWindow>(p, "sync_wait", where, {{"begin", IoWindow::kBegin}, {"end", IoWindow::kEnd}},
+                                     IoWindow::kNone);
+    out.direction = choice<Direction>(p, "direction", where, {{"read", Direction::kRead}, {"write", Direction::kWrite}},
+                                      Direction::kUnknown);
     out.file_by = text_or_empty(p, "file_by", where);
     out.aside = p.value("aside", false);
     out.after = texts(p, "after", where);
@@ -169,7 +174,8 @@ FileSpec file_spec(const json &f) {
     out.start_sector = f.at("start_sector").get<std::uint64_t>();
     out.changed = f.at("changed").get<bool>();
     for (const auto &e : f.at("extents"))
-        out.extents.push_back({e.at(0).get<std::uint64_t>(), e.at(1).get<std::uint64_t>(), e.at(2).get<std::uint64_t>()});
+        out.extents.push_back(
+            {e.at(0).get<std::uint64_t>(), e.at(1).get<std::uint64_t>(), e.at(2).get<std::uint64_t>()});
     return out;
 }
 
@@ -192,7 +198,8 @@ Plan parse_plan(const std::string &json_text) {
         if (match != "pointer" && match != "sector") fail("match", "pointer or sector is wanted");
         plan.match_by_sector = match == "sector";
         for (const auto &k : doc.at("key_spaces"))
-            plan.key_spaces.push_back({k.at("name").get<std::string>(), scope_of(k, "key_spaces"), k.value("by_order", false), 0});
+            plan.key_spaces.push_back(
+                {k.at("name").get<std::string>(), scope_of(k, "key_spaces"), k.value("by_order", false), 0});
         if (plan.key_spaces.size() > 64) fail("key_spaces", "at most 64 are possible");
         for (std::size_t i = 0; i < plan.key_spaces.size(); ++i) {
             plan.key_spaces[i].spaces = 1ull << i;
@@ -208,26 +215,32 @@ Plan parse_plan(const std::string &json_text) {
                 if ((space.spaces >> i & 1) != 0) space.spaces |= plan.key_spaces[i].spaces;
         if (auto it = doc.find("facts"); it != doc.end() && !it->is_null())
             for (const auto &f : *it) {
-                plan.facts.push_back({f.at("name").get<std::string>(), scope_of(f, "facts"), f.at("of").get<std::string>(),
-                                      texts(f, "value", "facts"), f.value("unordered", false)});
+                plan.facts.push_back({f.at("name").get<std::string>(), scope_of(f, "facts"),
+                                      f.at("of").get<std::string>(), texts(f, "value", "facts"),
+                                      f.value("unordered", false)});
                 if (plan.facts.back().value.empty()) fail("facts", "a fact needs a value");
             }
         const Names names{plan.key_spaces.size(), plan.facts.size()};
         std::size_t i = 0;
         for (const auto &p : doc.at("points"))
             plan.points.push_back(point_spec(p, "points[" + std::to_string(i++) + "]", names));
-        plan.threads_work = std::any_of(plan.points.begin(), plan.points.end(), [](const PointSpec &p) { return p.thread != ThreadRule::kNone; });
+        plan.threads_work = std::any_of(plan.points.begin(), plan.points.end(),
+                                        [](const PointSpec &p) { return p.thread != ThreadRule::kNone; });
         if (auto it = doc.find("stages"); it != doc.end())
             for (const auto &s : *it)
                 plan.stages.push_back({s.at("name").get<std::string>(), s.at("from").get<std::string>(),
-                                       s.at("to").get<std::string>(), s.value("kind", std::string("work")), s.value("behind", false)});
+                                       s.at("to").get<std::string>(), s.value("kind", std::string("work")),
+                                       s.value("behind", false)});
         plan.behind = std::any_of(plan.stages.begin(), plan.stages.end(), [](const StageSpec &s) { return s.behind; });
         if (auto it = doc.find("bios"); it != doc.end() && !it->is_null())
-            plan.bios = {it->at("class").get<std::string>(), texts(*it, "threads", "bios"), texts(*it, "except", "bios")};
+            plan.bios = {it->at("class").get<std::string>(), texts(*it, "threads", "bios"),
+                         texts(*it, "except", "bios")};
         if (auto it = doc.find("files"); it != doc.end())
             for (const auto &f : *it) plan.files.push_back(file_spec(f));
         if (auto it = doc.find("lost"); it != doc.end())
-            for (const auto &l : *it) plan.lost.push_back({l.at("why").get<std::string>(), time_or_none(l.at("begin_ns")), time_or_none(l.at("end_ns"))});
+            for (const auto &l : *it)
+                plan.lost.push_back(
+                    {l.at("why").get<std::string>(), time_or_none(l.at("begin_ns")), time_or_none(l.at("end_ns"))});
         return plan;
     } catch (const json::exception &e) {
         throw std::runtime_error(std::string("Cannot use the plan: ") + e.what());

@@ -22,7 +22,7 @@ enum class Direction : std::uint8_t { kUnknown, kRead, kWrite };
 struct KeySpace {
     std::string name;
     KeyScope scope;
-    bool by_order = false;  // ops that wait under it are met in order: right as a rule, proven by nothing
+    bool by_order = false;     // ops that wait under it are met in order: right as a rule, proven by nothing
     std::uint64_t spaces = 0;  // a bit for itself and for each space that whoever has this key in hand has as well
 };
 
@@ -80,12 +80,12 @@ struct PointSpec {
     bool optional = false;     // passed over where nothing finds an op
     bool child = false;        // begins a child of the op that it finds; what it binds names the child
     std::int32_t learn = kNoFact;
-    std::string mark, at;      // marks the thread's time; is stamped with the thread's mark
+    std::string mark, at;  // marks the thread's time; is stamped with the thread's mark
     ThreadRule thread = ThreadRule::kNone;
     BatchDo batch_do = BatchDo::kNone;
     std::string batch_space, batch_count;  // count: the field with the number of members, at its close
-    std::string class_text, class_field;  // at most one is not empty
-    std::string object, offset, length;   // field names; "": none
+    std::string class_text, class_field;   // at most one is not empty
+    std::string object, offset, length;    // field names; "": none
     std::string duration_field;
     double duration_unit_ns = 1;
     IoWindow io = IoWindow::kNone;

@@ -42,7 +42,8 @@ struct Batch {
     std::uint32_t members = 0;
     std::int64_t declared = -1;  // members, as the closing event says; -1: it does not
     std::vector<Transition> work;
-    std::vector<std::pair<std::int64_t, std::uint32_t>> before;  // when which points were its thread's work for the batch before it
+    // when which points were its thread's work for the batch before it
+    std::vector<std::pair<std::int64_t, std::uint32_t>> before;
     std::vector<RequestCut> requests;
     std::vector<BatchBio> bios;
     std::vector<Key> keys;    // that name it
@@ -56,12 +57,12 @@ struct BatchMembership {
 
 // Of an op's I/O; of an op that is one I/O: how far it is.
 struct IoLife {
-    bool is_io = false;         // it ends when its completion is taken, or with it
-    bool own = false;           // begun by its bio, without a call
+    bool is_io = false;  // it ends when its completion is taken, or with it
+    bool own = false;    // begun by its bio, without a call
     bool ring = false, done = false;
-    bool read_ahead = false;    // its bios bring more than it asked for
-    bool lost = false;          // a request of it never completed: when it was done is not known
-    std::uint8_t votes = 0;     // what its target has learned from it (vote:: in link/targets.hpp)
+    bool read_ahead = false;  // its bios bring more than it asked for
+    bool lost = false;        // a request of it never completed: when it was done is not known
+    std::uint8_t votes = 0;   // what its target has learned from it (vote:: in link/targets.hpp)
     std::uint32_t space = 0;
     std::uint32_t open_bios = 0;
     std::int64_t done_ns = kNoTime;
@@ -81,7 +82,8 @@ struct ShapedOp {
 
     // It begins with its first transition and ends with its last.
     bool whole() const {
-        return list.shape != 0 && end_order + 1 == list.size && list.times[0] == begin_ns && list.times[list.size - 1] == end_ns;
+        return list.shape != 0 && end_order + 1 == list.size && list.times[0] == begin_ns &&
+               list.times[list.size - 1] == end_ns;
     }
 };
 
@@ -90,18 +92,19 @@ struct OpAtHand {
     std::uint64_t serial = 0;  // op_id
     std::uint32_t slot = 0;
     OpState state = OpState::kFree;
-    bool hard = false;                      // a begin made it, not a soft one
+    bool hard = false;  // a begin made it, not a soft one
     TransitionList transitions;
-    std::uint64_t global_spaces = 0;        // bit per global key space in which it has a key
+    std::uint64_t global_spaces = 0;  // bit per global key space in which it has a key
 };
 
 // What most ops have.
 struct OpFacts {
     std::int64_t begin_ns = 0, end_ns = 0;
     std::int64_t offset_bytes = 0, length_bytes = 0;
-    std::uint64_t target = 0;             // what it reads or writes: its process and, where the model names one, the file
+    // what it reads or writes: its process and, where the model names one, the file
+    std::uint64_t target = 0;
     std::uint32_t host = 0;
-    std::uint32_t op_class = 0;           // pool id; 0: not named
+    std::uint32_t op_class = 0;  // pool id; 0: not named
     std::uint32_t end_order = 0;
     std::int32_t pid = -1;
     Direction direction = Direction::kUnknown;
@@ -110,39 +113,40 @@ struct OpFacts {
 
 // What most ops have nothing of.
 struct OpOddities {
-    std::int64_t sync_ns = kNoTime;       // begin of the sync that it is in
-    std::int64_t soft_end_ns = kNoTime;   // the last soft end
-    std::uint64_t inode = 0;              // 0: unknown
-    std::uint64_t data_bytes = 0;         // of its own data that was queued while its bytes were in flight
-    std::uint64_t write_number = 0;       // of its last write, among its target's in order of their ends; 0: none
-    std::uint32_t file_dev = 0;           // where the event says which file it is (system calls from BPF)
-    std::uint32_t bios = 0;               // that it owns
-    std::uint32_t deferred = 0;           // pieces of its data that were written back outside its latency
+    std::int64_t sync_ns = kNoTime;      // begin of the sync that it is in
+    std::int64_t soft_end_ns = kNoTime;  // the last soft end
+    std::uint64_t inode = 0;             // 0: unknown
+    std::uint64_t data_bytes = 0;        // of its own data that was queued while its bytes were in flight
+    std::uint64_t write_number = 0;      // of its last write, among its target's in order of their ends; 0: none
+    std::uint32_t file_dev = 0;          // where the event says which file it is (system calls from BPF)
+    std::uint32_t bios = 0;              // that it owns
+    std::uint32_t deferred = 0;          // pieces of its data that were written back outside its latency
     std::uint32_t soft_end_order = 0;
     IoLife io;
-    std::uint64_t alias_of = 0;             // with kAlias: of an op
+    std::uint64_t alias_of = 0;  // with kAlias: of an op
     std::uint32_t alias_child = 0, alias_children_base = 0;
     Batch *alias_batch = nullptr;
     bool io_open = false;
-    bool had_window = false;                // its bytes were in flight once
-    bool synced = false, covered = false;   // it had a sync; another op's sync covered its write
+    bool had_window = false;               // its bytes were in flight once
+    bool synced = false, covered = false;  // it had a sync; another op's sync covered its write
     bool has_soft_end = false;
     bool partner_sure = false;
-    bool order_unsure = false;              // another thread's op waited when order chose among them
-    bool of_several = false;                // it waited, or came to meet one that waits, when ops of several processes did
+    bool order_unsure = false;  // another thread's op waited when order chose among them
+    // it waited, or came to meet one that waits, when ops of several processes did
+    bool of_several = false;
 };
 
 struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
-    std::uint64_t partner = 0;              // probably the other half of it, by order
+    std::uint64_t partner = 0;  // probably the other half of it, by order
     std::vector<Key> keys;
     std::string object, key_text;
-    std::string file_name;                  // where the model's `file_by` is a text
+    std::string file_name;  // where the model's `file_by` is a text
     std::vector<RequestCut> requests;
     std::vector<BatchMembership> batches;
-    std::vector<std::uint32_t> parents;     // per child, from 1: whose child it is
-    std::vector<std::uint64_t> aliases;     // refs that lead here
-    std::vector<Key> waits;                 // under which it waits to be met
-    std::vector<std::uint64_t> halves;      // key spaces of one half, per joint that a key proved
+    std::vector<std::uint32_t> parents;  // per child, from 1: whose child it is
+    std::vector<std::uint64_t> aliases;  // refs that lead here
+    std::vector<Key> waits;              // under which it waits to be met
+    std::vector<std::uint64_t> halves;   // key spaces of one half, per joint that a key proved
 
     // It ended, and not before it began: where times go back it can.
     bool complete() const { return state == OpState::kEnded && end_ns >= begin_ns; }

@@ -25,15 +25,15 @@ struct ThreadPoint {
     std::int64_t ts_ns = 0;
     // op_ref() of the op as it was then (united with another half it may be an alias), or a batch.
     std::uint64_t whom = kNobody;
-    std::uint32_t point = 0;       // pool id
+    std::uint32_t point = 0;  // pool id
 };
 
 class ThreadPoints {
   public:
     using Points = std::vector<ThreadPoint>;
     struct Thread {
-        Points points;              // in order of time
-        bool says_awake = false;    // it is known when it returns from waiting: else it is awake
+        Points points;            // in order of time
+        bool says_awake = false;  // it is known when it returns from waiting: else it is awake
     };
 
     void passed(std::uint32_t host, std::int64_t tid, const ThreadPoint &p) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What an op passed. Most ops of a trace pass the same points on as many threads in the same order: such a list is kept
-// as the place in a tree of all that was seen so far, its *shape*, and a time per transition. What does not fit is kept in full.
+// as the place in a tree of all that was seen so far, its *shape*, and a time per transition. What does not fit is kept
+// in full.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -18,15 +19,15 @@ constexpr std::uint32_t kNoSpec = 0xffffffff;  // a transition that the core mad
 
 // The part of a transition that is the same in every op of the shape.
 struct TransitionKind {
-    std::uint64_t spaces = 0;    // bit per key space that the event carried
-    std::int64_t batch = -1;     // batch whose shared work it is
-    std::uint32_t point = 0;     // pool id, without recurrence number
-    std::uint32_t event = 0;     // pool id; 0: none
-    std::uint32_t spec = 0;      // index into Plan::points, or kNoSpec
-    std::uint32_t key_space = 0; // with kKey
+    std::uint64_t spaces = 0;     // bit per key space that the event carried
+    std::int64_t batch = -1;      // batch whose shared work it is
+    std::uint32_t point = 0;      // pool id, without recurrence number
+    std::uint32_t event = 0;      // pool id; 0: none
+    std::uint32_t spec = 0;       // index into Plan::points, or kNoSpec
+    std::uint32_t key_space = 0;  // with kKey
     Evidence evidence = Evidence::kKey;
-    bool in_thread = false;      // its thread worked for the op already
-    bool interval_begin = false; // begin of a duration event, computed
+    bool in_thread = false;       // its thread worked for the op already
+    bool interval_begin = false;  // begin of a duration event, computed
 
     bool operator==(const TransitionKind &o) const {
         return spaces == o.spaces && batch == o.batch && point == o.point && event == o.event && spec == o.spec &&
@@ -37,7 +38,8 @@ struct TransitionKind {
         std::uint64_t h = mix64(spaces ^ static_cast<std::uint64_t>(batch));
         h = mix64(h ^ (static_cast<std::uint64_t>(point) << 32 | event));
         h = mix64(h ^ (static_cast<std::uint64_t>(spec) << 32 | key_space));
-        return h ^ (static_cast<std::uint64_t>(evidence) << 2 | static_cast<std::uint64_t>(in_thread) << 1 | static_cast<std::uint64_t>(interval_begin));
+        return h ^ (static_cast<std::uint64_t>(evidence) << 2 | static_cast<std::uint64_t>(in_thread) << 1 |
+                    static_cast<std::uint64_t>(interval_begin));
     }
 };
 static_assert(sizeof(TransitionKind) == 40, "a new field is compared and hashed, too");
@@ -48,8 +50,8 @@ struct Transition : TransitionKind {
     std::int32_t pid = -1;
     std::uint32_t cpu = kNoCpu;
     std::uint32_t comm = 0;
-    std::uint32_t order = 0;     // ordinal of arrival in the op: the tie-break
-    std::uint32_t child = 0;     // of the op; 0: the op itself
+    std::uint32_t order = 0;  // ordinal of arrival in the op: the tie-break
+    std::uint32_t child = 0;  // of the op; 0: the op itself
 };
 
 // Where a list is in the tree of shapes: the node, and from the 16th bit on how deep it lies, which is the list's size.
@@ -94,7 +96,8 @@ class Shapes {
 
     bool details_, full_ = false;
     std::vector<Node> nodes_;
-    FlatMap<std::uint64_t, std::uint32_t> children_;  // by hash of (parent, kind, thread); of equal hashes the first is kept
+    // by hash of (parent, kind, thread); of equal hashes the first is kept
+    FlatMap<std::uint64_t, std::uint32_t> children_;
 };
 
 // Of a list that has a shape: what is different from list to list of it.
@@ -148,7 +151,8 @@ class TransitionList {
         return false;
     }
 
-    // The shape; 0: it has none. Then, per transition: its time, its thread's ordinal is that of the node; per ordinal the ids.
+    // The shape; 0: it has none. Then, per transition: its time, its thread's ordinal is that of the node; per ordinal
+    // the ids.
     std::uint32_t shape() const { return shaped_ ? node_at(place_) : 0; }
     const Shapes &shapes() const { return *shapes_; }
     const std::int64_t *times() const { return times_.data(); }
@@ -160,7 +164,10 @@ class TransitionList {
     std::uint32_t comm(std::size_t i) const { return details_.empty() ? (i == 0 ? first_comm_ : 0) : details_[i].comm; }
     std::int64_t last_tid() const { return ids_[shapes_->node(node_at(place_)).thread].tid; }
     // Valid as long as the list is.
-    ShapedList shaped() const { return shaped_ && place_ != 0 ? ShapedList{node_at(place_), first_comm_, ids_[0].tid, size(), times_.data()} : ShapedList{}; }
+    ShapedList shaped() const {
+        return shaped_ && place_ != 0 ? ShapedList{node_at(place_), first_comm_, ids_[0].tid, size(), times_.data()}
+                                      : ShapedList{};
+    }
     // As it would be in full, for a list that has a shape.
     void copy_to(std::vector<Transition> &out) const;
 
@@ -174,7 +181,8 @@ class TransitionList {
     };
     bool fits(const Transition &t) {
         const std::uint32_t n = depth_at(place_);
-        if (t.order != n || t.child != 0 || t.interval_begin || t.batch >= 0 || (n != 0 && t.ts_ns < last_ns())) return false;
+        if (t.order != n || t.child != 0 || t.interval_begin || t.batch >= 0 || (n != 0 && t.ts_ns < last_ns()))
+            return false;
         const std::uint32_t thread = ordinal_of(t.tid, t.pid);
         const Place next = thread == Shapes::kMaxThreads ? 0 : shapes_->step(place_, t, thread);
         if (next == 0) return false;

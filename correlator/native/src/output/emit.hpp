@@ -24,7 +24,8 @@ class Emitter {
     };
     void op(const Op &, const Attribution &, const OpFacts &);
     // The same for an op of a shape: with Attributor::times_of(), and what threads did in each stage (empty: unknown).
-    void op_of_shape(const Op &, ShapeAttribution &, const OpFacts &, const std::int64_t *times, const std::vector<StateSplit> &);
+    void op_of_shape(const Op &, ShapeAttribution &, const OpFacts &, const std::int64_t *times,
+                     const std::vector<StateSplit> &);
     void request(const Request &, const Flush *, const Served &);
     void bio(const Bio &, const BioLink *);
     void link(const LinkRow &, std::uint64_t bio, IoKind, std::uint64_t request, bool by_pointer);
@@ -32,7 +33,8 @@ class Emitter {
     void batch(const Batch &);
     void loss(std::string_view name, std::string_view severity, std::string_view origin, std::uint64_t count);
     void fate(std::uint32_t event_name, std::string_view fate, std::uint64_t count);
-    void discarded(std::string_view stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count, bool packets);
+    void discarded(std::string_view stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
+                   bool packets);
 
     // Only these tables get rows from now on: for a run that is made for one question and forgotten. Throws
     // std::runtime_error for a name that is none.
@@ -66,21 +68,23 @@ class Emitter {
         std::vector<std::uint8_t> aside, never;                  // flags
         std::vector<std::uint32_t> thread;                       // ordinals
         std::vector<std::uint32_t> stage, kind, from, to;
-        bool has_event = true;                                   // all transitions have one
+        bool has_event = true;  // all transitions have one
     };
     ShapeRows &rows_of(const TransitionList &, ShapeAttribution &);
     void transitions_of_shape(const Op &, const ShapeRows &);
-    void stages_of_shape(const Op &, const ShapeAttribution &, const ShapeRows &, const std::int64_t *times, const std::vector<StateSplit> &);
+    void stages_of_shape(const Op &, const ShapeAttribution &, const ShapeRows &, const std::int64_t *times,
+                         const std::vector<StateSplit> &);
     std::uint32_t evidence_name(const TransitionKind &) const;
     void op_row(const Op &, const OpRow &, const OpFacts &);
     void feed_op(const Op &, const OpRow &, const OpFacts &);
     void feed_stages(const Op &, const Attribution &);
-    OpCsv::Stage csv_stage(std::uint32_t stage, std::uint32_t kind, std::uint32_t from, std::uint32_t to, std::uint32_t seq) const;
+    OpCsv::Stage csv_stage(std::uint32_t stage, std::uint32_t kind, std::uint32_t from, std::uint32_t to,
+                           std::uint32_t seq) const;
     Table &table(int index) { return tables_[static_cast<std::size_t>(index)]; }
     bool kept(int index) const { return kept_[static_cast<std::size_t>(index)] != 0; }
     StringPool &strings_;
-    std::array<std::uint32_t, 5> evidence_{};    // per Evidence, pool id
-    std::vector<std::uint32_t> key_evidence_;    // per key space, pool id of key:SPACE
+    std::array<std::uint32_t, 5> evidence_{};  // per Evidence, pool id
+    std::vector<std::uint32_t> key_evidence_;  // per key space, pool id of key:SPACE
     std::vector<Table> tables_;
     std::vector<char> kept_;  // per table
     bool with_states_ = true;
@@ -91,7 +95,7 @@ class Emitter {
     std::vector<std::pair<std::uint32_t, std::int64_t>> csv_durations_;
     std::vector<OpCsv::Stage> csv_rows_;
     std::vector<std::uint32_t> rules_names_;  // per set of rules, pool id
-    std::vector<std::uint32_t> rwbs_names_;  // per mask, pool id + 1
+    std::vector<std::uint32_t> rwbs_names_;   // per mask, pool id + 1
     std::uint32_t rwbs_name(std::uint32_t rwbs);
     std::uint32_t kind_name(IoKind);
     // A word that is written again and again, its pool id + 1 being kept in `known`.

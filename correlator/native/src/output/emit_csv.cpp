@@ -9,7 +9,8 @@ void Emitter::feed(OpCsv &csv, bool all) {
     csv_all_ = all;
 }
 
-OpCsv::Stage Emitter::csv_stage(std::uint32_t stage, std::uint32_t kind, std::uint32_t from, std::uint32_t to, std::uint32_t seq) const {
+OpCsv::Stage Emitter::csv_stage(std::uint32_t stage, std::uint32_t kind, std::uint32_t from, std::uint32_t to,
+                                std::uint32_t seq) const {
     OpCsv::Stage out;
     out.stage = strings_.at(stage);
     out.kind = strings_.at(kind);
@@ -71,7 +72,8 @@ void Emitter::feed_stages(const Op &op, const Attribution &a) {
         }
         ++seq;
     }
-    if (csv_->form() == OpCsv::Form::kStages) csv_->stage_rows(op.serial, static_cast<std::int64_t>(op.serial), csv_rows_);
+    if (csv_->form() == OpCsv::Form::kStages)
+        csv_->stage_rows(op.serial, static_cast<std::int64_t>(op.serial), csv_rows_);
     else csv_->durations(op.serial, csv_durations_);
 }
 

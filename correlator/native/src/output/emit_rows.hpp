@@ -13,7 +13,19 @@
 
 namespace opline {
 
-enum TableIndex { kOps, kTransitions, kStages, kRequests, kBios, kLinks, kDeferred, kBatches, kFates, kDiscarded, kLosses };
+enum TableIndex {
+    kOps,
+    kTransitions,
+    kStages,
+    kRequests,
+    kBios,
+    kLinks,
+    kDeferred,
+    kBatches,
+    kFates,
+    kDiscarded,
+    kLosses
+};
 
 // Fills one row, column after column.
 class Row {
@@ -57,7 +69,8 @@ class Row {
 // Fills some rows at once, column after column.
 class RowBlock {
   public:
-    RowBlock(Table &table, std::size_t rows) : table_(table), n_(rows), row_(table.add_rows(rows)), column_(table.columns.data()) {}
+    RowBlock(Table &table, std::size_t rows)
+        : table_(table), n_(rows), row_(table.add_rows(rows)), column_(table.columns.data()) {}
     ~RowBlock() { assert(column_ == table_.columns.data() + table_.columns.size()); }
     RowBlock(const RowBlock &) = delete;
     template <class T>

@@ -50,7 +50,10 @@ void Emitter::transitions_of_shape(const Op &op, const ShapeRows &rows) {
     const TransitionList &list = op.transitions;
     const std::size_t n = list.size();
     RowBlock block(table(kTransitions), n);
-    block.all(static_cast<std::int64_t>(op.serial)).repeat(rows.seq.data()).copy(list.times()).repeat(rows.label.data());
+    block.all(static_cast<std::int64_t>(op.serial))
+        .repeat(rows.seq.data())
+        .copy(list.times())
+        .repeat(rows.label.data());
     const auto some = [](std::uint32_t id) { return id != 0; };
     if (rows.has_event) block.repeat(rows.event.data());
     else block.each<std::uint32_t>([&](std::size_t i) { return rows.event[i]; }, some);
@@ -69,12 +72,15 @@ void Emitter::transitions_of_shape(const Op &op, const ShapeRows &rows) {
     block.repeat(rows.evidence.data()).repeat(rows.never.data()).repeat(rows.aside.data()).absent(2);
 }
 
-void Emitter::stages_of_shape(const Op &op, const ShapeAttribution &shape, const ShapeRows &rows, const std::int64_t *times,
-                              const std::vector<StateSplit> &states) {
+void Emitter::stages_of_shape(const Op &op, const ShapeAttribution &shape, const ShapeRows &rows,
+                              const std::int64_t *times, const std::vector<StateSplit> &states) {
     const TransitionList &list = op.transitions;
     const auto &cuts = shape.cuts;
     RowBlock block(table(kStages), cuts.size());
-    block.all(static_cast<std::int64_t>(op.serial)).repeat(rows.seq.data()).repeat(rows.stage.data()).repeat(rows.kind.data());
+    block.all(static_cast<std::int64_t>(op.serial))
+        .repeat(rows.seq.data())
+        .repeat(rows.stage.data())
+        .repeat(rows.kind.data());
     block.repeat(rows.from.data()).repeat(rows.to.data());
     block.each<std::int64_t>([&](std::size_t i) { return times[cuts[i].from_at]; });
     block.each<std::int64_t>([&](std::size_t i) { return times[cuts[i].to_at] - times[cuts[i].from_at]; });
@@ -85,17 +91,24 @@ void Emitter::stages_of_shape(const Op &op, const ShapeAttribution &shape, const
     if (has_ids) block.each<std::int64_t>(tid);
     else block.each<std::int64_t>(tid, known);
     if (op.requests.empty()) block.absent(1);
-    else block.each<std::int64_t>([&](std::size_t i) { return cuts[i].of_request ? static_cast<std::int64_t>(op.requests.front().request) : -1; }, known);
+    else
+        block.each<std::int64_t>(
+            [&](std::size_t i) {
+                return cuts[i].of_request ? static_cast<std::int64_t>(op.requests.front().request) : -1;
+            },
+            known);
     if (states.empty()) {
         block.absent(7);  // nobody knows what threads did
         return;
     }
     const bool all_known = std::all_of(states.begin(), states.end(), [](const StateSplit &s) { return s.known; });
-    for (const auto field : {&StateSplit::tid, &StateSplit::on_cpu_ns, &StateSplit::runnable_ns, &StateSplit::blocked_io_ns, &StateSplit::blocked_ns})
+    for (const auto field : {&StateSplit::tid, &StateSplit::on_cpu_ns, &StateSplit::runnable_ns,
+                             &StateSplit::blocked_io_ns, &StateSplit::blocked_ns})
         if (all_known) block.each<std::int64_t>([&](std::size_t i) { return states[i].*field; });
         else block.each<std::int64_t>([&](std::size_t i) { return states[i].known ? states[i].*field : -1; }, known);
     block.each<std::int64_t>([&](std::size_t i) { return states[i].woken_by_tid; }, known);
-    block.each<std::uint32_t>([&](std::size_t i) { return states[i].woken_by_comm; }, [](std::uint32_t id) { return id != 0; });
+    block.each<std::uint32_t>([&](std::size_t i) { return states[i].woken_by_comm; },
+                              [](std::uint32_t id) { return id != 0; });
 }
 
 }  // namespace opline

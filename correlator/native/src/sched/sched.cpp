@@ -14,9 +14,10 @@ std::uint64_t thread_of(std::uint32_t host, std::int64_t tid) {
     return (static_cast<std::uint64_t>(host) << 32) | static_cast<std::uint32_t>(tid);
 }
 
-// LTTng writes what the kernel's own tracepoint prints (__trace_sched_switch_state, include/trace/events/sched.h): 0 running,
-// 1 interruptible, 2 uninterruptible, 4 stopped, 8 traced, 16 dead, 32 zombie, 64 parked, 128 idle (a kernel thread that
-// waits for work); 256 and above: preempted (TASK_REPORT_MAX; 1024 to 4096 before 4.14), whatever the rest says.
+// LTTng writes what the kernel's own tracepoint prints (__trace_sched_switch_state, include/trace/events/sched.h): 0
+// running, 1 interruptible, 2 uninterruptible, 4 stopped, 8 traced, 16 dead, 32 zombie, 64 parked, 128 idle (a kernel
+// thread that waits for work); 256 and above: preempted (TASK_REPORT_MAX; 1024 to 4096 before 4.14), whatever the rest
+// says.
 ThreadRun run_after(std::int64_t prev_state) {
     constexpr std::int64_t kUninterruptible = 2, kDead = 16, kZombie = 32, kPreempted = 256;
     if (prev_state == 0 || prev_state >= kPreempted) return ThreadRun::kRunnable;
@@ -67,7 +68,8 @@ std::size_t SchedTimelines::Timeline::after(std::int64_t ns) const {
     while (steps < kNear && i < changes.size() && changes[i].ts_ns <= ns) ++i, ++steps;
     while (steps < kNear && i > first && changes[i - 1].ts_ns > ns) --i, ++steps;
     if (steps == kNear)
-        i = static_cast<std::size_t>(std::upper_bound(changes.begin() + static_cast<std::ptrdiff_t>(first), changes.end(), ns,
+        i = static_cast<std::size_t>(std::upper_bound(changes.begin() + static_cast<std::ptrdiff_t>(first),
+                                                      changes.end(), ns,
                                                       [](std::int64_t at, const Change &c) { return at < c.ts_ns; }) -
                                      changes.begin());
     return asked = i;
@@ -80,7 +82,8 @@ void SchedTimelines::add(Timeline &t, Change c) {
     if (t.changes.size() - t.first > kChangesKept) t.forget(t.changes.size() - kChangesKept / 2);
 }
 
-void SchedTimelines::on_switch(std::uint32_t host, std::int64_t ts_ns, std::int64_t prev_tid, std::int64_t prev_state, std::int64_t next_tid) {
+void SchedTimelines::on_switch(std::uint32_t host, std::int64_t ts_ns, std::int64_t prev_tid, std::int64_t prev_state,
+                               std::int64_t next_tid) {
     if (usable(ts_ns, prev_tid)) add(threads_[thread_of(host, prev_tid)], {ts_ns, -1, 0, run_after(prev_state), false});
     if (!usable(ts_ns, next_tid)) return;
     Timeline &next = threads_[thread_of(host, next_tid)];
@@ -90,7 +93,8 @@ void SchedTimelines::on_switch(std::uint32_t host, std::int64_t ts_ns, std::int6
 
 // Only a sleeper is woken. A thread may be woken between its decision to sleep and the switch: its sched_waking comes
 // before the switch then, its sched_wakeup after it, on another CPU than the waker's.
-void SchedTimelines::on_wake(std::uint32_t host, std::int64_t ts_ns, Wake kind, std::int64_t tid, std::int64_t waker_tid, std::uint32_t waker_comm) {
+void SchedTimelines::on_wake(std::uint32_t host, std::int64_t ts_ns, Wake kind, std::int64_t tid,
+                             std::int64_t waker_tid, std::uint32_t waker_comm) {
     wakes_seen_ = true;
     if (!usable(ts_ns, tid)) return;
     Timeline *t = kind == Wake::kNew ? &threads_[thread_of(host, tid)] : threads_.find(thread_of(host, tid));
@@ -100,7 +104,8 @@ void SchedTimelines::on_wake(std::uint32_t host, std::int64_t ts_ns, Wake kind, 
         t->waker_comm = waker_comm;
         t->waking = true;
     }
-    const bool sleeps = !t->changes.empty() && (t->changes.back().run == ThreadRun::kUninterruptible || t->changes.back().run == ThreadRun::kSleeping);
+    const bool sleeps = !t->changes.empty() && (t->changes.back().run == ThreadRun::kUninterruptible ||
+                                                t->changes.back().run == ThreadRun::kSleeping);
     if (sleeps || kind == Wake::kNew) add(*t, {ts_ns, t->waker_tid, t->waker_comm, ThreadRun::kRunnable, true});
 }
 
@@ -114,7 +119,8 @@ void SchedTimelines::forget_before(std::int64_t ns) {
     std::size_t kept = 0;
     threads_.erase_if([&](std::uint64_t, Timeline &t) {
         const auto begin = t.changes.begin() + static_cast<std::ptrdiff_t>(t.first);
-        auto it = std::upper_bound(begin, t.changes.end(), ns, [](std::int64_t at, const Change &c) { return at < c.ts_ns; });
+        auto it =
+            std::upper_bound(begin, t.changes.end(), ns, [](std::int64_t at, const Change &c) { return at < c.ts_ns; });
         // The last change before it says what the thread was doing then.
         if (it != begin) t.forget(static_cast<std::size_t>(it - t.changes.begin()) - 1);
         kept += t.changes.size() - t.first;

@@ -22,7 +22,7 @@ enum class Wake : std::uint8_t { kWaking, kWakeup, kNew };
 // How a thread spent an interval. The four sum to it; known: the timeline covers all of it.
 struct StateSplit {
     bool known = false;
-    std::int64_t tid = -1;            // whose
+    std::int64_t tid = -1;  // whose
     std::int64_t on_cpu_ns = 0, runnable_ns = 0, blocked_io_ns = 0, blocked_ns = 0;
     std::int64_t woken_by_tid = -1;   // by the last wake-up in it; -1: none
     std::uint32_t woken_by_comm = 0;  // pool id; 0: unknown
@@ -31,9 +31,11 @@ struct StateSplit {
 class SchedTimelines {
   public:
     // prev_state as LTTng writes it: see sched/sched.cpp.
-    void on_switch(std::uint32_t host, std::int64_t ts_ns, std::int64_t prev_tid, std::int64_t prev_state, std::int64_t next_tid);
+    void on_switch(std::uint32_t host, std::int64_t ts_ns, std::int64_t prev_tid, std::int64_t prev_state,
+                   std::int64_t next_tid);
     // `waker`: whoever the CPU ran, also where an interrupt did it. -1 unknown.
-    void on_wake(std::uint32_t host, std::int64_t ts_ns, Wake kind, std::int64_t tid, std::int64_t waker_tid, std::uint32_t waker_comm);
+    void on_wake(std::uint32_t host, std::int64_t ts_ns, Wake kind, std::int64_t tid, std::int64_t waker_tid,
+                 std::uint32_t waker_comm);
     // Events are missing up to until_ns, which may lie ahead: timelines begin anew after it.
     void lost(std::int64_t until_ns);
     // Events are missing from there on, for good.
@@ -57,7 +59,7 @@ class SchedTimelines {
     };
     struct Timeline {
         std::vector<Change> changes;
-        std::size_t first = 0;  // those before it are forgotten
+        std::size_t first = 0;        // those before it are forgotten
         std::int32_t waker_tid = -1;  // of a sched_waking since it last ran
         std::uint32_t waker_comm = 0;
         bool waking = false;
@@ -65,7 +67,9 @@ class SchedTimelines {
         void forget(std::size_t until);
         std::size_t after(std::int64_t ns) const;
     };
-    bool usable(std::int64_t ts_ns, std::int64_t tid) const { return tid > 0 && ts_ns > begins_ns_ && ts_ns <= ends_ns_; }
+    bool usable(std::int64_t ts_ns, std::int64_t tid) const {
+        return tid > 0 && ts_ns > begins_ns_ && ts_ns <= ends_ns_;
+    }
     void add(Timeline &, Change);
 
     FlatMap<std::uint64_t, Timeline> threads_;

@@ -51,7 +51,8 @@ void Attributor::place(const Op &op, Attribution &out) {
     out.shared_bios.clear();
     for (const auto &t : op.transitions) out.transitions.push_back({&t, t.order, t.point, false, false, t.child});
     bool sorted = true;
-    for (std::size_t i = 1; i < op.transitions.size() && sorted; ++i) sorted = op.transitions[i - 1].ts_ns <= op.transitions[i].ts_ns;
+    for (std::size_t i = 1; i < op.transitions.size() && sorted; ++i)
+        sorted = op.transitions[i - 1].ts_ns <= op.transitions[i].ts_ns;
     const bool ended = op.complete();
     for (const auto &m : op.batches) {
         // Only what comes after the op's last own point before it joined can have kept it waiting.
@@ -59,7 +60,8 @@ void Attributor::place(const Op &op, Attribution &out) {
         auto inside = [&](std::int64_t ts) { return ts > floor_ns && (!ended || ts <= op.end_ns); };
         for (const auto &w : m.batch->work)
             if (inside(w.ts_ns)) {
-                out.transitions.push_back({&w, m.joined_order, w.point, false, false, op.transitions[m.joined_order].child});
+                out.transitions.push_back(
+                    {&w, m.joined_order, w.point, false, false, op.transitions[m.joined_order].child});
                 sorted = false;
             }
         for (const auto &r : m.batch->requests)
@@ -68,10 +70,11 @@ void Attributor::place(const Op &op, Attribution &out) {
             if (inside(b.queue_ns)) out.shared_bios.push_back(b);
     }
     if (!sorted)
-        std::stable_sort(out.transitions.begin(), out.transitions.end(), [](const PlacedTransition &a, const PlacedTransition &b) {
-            if (a.t().ts_ns != b.t().ts_ns) return a.t().ts_ns < b.t().ts_ns;
-            return a.order < b.order;
-        });
+        std::stable_sort(out.transitions.begin(), out.transitions.end(),
+                         [](const PlacedTransition &a, const PlacedTransition &b) {
+                             if (a.t().ts_ns != b.t().ts_ns) return a.t().ts_ns < b.t().ts_ns;
+                             return a.order < b.order;
+                         });
     recurrences_.clear();
     for (auto &p : out.transitions) {
         p.late = ended && (p.t().ts_ns > op.end_ns || (p.t().ts_ns == op.end_ns && p.order > op.end_order));
@@ -87,8 +90,8 @@ void Attributor::place(const Op &op, Attribution &out) {
     }
 }
 
-// When the op began to wait for the batch that it joined with this transition: at the last of the points that the joining
-// one is declared to come after, else at the last point before it.
+// When the op began to wait for the batch that it joined with this transition: at the last of the points that the
+// joining one is declared to come after, else at the last point before it.
 std::int64_t Attributor::waits_since(const Op &op, std::uint32_t joined_order) const {
     const Transition &join = op.transitions[joined_order];
     const auto &declared = after_[join.spec];
@@ -96,14 +99,15 @@ std::int64_t Attributor::waits_since(const Op &op, std::uint32_t joined_order) c
     for (const auto &t : op.transitions) {
         if (t.child != join.child || t.ts_ns > join.ts_ns || (t.ts_ns == join.ts_ns && t.order >= join.order)) continue;
         last_ns = std::max(last_ns, t.ts_ns);
-        if (std::find(declared.begin(), declared.end(), t.point) != declared.end()) declared_ns = std::max(declared_ns, t.ts_ns);
+        if (std::find(declared.begin(), declared.end(), t.point) != declared.end())
+            declared_ns = std::max(declared_ns, t.ts_ns);
     }
     return declared_ns == kNoTime ? last_ns : declared_ns;
 }
 
 // Evidence that connects two threads: a key space that the arriving event carried was carried on the
-// departing thread at or before the departure. Where two halves of the op were joined by an event with keys of both, a key
-// of the one and a key of the other do as well.
+// departing thread at or before the departure. Where two halves of the op were joined by an event with keys of both, a
+// key of the one and a key of the other do as well.
 bool Attributor::connected(const Attribution &a, std::ptrdiff_t from, std::ptrdiff_t to) const {
     const auto &arriving = a.transitions[static_cast<std::size_t>(to)].t();
     const auto tid = a.transitions[static_cast<std::size_t>(from)].t().tid;
@@ -132,8 +136,8 @@ std::ptrdiff_t Attributor::predecessor(const Attribution &a, std::ptrdiff_t curr
     const auto &to = a.transitions[static_cast<std::size_t>(current)];
     static const std::vector<std::uint32_t> none;
     const auto &declared = to.t().spec == kNoSpec ? none : after_[to.t().spec];
-    // A child waits for nobody but itself, and its first point for its parent; a parent waits for a child only where `after`
-    // says so.
+    // A child waits for nobody but itself, and its first point for its parent; a parent waits for a child only where
+    // `after` says so.
     std::uint32_t child = to.child;
     auto first_of_child = [&] {
         for (std::ptrdiff_t i = current - 1; i >= 0; --i)
@@ -146,8 +150,9 @@ std::ptrdiff_t Attributor::predecessor(const Attribution &a, std::ptrdiff_t curr
         return i == 0 || (!p.late && p.child == child && !aside(p));
     };
     if (!declared.empty() && !to.t().interval_begin) {
-        // A child's own, its children's included, before anybody else's; work that another child waits for is nobody's else. Of one
-        // name those of the nearest generation: what a child does under the same name as its parent is the child's business.
+        // A child's own, its children's included, before anybody else's; work that another child waits for is nobody's
+        // else. Of one name those of the nearest generation: what a child does under the same name as its parent is the
+        // child's business.
         constexpr std::uint32_t kNobody = ~0u;
         std::ptrdiff_t found = -1;
         auto generations = [&](std::uint32_t of) {
@@ -159,7 +164,9 @@ std::ptrdiff_t Attributor::predecessor(const Attribution &a, std::ptrdiff_t curr
         auto nearer_before = [&](std::ptrdiff_t i, std::uint32_t n) {
             for (std::ptrdiff_t k = i - 1; n > 0 && k >= 0; --k) {
                 const auto &p = a.transitions[static_cast<std::size_t>(k)];
-                if (p.t().point == a.transitions[static_cast<std::size_t>(i)].t().point && candidate(p) && generations(p.child) < n) return true;
+                if (p.t().point == a.transitions[static_cast<std::size_t>(i)].t().point && candidate(p) &&
+                    generations(p.child) < n)
+                    return true;
             }
             return false;
         };
@@ -179,7 +186,8 @@ std::ptrdiff_t Attributor::predecessor(const Attribution &a, std::ptrdiff_t curr
         if (usable(i) && a.transitions[static_cast<std::size_t>(i)].t().tid == to.t().tid) same_thread = i;
     // Without a key of its own a point follows its own thread; so does one on a thread that never stopped working for
     // the op, if nothing connects it to the last point elsewhere. Everything else follows the last point.
-    const bool own_thread = to.t().evidence == Evidence::kThread || (to.t().in_thread && last >= 0 && !connected(a, last, current));
+    const bool own_thread =
+        to.t().evidence == Evidence::kThread || (to.t().in_thread && last >= 0 && !connected(a, last, current));
     return own_thread && same_thread >= 0 ? same_thread : last;
 }
 
@@ -226,7 +234,8 @@ void Attributor::cut(Attribution &a, Place from_place, Place to_place, std::int6
 }
 
 // What a child waits for is not what a thread of the parent's or of another child's queued meanwhile.
-bool Attributor::may_cut(const Attribution &a, std::ptrdiff_t from, std::ptrdiff_t to, const RequestCut &request) const {
+bool Attributor::may_cut(const Attribution &a, std::ptrdiff_t from, std::ptrdiff_t to,
+                         const RequestCut &request) const {
     const std::uint32_t child = a.transitions[static_cast<std::size_t>(to)].child;
     if (child == 0 || from < 0 || a.transitions[static_cast<std::size_t>(from)].child != child) return true;
     bool others = false;
@@ -240,7 +249,12 @@ bool Attributor::may_cut(const Attribution &a, std::ptrdiff_t from, std::ptrdiff
 
 // C back to Q, steps before floor_ns clipped away. Returns where the request begins for this op.
 std::int64_t Attributor::cut_request(Attribution &a, const RequestCut &r, std::int64_t floor_ns, Place &first) {
-    struct Step { std::uint32_t name; std::int64_t at; std::int64_t tid; std::uint64_t request; };
+    struct Step {
+        std::uint32_t name;
+        std::int64_t at;
+        std::int64_t tid;
+        std::uint64_t request;
+    };
     Step steps[6];
     int n = 0;
     std::int64_t last = kNoTime;
@@ -256,7 +270,8 @@ std::int64_t Attributor::cut_request(Attribution &a, const RequestCut &r, std::i
     add(d_, r.d, r.issue_tid, r.request);
     add(c_, r.c, -1, r.request);
     for (int k = n - 1; k > 0; --k)
-        cut(a, Place(steps[k - 1].name), Place(steps[k].name), steps[k - 1].at, steps[k].at, steps[k].tid, steps[k].request, true);
+        cut(a, Place(steps[k - 1].name), Place(steps[k].name), steps[k - 1].at, steps[k].at, steps[k].tid,
+            steps[k].request, true);
     first = Place(steps[0].name);
     return steps[0].at;
 }

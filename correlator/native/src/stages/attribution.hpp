@@ -19,8 +19,8 @@ namespace opline {
 struct StageCut {
     std::uint32_t stage = 0, kind = 0, from = 0, to = 0;  // pool ids
     std::int64_t begin_ns = 0, duration_ns = 0;
-    std::int64_t tid = -1;         // -1: none (a completion runs on whatever was interrupted)
-    std::uint64_t request = 0;     // 0: none
+    std::int64_t tid = -1;                  // -1: none (a completion runs on whatever was interrupted)
+    std::uint64_t request = 0;              // 0: none
     std::int32_t from_at = -1, to_at = -1;  // transitions that it lies between; -1: a step of a request
 };
 
@@ -40,12 +40,12 @@ struct Attribution {
     std::vector<RequestCut> requests;           // the op's own, and those of its batches that it can have waited for
     std::vector<BatchBio> shared_bios;          // of its batches, the same
     std::int64_t unattributed_ns = 0, unknown_ns = 0;
-    std::vector<StateSplit> states;             // per stage; empty: nobody asked, or there are no sched events
+    std::vector<StateSplit> states;  // per stage; empty: nobody asked, or there are no sched events
     const Op *op = nullptr;
 };
 
-// What attribution finds for every op of a shape: nothing of it depends on times. Of ops with a request, for those where each step of
-// it comes between the same two points.
+// What attribution finds for every op of a shape: nothing of it depends on times. Of ops with a request, for those
+// where each step of it comes between the same two points.
 struct ShapeAttribution {
     // Threads of the request, behind the ordinals of the op's own.
     static constexpr std::uint32_t kQueuing = Shapes::kMaxThreads, kIssuing = kQueuing + 1, kNobody = kQueuing + 2;
@@ -59,7 +59,7 @@ struct ShapeAttribution {
         std::uint32_t label;
         bool aside;
     };
-    std::vector<Cut> cuts;  // from the first transition to the last
+    std::vector<Cut> cuts;               // from the first transition to the last
     std::vector<std::uint32_t> unknown;  // of these those of which nothing is known
     std::vector<Placed> transitions;
     std::uint32_t statistics = 0, csv = 0, rows = 0;  // handles of those who keep or write them; 0: not yet
@@ -77,10 +77,12 @@ class Attributor {
     Attributor(const Plan &plan, StringPool &strings, const ThreadPoints &);
     // Ended ops only get stages; an op without end gets its transitions alone. `out` is overwritten.
     void run(const Op &op, Attribution &out);
-    // What run() would find, where it is the same for all ops of the op's shape; else nullptr. `scratch` is overwritten. For
-    // ops that ended with their last transition and have nothing but transitions and at most one request: no batch, no joined half.
+    // What run() would find, where it is the same for all ops of the op's shape; else nullptr. `scratch` is
+    // overwritten. For ops that ended with their last transition and have nothing but transitions and at most one
+    // request: no batch, no joined half.
     ShapeAttribution *by_shape(const Op &op, Attribution &scratch);
-    // The times of such an op, by place in its shape, then those of its request's steps: Q, G, I, D, C. Valid until the next call.
+    // The times of such an op, by place in its shape, then those of its request's steps: Q, G, I, D, C. Valid until the
+    // next call.
     const std::int64_t *times_of(const Op &op);
     static std::int64_t tid_of(const Op &op, const ShapeAttribution::Cut &);
 
@@ -125,8 +127,8 @@ class Attributor {
         std::uint32_t others, between, awake;  // pool ids
     };
     const WaitNames &wait_names(std::uint32_t wait);
-    void cut(Attribution &, Place from, Place to, std::int64_t begin_ns, std::int64_t end_ns,
-             std::int64_t tid, std::uint64_t request, bool is_known);
+    void cut(Attribution &, Place from, Place to, std::int64_t begin_ns, std::int64_t end_ns, std::int64_t tid,
+             std::uint64_t request, bool is_known);
     std::int64_t cut_request(Attribution &, const RequestCut &, std::int64_t floor_ns, Place &first);
 
     const Plan &plan_;
@@ -135,11 +137,11 @@ class Attributor {
     bool by_threads_ = false;  // of this op: its shape does not tell all, as threads may have been at others
     FlatMap<std::uint32_t, WaitNames> wait_names_;
     FlatMap<std::uint64_t, std::pair<std::uint32_t, std::uint32_t>> names_;  // (from, to) → (stage, kind)
-    FlatMap<std::uint64_t, bool> behind_;  // (from, to) of the stages that say so
+    FlatMap<std::uint64_t, bool> behind_;                                    // (from, to) of the stages that say so
     FlatMap<std::uint64_t, std::uint32_t> behind_names_;  // (stage, stage of others) → name; 0: theirs has none
-    std::vector<std::vector<std::uint32_t>> after_;  // per PointSpec: point ids
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> recurrences_;     // of this op: (point, how often)
-    FlatMap<std::uint64_t, std::uint32_t> labels_;                         // (point, recurrence number) → label
+    std::vector<std::vector<std::uint32_t>> after_;       // per PointSpec: point ids
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> recurrences_;  // of this op: (point, how often)
+    FlatMap<std::uint64_t, std::uint32_t> labels_;                      // (point, recurrence number) → label
     struct ShapeEntry {
         bool tried = false;
         std::uint32_t places = 0;  // of the last op of the shape that had a request
@@ -149,9 +151,9 @@ class Attributor {
     static std::uint32_t places_of(const ShapedList &, const RequestCut &);
     void find(const Op &op, ShapeEntry &, Attribution &scratch);
     std::unique_ptr<ShapeAttribution> generalize(const Op &op, Attribution &scratch);
-    std::vector<ShapeEntry> shapes_;    // by shape
+    std::vector<ShapeEntry> shapes_;                   // by shape
     FlatMap<std::uint64_t, ShapeEntry> with_request_;  // by shape and places of the request's steps
-    std::vector<std::int64_t> times_;   // of times_of()
+    std::vector<std::int64_t> times_;                  // of times_of()
     std::uint32_t work_, unknown_, block_, q_, g_, i_, d_, c_;
 };
 

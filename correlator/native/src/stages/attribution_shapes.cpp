@@ -8,15 +8,15 @@ namespace opline {
 namespace {
 
 constexpr std::size_t kMostKept = 1u << 16;  // attributions of ops with a request
-constexpr std::size_t kSteps = 5;  // of a request: Q, G, I, D, C
+constexpr std::size_t kSteps = 5;            // of a request: Q, G, I, D, C
 constexpr unsigned kPlaceBits = 6;
 static_assert(kSteps * kPlaceBits <= 32, "the places of a request's steps are one number of 32 bits");
 
 }  // namespace
 
-// Behind which of the op's transitions each step of the request comes, in kPlaceBits each, 0 where there is no step. 0 in all: steps at
-// one time with each other or with a transition, before the op's begin or out of order are a case of their own;
-// so are ops of more transitions than a place has bits for.
+// Behind which of the op's transitions each step of the request comes, in kPlaceBits each, 0 where there is no step. 0
+// in all: steps at one time with each other or with a transition, before the op's begin or out of order are a case of
+// their own; so are ops of more transitions than a place has bits for.
 std::uint32_t Attributor::places_of(const ShapedList &list, const RequestCut &r) {
     if (list.size >= 1u << kPlaceBits || r.floor_ns != kNoTime || r.first_g != kNoTime) return 0;
     std::int64_t last_ns = kNoTime;
@@ -61,7 +61,9 @@ std::unique_ptr<ShapeAttribution> Attributor::generalize(const Op &op, Attributi
     auto out = std::make_unique<ShapeAttribution>();
     const std::uint32_t steps[] = {q_, g_, i_, d_, c_};
     auto place = [&](std::int32_t at, std::uint32_t point) {
-        return at >= 0 ? at : transitions + static_cast<std::int32_t>(std::find(std::begin(steps), std::end(steps), point) - std::begin(steps));
+        return at >= 0 ? at
+                       : transitions + static_cast<std::int32_t>(std::find(std::begin(steps), std::end(steps), point) -
+                                                                 std::begin(steps));
     };
     std::int32_t at = 0;
     for (const auto &s : scratch.stages) {
@@ -70,12 +72,13 @@ std::unique_ptr<ShapeAttribution> Attributor::generalize(const Op &op, Attributi
         if (op.requests.empty() && to_at < at) return nullptr;
         // Who arrives: the point's thread, or who did the request's step. The request begins for whoever queued it.
         std::uint32_t thread = ShapeAttribution::kQueuing;
-        if (s.to_at >= 0) thread = static_cast<std::uint32_t>(std::find(tids.begin(), tids.end(), s.tid) - tids.begin());
+        if (s.to_at >= 0)
+            thread = static_cast<std::uint32_t>(std::find(tids.begin(), tids.end(), s.tid) - tids.begin());
         else if (s.request != 0 && s.to == c_) thread = ShapeAttribution::kNobody;
         else if (s.request != 0 && s.to == d_) thread = ShapeAttribution::kIssuing;
         if (s.kind == unknown_) out->unknown.push_back(static_cast<std::uint32_t>(out->cuts.size()));
-        out->cuts.push_back({s.stage, s.kind, s.from, s.to, static_cast<std::uint32_t>(from_at), static_cast<std::uint32_t>(to_at), thread,
-                             s.request != 0});
+        out->cuts.push_back({s.stage, s.kind, s.from, s.to, static_cast<std::uint32_t>(from_at),
+                             static_cast<std::uint32_t>(to_at), thread, s.request != 0});
         at = to_at;
     }
     if (at + 1 != transitions || scratch.unattributed_ns != 0) return nullptr;
@@ -84,7 +87,8 @@ std::unique_ptr<ShapeAttribution> Attributor::generalize(const Op &op, Attributi
 }
 
 ShapeAttribution *Attributor::by_shape(const Op &op, Attribution &scratch) {
-    if (op.state != OpState::kEnded || op.requests.size() > 1 || !op.batches.empty() || !op.halves.empty()) return nullptr;
+    if (op.state != OpState::kEnded || op.requests.size() > 1 || !op.batches.empty() || !op.halves.empty())
+        return nullptr;
     const ShapedOp shaped = op.shaped();
     if (!shaped.whole()) return nullptr;
     const std::uint32_t shape = shaped.list.shape;

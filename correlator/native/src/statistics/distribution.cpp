@@ -30,8 +30,8 @@ std::int64_t middle_of(std::size_t bucket) {
     return static_cast<std::int64_t>(((bucket % kSplit + kSplit) << shift) + (std::uint64_t{1} << (shift - 1)));
 }
 
-// Where a short value stands among all of them: the upper bits of the next one as a float, so each power of two is split in as many places, and four
-// are found at once. What is below kSingle has a place of its own.
+// Where a short value stands among all of them: the upper bits of the next one as a float, so each power of two is
+// split in as many places, and four are found at once. What is below kSingle has a place of its own.
 template <unsigned kBits>
 struct Places {
     static constexpr unsigned kDropped = 23 - kBits;
@@ -74,7 +74,8 @@ __m128i four(const std::uint32_t *v) { return _mm_loadu_si128(reinterpret_cast<c
 
 // Into either counter in turns.
 template <class Places>
-void count_places(const std::uint32_t *v, std::size_t size, std::uint32_t *counts, std::uint32_t *odd_counts, Totals &totals) {
+void count_places(const std::uint32_t *v, std::size_t size, std::uint32_t *counts, std::uint32_t *odd_counts,
+                  Totals &totals) {
     const std::uint32_t *const end = v + size;
 #ifdef __SSE2__
     __m128i sum = _mm_setzero_si128(), most = _mm_setzero_si128();
@@ -84,7 +85,8 @@ void count_places(const std::uint32_t *v, std::size_t size, std::uint32_t *count
         ++odd_counts[_mm_extract_epi16(places, 2)];
         ++counts[_mm_extract_epi16(places, 4)];
         ++odd_counts[_mm_extract_epi16(places, 6)];
-        sum = _mm_add_epi64(sum, _mm_add_epi64(_mm_and_si128(values, _mm_set1_epi64x(UINT32_MAX)), _mm_srli_epi64(values, 32)));
+        sum = _mm_add_epi64(
+            sum, _mm_add_epi64(_mm_and_si128(values, _mm_set1_epi64x(UINT32_MAX)), _mm_srli_epi64(values, 32)));
         const __m128i more = _mm_cmpgt_epi32(values, most);
         most = _mm_or_si128(_mm_and_si128(more, values), _mm_andnot_si128(more, most));
     }
@@ -104,18 +106,24 @@ void count_places(const std::uint32_t *v, std::size_t size, std::uint32_t *count
 
 // Calls take() with the values that have one of these places, once each, and perhaps with others.
 template <class Places, class Take>
-void find_in_places(const std::uint32_t *v, std::size_t size, [[maybe_unused]] const std::vector<std::uint32_t> &wanted, Take take) {
+void find_in_places(const std::uint32_t *v, std::size_t size, [[maybe_unused]] const std::vector<std::uint32_t> &wanted,
+                    Take take) {
     const std::uint32_t *const end = v + size;
 #ifdef __SSE2__
     const std::uint32_t *const rest = v + size / 8 * 8;
     for (std::size_t n = 0; n < wanted.size(); n += 4) {
-        auto in_each = [&](std::size_t i) { return _mm_set1_epi16(static_cast<std::int16_t>(n + i < wanted.size() ? wanted[n + i] : wanted[n])); };
+        auto in_each = [&](std::size_t i) {
+            return _mm_set1_epi16(static_cast<std::int16_t>(n + i < wanted.size() ? wanted[n + i] : wanted[n]));
+        };
         const __m128i first = in_each(0), second = in_each(1), third = in_each(2), fourth = in_each(3);
         for (const std::uint32_t *at = v; at != rest; at += 8) {
             const __m128i places = _mm_packs_epi32(Places::of(four(at)), Places::of(four(at + 4)));
-            const __m128i found = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi16(places, first), _mm_cmpeq_epi16(places, second)),
-                                               _mm_or_si128(_mm_cmpeq_epi16(places, third), _mm_cmpeq_epi16(places, fourth)));
-            for (auto lanes = static_cast<std::uint32_t>(_mm_movemask_epi8(found)) & 0x5555; lanes != 0; lanes &= lanes - 1) take(at[__builtin_ctz(lanes) / 2]);
+            const __m128i found =
+                _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi16(places, first), _mm_cmpeq_epi16(places, second)),
+                             _mm_or_si128(_mm_cmpeq_epi16(places, third), _mm_cmpeq_epi16(places, fourth)));
+            for (auto lanes = static_cast<std::uint32_t>(_mm_movemask_epi8(found)) & 0x5555; lanes != 0;
+                 lanes &= lanes - 1)
+                take(at[__builtin_ctz(lanes) / 2]);
         }
     }
     v = rest;
@@ -144,7 +152,8 @@ void Distribution::add_another(std::int64_t value) {
         others_.push_back(value);
         return;
     }
-    if (next_ == end_) make_room(counted_.count != 0 ? kWaitForBuckets : std::min(kExact - kept(), std::max(kFirstRoom, kept())));
+    if (next_ == end_)
+        make_room(counted_.count != 0 ? kWaitForBuckets : std::min(kExact - kept(), std::max(kFirstRoom, kept())));
     *next_++ = static_cast<std::uint32_t>(value);
 }
 
@@ -193,13 +202,14 @@ void Distribution::count_in_buckets(bool small_too) {
     std::for_each(others_.begin(), others_.end(), count_one);
     others_.clear();
     count(0, std::exchange(zeros_, 0));
-    for (std::uint64_t v = 0; small_too && v < below_; ++v) count(static_cast<std::int64_t>(v), std::exchange(times_[v], 0));
+    for (std::uint64_t v = 0; small_too && v < below_; ++v)
+        count(static_cast<std::int64_t>(v), std::exchange(times_[v], 0));
     if (room_ == kWaitForBuckets && blocks_.size() == 1) next_ = blocks_.front().values;
     else keep_nothing();
 }
 
-// Of the short values those of these ascending ranks, without sorting all: counts them by place, then looks into the places that
-// are asked for.
+// Of the short values those of these ascending ranks, without sorting all: counts them by place, then looks into the
+// places that are asked for.
 template <class Places>
 std::vector<std::uint32_t> Distribution::select(const std::vector<std::size_t> &ranks, Sum &sum) const {
     struct Member {
@@ -209,7 +219,9 @@ std::vector<std::uint32_t> Distribution::select(const std::vector<std::size_t> &
     // In turns, as a count waits for itself where neighbours are in one place.
     std::vector<std::uint32_t> counts(Places::kCount), odd_counts(Places::kCount);
     Totals totals;
-    for_each_block([&](const std::uint32_t *v, std::size_t size) { count_places<Places>(v, size, counts.data(), odd_counts.data(), totals); });
+    for_each_block([&](const std::uint32_t *v, std::size_t size) {
+        count_places<Places>(v, size, counts.data(), odd_counts.data(), totals);
+    });
     sum.add(kept(), static_cast<std::int64_t>(totals.sum), totals.most);
     std::vector<Member> members;
     std::vector<std::size_t> member_of;  // per rank
@@ -225,12 +237,14 @@ std::vector<std::uint32_t> Distribution::select(const std::vector<std::size_t> &
     }
     const std::size_t first_wanted = members.size() - wanted.size();
     if (!wanted.empty()) {
-        for (std::size_t i = 0; i < wanted.size(); ++i) members[first_wanted + i].values.reserve(counts[wanted[i]] + odd_counts[wanted[i]]);
+        for (std::size_t i = 0; i < wanted.size(); ++i)
+            members[first_wanted + i].values.reserve(counts[wanted[i]] + odd_counts[wanted[i]]);
         auto take = [&](std::uint32_t v) {
             for (std::size_t i = 0; i < wanted.size(); ++i)
                 if (wanted[i] == Places::of(v)) members[first_wanted + i].values.push_back(v);
         };
-        for_each_block([&](const std::uint32_t *v, std::size_t size) { find_in_places<Places>(v, size, wanted, take); });
+        for_each_block(
+            [&](const std::uint32_t *v, std::size_t size) { find_in_places<Places>(v, size, wanted, take); });
     }
     std::vector<std::uint32_t> out;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -265,9 +279,10 @@ Distribution::Summary Distribution::summary(const std::vector<std::uint32_t> &pe
     } else if (count != 0) {
         sum.add(0, zeros_);
         std::sort(others_.begin(), others_.end());
-        const auto negative = static_cast<std::size_t>(std::lower_bound(others_.begin(), others_.end(), 0) - others_.begin());
+        const auto negative =
+            static_cast<std::size_t>(std::lower_bound(others_.begin(), others_.end(), 0) - others_.begin());
         std::vector<std::size_t> ranks, places;  // among those that are kept, and in the result
-        std::uint64_t passed = zeros_;  // that are below the small one `v`
+        std::uint64_t passed = zeros_;           // that are below the small one `v`
         std::int64_t v = 0;
         for (std::size_t i = 0; i < per_mille.size(); ++i) {
             auto at = static_cast<std::size_t>(rank_of(per_mille[i]) - 1);

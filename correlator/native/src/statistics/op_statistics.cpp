@@ -33,7 +33,9 @@ nlohmann::json OpStatistics::json(const StringPool &strings) {
     auto out = stages_.json([&strings](std::uint32_t id) { return strings.at(id); });
     out["tainted"] = tainted_;
     out["programs"] = nlohmann::json::array();
-    programs_.for_each([&](std::int32_t pid, const Program &p) { out["programs"].push_back({{"pid", pid}, {"name", strings.at(p.comm)}, {"ops", p.ops}}); });
+    programs_.for_each([&](std::int32_t pid, const Program &p) {
+        out["programs"].push_back({{"pid", pid}, {"name", strings.at(p.comm)}, {"ops", p.ops}});
+    });
     return out;
 }
 

@@ -28,12 +28,14 @@ std::uint32_t StageStatistics::add_stage(std::uint32_t name, std::uint32_t kind)
     return (places_[name] = static_cast<std::uint32_t>(stages_.size())) - 1;
 }
 
-std::uint32_t StageStatistics::add_shape(const std::vector<ShapeStage> &stages, const std::vector<std::uint32_t> &unknown) {
+std::uint32_t StageStatistics::add_shape(const std::vector<ShapeStage> &stages,
+                                         const std::vector<std::uint32_t> &unknown) {
     Shape shape;
     shape.unknown = unknown;
     for (const auto &[name, kind, to_at] : stages) {
         const std::uint32_t place = place_of(name, kind);
-        shape.recurs = shape.recurs || std::any_of(shape.parts.begin(), shape.parts.end(), [place](const auto &p) { return p.place == place; });
+        shape.recurs = shape.recurs || std::any_of(shape.parts.begin(), shape.parts.end(),
+                                                   [place](const auto &p) { return p.place == place; });
         shape.parts.push_back({to_at, place, &stages_[place].values});
     }
     shapes_.push_back(std::move(shape));
@@ -52,9 +54,10 @@ void StageStatistics::add_durations(const Shape &shape, const std::int64_t *time
 
 // How long the parts of kind unknown take.
 std::int64_t StageStatistics::unknown_ns(const Shape &shape, const std::int64_t *times) {
-    return std::accumulate(shape.unknown.begin(), shape.unknown.end(), std::int64_t{0}, [&](std::int64_t sum, std::uint32_t part) {
-        return sum + times[shape.parts[part].to_at] - (part == 0 ? times[0] : times[shape.parts[part - 1].to_at]);
-    });
+    return std::accumulate(
+        shape.unknown.begin(), shape.unknown.end(), std::int64_t{0}, [&](std::int64_t sum, std::uint32_t part) {
+            return sum + times[shape.parts[part].to_at] - (part == 0 ? times[0] : times[shape.parts[part - 1].to_at]);
+        });
 }
 
 void StageStatistics::op_of_each(const Shape &shape, std::uint64_t op_id, bool counts, const std::int64_t *times) {
@@ -74,8 +77,8 @@ nlohmann::json StageStatistics::json(const std::function<std::string(std::uint32
     auto row = [&](const std::string &name, const std::string &kind, Distribution &values) {
         const auto d = values.summary({500, 900, 990, 999});
         exact = exact && d.exact;
-        return json{{"stage", name}, {"kind", kind}, {"count", d.count}, {"total_ns", d.total},
-                    {"max_ns", d.max}, {"quantiles_ns", d.percentiles}};
+        return json{{"stage", name},       {"kind", kind},    {"count", d.count},
+                    {"total_ns", d.total}, {"max_ns", d.max}, {"quantiles_ns", d.percentiles}};
     };
     using Order = std::tuple<double, double, std::string, std::uint32_t>;
     std::vector<Order> order;
@@ -108,7 +111,8 @@ nlohmann::json StageStatistics::json(const std::function<std::string(std::uint32
     std::sort(order.begin(), order.end());
     json out;
     out["stages"] = json::array();
-    for (const auto &[median, mean, name, n] : order) out["stages"].push_back(row(name, text(stages_[n].kind), stages_[n].values));
+    for (const auto &[median, mean, name, n] : order)
+        out["stages"].push_back(row(name, text(stages_[n].kind), stages_[n].values));
     out["unattributed"] = row("unattributed", "unattributed", unattributed_);
     out["unknown"] = row("unknown", "unknown", unknown_);
     out["latency"] = row("latency", "latency", latency_);

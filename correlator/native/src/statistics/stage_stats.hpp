@@ -23,7 +23,8 @@ class StageStatistics {
 
     // Names and kinds are numbers of the caller's, small. Rows of one op come together, in order of seq.
     // Ops that do not count are looked at for the order only.
-    void stage(std::uint32_t name, std::uint32_t kind, std::uint64_t op, std::uint32_t seq, std::int64_t duration_ns, bool counts) {
+    void stage(std::uint32_t name, std::uint32_t kind, std::uint64_t op, std::uint32_t seq, std::int64_t duration_ns,
+               bool counts) {
         Stage &s = stages_[place_of(name, kind)];
         ++s.rows;
         s.seq_sum += seq;
@@ -36,11 +37,13 @@ class StageStatistics {
         }
         s.sum_ns += duration_ns;
     }
-    // A stage of each op of a shape: it ends at one of the op's times, and begins where the one before it ends, the first at the first time.
+    // A stage of each op of a shape: it ends at one of the op's times, and begins where the one before it ends, the
+    // first at the first time.
     struct ShapeStage {
         std::uint32_t name, kind, to_at;
     };
-    // Ops that all meet these stages in this order, and nothing else; `unknown`: which of these are of kind unknown. A handle for op_of_shape(), never 0.
+    // Ops that all meet these stages in this order, and nothing else; `unknown`: which of these are of kind unknown. A
+    // handle for op_of_shape(), never 0.
     std::uint32_t add_shape(const std::vector<ShapeStage> &stages, const std::vector<std::uint32_t> &unknown);
     // The same as stage() for each of its stages, and op(). Of an op that does not count no time is looked at.
     void op_of_shape(std::uint32_t handle, std::uint64_t op, bool counts, const std::int64_t *times) {
@@ -65,12 +68,12 @@ class StageStatistics {
         explicit Stage(Arena &arena) : values(arena) {}
         Distribution values;
         std::uint32_t name = 0;
-        std::uint64_t rows = 0, seq_sum = 0;      // of all ops
-        std::uint64_t op = 0;                     // the last one, plus 1; 0: none
-        std::int64_t sum_ns = 0;                  // in that op
+        std::uint64_t rows = 0, seq_sum = 0;  // of all ops
+        std::uint64_t op = 0;                 // the last one, plus 1; 0: none
+        std::int64_t sum_ns = 0;              // in that op
         std::uint32_t kind = 0;
         bool counts = false;
-        std::vector<std::uint64_t> places;        // how many ops have it first there
+        std::vector<std::uint64_t> places;  // how many ops have it first there
         std::uint64_t place_count = 0, place_sum = 0;
     };
     struct Shape {
@@ -79,8 +82,8 @@ class StageStatistics {
             Distribution *values;        // of that stage
         };
         std::vector<Part> parts;
-        std::vector<std::uint32_t> unknown;  // which of them
-        bool recurs = false;                 // a stage does
+        std::vector<std::uint32_t> unknown;                 // which of them
+        bool recurs = false;                                // a stage does
         std::uint64_t ops = 0, first_ops = 0, counted = 0;  // met_by(): none, where a stage recurs
         void met_by(std::uint64_t op, bool counts) {
             ++ops;
@@ -103,7 +106,7 @@ class StageStatistics {
     std::uint32_t add_stage(std::uint32_t name, std::uint32_t kind);
 
     Arena arena_;
-    std::deque<Stage> stages_;  // they stay where they are
+    std::deque<Stage> stages_;           // they stay where they are
     std::vector<std::uint32_t> places_;  // by name, plus 1
     std::vector<Shape> shapes_;
     Distribution unattributed_{arena_}, unknown_{arena_}, latency_{arena_};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What comes of an event for the op that it is about: keys name the op, it is joined with others, it gets a transition, it
-// ends, its thread works for it.
+// What comes of an event for the op that it is about: keys name the op, it is joined with others, it gets a transition,
+// it ends, its thread works for it.
 #include <algorithm>
 
 #include "stitch/steps.hpp"
@@ -91,7 +91,8 @@ void Stitcher::join(Passage &p) {
 bool Stitcher::ends(const Passage &p) const {
     if (p.found.child != 0 || (p.spec.role != Role::kEnd && p.spec.role != Role::kSoftEnd)) return false;
     const auto &classes = p.spec.end_of;
-    return classes.empty() || std::find(classes.begin(), classes.end(), strings_.at(p.found.op->op_class)) != classes.end();
+    return classes.empty() ||
+           std::find(classes.begin(), classes.end(), strings_.at(p.found.op->op_class)) != classes.end();
 }
 
 }  // namespace opline

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The stitcher's part that makes an op of each I/O: see stitch/ios.hpp, and docs/model.md, "I/Os that outlive their call".
+// The stitcher's part that makes an op of each I/O: see stitch/ios.hpp, and docs/model.md, "I/Os that outlive their
+// call".
 #include "stitch/ios.hpp"
 
 #include <algorithm>
@@ -45,7 +46,8 @@ void Stitcher::enter_call(Passage &p, Op *head) {
     if (head) {
         call->submits = true;
         ++queue.submitting;
-        call->announced = static_cast<std::uint32_t>(std::clamp<std::int64_t>(number_in(p.ev, bp.ios_count, 1), 1, 1 << 20));
+        call->announced =
+            static_cast<std::uint32_t>(std::clamp<std::int64_t>(number_in(p.ev, bp.ios_count, 1), 1, 1 << 20));
         call->host = p.who.host;
         call->op_class = head->op_class;
         call->object = head->object;
@@ -107,7 +109,10 @@ Op *Stitcher::own_op(std::uint32_t host, const BlockEvent &ev, const Bio &bio) {
     if (added) {
         auto named = [&](const std::string &glob) { return glob_match(glob, strings_.at(ev.comm)); };
         const BiosSpec &b = plan_.bios;
-        *known = std::any_of(b.threads.begin(), b.threads.end(), named) && std::none_of(b.except.begin(), b.except.end(), named) ? 1 : 2;
+        *known = std::any_of(b.threads.begin(), b.threads.end(), named) &&
+                         std::none_of(b.except.begin(), b.except.end(), named)
+                     ? 1
+                     : 2;
     }
     if (*known != 1) return nullptr;
     ThreadState &ts = thread(host, ev.tid);
@@ -143,7 +148,8 @@ void Stitcher::bio_opened(std::uint64_t ref) {
     ++op->io.open_bios;
     if (!op->io.done || op->state != OpState::kOpen) return;
     op->io.done = false;  // it goes on in another bio
-    if (IoQueue *q = io_queues_.find(op->io.queue)) q->done.erase(std::remove(q->done.begin(), q->done.end(), ref), q->done.end());
+    if (IoQueue *q = io_queues_.find(op->io.queue))
+        q->done.erase(std::remove(q->done.begin(), q->done.end(), ref), q->done.end());
 }
 
 void Stitcher::request_done(const Request &r) {
@@ -162,7 +168,8 @@ void Stitcher::bio_done(const Bio &bio) {
     IoLife &io = op->io;
     if (bio.complete_ns != kNoTime) io.done_ns = std::max(io.done_ns, bio.complete_ns);
     if (io.open_bios > 0) --io.open_bios;
-    if (io.open_bios == 0 && !io.lost && !io.done && io.done_ns != kNoTime && op->state == OpState::kOpen) io_done(*op, io.done_ns);
+    if (io.open_bios == 0 && !io.lost && !io.done && io.done_ns != kNoTime && op->state == OpState::kOpen)
+        io_done(*op, io.done_ns);
 }
 
 void Stitcher::io_done(Op &op, std::int64_t done_ns) {

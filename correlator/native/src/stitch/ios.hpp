@@ -21,11 +21,12 @@ struct LastBio {
         rwbs = bio.rwbs;
         end_sector = bio.sector + bio.nr_sectors;
     }
-    // The kernel's direct I/O goes on in another bio where one is full: 256 pages (BIO_MAX_VECS), of which the first and
-    // the last may be cut.
+    // The kernel's direct I/O goes on in another bio where one is full: 256 pages (BIO_MAX_VECS), of which the first
+    // and the last may be cut.
     bool continued_by(const Bio &bio) const {
         constexpr std::uint32_t kFull = 255 * 8, kDirection = rwbs::kRead | rwbs::kWrite | rwbs::kDiscard;
-        return nr_sectors >= kFull && dev == bio.dev && end_sector == bio.sector && ((rwbs ^ bio.rwbs) & kDirection) == 0;
+        return nr_sectors >= kFull && dev == bio.dev && end_sector == bio.sector &&
+               ((rwbs ^ bio.rwbs) & kDirection) == 0;
     }
 };
 
@@ -55,8 +56,8 @@ struct IoQueue {
         Transition reap;
         std::int64_t count;
     };
-    std::deque<std::uint64_t> done;     // op refs, in order of completion
-    std::vector<Taken> ahead;           // taken while the call that queued them had not returned
+    std::deque<std::uint64_t> done;             // op refs, in order of completion
+    std::vector<Taken> ahead;                   // taken while the call that queued them had not returned
     std::uint32_t submitting = 0, waiting = 0;  // calls
     bool reap_seen = false, unseen = false;     // unseen: nobody takes them where we look
     bool idle() const { return done.empty() && submitting == 0 && waiting == 0 && !unseen; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Two halves of one op: the client's, which knows its object and its completion, and the server's, which knows its number.
-// They are joined by an event that carries keys of both, or by the order in which ops wait for each other.
+// Two halves of one op: the client's, which knows its object and its completion, and the server's, which knows its
+// number. They are joined by an event that carries keys of both, or by the order in which ops wait for each other.
 #include <algorithm>
 
 #include "stitch/stitcher.hpp"
@@ -82,8 +82,9 @@ Op &Stitcher::unite(Op &a, Op &b, std::uint32_t child, bool proven) {
         }
         op.key_text = op.hard ? op.key_text + " " + gone.key_text : gone.key_text + " " + op.key_text;
 
-        const bool ended = op.hard ? op.state == OpState::kEnded : gone.hard ? gone.state == OpState::kEnded
-                           : op.state == OpState::kEnded || gone.state == OpState::kEnded;
+        const bool ended = op.hard     ? op.state == OpState::kEnded
+                           : gone.hard ? gone.state == OpState::kEnded
+                                       : op.state == OpState::kEnded || gone.state == OpState::kEnded;
         if (gone.hard) {
             op.begin_ns = gone.begin_ns;
             op.host = gone.host;
@@ -129,7 +130,8 @@ void Stitcher::wait_under(Op &op, const Key &key) {
 void Stitcher::stop_waiting(Op &op, const Key &key) {
     auto *refs = waiting_.find(key);
     if (!refs) return;
-    refs->erase(std::remove_if(refs->begin(), refs->end(), [&](std::uint64_t r) { return ops_.find(r) == &op; }), refs->end());
+    refs->erase(std::remove_if(refs->begin(), refs->end(), [&](std::uint64_t r) { return ops_.find(r) == &op; }),
+                refs->end());
     if (refs->empty()) waiting_.erase(key);
 }
 
@@ -146,7 +148,8 @@ Op *Stitcher::waits_alone(const Key &key) const {
 
 // `op` is the one that waits longest under the key: joined at once, or by order only, and then not before the one that
 // waits has ended (a proven joint can still part them). Returns the op that `op` is part of now.
-// With `child` the one that waits becomes a part of that child of `op`. `sure`: order leaves no choice, as one op waited alone, or one thread made all that waited and one thread takes them.
+// With `child` the one that waits becomes a part of that child of `op`. `sure`: order leaves no choice, as one op
+// waited alone, or one thread made all that waited and one thread takes them.
 Op &Stitcher::meet(Op &op, std::uint32_t child, const Key &key, bool by_order, std::int64_t tid, bool &sure) {
     auto *refs = waiting_.find(key);
     if (!refs) return op;
@@ -164,7 +167,8 @@ Op &Stitcher::meet(Op &op, std::uint32_t child, const Key &key, bool by_order, s
         if (!waits || !(can_unite(*waits, op) || (child != 0 && !waits->hard))) continue;
         if (first && !second) second = waits;
         if (!first) first = waits;
-        one_thread = one_thread && !waits->order_unsure && waits->transitions.first_tid() == first->transitions.first_tid();
+        one_thread =
+            one_thread && !waits->order_unsure && waits->transitions.first_tid() == first->transitions.first_tid();
         one_process = one_process && !waits->of_several && one_process_of(*waits, *first);
         if (waits == partner) ordered = waits;
     }

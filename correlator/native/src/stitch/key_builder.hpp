@@ -15,7 +15,8 @@ namespace opline {
 struct KeyBuilder {
     std::uint64_t lo, hi;
     KeyBuilder(std::uint64_t lo, std::uint64_t hi) : lo(lo), hi(hi) {}
-    explicit KeyBuilder(std::uint64_t seed) : lo(mix64(seed + 0x9e3779b97f4a7c15ull)), hi(mix64(seed + 0xc2b2ae3d27d4eb4full)) {}
+    explicit KeyBuilder(std::uint64_t seed)
+        : lo(mix64(seed + 0x9e3779b97f4a7c15ull)), hi(mix64(seed + 0xc2b2ae3d27d4eb4full)) {}
     void add(std::uint64_t v) {
         lo = folded(lo ^ v, 0x9e3779b97f4a7c15ull);
         hi = folded(hi ^ v, 0xff51afd7ed558ccdull) + lo;
@@ -36,7 +37,8 @@ struct KeyBuilder {
         if (s.kind == Slot::Kind::kString) add(s.str());
         else add(s.bits());
     }
-    // Both halves of the product in one: every bit of the result depends on every bit of a (wyhash's step, final version 4).
+    // Both halves of the product in one: every bit of the result depends on every bit of a (wyhash's step, final
+    // version 4).
     static std::uint64_t folded(std::uint64_t a, std::uint64_t b) {
         const auto product = static_cast<unsigned __int128>(a) * b;
         return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);

@@ -50,11 +50,13 @@ void Stitcher::name_op(Op &op, const BoundKey &use, const Event &ev) const {
     key_text(use, ev, op.key_text);
 }
 
-// A key of that space names `op` now, a new generation of what it named. Where its end would find that one by it, its last soft end must do.
+// A key of that space names `op` now, a new generation of what it named. Where its end would find that one by it, its
+// last soft end must do.
 void Stitcher::taken_over(std::uint64_t named, const Op &op, std::uint32_t space) {
     Op *before = ops_.find(named);
     if (!before) return;
-    if (before != &op && before->state == OpState::kOpen && before->has_soft_end && (!before->hard || (end_spaces_ >> space & 1) != 0))
+    if (before != &op && before->state == OpState::kOpen && before->has_soft_end &&
+        (!before->hard || (end_spaces_ >> space & 1) != 0))
         end_op(*before, before->soft_end_ns, before->soft_end_order);
 }
 
@@ -89,7 +91,8 @@ bool Stitcher::finds(const BoundPoint &bp, const Event &ev, const ThreadId &who)
         if (key_of(use, ev, who, key) == KeyState::kKnown && waits_alone(key)) return true;
     if (!bp.sole.empty()) return false;
     const BatchDo does = plan_.points[bp.spec].batch_do;
-    if (does != BatchDo::kWork && does != BatchDo::kOpenOrWork && does != BatchDo::kClose) return current_op(who.host, who.tid) != nullptr;
+    if (does != BatchDo::kWork && does != BatchDo::kOpenOrWork && does != BatchDo::kClose)
+        return current_op(who.host, who.tid) != nullptr;
     // Work of a batch, and its end, are found on a thread that has one open, or has worked for one before.
     const ThreadState *ts = threads_.find(thread_key(who.host, who.tid));
     return ts && (ts->batch ? ts->batch->space == bp.batch_space : !ts->done.empty());
@@ -142,8 +145,7 @@ Fate Stitcher::note(const BoundPoint &bp, const Event &ev, ThreadState &ts, cons
 void Stitcher::release_keys(const BoundPoint &bp, const Event &ev, const ThreadId &who) {
     Key key;
     for (const auto &use : bp.release)
-        if (key_of(use, ev, who, key) == KeyState::kKnown)
-            keys_.erase(key);
+        if (key_of(use, ev, who, key) == KeyState::kKnown) keys_.erase(key);
 }
 
 }  // namespace opline

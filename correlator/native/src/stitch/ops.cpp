@@ -36,7 +36,9 @@ std::uint64_t Stitcher::begin_child(Op &op, std::uint32_t parent, std::uint32_t 
 // There is no room for another one. Cannot happen below 16 M ops in flight; keeps the reference's 24 bits honest.
 void Stitcher::evict_oldest() {
     Op *oldest = nullptr;
-    ops_.for_each_live([&](Op &op) { if (!oldest || op.serial < oldest->serial) oldest = &op; });
+    ops_.for_each_live([&](Op &op) {
+        if (!oldest || op.serial < oldest->serial) oldest = &op;
+    });
     ++counts_.evicted_ops;
     settle(*oldest);
 }
@@ -89,7 +91,8 @@ void Stitcher::decorate_with_file(Op &op, const Passage &p) {
             b.add(s.bits());
         }
         op.target = b.lo;
-    } else if (spec.file_by.empty() && (spec.io == IoWindow::kBegin || spec.sync_wait == IoWindow::kBegin) && op.target == thread_key(op.host, op.pid)) {
+    } else if (spec.file_by.empty() && (spec.io == IoWindow::kBegin || spec.sync_wait == IoWindow::kBegin) &&
+               op.target == thread_key(op.host, op.pid)) {
         op.target = thread_key(op.host, pid);  // an op may begin in another process
     }
     if (bp.inode_slot != kNoSlot && bp.file_dev_slot != kNoSlot && ev.slots[bp.inode_slot].bits() != 0) {
@@ -131,7 +134,8 @@ void Stitcher::append(Op &op, const Passage &p) {
         double elapsed = s.kind == Slot::Kind::kReal ? s.r : s.is_number() ? static_cast<double>(s.i) : -1;
         if (elapsed >= 0) {
             Transition b = t;
-            b.ts_ns = std::max(op.begin_ns, t.ts_ns - static_cast<std::int64_t>(elapsed * p.spec.duration_unit_ns + 0.5));
+            b.ts_ns =
+                std::max(op.begin_ns, t.ts_ns - static_cast<std::int64_t>(elapsed * p.spec.duration_unit_ns + 0.5));
             b.point = strings_.intern(strings_.at(t.point) + " begin");
             b.interval_begin = true;
             add_transition(op, b);
@@ -170,8 +174,8 @@ void Stitcher::end_op(Op &op, std::int64_t ts_ns, std::uint32_t order) {
     if (ended_.size() == 1) next_settles();
 }
 
-// Of an op that a soft begin made this is the end, until a later one comes. Of another it is where it ended at the latest,
-// should its end never come.
+// Of an op that a soft begin made this is the end, until a later one comes. Of another it is where it ended at the
+// latest, should its end never come.
 void Stitcher::soften_end(Op &op, std::int64_t ts_ns, std::uint32_t order) {
     if (op.has_soft_end && ts_ns < op.soft_end_ns) return;
     op.has_soft_end = true;
@@ -191,15 +195,16 @@ template <class Mine>
     }
 }
 
-// The first of the ended ops, if that is where it ended: a soft end can have moved on, and what ended may have been found
-// to be a part of something that goes on.
+// The first of the ended ops, if that is where it ended: a soft end can have moved on, and what ended may have been
+// found to be a part of something that goes on.
 void Stitcher::settle_ended() {
     const auto [end_ns, ref] = ended_.front();
     ended_.pop_front();
     next_settles();
     Op *op = ops_.find(ref);
     if (!op || op->state != OpState::kEnded || op->end_ns != end_ns) return;
-    if (Op *partner = op->partner != 0 ? ops_.find(op->partner) : nullptr; partner && partner->state == OpState::kOpen) {
+    if (Op *partner = op->partner != 0 ? ops_.find(op->partner) : nullptr;
+        partner && partner->state == OpState::kOpen) {
         join_partner(*partner, last_ns_);
         op = ops_.find(ref);
         if (!op || op->state != OpState::kEnded) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The keys of settled ops, the newest of them: to tell a straggler from a stranger. Written for every op, asked for only
-// where a key names no op: that is when the index is brought up to date.
+// The keys of settled ops, the newest of them: to tell a straggler from a stranger. Written for every op, asked for
+// only where a key names no op: that is when the index is brought up to date.
 #pragma once
 #include <cstddef>
 #include <cstdint>

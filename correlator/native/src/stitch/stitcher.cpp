@@ -12,8 +12,13 @@ constexpr std::size_t kBatchWork = 1u << 14;  // points of one batch: more than 
 }  // namespace
 
 Stitcher::Stitcher(const Plan &plan, StringPool &strings, NameIds &names, Hooks hooks)
-    : plan_(plan), strings_(strings), names_(names), hooks_(std::move(hooks)),
-      completed_(strings.intern("completed")), reaped_(strings.intern("reaped")), queued_(strings.intern("queued")) {
+    : plan_(plan),
+      strings_(strings),
+      names_(names),
+      hooks_(std::move(hooks)),
+      completed_(strings.intern("completed")),
+      reaped_(strings.intern("reaped")),
+      queued_(strings.intern("queued")) {
     for (const auto &p : plan_.points) {
         has_soft_ends_ = has_soft_ends_ || p.role == Role::kSoftEnd;
         if (p.role != Role::kEnd) continue;
@@ -79,7 +84,8 @@ void Stitcher::close_batch(ThreadState &ts, std::int64_t ts_ns) {
     Batch &batch = *ts.batch;
     batch.end_ns = ts_ns;
     for (const auto &t : batch.work) ts.done.emplace_back(t.ts_ns, t.point);
-    if (batch.declared >= 0 && batch.declared != static_cast<std::int64_t>(batch.members)) ++counts_.batch_counts_differ;
+    if (batch.declared >= 0 && batch.declared != static_cast<std::int64_t>(batch.members))
+        ++counts_.batch_counts_differ;
     hooks_.batch_closed(batch);
     if (batch.alias != 0) {
         for (const auto &key : batch.keys)
@@ -90,8 +96,8 @@ void Stitcher::close_batch(ThreadState &ts, std::int64_t ts_ns) {
     ts.batch.reset();
 }
 
-// Of several points that match the first whose predicate holds, whose facts are known, and that is not optional or finds
-// its op.
+// Of several points that match the first whose predicate holds, whose facts are known, and that is not optional or
+// finds its op.
 BoundPoint *Stitcher::choose(BoundClass &cls, const Event &ev, const ThreadId &who, bool &broken) {
     for (auto &p : cls.points) {
         if (p.broken) broken = broken || could_hold(p, ev);
@@ -102,7 +108,8 @@ BoundPoint *Stitcher::choose(BoundClass &cls, const Event &ev, const ThreadId &w
     return nullptr;
 }
 
-// The one way of an event of a point: its rule is chosen, its op is found (resolve), and the op gets what it says (apply).
+// The one way of an event of a point: its rule is chosen, its op is found (resolve), and the op gets what it says
+// (apply).
 Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     const auto pid = static_cast<std::int32_t>(number_in(ev, cls.pid_slot, -1));
     const ThreadId who{host, pid, number_in(ev, cls.tid_slot, -1)};

@@ -39,24 +39,24 @@ struct Working {
 };
 
 struct ThreadState {
-    std::vector<Working> stack;        // the last is whom the thread works for
+    std::vector<Working> stack;                                 // the last is whom the thread works for
     std::vector<std::pair<std::uint32_t, std::int64_t>> marks;  // (mark, when)
-    std::shared_ptr<Batch> batch;      // open on this thread
-    std::vector<std::pair<std::int64_t, std::uint32_t>> done;  // its work for the last one: Batch::before of the next
-    std::unique_ptr<IoCall> call;      // that it is in
+    std::shared_ptr<Batch> batch;                               // open on this thread
+    std::vector<std::pair<std::int64_t, std::uint32_t>> done;   // its work for the last one: Batch::before of the next
+    std::unique_ptr<IoCall> call;                               // that it is in
     std::unique_ptr<OwnBio> own;
 };
 
 struct StitchCounts {
-    std::uint64_t key_conflicts = 0;       // an event's find keys named different ops; the first won
+    std::uint64_t key_conflicts = 0;  // an event's find keys named different ops; the first won
     std::uint64_t ends_without_op = 0;
-    std::uint64_t evicted_ops = 0;         // open for too long while memory was short
+    std::uint64_t evicted_ops = 0;  // open for too long while memory was short
     std::uint64_t batches_left_open = 0;
-    std::uint64_t reaps_unseen = 0;        // I/Os that a call should have taken: they end at their completion
-    std::uint64_t halves_joined = 0;       // by a key that both carried
+    std::uint64_t reaps_unseen = 0;   // I/Os that a call should have taken: they end at their completion
+    std::uint64_t halves_joined = 0;  // by a key that both carried
     std::uint64_t halves_joined_by_order = 0;
-    std::uint64_t ambiguous_halves = 0;    // met by nobody: ops of several processes waited for them
-    std::uint64_t order_mismatches = 0;    // halves that order put together and time or a key parts
+    std::uint64_t ambiguous_halves = 0;  // met by nobody: ops of several processes waited for them
+    std::uint64_t order_mismatches = 0;  // halves that order put together and time or a key parts
     std::uint64_t evicted_facts = 0;
     std::uint64_t batch_counts_differ = 0;  // members found and declared
 };
@@ -64,9 +64,9 @@ struct StitchCounts {
 class Stitcher {
   public:
     struct Hooks {
-        std::function<void(Op &)> settle;                 // the op is final: write it; it is released afterwards
+        std::function<void(Op &)> settle;  // the op is final: write it; it is released afterwards
         std::function<void(const Batch &)> batch_closed;
-        std::function<void(Op &, std::int64_t)> wrote;       // the op's bytes are no longer in flight
+        std::function<void(Op &, std::int64_t)> wrote;  // the op's bytes are no longer in flight
         std::function<void(Op &, std::int64_t tid, std::int64_t)> sync_begun;
         std::function<void(Op &, std::int64_t)> sync_ended;  // kNoTime: its end was not seen
     };
@@ -83,7 +83,8 @@ class Stitcher {
     // No texts that only the table of ops shows.
     void skip_texts() { with_key_texts_ = with_objects_ = false; }
     void keep_objects() { with_objects_ = true; }
-    // End of the trace: then all that ended is settled, one op at a time, until there is none left (false), and then open ops, as incomplete.
+    // End of the trace: then all that ended is settled, one op at a time, until there is none left (false), and then
+    // open ops, as incomplete.
     void last_event(std::int64_t last_ns);
     bool settle_next_ended();
     void settle_open();
@@ -115,8 +116,9 @@ class Stitcher {
     struct Found {
         Op *op = nullptr;
         std::uint32_t child = 0;
-        std::uint64_t ref = 0;      // through which it was found
-        std::uint64_t spaces = 0;   // key spaces that say so: the event's, or those of the event that entered the thread
+        std::uint64_t ref = 0;  // through which it was found
+        // key spaces that say so: the event's, or those of the event that entered the thread
+        std::uint64_t spaces = 0;
     };
     // An event on its way to the op that it is about.
     struct Passage {
@@ -153,7 +155,8 @@ class Stitcher {
     bool ends(const Passage &) const;
     void do_what_is_due(std::int64_t now_ns);
     void next_settles() {
-        settles_ns_ = ended_.empty() ? std::numeric_limits<std::int64_t>::max() : ended_.front().first + plan_.linger_ns;
+        settles_ns_ =
+            ended_.empty() ? std::numeric_limits<std::int64_t>::max() : ended_.front().first + plan_.linger_ns;
         due_ns_ = std::min(due_ns_, settles_ns_);
     }
     Fate note(const BoundPoint &, const Event &, ThreadState &, const ThreadId &);
@@ -237,7 +240,7 @@ class Stitcher {
     Hooks hooks_;
     OpTable ops_;
     FlatMap<Key, std::uint64_t, KeyHash, FlatCellByValue<Key, std::uint64_t>> keys_;  // → op ref, or alias
-    FlatMap<Key, std::vector<std::uint64_t>, KeyHash> waiting_;  // op refs, the longest first
+    FlatMap<Key, std::vector<std::uint64_t>, KeyHash> waiting_;                       // op refs, the longest first
     // Who takes them out of their order, by key: one thread, or -2 for several, which keep no order among themselves.
     FlatMap<Key, std::int64_t, KeyHash> takers_;
     FlatMap<Key, Key, KeyHash> facts_;
@@ -251,9 +254,9 @@ class Stitcher {
     // Of the event at hand: keys that named no op, with their spaces, and refs of further ops that keys name.
     std::vector<std::pair<std::uint32_t, Key>> unbound_;
     std::vector<std::uint64_t> others_;
-    std::deque<std::pair<std::int64_t, std::uint64_t>> ended_;  // (end, op ref), in order of the end events
+    std::deque<std::pair<std::int64_t, std::uint64_t>> ended_;            // (end, op ref), in order of the end events
     std::int64_t settles_ns_ = std::numeric_limits<std::int64_t>::max();  // past it the first of them does
-    std::int64_t due_ns_ = std::numeric_limits<std::int64_t>::max();  // past it something settles
+    std::int64_t due_ns_ = std::numeric_limits<std::int64_t>::max();      // past it something settles
     std::vector<std::uint64_t> io_windows_;
     SettledKeys<Key, KeyHash> settled_keys_;
     std::uint64_t batch_serial_ = 0;

@@ -10,9 +10,21 @@ namespace {
 [[gnu::always_inline]] inline std::uint64_t load(const std::uint8_t *p, std::uint32_t size) {
     switch (size) {
     case 1: return *p;
-    case 2: { std::uint16_t v; std::memcpy(&v, p, 2); return v; }
-    case 4: { std::uint32_t v; std::memcpy(&v, p, 4); return v; }
-    case 8: { std::uint64_t v; std::memcpy(&v, p, 8); return v; }
+    case 2: {
+        std::uint16_t v;
+        std::memcpy(&v, p, 2);
+        return v;
+    }
+    case 4: {
+        std::uint32_t v;
+        std::memcpy(&v, p, 4);
+        return v;
+    }
+    case 8: {
+        std::uint64_t v;
+        std::memcpy(&v, p, 8);
+        return v;
+    }
     default: break;
     }
     std::uint64_t v = 0;
@@ -50,7 +62,8 @@ std::uint64_t read_bits(const std::uint8_t *packet, std::uint64_t at, std::uint3
     return v;
 }
 
-std::uint64_t read_number(const std::uint8_t *packet, std::uint64_t at, std::uint32_t size, bool big_endian, bool reversed, bool is_signed, bool boolean) {
+std::uint64_t read_number(const std::uint8_t *packet, std::uint64_t at, std::uint32_t size, bool big_endian,
+                          bool reversed, bool is_signed, bool boolean) {
     std::uint64_t v = read_bits(packet, at, size, big_endian);
     if (reversed) {
         std::uint64_t turned = 0;
@@ -63,7 +76,7 @@ std::uint64_t read_number(const std::uint8_t *packet, std::uint64_t at, std::uin
 
 bool read_leb(Cursor &c, bool is_signed, std::uint64_t &value, std::uint32_t &bytes) {
     value = 0;
-    for (bytes = 0; c.end >= c.at && c.end - c.at >= 8; ) {
+    for (bytes = 0; c.end >= c.at && c.end - c.at >= 8;) {
         const std::uint64_t byte = c.packet[c.at / 8];
         const std::uint32_t shift = 7 * bytes++;
         c.at += 8;
@@ -118,7 +131,9 @@ bool decode(const Program &program, Cursor &c, Slot *slots, std::vector<std::uin
                     break;
                 }
                 case Read::What::kText: slots[r.slot] = text_slot(p, r.size); break;
-                case Read::What::kBytes: slots[r.slot] = Slot::of(std::string_view(reinterpret_cast<const char *>(p), r.size)); break;
+                case Read::What::kBytes:
+                    slots[r.slot] = Slot::of(std::string_view(reinterpret_cast<const char *>(p), r.size));
+                    break;
                 }
             }
             c.at += std::uint64_t{s.bytes} * 8;

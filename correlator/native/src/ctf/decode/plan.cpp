@@ -7,10 +7,11 @@ namespace opline::ctf {
 namespace {
 
 constexpr std::uint32_t kMaxRun = 1u << 24;  // bytes of fixed size in a row
-constexpr std::size_t kMaxName = 512;         // of a field, with those of the structures that it lies in
+constexpr std::size_t kMaxName = 512;        // of a field, with those of the structures that it lies in
 
 void collect(const Type &t, const std::string &name, FieldScope scope, std::vector<Leaf> &out) {
-    if (name.size() > kMaxName) throw Unsupported("a field's name of more than " + std::to_string(kMaxName) + " characters");
+    if (name.size() > kMaxName)
+        throw Unsupported("a field's name of more than " + std::to_string(kMaxName) + " characters");
     switch (t.kind) {
     case Type::Kind::kStruct:
         for (const auto &m : t.members) collect(*m.type, name.empty() ? m.name : name + "." + m.name, scope, out);
@@ -51,7 +52,8 @@ const Compiler::Node &Compiler::locate(const Location &location, const Node &fro
     if (location.root == Location::Root::kOutward) {
         while (at && !member(*at, *location.path[0])) at = at->parent;
     } else if (location.root != Location::Root::kInnermost) {
-        auto root = std::find_if(roots_.rbegin(), roots_.rend(), [&](const auto &r) { return r.first == location.root; });
+        auto root =
+            std::find_if(roots_.rbegin(), roots_.rend(), [&](const auto &r) { return r.first == location.root; });
         at = root == roots_.rend() ? nullptr : root->second.get();
     }
     for (const auto &name : location.path) {
@@ -169,7 +171,8 @@ void Compiler::array(const Type &t, std::vector<Step> &steps, Node &node, bool l
     s.count = t.length;
     s.length_reg = length_reg;
     s.size_bits = e.size_bits;
-    const bool even = ((e.is_integer() && !e.variable_length) || e.kind == Type::Kind::kReal) && e.size_bits % std::max(1u, e.align_bits) == 0;
+    const bool even = ((e.is_integer() && !e.variable_length) || e.kind == Type::Kind::kReal) &&
+                      e.size_bits % std::max(1u, e.align_bits) == 0;
     if (text) {
         s.op = Step::Op::kText;
     } else if (even) {
@@ -280,7 +283,9 @@ Program Compiler::take() {
             if (s.reg >= 0 && !used[static_cast<std::size_t>(s.reg)]) s.reg = -1;
             for (auto &r : s.reads)
                 if (r.reg >= 0 && !used[static_cast<std::size_t>(r.reg)]) r.reg = -1;
-            s.reads.erase(std::remove_if(s.reads.begin(), s.reads.end(), [](const Read &r) { return r.slot < 0 && r.reg < 0; }), s.reads.end());
+            s.reads.erase(
+                std::remove_if(s.reads.begin(), s.reads.end(), [](const Read &r) { return r.slot < 0 && r.reg < 0; }),
+                s.reads.end());
             for (auto &b : s.bodies) self(self, b.steps);
         }
     };

@@ -33,17 +33,17 @@ struct Program;
 
 struct Step {
     enum class Op : std::uint8_t {
-        kAlign,     // to `align_bits`
-        kRun,       // `bytes` bytes of byte-aligned little-endian fields of fixed size
-        kString,    // to its NUL
-        kInteger,   // any size, order and position
-        kLeb,       // LEB128
-        kReal,      // big-endian, or not at a byte
-        kText,      // array or sequence of characters
-        kSkip,      // array or sequence of integers that nobody wants
-        kRepeat,    // array or sequence of anything else
-        kVariant,   // one of its bodies
-        kOption     // its only body, or nothing
+        kAlign,    // to `align_bits`
+        kRun,      // `bytes` bytes of byte-aligned little-endian fields of fixed size
+        kString,   // to its NUL
+        kInteger,  // any size, order and position
+        kLeb,      // LEB128
+        kReal,     // big-endian, or not at a byte
+        kText,     // array or sequence of characters
+        kSkip,     // array or sequence of integers that nobody wants
+        kRepeat,   // array or sequence of anything else
+        kVariant,  // one of its bodies
+        kOption    // its only body, or nothing
     };
     Op op = Op::kAlign;
     std::uint32_t align_bits = 8;
@@ -63,7 +63,8 @@ struct Program {
     std::uint32_t registers = 0;  // of the outermost program
 };
 
-// A type with what its decoding needs of other fields: for who wants every field, the whole tree (the babeltrace2 source).
+// A type with what its decoding needs of other fields: for who wants every field, the whole tree (the babeltrace2
+// source).
 struct Walk {
     const Type *type = nullptr;
     std::uint32_t align_bits = 1;
@@ -77,8 +78,8 @@ struct Walk {
 // Compiles structures in decoding order into one program.
 class Compiler {
   public:
-    // The slot of a field, -1: not wanted. Asked in decoding order, of every field that is not a structure; `leaf`: it is one of
-    // leaves_of(), else it lies inside a variant or an array.
+    // The slot of a field, -1: not wanted. Asked in decoding order, of every field that is not a structure; `leaf`: it
+    // is one of leaves_of(), else it lies inside a variant or an array.
     using SlotOf = std::function<std::int32_t(const Type &, bool leaf)>;
     void add(const TypePtr &structure, Location::Root root, const SlotOf &, Walk *walk = nullptr);
     // `slots[i]`: slot of leaf i.
@@ -118,13 +119,15 @@ struct Cursor {
     std::uint64_t at, end;  // bits
 };
 
-// ctf/decode/decode.cpp from here on. Runs a program. False: the packet ends before, or a variant's tag names no option; the cursor is then anywhere.
+// ctf/decode/decode.cpp from here on. Runs a program. False: the packet ends before, or a variant's tag names no
+// option; the cursor is then anywhere.
 bool decode(const Program &, Cursor &, Slot *slots, std::vector<std::uint64_t> &registers);
 
 // Integer of any size at any bit position. The caller has checked the bounds.
 std::uint64_t read_bits(const std::uint8_t *packet, std::uint64_t at, std::uint32_t size, bool big_endian);
 // A field of at most 64 bits as it is to be understood: bit order, sign, truth.
-std::uint64_t read_number(const std::uint8_t *packet, std::uint64_t at, std::uint32_t size, bool big_endian, bool reversed, bool is_signed, bool boolean);
+std::uint64_t read_number(const std::uint8_t *packet, std::uint64_t at, std::uint32_t size, bool big_endian,
+                          bool reversed, bool is_signed, bool boolean);
 // LEB128 at a byte. False: the packet ends before, or it has more than 64 bits. `bytes`: how many it took.
 bool read_leb(Cursor &, bool is_signed, std::uint64_t &value, std::uint32_t &bytes);
 bool in_ranges(const std::vector<Range> &, std::uint64_t value, bool is_signed);

@@ -11,7 +11,8 @@ constexpr std::uint32_t kMaxAlign = 1u << 15;    // bytes
 std::uint64_t rest_of(const Slot &slot) {
     std::uint64_t rest = 0;
     std::memcpy(&rest, &slot.size, sizeof slot.size);
-    std::memcpy(reinterpret_cast<char *>(&rest) + offsetof(Slot, kind) - offsetof(Slot, size), &slot.kind, sizeof slot.kind);
+    std::memcpy(reinterpret_cast<char *>(&rest) + offsetof(Slot, kind) - offsetof(Slot, size), &slot.kind,
+                sizeof slot.kind);
     return rest;
 }
 
@@ -67,7 +68,8 @@ void Straight::Stretch::read_others(const std::uint8_t *p, Slot *slots) const {
     }
 }
 
-const std::uint8_t *Straight::run_all(const std::uint8_t *packet, const std::uint8_t *p, const std::uint8_t *end, Slot *slots) {
+const std::uint8_t *Straight::run_all(const std::uint8_t *packet, const std::uint8_t *p, const std::uint8_t *end,
+                                      Slot *slots) {
     for (Stretch &s : stretches_) {
         const std::size_t beyond = static_cast<std::size_t>(p - packet) & (s.align - 1u);
         if (beyond != 0) p += s.align - beyond;
@@ -98,7 +100,8 @@ Straight::Straight(const Program &program, std::uint32_t header) {
             if (parts.back().stretch.string) parts.emplace_back();
             Part &part = parts.back();
             for (const Read &r : s.reads) {
-                const bool is_signed = r.what == Read::What::kSigned, integer = is_signed || r.what == Read::What::kUnsigned;
+                const bool is_signed = r.what == Read::What::kSigned,
+                           integer = is_signed || r.what == Read::What::kUnsigned;
                 if (r.reg >= 0 || (integer && (r.size == 0 || r.size > 8))) return;
                 if (r.slot < 0) continue;
                 const std::uint32_t offset = part.stretch.bytes + r.offset;
@@ -106,10 +109,12 @@ Straight::Straight(const Program &program, std::uint32_t header) {
                     part.others.push_back({offset, r.size, r.slot, r.what});
                     continue;
                 }
-                const std::uint64_t mask = ~std::uint64_t{0} >> (64 - 8 * r.size), sign = is_signed ? mask ^ (mask >> 1) : 0;
+                const std::uint64_t mask = ~std::uint64_t{0} >> (64 - 8 * r.size),
+                                    sign = is_signed ? mask ^ (mask >> 1) : 0;
                 const auto slot_at = static_cast<std::uint32_t>(static_cast<std::size_t>(r.slot) * sizeof(Slot));
                 const std::uint64_t rest = rest_of(is_signed ? Slot::of(std::int64_t{0}) : Slot::of(std::uint64_t{0}));
-                const bool second = !part.integers.empty() && part.integers.back().slot_at[0] == part.integers.back().slot_at[1];
+                const bool second =
+                    !part.integers.empty() && part.integers.back().slot_at[0] == part.integers.back().slot_at[1];
                 if (!second) part.integers.emplace_back();
                 for (int i = second ? 1 : 0; i < 2; ++i) {
                     Pair &pair = part.integers.back();
@@ -135,7 +140,9 @@ Straight::Straight(const Program &program, std::uint32_t header) {
     // Bytes that nobody wants behind a string are stepped over with it.
     for (std::size_t i = parts.size(); i-- > 1;) {
         const Part &last = parts[i];
-        if (last.stretch.string || last.stretch.align > 1 || !last.integers.empty() || !last.others.empty() || !parts[i - 1].stretch.string) continue;
+        if (last.stretch.string || last.stretch.align > 1 || !last.integers.empty() || !last.others.empty() ||
+            !parts[i - 1].stretch.string)
+            continue;
         parts[i - 1].stretch.past_nul += last.stretch.bytes;
         parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(i));
     }

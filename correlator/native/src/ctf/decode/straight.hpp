@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The short way through a program: most events of LTTng are fields of fixed size at bytes, little-endian, with strings between them.
-// Such a program is a list of stretches, each of so many bytes with perhaps a string behind; it is run without looking at steps.
+// The short way through a program: most events of LTTng are fields of fixed size at bytes, little-endian, with strings
+// between them. Such a program is a list of stretches, each of so many bytes with perhaps a string behind; it is run
+// without looking at steps.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,9 +27,11 @@ class Straight {
     Straight(Straight &&) = default;
     Straight &operator=(Straight &&) = default;
     explicit operator bool() const { return !stretches_.empty(); }
-    // The same as decode(), of the event whose header is at the byte `p` of a packet: where it ends. It may lie behind the packet's content, which the
-    // caller knows; bytes before `end` may be looked at. nullptr: decode() has to say what there is.
-    [[gnu::always_inline]] const std::uint8_t *run(const std::uint8_t *packet, const std::uint8_t *p, const std::uint8_t *end, Slot *slots) {
+    // The same as decode(), of the event whose header is at the byte `p` of a packet: where it ends. It may lie behind
+    // the packet's content, which the caller knows; bytes before `end` may be looked at. nullptr: decode() has to say
+    // what there is.
+    [[gnu::always_inline]] const std::uint8_t *run(const std::uint8_t *packet, const std::uint8_t *p,
+                                                   const std::uint8_t *end, Slot *slots) {
         return __builtin_expect(first_.alone, 1) ? first_.run(p, end, slots) : run_all(packet, p, end, slots);
     }
 
@@ -56,7 +59,7 @@ class Straight {
         std::int32_t string_slot = -1;
         const Pair *integers = nullptr, *past_integers = nullptr;
         const Other *others = nullptr, *past_others = nullptr;
-        std::uint16_t align = 1;  // in bytes
+        std::uint16_t align = 1;                                // in bytes
         bool alone = true, string = false, has_others = false;  // alone: there is no other, nor is it aligned
 
         [[gnu::always_inline]] const std::uint8_t *run(const std::uint8_t *p, const std::uint8_t *end, Slot *slots) {
@@ -67,8 +70,10 @@ class Straight {
             p += bytes;
             return string ? past_string(p, end, nullptr) : p;
         }
-        // Where the next event begins does not wait for the search, as long as the string is as long as the last: only the guess leads there.
-        [[gnu::always_inline]] const std::uint8_t *past_string(const std::uint8_t *p, const std::uint8_t *end, Slot *wanted) {
+        // Where the next event begins does not wait for the search, as long as the string is as long as the last: only
+        // the guess leads there.
+        [[gnu::always_inline]] const std::uint8_t *past_string(const std::uint8_t *p, const std::uint8_t *end,
+                                                               Slot *wanted) {
             if (__builtin_expect((zeros(p) & nul_mask) != nul_bit, 0)) return past_other_string(p, end, wanted);
             if (wanted) text(p, guess, *wanted);
             return p + past_guess;
@@ -83,7 +88,9 @@ class Straight {
         auto at = reinterpret_cast<char *>(slots);
 #ifdef __SSE2__
         auto pair = [](const std::uint64_t *of) { return _mm_load_si128(reinterpret_cast<const __m128i *>(of)); };
-        auto eight = [p](std::uint32_t offset) { return _mm_loadl_epi64(reinterpret_cast<const __m128i *>(p + offset)); };
+        auto eight = [p](std::uint32_t offset) {
+            return _mm_loadl_epi64(reinterpret_cast<const __m128i *>(p + offset));
+        };
         const __m128i sign = pair(l.sign), rest = pair(l.rest);
         __m128i v = _mm_and_si128(_mm_unpacklo_epi64(eight(l.offset[0]), eight(l.offset[1])), pair(l.mask));
         v = _mm_sub_epi64(_mm_xor_si128(v, sign), sign);
@@ -120,7 +127,8 @@ class Straight {
         return found;
 #endif
     }
-    const std::uint8_t *run_all(const std::uint8_t *packet, const std::uint8_t *p, const std::uint8_t *end, Slot *slots);
+    const std::uint8_t *run_all(const std::uint8_t *packet, const std::uint8_t *p, const std::uint8_t *end,
+                                Slot *slots);
 
     Stretch first_;
     std::vector<Stretch> stretches_;

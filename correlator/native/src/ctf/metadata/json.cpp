@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Parser of CTF 2 metadata: a JSON text sequence (RFC 7464) of fragments, CTF2-SPEC-2.0 section 5. Whatever a fragment says
-// that changes how bytes are read and is not known here is Unsupported; attributes never are.
+// Parser of CTF 2 metadata: a JSON text sequence (RFC 7464) of fragments, CTF2-SPEC-2.0 section 5. Whatever a fragment
+// says that changes how bytes are read and is not known here is Unsupported; attributes never are.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -14,25 +14,30 @@ namespace {
 using Json = nlohmann::json;
 using Kind = Type::Kind;
 
-const std::map<std::string, Role> kHeaderRoles = {
-    {"packet-magic-number", Role::kMagic}, {"metadata-stream-uuid", Role::kUuid},
-    {"data-stream-class-id", Role::kStreamClassId}, {"data-stream-id", Role::kStreamId}};
+const std::map<std::string, Role> kHeaderRoles = {{"packet-magic-number", Role::kMagic},
+                                                  {"metadata-stream-uuid", Role::kUuid},
+                                                  {"data-stream-class-id", Role::kStreamClassId},
+                                                  {"data-stream-id", Role::kStreamId}};
 const std::map<std::string, Role> kContextRoles = {
-    {"default-clock-timestamp", Role::kBegin}, {"packet-end-default-clock-timestamp", Role::kEnd},
+    {"default-clock-timestamp", Role::kBegin},     {"packet-end-default-clock-timestamp", Role::kEnd},
     {"packet-content-length", Role::kContentSize}, {"packet-total-length", Role::kPacketSize},
-    {"packet-sequence-number", Role::kSequence}, {"discarded-event-record-counter-snapshot", Role::kDiscarded}};
-const std::map<std::string, Role> kEventRoles = {
-    {"event-record-class-id", Role::kEventId}, {"default-clock-timestamp", Role::kTimestamp}};
+    {"packet-sequence-number", Role::kSequence},   {"discarded-event-record-counter-snapshot", Role::kDiscarded}};
+const std::map<std::string, Role> kEventRoles = {{"event-record-class-id", Role::kEventId},
+                                                 {"default-clock-timestamp", Role::kTimestamp}};
 const std::map<std::string, Role> kNoRoles;
 
 const std::map<std::string, Location::Root> kOrigins = {
-    {"packet-header", Location::Root::kPacketHeader}, {"packet-context", Location::Root::kPacketContext},
-    {"event-record-header", Location::Root::kEventHeader}, {"event-record-common-context", Location::Root::kCommonContext},
-    {"event-record-specific-context", Location::Root::kSpecificContext}, {"event-record-payload", Location::Root::kPayload}};
+    {"packet-header", Location::Root::kPacketHeader},
+    {"packet-context", Location::Root::kPacketContext},
+    {"event-record-header", Location::Root::kEventHeader},
+    {"event-record-common-context", Location::Root::kCommonContext},
+    {"event-record-specific-context", Location::Root::kSpecificContext},
+    {"event-record-payload", Location::Root::kPayload}};
 
 // lttng-tools' names of lttng_ust_tracepoint_loglevel's values, in their order.
-const char *const kLogLevels[] = {"emergency", "alert", "critical", "error", "warning", "notice", "info", "debug:system", "debug:program",
-                                  "debug:process", "debug:module", "debug:unit", "debug:function", "debug:line", "debug"};
+const char *const kLogLevels[] = {"emergency",    "alert",      "critical",       "error",         "warning",
+                                  "notice",       "info",       "debug:system",   "debug:program", "debug:process",
+                                  "debug:module", "debug:unit", "debug:function", "debug:line",    "debug"};
 
 class Parser {
   public:
@@ -51,8 +56,12 @@ class Parser {
     }
 
   private:
-    [[noreturn]] void unsupported(const std::string &what) const { throw Unsupported("metadata fragment " + std::to_string(number_) + ": " + what); }
-    [[noreturn]] void malformed(const std::string &what) const { throw Malformed("metadata fragment " + std::to_string(number_) + ": " + what); }
+    [[noreturn]] void unsupported(const std::string &what) const {
+        throw Unsupported("metadata fragment " + std::to_string(number_) + ": " + what);
+    }
+    [[noreturn]] void malformed(const std::string &what) const {
+        throw Malformed("metadata fragment " + std::to_string(number_) + ": " + what);
+    }
 
     const Json &property(const Json &o, const char *name) const {
         auto it = o.find(name);
@@ -67,7 +76,8 @@ class Parser {
         if (otherwise && !o.contains(name)) return otherwise;
         return text(property(o, name), name);
     }
-    std::uint64_t number_of(const Json &o, const char *name, std::optional<std::uint64_t> otherwise = std::nullopt) const {
+    std::uint64_t number_of(const Json &o, const char *name,
+                            std::optional<std::uint64_t> otherwise = std::nullopt) const {
         if (otherwise && !o.contains(name)) return *otherwise;
         const Json &v = property(o, name);
         if (!v.is_number_unsigned()) malformed(std::string("\"") + name + "\" is to be a whole number, not below 0");
@@ -116,7 +126,8 @@ class Parser {
         if (auto it = f.find("uuid"); it != f.end()) {
             if (!it->is_array() || it->size() != 16) malformed("\"uuid\" is to have 16 bytes");
             meta_.packet_uuid.emplace();
-            for (std::size_t i = 0; i < 16; ++i) (*meta_.packet_uuid)[i] = static_cast<std::uint8_t>(integer((*it)[i], "uuid"));
+            for (std::size_t i = 0; i < 16; ++i)
+                (*meta_.packet_uuid)[i] = static_cast<std::uint8_t>(integer((*it)[i], "uuid"));
         }
     }
 
@@ -125,7 +136,8 @@ class Parser {
         if (auto it = f.find("environment"); it != f.end()) {
             if (!it->is_object()) malformed("\"environment\" is to be an object");
             for (const auto &[name, value] : it->items())
-                meta_.env[name] = value.is_string() ? EnvValue{value.get<std::string>(), false} : EnvValue{std::to_string(integer(value, "environment")), true};
+                meta_.env[name] = value.is_string() ? EnvValue{value.get<std::string>(), false}
+                                                    : EnvValue{std::to_string(integer(value, "environment")), true};
         }
         meta_.packet_header = scope(f, "packet-header-field-class", kHeaderRoles);
     }
@@ -168,7 +180,11 @@ class Parser {
         e.payload = scope(f, "payload-field-class", kNoRoles);
         if (auto a = f.find("attributes"); a != f.end() && a->is_object() && a->contains("lttng.org,2009")) {
             const Json &lttng = (*a)["lttng.org,2009"];
-            auto of = [&](const char *name) { return lttng.is_object() && lttng.contains(name) && lttng[name].is_string() ? lttng[name].get<std::string>() : std::string(); };
+            auto of = [&](const char *name) {
+                return lttng.is_object() && lttng.contains(name) && lttng[name].is_string()
+                           ? lttng[name].get<std::string>()
+                           : std::string();
+            };
             e.emf_uri = of("emf-uri");
             const auto level = std::find(std::begin(kLogLevels), std::end(kLogLevels), of("log-level"));
             if (level != std::end(kLogLevels)) e.log_level = static_cast<int>(level - std::begin(kLogLevels));
@@ -193,7 +209,8 @@ class Parser {
                 }
             type = out;
         }
-        if ((nodes_ += type->nodes) > kMaxNodesInAll) unsupported("more than " + std::to_string(kMaxNodesInAll) + " fields in all");
+        if ((nodes_ += type->nodes) > kMaxNodesInAll)
+            unsupported("more than " + std::to_string(kMaxNodesInAll) + " fields in all");
         return type;
     }
 
@@ -284,7 +301,8 @@ class Parser {
     }
 
     void check_encoding(const Json &f) const {
-        if (const auto encoding = text_of(f, "encoding", "utf-8"); encoding != "utf-8") unsupported("a text in " + encoding);
+        if (const auto encoding = text_of(f, "encoding", "utf-8"); encoding != "utf-8")
+            unsupported("a text in " + encoding);
     }
 
     TypePtr field_class(const Json &f, std::uint32_t depth) {
@@ -302,13 +320,15 @@ class Parser {
             t.variable_length = true;
             t.align_bits = 8;
             integer_class(f, t, type == "variable-length-signed-integer");
-        } else if (type == "fixed-length-boolean" || type == "fixed-length-bit-array" || type == "fixed-length-bit-map") {
+        } else if (type == "fixed-length-boolean" || type == "fixed-length-bit-array" ||
+                   type == "fixed-length-bit-map") {
             bit_array(f, t);
             t.form = type == "fixed-length-boolean" ? Type::Form::kBoolean : Type::Form::kBits;
         } else if (type == "fixed-length-floating-point-number") {
             t.kind = Kind::kReal;
             bit_array(f, t);
-            if (t.size_bits != 32 && t.size_bits != 64) unsupported("a floating-point number of " + std::to_string(t.size_bits) + " bits");
+            if (t.size_bits != 32 && t.size_bits != 64)
+                unsupported("a floating-point number of " + std::to_string(t.size_bits) + " bits");
         } else if (type == "null-terminated-string") {
             check_encoding(f);
             t.kind = Kind::kString;
@@ -346,7 +366,8 @@ class Parser {
             t.members.push_back({"", field_class(property(f, "field-class"), depth + 1)});
             t.grow(*t.members[0].type);
             // Without ranges the selector is a boolean, whose value is 0 or 1.
-            t.selections.push_back(f.contains("selector-field-ranges") ? ranges(f["selector-field-ranges"]) : std::vector<Range>{{1, 1}});
+            t.selections.push_back(f.contains("selector-field-ranges") ? ranges(f["selector-field-ranges"])
+                                                                       : std::vector<Range>{{1, 1}});
         } else if (type == "variant") {
             t.kind = Kind::kVariant;
             t.location = location(f, "selector-field-location");

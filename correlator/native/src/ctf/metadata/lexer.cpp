@@ -15,10 +15,12 @@ bool word_part(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c
 
 void Lexer::skip_blank() {
     for (;;) {
-        while (at_ < source_.size() && std::isspace(static_cast<unsigned char>(source_[at_]))) line_ += source_[at_++] == '\n';
+        while (at_ < source_.size() && std::isspace(static_cast<unsigned char>(source_[at_])))
+            line_ += source_[at_++] == '\n';
         if (source_.substr(at_, 2) == "/*") {
             auto end = source_.find("*/", at_ + 2);
-            if (end == std::string_view::npos) throw Malformed("metadata line " + std::to_string(line_) + ": a comment does not end");
+            if (end == std::string_view::npos)
+                throw Malformed("metadata line " + std::to_string(line_) + ": a comment does not end");
             for (; at_ < end + 2; ++at_) line_ += source_[at_] == '\n';
         } else if (source_.substr(at_, 2) == "//") {
             while (at_ < source_.size() && source_[at_] != '\n') ++at_;
@@ -55,7 +57,9 @@ void Lexer::advance() {
             token_.value = token_.value * static_cast<std::uint64_t>(base) + static_cast<std::uint64_t>(digit);
             ++at_;
         }
-        while (at_ < source_.size() && (source_[at_] == 'u' || source_[at_] == 'U' || source_[at_] == 'l' || source_[at_] == 'L')) ++at_;
+        while (at_ < source_.size() &&
+               (source_[at_] == 'u' || source_[at_] == 'U' || source_[at_] == 'l' || source_[at_] == 'L'))
+            ++at_;
     } else if (c == '"') {
         token_.kind = Token::Kind::kText;
         for (++at_; at_ < source_.size() && source_[at_] != '"'; ++at_) {
@@ -68,7 +72,8 @@ void Lexer::advance() {
             line_ += d == '\n';
             token_.text += d;
         }
-        if (at_ >= source_.size()) throw Malformed("metadata line " + std::to_string(token_.line) + ": a text does not end");
+        if (at_ >= source_.size())
+            throw Malformed("metadata line " + std::to_string(token_.line) + ": a text does not end");
         ++at_;
     } else {
         token_.kind = Token::Kind::kSymbol;

@@ -20,8 +20,14 @@ bool is_text_of_metadata(const std::string &s) { return s.rfind("/* CTF 1.8", 0)
 }  // namespace
 
 std::string Location::text() const {
-    static const char *const roots[] = {"", "", "packet-header.", "packet-context.", "event-record-header.",
-                                        "event-record-common-context.", "event-record-specific-context.", "event-record-payload."};
+    static const char *const roots[] = {"",
+                                        "",
+                                        "packet-header.",
+                                        "packet-context.",
+                                        "event-record-header.",
+                                        "event-record-common-context.",
+                                        "event-record-specific-context.",
+                                        "event-record-payload."};
     std::string out = roots[static_cast<std::size_t>(root)];
     for (std::size_t i = 0; i < path.size(); ++i) out += (i ? "." : "") + path[i].value_or("^");
     return out;
@@ -70,7 +76,8 @@ std::optional<std::array<std::uint8_t, 16>> parse_uuid(const std::string &text) 
 
 std::string metadata_text(const std::string &bytes) {
     constexpr std::uint32_t kMagic = 0x75d11d57;
-    constexpr std::size_t kHeader = 37;  // magic, uuid, checksum, content and packet size, 5 bytes of schemes and version
+    // magic, uuid, checksum, content and packet size, 5 bytes of schemes and version
+    constexpr std::size_t kHeader = 37;
     if (bytes.empty()) throw Malformed("the metadata file is empty");
     const std::uint32_t first = bytes.size() >= 4 ? u32_at(bytes, 0, false) : 0;
     if (first != kMagic && first != __builtin_bswap32(kMagic)) {
@@ -80,9 +87,11 @@ std::string metadata_text(const std::string &bytes) {
     const bool swap = first != kMagic;
     std::string out;
     for (std::size_t at = 0; at < bytes.size();) {
-        if (at + kHeader > bytes.size() || u32_at(bytes, at, swap) != kMagic) throw Malformed("the metadata file is cut off or damaged at byte " + std::to_string(at));
+        if (at + kHeader > bytes.size() || u32_at(bytes, at, swap) != kMagic)
+            throw Malformed("the metadata file is cut off or damaged at byte " + std::to_string(at));
         const std::size_t content = u32_at(bytes, at + 24, swap) / 8, packet = u32_at(bytes, at + 28, swap) / 8;
-        if (content < kHeader || packet < content || packet > bytes.size() - at) throw Malformed("the metadata file is cut off or damaged at byte " + std::to_string(at));
+        if (content < kHeader || packet < content || packet > bytes.size() - at)
+            throw Malformed("the metadata file is cut off or damaged at byte " + std::to_string(at));
         out.append(bytes, at + kHeader, content - kHeader);
         at += packet;
     }

@@ -36,11 +36,13 @@ class Parser {
     }
     void expect(const char *text) {
         if (!accept(text))
-            throw Malformed("metadata line " + std::to_string(lexer_.peek().line) + ": \"" + text + "\" is wanted, not \"" + lexer_.peek().text + "\"");
+            throw Malformed("metadata line " + std::to_string(lexer_.peek().line) + ": \"" + text +
+                            "\" is wanted, not \"" + lexer_.peek().text + "\"");
     }
     std::string word() {
         if (lexer_.peek().kind != Token::Kind::kWord)
-            throw Malformed("metadata line " + std::to_string(lexer_.peek().line) + ": a name is wanted, not \"" + lexer_.peek().text + "\"");
+            throw Malformed("metadata line " + std::to_string(lexer_.peek().line) + ": a name is wanted, not \"" +
+                            lexer_.peek().text + "\"");
         return lexer_.take().text;
     }
     std::int64_t integer() {
@@ -81,18 +83,22 @@ class Parser {
     }
     static std::uint32_t number_of(const Attributes &a, const char *name, std::uint32_t otherwise) {
         auto it = a.find(name);
-        return it == a.end() ? otherwise : static_cast<std::uint32_t>(std::min<std::uint64_t>(it->second.value, 1u << 30));
+        return it == a.end() ? otherwise
+                             : static_cast<std::uint32_t>(std::min<std::uint64_t>(it->second.value, 1u << 30));
     }
     std::uint32_t checked_alignment(std::uint64_t bits) const {
         if (bits == 0 || (bits & (bits - 1)) != 0 || bits > 4096) unsupported("an odd alignment");
         return static_cast<std::uint32_t>(bits);
     }
     TypePtr counted(const TypePtr &type) {
-        if (type && (nodes_ += type->nodes) > kMaxNodesInAll) unsupported("more than " + std::to_string(kMaxNodesInAll) + " fields in all");
+        if (type && (nodes_ += type->nodes) > kMaxNodesInAll)
+            unsupported("more than " + std::to_string(kMaxNodesInAll) + " fields in all");
         return type;
     }
 
-    static std::string plain(const std::string &name) { return !name.empty() && name[0] == '_' ? name.substr(1) : name; }
+    static std::string plain(const std::string &name) {
+        return !name.empty() && name[0] == '_' ? name.substr(1) : name;
+    }
     Location location() {
         Location out;
         do out.path.emplace_back(plain(word()));
@@ -105,17 +111,21 @@ class Parser {
         const auto &[text, value] = std::tie(it->second.text, it->second.value);
         if (value == 2 || text == "binary" || text == "b") return 2;
         if (value == 8 || text == "octal" || text == "oct" || text == "o") return 8;
-        if (value == 16 || text == "hexadecimal" || text == "hex" || text == "x" || text == "X" || text == "p") return 16;
+        if (value == 16 || text == "hexadecimal" || text == "hex" || text == "x" || text == "X" || text == "p")
+            return 16;
         return 10;
     }
 
-    // The same type with roles at the fields of those names, however deep; `timestamps`: at integers mapped to a clock, too.
-    static TypePtr with_roles(const TypePtr &type, const NamedRoles &roles, bool timestamps, const std::string &name = "") {
+    // The same type with roles at the fields of those names, however deep; `timestamps`: at integers mapped to a clock,
+    // too.
+    static TypePtr with_roles(const TypePtr &type, const NamedRoles &roles, bool timestamps,
+                              const std::string &name = "") {
         if (!type) return type;
         auto out = std::make_shared<Type>(*type);
         const bool bytes = out->kind == Type::Kind::kArray && out->element->size_bits == 8;
         auto role = roles.find(name);
-        if (role != roles.end() && (role->second == Role::kUuid ? bytes : out->is_integer())) out->roles |= bit(role->second);
+        if (role != roles.end() && (role->second == Role::kUuid ? bytes : out->is_integer()))
+            out->roles |= bit(role->second);
         if (timestamps && out->is_integer() && !out->clock.empty()) out->roles |= bit(Role::kTimestamp);
         for (auto &m : out->members) m.type = with_roles(m.type, roles, timestamps, m.name);
         return out;
@@ -127,15 +137,19 @@ class Parser {
         auto t = std::make_shared<Type>();
         t->kind = Type::Kind::kInteger;
         t->size_bits = number_of(a, "size", 0);
-        if (t->size_bits == 0 || t->size_bits > 64) unsupported("an integer of " + std::to_string(t->size_bits) + " bits");
+        if (t->size_bits == 0 || t->size_bits > 64)
+            unsupported("an integer of " + std::to_string(t->size_bits) + " bits");
         t->align_bits = checked_alignment(number_of(a, "align", t->size_bits % 8 == 0 ? 8 : 1));
         if (auto s = a.find("signed"); s != a.end()) t->is_signed = s->second.text == "true" || s->second.value == 1;
-        if (auto e = a.find("encoding"); e != a.end()) t->text = e->second.text == "UTF8" || e->second.text == "ASCII" || e->second.text == "utf8" || e->second.text == "ascii";
+        if (auto e = a.find("encoding"); e != a.end())
+            t->text = e->second.text == "UTF8" || e->second.text == "ASCII" || e->second.text == "utf8" ||
+                      e->second.text == "ascii";
         t->big_endian = big_endian_of(a);
         t->base = base_of(a);
         if (auto m = a.find("map"); m != a.end()) {
             const std::string &path = m->second.text;  // clock.NAME.value
-            if (path.rfind("clock.", 0) != 0 || path.size() < 13 || path.substr(path.size() - 6) != ".value") unsupported("a mapping \"" + path + "\"");
+            if (path.rfind("clock.", 0) != 0 || path.size() < 13 || path.substr(path.size() - 6) != ".value")
+                unsupported("a mapping \"" + path + "\"");
             t->clock = path.substr(6, path.size() - 12);
         }
         return t;
@@ -147,7 +161,8 @@ class Parser {
         auto t = std::make_shared<Type>();
         t->kind = Type::Kind::kReal;
         t->size_bits = number_of(a, "exp_dig", 0) + number_of(a, "mant_dig", 0);
-        if (t->size_bits != 32 && t->size_bits != 64) unsupported("a floating-point number of " + std::to_string(t->size_bits) + " bits");
+        if (t->size_bits != 32 && t->size_bits != 64)
+            unsupported("a floating-point number of " + std::to_string(t->size_bits) + " bits");
         t->align_bits = checked_alignment(number_of(a, "align", 8));
         t->big_endian = big_endian_of(a);
         return t;
@@ -187,7 +202,10 @@ class Parser {
     void members(Type &whole) {
         expect("{");
         while (!accept("}")) {
-            if (at("typealias")) { typealias(); continue; }
+            if (at("typealias")) {
+                typealias();
+                continue;
+            }
             TypePtr t = type();
             Member m;
             m.name = plain(word());
@@ -250,7 +268,9 @@ class Parser {
 
     TypePtr named_type(const std::string &name) const {
         auto it = names_.find(name);
-        if (it == names_.end()) throw Malformed("metadata line " + std::to_string(lexer_.peek().line) + ": no type is called \"" + name + "\"");
+        if (it == names_.end())
+            throw Malformed("metadata line " + std::to_string(lexer_.peek().line) + ": no type is called \"" + name +
+                            "\"");
         return it->second;
     }
 
@@ -293,7 +313,10 @@ class Parser {
     void block(Attributes &attributes, std::map<std::string, TypePtr> &types) {
         expect("{");
         while (!accept("}")) {
-            if (at("typealias")) { typealias(); continue; }
+            if (at("typealias")) {
+                typealias();
+                continue;
+            }
             std::string name = word();
             while (accept(".")) name += "." + word();
             if (accept(":=")) {
@@ -344,20 +367,31 @@ class Parser {
         std::map<std::string, TypePtr> types;
         if (name == "trace") {
             block(a, types);
-            if (a["major"].value != 1 || a["minor"].value != 8) unsupported("CTF " + std::to_string(a["major"].value) + "." + std::to_string(a["minor"].value));
+            if (a["major"].value != 1 || a["minor"].value != 8)
+                unsupported("CTF " + std::to_string(a["major"].value) + "." + std::to_string(a["minor"].value));
             meta_.uuid = a["uuid"].text;
             meta_.packet_uuid = parse_uuid(meta_.uuid);
             meta_.packet_header = with_roles(types["packet.header"],
-                                             {{"magic", Role::kMagic}, {"uuid", Role::kUuid}, {"stream_id", Role::kStreamClassId}, {"stream_instance_id", Role::kStreamId}}, false);
+                                             {{"magic", Role::kMagic},
+                                              {"uuid", Role::kUuid},
+                                              {"stream_id", Role::kStreamClassId},
+                                              {"stream_instance_id", Role::kStreamId}},
+                                             false);
         } else if (name == "stream") {
             block(a, types);
             StreamClassDecl s;
             s.id = a["id"].value;
             s.packet_context = with_roles(types["packet.context"],
-                                          {{"timestamp_begin", Role::kBegin}, {"timestamp_end", Role::kEnd}, {"content_size", Role::kContentSize},
-                                           {"packet_size", Role::kPacketSize}, {"packet_seq_num", Role::kSequence}, {"events_discarded", Role::kDiscarded},
-                                           {"cpu_id", Role::kCpu}}, false);
-            s.event_header = with_roles(types["event.header"], {{"id", Role::kEventId}, {"timestamp", Role::kTimestamp}}, true);
+                                          {{"timestamp_begin", Role::kBegin},
+                                           {"timestamp_end", Role::kEnd},
+                                           {"content_size", Role::kContentSize},
+                                           {"packet_size", Role::kPacketSize},
+                                           {"packet_seq_num", Role::kSequence},
+                                           {"events_discarded", Role::kDiscarded},
+                                           {"cpu_id", Role::kCpu}},
+                                          false);
+            s.event_header =
+                with_roles(types["event.header"], {{"id", Role::kEventId}, {"timestamp", Role::kTimestamp}}, true);
             s.event_context = types["event.context"];
             meta_.streams[s.id] = s;
         } else if (name == "event") {
@@ -367,7 +401,8 @@ class Parser {
             e.id = a["id"].value;
             e.stream_id = a["stream_id"].value;
             e.emf_uri = a["model.emf.uri"].text;
-            if (auto level = a.find("loglevel"); level != a.end()) e.log_level = static_cast<int>(std::min<std::uint64_t>(level->second.value, 255));
+            if (auto level = a.find("loglevel"); level != a.end())
+                e.log_level = static_cast<int>(std::min<std::uint64_t>(level->second.value, 255));
             e.context = types["context"];
             e.payload = types["fields"];
             meta_.events.push_back(std::move(e));

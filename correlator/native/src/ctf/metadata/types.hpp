@@ -29,9 +29,19 @@ using TypePtr = std::shared_ptr<const Type>;
 
 // What a field of a packet's header or context, or of an event's header, means to the reader.
 enum class Role : std::uint8_t {
-    kMagic, kUuid, kStreamClassId, kStreamId,                            // packet header
-    kBegin, kEnd, kContentSize, kPacketSize, kSequence, kDiscarded, kCpu,  // packet context
-    kEventId, kTimestamp,                                                // event header
+    kMagic,
+    kUuid,
+    kStreamClassId,
+    kStreamId,  // packet header
+    kBegin,
+    kEnd,
+    kContentSize,
+    kPacketSize,
+    kSequence,
+    kDiscarded,
+    kCpu,  // packet context
+    kEventId,
+    kTimestamp,  // event header
     kCount
 };
 using Roles = std::uint16_t;  // a bit each
@@ -55,9 +65,14 @@ struct EnumRange {
 // Where the length of a sequence or the tag of a variant lies.
 struct Location {
     enum class Root : std::uint8_t {
-        kOutward,   // CTF 1.8: in the innermost structure that has such a member
-        kInnermost, // in the structure that the field is a member of
-        kPacketHeader, kPacketContext, kEventHeader, kCommonContext, kSpecificContext, kPayload
+        kOutward,    // CTF 1.8: in the innermost structure that has such a member
+        kInnermost,  // in the structure that the field is a member of
+        kPacketHeader,
+        kPacketContext,
+        kEventHeader,
+        kCommonContext,
+        kSpecificContext,
+        kPayload
     };
     Root root = Root::kOutward;
     std::vector<std::optional<std::string>> path;  // nullopt: the structure around
@@ -83,10 +98,11 @@ struct Type {
     std::uint64_t length = 0;      // array
     Location location;             // sequence: its length; variant, option: its tag
     std::vector<Member> members;   // struct, variant; option: one
-    std::vector<std::vector<Range>> selections;  // variant, option of CTF 2: tags per member. Else the tag's labels are the members' names
-    std::vector<EnumRange> ranges; // enum
-    std::uint32_t nodes = 1;       // types in this tree, each counted as often as it occurs
-    std::uint32_t depth = 1;       // of this tree
+    // variant, option of CTF 2: tags per member. Else the tag's labels are the members' names
+    std::vector<std::vector<Range>> selections;
+    std::vector<EnumRange> ranges;  // enum
+    std::uint32_t nodes = 1;        // types in this tree, each counted as often as it occurs
+    std::uint32_t depth = 1;        // of this tree
 
     bool is_integer() const { return kind == Kind::kInteger || kind == Kind::kEnum; }
     bool is_text() const {
@@ -132,7 +148,7 @@ struct EnvValue {
 struct Metadata {
     int major = 1;
     bool big_endian = false;
-    std::string uuid;                                        // of the trace, as text; "": none
+    std::string uuid;                                         // of the trace, as text; "": none
     std::optional<std::array<std::uint8_t, 16>> packet_uuid;  // that packets carry
     TypePtr packet_header;
     std::map<std::string, EnvValue> env;
@@ -143,8 +159,8 @@ struct Metadata {
 
 // The text of a `metadata` file: unpacked where it is in packets. Throws Malformed for junk.
 std::string metadata_text(const std::string &bytes);
-// Throws Unsupported or Malformed, with the place. What it gives is bounded, whatever the text says: no type is deeper than 32
-// or has more than 16384 parts, and all events together have at most 262144 parts.
+// Throws Unsupported or Malformed, with the place. What it gives is bounded, whatever the text says: no type is deeper
+// than 32 or has more than 16384 parts, and all events together have at most 262144 parts.
 Metadata parse_metadata(const std::string &text);
 // The two languages.
 Metadata parse_tsdl(const std::string &text);

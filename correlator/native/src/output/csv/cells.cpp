@@ -11,7 +11,9 @@ namespace {
 // Nothing to be done with it, as with nearly all texts.
 bool is_plain(std::string_view text) {
     unsigned char special = 0;
-    for (const char c : text) special = static_cast<unsigned char>(special | (c & 0x80) | (c == ',') | (c == '"') | (c == '\n') | (c == '\r'));
+    for (const char c : text)
+        special =
+            static_cast<unsigned char>(special | (c & 0x80) | (c == ',') | (c == '"') | (c == '\n') | (c == '\r'));
     return special == 0;
 }
 

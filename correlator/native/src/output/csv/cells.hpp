@@ -8,8 +8,8 @@
 
 namespace opline::csv {
 
-constexpr std::size_t kMaxNumber = 20;          // characters
-constexpr std::size_t kRoom = kMaxNumber + 1;   // that put_number() may write to
+constexpr std::size_t kMaxNumber = 20;         // characters
+constexpr std::size_t kRoom = kMaxNumber + 1;  // that put_number() may write to
 
 struct DigitPairs {
     char text[200];
@@ -54,7 +54,8 @@ void add_number(std::string &out, T v) {
     out.append(b, put_number(b, v));
 }
 
-// In quotes where it has a comma, a quote or a line's end. Bytes that are not UTF-8 are replaced by U+FFFD, as in the tables.
+// In quotes where it has a comma, a quote or a line's end. Bytes that are not UTF-8 are replaced by U+FFFD, as in the
+// tables.
 void add_text(std::string &out, std::string_view text);
 // The same, where it ends. There is room for text_room(text).
 char *put_text(char *at, std::string_view text);

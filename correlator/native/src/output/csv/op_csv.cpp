@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 20;  // of what rows() gives
 
-// kOp: unattributed_ns, length of the head, head, tail. kPairs: (stage number, duration). kShape: handle, durations of 4 bytes.
-// kClient: client_ns. kBio: its id, then what it does. kRows: whole rows.
+// kOp: unattributed_ns, length of the head, head, tail. kPairs: (stage number, duration). kShape: handle, durations of
+// 4 bytes. kClient: client_ns. kBio: its id, then what it does. kRows: whole rows.
 
 template <class T>
 T get(std::string_view data, std::size_t at) {
@@ -130,7 +130,8 @@ void OpCsv::rows_of_shape(const Shape &shape, std::uint64_t op_id) {
     for (std::size_t i = 0; i < times_.size(); ++i) {
         text_ += id_text;
         text_ += shape.middles[i];
-        for (const auto number : {times_[i].begin_ns, times_[i].duration_ns, times_[i].tid, times_[i].request_id}) add_cell(text_, number);
+        for (const auto number : {times_[i].begin_ns, times_[i].duration_ns, times_[i].tid, times_[i].request_id})
+            add_cell(text_, number);
         text_ += '\n';
     }
     char *at = spool_.begin(text_.size());
@@ -171,7 +172,8 @@ void OpCsv::one_place(const Spool::Record &r) {
         break;
     }
     case kPairs:
-        for (std::size_t at = 0; at < r.data.size(); at += 12) add(column_[get<std::uint32_t>(r.data, at)], get<std::int64_t>(r.data, at + 4));
+        for (std::size_t at = 0; at < r.data.size(); at += 12)
+            add(column_[get<std::uint32_t>(r.data, at)], get<std::int64_t>(r.data, at + 4));
         break;
     case kShape: {
         const auto &columns = columns_of_shape_[get<std::uint32_t>(r.data, 0)];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of `opline csv`: one per op with a cell per stage, or one per interval. The only thing that writes them: the core
-// feeds it while ops settle, Python the columns of a run. Rows come out when all is known, by their ops' place.
+// The rows of `opline csv`: one per op with a cell per stage, or one per interval. The only thing that writes them: the
+// core feeds it while ops settle, Python the columns of a run. Rows come out when all is known, by their ops' place.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -47,13 +47,15 @@ class OpCsv {
     // A stage's number, for what follows.
     std::uint32_t stage_number(std::string_view name);
     // Every interval of every op, rows of one together, in order of seq: for the order of the stages.
-    void met(std::uint32_t stage, std::uint64_t op_id, std::uint32_t seq) { order_.stage(stage, 0, op_id, seq, 0, false); }
+    void met(std::uint32_t stage, std::uint64_t op_id, std::uint32_t seq) {
+        order_.stage(stage, 0, op_id, seq, 0, false);
+    }
     // Intervals of the op of that place: (number, duration), or in form kStages whole rows.
     void durations(std::uint64_t place, const std::vector<std::pair<std::uint32_t, std::int64_t>> &);
     void stage_rows(std::uint64_t place, std::int64_t op_id, const std::vector<Stage> &);
 
-    // Ops that all meet these stages in this order: a handle, never 0. Then per op, with what times_of(i) gives of the i-th, the
-    // same as met() and durations() or stage_rows() for each.
+    // Ops that all meet these stages in this order: a handle, never 0. Then per op, with what times_of(i) gives of the
+    // i-th, the same as met() and durations() or stage_rows() for each.
     std::uint32_t add_shape(const std::vector<Stage> &stages);
     struct Times {
         std::int64_t begin_ns, duration_ns, tid, request_id = kNoTime;
@@ -116,9 +118,9 @@ class OpCsv {
     // while rows come out
     bool started_ = false, more_ = false;
     Spool::Record record_;
-    std::vector<std::uint32_t> column_;              // by number
+    std::vector<std::uint32_t> column_;  // by number
     std::vector<std::vector<std::uint32_t>> columns_of_shape_;
-    std::vector<std::int64_t> cells_;                // of one row; kNoTime: empty
+    std::vector<std::int64_t> cells_;  // of one row; kNoTime: empty
     std::string head_, tail_;
     std::int64_t client_ns_ = kNoTime, unattributed_ns_ = kNoTime;
     std::uint64_t first_bio_ = 0;

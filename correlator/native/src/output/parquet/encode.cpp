@@ -61,9 +61,12 @@ char *put_varint(char *at, std::uint64_t v) {
     return at;
 }
 
-std::uint64_t zigzag(std::int64_t v) { return (static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63); }
+std::uint64_t zigzag(std::int64_t v) {
+    return (static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63);
+}
 
-// One block of DELTA_BINARY_PACKED: m differences from the value before. The usual differences fit into 32 bits, which is half the work.
+// One block of DELTA_BINARY_PACKED: m differences from the value before. The usual differences fit into 32 bits, which
+// is half the work.
 template <class U>
 char *put_block(char *at, const U *v, std::size_t m) {
     std::array<U, kBlock> wide;
@@ -76,7 +79,8 @@ char *put_block(char *at, const U *v, std::size_t m) {
     if (m == kBlock)
         for (std::size_t i = 0; i < kBlock; ++i) keep(i, v[i] - v[static_cast<std::ptrdiff_t>(i) - 1]);
     else
-        for (std::size_t i = 0; i < kBlock; ++i) keep(i, v[std::min(i, m - 1)] - v[static_cast<std::ptrdiff_t>(std::min(i, m - 1)) - 1]);
+        for (std::size_t i = 0; i < kBlock; ++i)
+            keep(i, v[std::min(i, m - 1)] - v[static_cast<std::ptrdiff_t>(std::min(i, m - 1)) - 1]);
     const auto put = [&](auto &deltas) {
         using D = typename std::decay_t<decltype(deltas)>::value_type;
         using S = std::make_signed_t<D>;
@@ -106,8 +110,8 @@ char *put_block(char *at, const U *v, std::size_t m) {
     return at;
 }
 
-constexpr std::size_t kWorth = 1024;         // bytes that a repeat must save
-constexpr std::size_t kFarthest = 0xffff;    // that LZ4 looks back
+constexpr std::size_t kWorth = 1024;       // bytes that a repeat must save
+constexpr std::size_t kFarthest = 0xffff;  // that LZ4 looks back
 
 Repeat worth(std::size_t begin, std::size_t cycle, std::size_t end) {
     return cycle != 0 && cycle <= kFarthest && end - begin >= cycle + kWorth ? Repeat{begin, cycle, end} : Repeat();
@@ -121,7 +125,9 @@ Repeat delta(Bytes &out, const U *values, std::size_t n, std::size_t period) {
     add_varint(out, n);
     add_zigzag(out, n == 0 ? 0 : static_cast<S>(values[0]));
     char bytes[10 + kMinis + kBlock * sizeof(U)];  // of one block at most
-    const auto add_block = [&](std::size_t begin, std::size_t m) { out.insert(out.end(), bytes, put_block(bytes, values + 1 + begin, m)); };
+    const auto add_block = [&](std::size_t begin, std::size_t m) {
+        out.insert(out.end(), bytes, put_block(bytes, values + 1 + begin, m));
+    };
     const std::size_t blocks = n == 0 ? 0 : (n - 1) / kBlock;  // whole ones
     std::size_t block = 0;
     std::vector<std::size_t> starts;  // of the first blocks, which the others repeat
@@ -172,7 +178,9 @@ void add_zigzag(Bytes &out, std::int64_t v) { add_varint(out, zigzag(v)); }
 Repeat add_delta(Bytes &out, const std::uint32_t *values, std::size_t n, std::size_t period) {
     return delta(out, values, n, period != 0 ? period : period_of(values, n));
 }
-void add_delta(Bytes &out, const std::uint64_t *values, std::size_t n) { delta(out, values, n, all_same(values, n) ? 1 : 0); }
+void add_delta(Bytes &out, const std::uint64_t *values, std::size_t n) {
+    delta(out, values, n, all_same(values, n) ? 1 : 0);
+}
 
 std::size_t period_of(const std::uint32_t *values, std::size_t n) {
     if (all_same(values, n)) return 1;
@@ -189,7 +197,8 @@ Repeat add_hybrid(Bytes &out, const std::uint32_t *values, std::size_t n, unsign
         add_varint(out, groups << 1 | 1);
         const std::size_t begin = out.size();
         out.resize(begin + std::max(groups * width, cycle));
-        for (std::size_t i = 0; i < period; ++i) pack_by_width(values + i * kMini, width, out.data() + begin + i * 4 * width);
+        for (std::size_t i = 0; i < period; ++i)
+            pack_by_width(values + i * kMini, width, out.data() + begin + i * 4 * width);
         for (std::size_t done = cycle; done < groups * width; done *= 2)
             std::memcpy(out.data() + begin + done, out.data() + begin, std::min(done, groups * width - done));
         out.resize(begin + groups * width);
@@ -226,7 +235,8 @@ Repeat add_hybrid(Bytes &out, const std::uint32_t *values, std::size_t n, unsign
 }
 
 std::uint32_t crc_of(const Bytes &bytes, std::size_t from, std::uint32_t before) {
-    return static_cast<std::uint32_t>(::crc32_z(before, reinterpret_cast<const unsigned char *>(bytes.data()) + from, bytes.size() - from));
+    return static_cast<std::uint32_t>(
+        ::crc32_z(before, reinterpret_cast<const unsigned char *>(bytes.data()) + from, bytes.size() - from));
 }
 
 std::uint32_t crc_of_both(std::uint32_t crc, std::uint32_t behind, std::size_t bytes) {

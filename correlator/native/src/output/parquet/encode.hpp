@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Encodings of Parquet's values that need no second look at them (apache/parquet-format 2.11, Encodings.md). Little-endian machines.
+// Encodings of Parquet's values that need no second look at them (apache/parquet-format 2.11, Encodings.md).
+// Little-endian machines.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -9,7 +10,8 @@ namespace opline::parquet {
 
 using Bytes = std::vector<char>;
 
-// Where bytes repeat in what was written: from begin to end each is the one `cycle` before it. cycle 0: nowhere, or not worth it.
+// Where bytes repeat in what was written: from begin to end each is the one `cycle` before it. cycle 0: nowhere, or not
+// worth it.
 struct Repeat {
     std::size_t begin = 0, cycle = 0, end = 0;
 };
@@ -21,7 +23,8 @@ void add_zigzag(Bytes &out, std::int64_t v);
 // With a period the values repeat after so many, and only the first many_of() of them are looked at.
 Repeat add_delta(Bytes &out, const std::uint32_t *values, std::size_t n, std::size_t period = 0);
 void add_delta(Bytes &out, const std::uint64_t *values, std::size_t n);
-// The RLE / bit-packing hybrid, without a length before it. Values are below 2^width, width is 1 to 32. With a period as above.
+// The RLE / bit-packing hybrid, without a length before it. Values are below 2^width, width is 1 to 32. With a period
+// as above.
 Repeat add_hybrid(Bytes &out, const std::uint32_t *values, std::size_t n, unsigned width, std::size_t period = 0);
 constexpr std::size_t many_of(std::size_t period) { return 128 * period + 129; }
 // After how many values they repeat to the end, where that saves work; else 0. Ops of one shape make such columns.
@@ -29,7 +32,8 @@ std::size_t period_of(const std::uint32_t *values, std::size_t n);
 // DELTA_BYTE_ARRAY: of each text what it does not share with the one before. ends: where each ends in `text`.
 void add_delta_texts(Bytes &out, std::string_view text, const std::vector<std::uint32_t> &ends);
 
-// CRC-32 as in gzip, of the bytes from `from` on, behind what has the one `before`; of what has `crc`, with so many bytes that have `behind`.
+// CRC-32 as in gzip, of the bytes from `from` on, behind what has the one `before`; of what has `crc`, with so many
+// bytes that have `behind`.
 std::uint32_t crc_of(const Bytes &, std::size_t from = 0, std::uint32_t before = 0);
 std::uint32_t crc_of_both(std::uint32_t crc, std::uint32_t behind, std::size_t bytes);
 

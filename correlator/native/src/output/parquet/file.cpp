@@ -68,7 +68,9 @@ std::pair<std::int64_t, std::int64_t> range(const T *values, std::size_t n) {
     if constexpr (std::is_same_v<T, std::int64_t>) {
         // Values that are less than 2^31 from the first are compared in 32 bits.
         const std::int64_t first = values[0];
-        const auto from_first = [&](std::size_t i) { return static_cast<std::uint64_t>(values[i]) - static_cast<std::uint64_t>(first); };
+        const auto from_first = [&](std::size_t i) {
+            return static_cast<std::uint64_t>(values[i]) - static_cast<std::uint64_t>(first);
+        };
         std::uint64_t beyond = first > INT64_MAX / 2 || first < INT64_MIN / 2;
         std::int32_t near_least = 0, near_largest = 0;
         for (std::size_t i = 0; i < n; ++i) {
@@ -212,7 +214,8 @@ int File::add_values(Column &c, std::size_t rows, const StringPool &strings, Byt
             std::memcpy(&bytes, values + i, 8);
             page[used + i / 8] = static_cast<char>(bytes * 0x0102040810204080 >> 56);
         }
-        for (std::size_t i = n & ~std::size_t{7}; i < n; ++i) page[used + i / 8] = static_cast<char>(page[used + i / 8] | (values[i] << (i % 8)));
+        for (std::size_t i = n & ~std::size_t{7}; i < n; ++i)
+            page[used + i / 8] = static_cast<char>(page[used + i / 8] | (values[i] << (i % 8)));
         return kPlain;
     }
     case ColumnType::kDict: {
@@ -225,7 +228,8 @@ int File::add_values(Column &c, std::size_t rows, const StringPool &strings, Byt
         for (std::size_t i = 0; i < different; ++i) place_[ids[i]] = 0;
         for (std::uint32_t id = 0; id < place_.size(); ++id)
             if (place_[id] != kUnused) used.push_back(id);
-        std::sort(used.begin(), used.end(), [&](std::uint32_t a, std::uint32_t b) { return strings.at(a) < strings.at(b); });
+        std::sort(used.begin(), used.end(),
+                  [&](std::uint32_t a, std::uint32_t b) { return strings.at(a) < strings.at(b); });
         for (std::uint32_t i = 0; i < used.size(); ++i) place_[used[i]] = i;
         indices_.resize(period != 0 ? std::min(n, many_of(period)) : n);
         for (std::size_t i = 0; i < indices_.size(); ++i) indices_[i] = place_[ids[i]];
@@ -326,7 +330,9 @@ void File::describe(const Column &c, const Chunk &chunk, std::size_t rows) {
     t.open(12);
     t.i64(3, static_cast<std::int64_t>(c.nulls));
     if (chunk.has_range) {
-        const auto value = [&](const std::int64_t &v) { return std::string_view(reinterpret_cast<const char *>(&v), physical(c.type) == kPhysicalInt32 ? 4 : 8); };
+        const auto value = [&](const std::int64_t &v) {
+            return std::string_view(reinterpret_cast<const char *>(&v), physical(c.type) == kPhysicalInt32 ? 4 : 8);
+        };
         t.binary(5, value(chunk.largest));
         t.binary(6, value(chunk.least));
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Writes tables as Parquet files, a row group per chunk (apache/parquet-format 2.11). Numbers are DELTA_BINARY_PACKED, dictionary
-// columns RLE_DICTIONARY with the texts of the row group in order, texts DELTA_BYTE_ARRAY, booleans PLAIN. Columns that repeat are
-// LZ4_RAW with the repeat said once; nothing else is compressed. Numbers have their least and largest per row group, all columns their number of absent values.
-// Each page's header has the CRC-32 of the bytes behind it.
+// Writes tables as Parquet files, a row group per chunk (apache/parquet-format 2.11). Numbers are DELTA_BINARY_PACKED,
+// dictionary columns RLE_DICTIONARY with the texts of the row group in order, texts DELTA_BYTE_ARRAY, booleans PLAIN.
+// Columns that repeat are LZ4_RAW with the repeat said once; nothing else is compressed. Numbers have their least and
+// largest per row group, all columns their number of absent values. Each page's header has the CRC-32 of the bytes
+// behind it.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -20,8 +21,9 @@ class File {
         std::string name;
         ColumnType type;
     };
-    // Writes into this new file, which is its from here on. arrow_schema: what Arrow's readers want to know of the columns besides, as they write it themselves; or empty.
-    // error() says whether that and all later writing went well.
+    // Writes into this new file, which is its from here on. arrow_schema: what Arrow's readers want to know of the
+    // columns besides, as they write it themselves; or empty. error() says whether that and all later writing went
+    // well.
     File(int fd, std::vector<ColumnSpec> columns, std::string arrow_schema);
     ~File();
     File(const File &) = delete;
@@ -63,11 +65,11 @@ class File {
     int fd_ = -1, error_ = 0;
     std::uint64_t written_ = 0, rows_ = 0, groups_ = 0;
     std::uint32_t crc_ = 0;
-    Bytes out_;                             // of this row group
-    Bytes descriptions_;                    // of all row groups, as the footer has them
+    Bytes out_;                                   // of this row group
+    Bytes descriptions_;                          // of all row groups, as the footer has them
     std::vector<std::uint32_t> indices_, place_;  // of a dictionary column; where an id's text is in the dictionary
-    std::vector<std::uint32_t> repeats_;    // some periods of a column that repeats
-    std::vector<std::uint64_t> present_;    // values of a column without the absent ones
+    std::vector<std::uint32_t> repeats_;          // some periods of a column that repeats
+    std::vector<std::uint64_t> present_;          // values of a column without the absent ones
     Bytes page_;
 };
 

@@ -131,20 +131,23 @@ def biolatency_lines(histogram: Histogram, unit: str) -> Iterator[str]:
         yield f"{low:>10} -> {high:<10} : {count:<8} |{'*' * (40 * count // most):<40}|"
 
 
-def latencymap_record(histogram: Histogram, at_us: int, date: str, label: str, unit: str) -> Iterator[str]:
-    """A record for PyLatencyMap, whose counts grow from record to record. Bucket B holds B to 2 B, as of SystemTap; it
-    knows no bucket below 1.
+def latencymap_record(
+    histogram: Histogram, at_us: int, date: str, label: str, unit: str, source: str = "systemtap"
+) -> Iterator[str]:
+    """A record for PyLatencyMap, whose counts grow from record to record. Bucket B holds B to 2 B, as of SystemTap;
+    with ``source`` oracle B/2 to B. It knows no bucket below 1.
     """
     counts: dict[int, int] = {}
+    named = 0 if source == "oracle" else 1  # by how much an ordinal is above the exponent of its bucket's name
     for index, cell in histogram.items():
-        counts[max(1, index)] = counts.get(max(1, index), 0) + cell.count
+        counts[max(named, index)] = counts.get(max(named, index), 0) + cell.count
     yield "<begin record>"
     yield f"timestamp,microsec,{at_us},{date.replace(',', ' ')}"
     yield f"label,{label.replace(',', ' ')}"
     yield f"latencyunit,{UNITS[unit].removesuffix('onds')}"
-    yield "datasource,systemtap"
+    yield f"datasource,{source}"
     for index in sorted(counts):
-        yield f"{1 << index - 1},{counts[index]}"
+        yield f"{1 << index - named},{counts[index]}"
     yield "<end record>"
 
 

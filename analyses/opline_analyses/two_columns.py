@@ -5,14 +5,15 @@ and short lines are skipped; times need not be in order.
 
 from __future__ import annotations
 
+import io
 import re
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opline.errors import OplineError
+from opline.errors import OplineError, UsageError
+from opline.readers import pipes
 from opline_analyses.intervals import Batch
 
 if TYPE_CHECKING:
@@ -25,36 +26,35 @@ UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 #: Values are kept in thousandths of the unit that the text has, whichever that is.
 THOUSANDTHS = 1000
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_LINE = re.compile(rf"\s*({_NUMBER})\s+({_NUMBER})(?:\s.*)?")
+LINE = re.compile(rf"\s*({_NUMBER})\s+({_NUMBER})(?:\s.*)?")
 
 
-def is_two_columns(path: StrPath) -> bool:
-    """Whether a file begins with two numbers on a line, but for a header. A pipe can't be looked into."""
-    if not Path(path).is_file():
-        return False
-    try:
-        with Path(path).open(encoding="utf-8", errors="replace") as file:
-            lines = [line for line in (file.readline(4096) for _ in range(4)) if line.strip()]
-    except OSError:
-        return False
-    return any(_LINE.fullmatch(line.rstrip("\n")) for line in lines[:2])
+def unit_ns(text: str | None) -> int:
+    """The unit of the times that --unitstime names. Raises UsageError."""
+    unit = text or "s"
+    if unit not in UNITS:
+        raise UsageError(f"--unitstime {unit}: one of {', '.join(UNITS)}.")
+    return UNITS[unit]
 
 
 def _scaled(text: str, factor: int) -> int:
     return int(text) * factor if text.isdecimal() else round(Decimal(text) * factor)
 
 
-def read(path: StrPath, unit_ns: int) -> tuple[Batch, int]:
-    """All rows, and how many lines were no two numbers (the header is none of them). Raises OplineError."""
+def read(path: StrPath, time_ns: int) -> tuple[Batch, int]:
+    """All rows, times in units of ``time_ns``, and how many lines were no two numbers (the header is none of them).
+
+    Raises OplineError.
+    """
     times: list[int] = []
     values: list[int] = []
     skipped = 0
     try:
-        with Path(path).open(encoding="utf-8", errors="replace") as file:
+        with io.TextIOWrapper(pipes.opened(path), encoding="utf-8", errors="replace") as file:
             for number, line in enumerate(file):
-                found = _LINE.fullmatch(line.rstrip("\r\n"))
+                found = LINE.fullmatch(line.rstrip("\r\n"))
                 if found:
-                    times.append(_scaled(found[1], unit_ns))
+                    times.append(_scaled(found[1], time_ns))
                     values.append(_scaled(found[2], THOUSANDTHS))
                 elif len(line.split()) > 1 and not (number == 0 and re.search("[a-zA-Z]", line)):
                     skipped += 1

@@ -75,6 +75,14 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def refuse_other(path: StrPath) -> None:
+    """Raises UsageError for an input that is neither a run nor a trace but another tool's histograms or latencies."""
+    if not os.path.isdir(path):
+        from opline_analyses.inputs import refuse
+
+        refuse(path)
+
+
 def bare_trace(args: argparse.Namespace) -> BareTrace | None:
     """The trace that RUN means, where no run is kept of it; a recording gets its run first. Raises OplineError."""
     path = plain(args.run)
@@ -82,6 +90,7 @@ def bare_trace(args: argparse.Namespace) -> BareTrace | None:
         os.stat(path)
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:  # ValueError: a NUL
         raise UsageError(f"{path} does not exist.") from error
+    refuse_other(path)
     if args.model is None and args.reader is None and not args.extents and is_run(path):
         return None
     found = locate(path, args.model, reader=args.reader, extents=args.extents)
@@ -125,6 +134,7 @@ def opened(
     """
     from opline_analyses.run import open_run
 
+    refuse_other(path or args.run)
     with open_run(path or args.run, args.model, args.reader, args.extents, tables) as run:
         if losses:
             tell_losses(ledger.entries(run))

@@ -14,12 +14,15 @@ from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses import io_filter
 from opline_analyses.commands.common import add_output, add_run, opened, output
+from opline_analyses.commands.other_inputs import add_inputs, counts_of, values_of, without_ios
+from opline_analyses.inputs import COUNTS, kind_of
 from opline_analyses.quantities import DURATIONS, Limits, duration_ns, limits, round_up, seconds, size_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opline_analyses.heatmap import Line, Map, Measure, Scale
+    from opline_analyses.inputs import Kind
     from opline_analyses.io_series import Series
     from opline_analyses.run import Run
 
@@ -30,7 +33,8 @@ Darker is more. Every I/O is in a cell: what --minlat and --maxlat leave out is
 in a row below or above. -o FILE.svg draws a picture: the mouse shows a cell's
 time, range, count and share, a click the command that lists its I/Os. The
 options of trace2heatmap.pl have their own names, and its two columns of text
-(a time, a value) are drawn, too.
+(a time, a value) are drawn, too; so are histograms of other tools (`opline hist
+--help` lists them), a column for each.
 
 examples:
   opline heatmap run1
@@ -39,6 +43,7 @@ examples:
   opline heatmap run1 -o latency.svg --grid --maxlat=15000 --title='15 ms'
   opline heatmap --unitstime=us --unitslabel=us --grid trace.txt -o trace.svg
   opline heatmap run1 --value offset -d sda -o offset.svg
+  SOURCE | opline heatmap - --map waited
 """
 VALUES = ("latency", "size", "offset")
 COLOURS = ("auto", "never", "256", "true")
@@ -48,6 +53,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
     add_options(parser)
+    add_inputs(parser)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -217,19 +223,22 @@ def _lines(
     )
 
 
-def _of_two_columns(args: argparse.Namespace, columns: int, number: int) -> Map:
-    """The map of a text's two columns; its times are shown from its first."""
+def _of_values(args: argparse.Namespace, kind: Kind, columns: int, number: int) -> Map:
+    """The map of single latencies, which no I/O is known of; its times are shown from the first."""
     from opline_analyses import two_columns
     from opline_analyses.heatmap import Measure, check_columns, map_of, percents, scale_of
     from opline_analyses.intervals import Grid, Tally
     from opline_analyses.io_series import Series, round_interval
 
-    unit = args.unitstime or "s"
-    if unit not in two_columns.UNITS:
-        raise UsageError(f"--unitstime {unit}: one of {', '.join(two_columns.UNITS)}.")
-    batch, skipped = two_columns.read(args.run, two_columns.UNITS[unit])
-    if skipped:
-        talk(f"{skipped} lines of {args.run} have no two numbers: left out.")
+    without_ios(args, kind, ("minlat", "maxlat", "steplat", "rows", "percentiles"))
+    if kind.name == "columns":
+        batch, skipped = two_columns.read(args.run, two_columns.unit_ns(args.unitstime))
+        if skipped:
+            talk(f"{skipped} lines of {args.run} have no two numbers: left out.")
+        measure = Measure("Latency", "", "" if args.unit is None else args.unit, two_columns.THOUSANDTHS)
+    else:
+        batch, _ = values_of(args, kind)
+        measure = measure_of(args)
     first, length = int(batch.at_ns.min()), int(batch.at_ns.max() - batch.at_ns.min()) + 1
     step = duration_ns(args.stepsec, "--stepsec") if args.stepsec is not None else round_interval(length, columns)
     if step == 0:
@@ -238,12 +247,12 @@ def _of_two_columns(args: argparse.Namespace, columns: int, number: int) -> Map:
     if args.maxcol is not None:
         last = min(last, args.maxcol - 1)
     check_columns(last + 1)
-    measure = Measure("Latency", "", "" if args.unit is None else args.unit, two_columns.THOUSANDTHS)
 
     def bound(text: str | None) -> int | None:
         return None if text is None else round(float(text) * measure.scale)
 
-    low, high = bound(args.minlat) or 0, bound(args.maxlat)
+    least = int(batch.values.min()) if args.log and args.minlat is None else 0
+    low, high = bound(args.minlat) or least, bound(args.maxlat)
     most = int(batch.values.max()) if high is None else high - 1
     rise = bound(args.steplat)
     if rise is None and args.rows is None:
@@ -260,15 +269,40 @@ def _of_two_columns(args: argparse.Namespace, columns: int, number: int) -> Map:
 
 def run(args: argparse.Namespace) -> int:
     """Draws the map."""
-    from opline_analyses.two_columns import is_two_columns
+    kind = kind_of(args.run)
+    if kind is None:
+        if args.unitstime is not None:
+            raise UsageError(f"{args.run} does not begin with two columns of numbers, which --unitstime is for.")
+        return _of_run(args)
+    picture = args.output is not None and args.output.suffix.lower() == ".svg"
+    maps: list[tuple[str, Map]]
+    if kind.has == COUNTS:
+        maps = _of_counts(args, kind)
+        if picture and len(maps) > 1:
+            raise UsageError(f"{args.run} has {len(maps)} groups: a picture is of one. Draw them in the terminal.")
+    else:
+        maps = [("", _of_values(args, kind, 110 if picture else 66, args.rows or (50 if picture else 16)))]
+    with output(args.output) as out:
+        for name, found in maps:
+            out.write(drawn(args, None, found, name, picture).encode())
+    return 0
 
-    if args.unitstime is not None or is_two_columns(args.run):
-        picture = args.output is not None and args.output.suffix.lower() == ".svg"
-        found = _of_two_columns(args, 110 if picture else 66, args.rows or (50 if picture else 16))
-        with output(args.output) as out:
-            out.write(drawn(args, None, found, "", picture).encode())
-        return 0
-    return _of_run(args)
+
+def _of_counts(args: argparse.Namespace, kind: Kind) -> list[tuple[str, Map]]:
+    """A map for each group of another tool's histograms."""
+    from opline_analyses.counts.picture import maps_of
+
+    without_ios(args, kind)
+    found = counts_of(args, kind)
+    args.unit = args.unit or found.unit
+    if args.unit not in DURATIONS:
+        raise UsageError(f"--unit {args.unit}: one of ns, us, ms, s.")
+    step = None if args.stepsec is None else duration_ns(args.stepsec, "--stepsec")
+    if step == 0:
+        raise UsageError("--stepsec must be more than 0.")
+    if args.title is None and found.label:
+        args.title = f"Latency Heat Map: {found.label}"
+    return maps_of(found, step, args.maxcol, args.unit)
 
 
 def _of_run(args: argparse.Namespace) -> int:
@@ -306,7 +340,8 @@ def _of_run(args: argparse.Namespace) -> int:
 
 def drawn(args: argparse.Namespace, rows: io_filter.Rows | None, heatmap: Map, device: str, picture: bool) -> str:
     """The map in the form that is asked for."""
-    title = args.title or f"{heatmap.measure.name} Heat Map{': ' + device if device else ''}"
+    title = args.title or f"{heatmap.measure.name} Heat Map"
+    title += f": {device}" if device else ""
     if args.json:
         return json.dumps(_document(heatmap), indent=1) + "\n"
     if picture:

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING
 from opline.errors import UsageError
 from opline_analyses import io_filter
 from opline_analyses.commands.common import add_form, add_intervals, add_run, csv_output, interval_ns, opened, output
+from opline_analyses.commands.other_inputs import add_inputs, counts_of, values_of, without_ios
+from opline_analyses.inputs import COUNTS, kind_of
 from opline_analyses.quantities import DURATIONS, duration_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from opline_analyses.buckets import Buckets
+    from opline_analyses.inputs import Kind
     from opline_analyses.intervals import Cell, Cells
     from opline_analyses.io_series import Series
     from opline_analyses.run import Run
@@ -31,13 +34,16 @@ Each I/O is counted once, in the interval of its completion; the counts of all
 intervals sum to the number of I/Os. A bucket holds low <= latency < high. What
 can't be counted (no completion, no insert) is said on stderr, by reason.
 --style prints as iolatency, SystemTap's @hist_log and bcc's biolatency do;
-latencymap makes records for LatencyMap.py.
+latencymap makes records for LatencyMap.py. Histograms of other tools are read,
+too: PyLatencyMap's records, SystemTap's, DTrace's, bcc's and bpftrace's text,
+biolatency -j, NetApp's counters; and Oracle's 10046 trace.
 
 examples:
   opline hist run1
   opline hist run1 1 --per device
   opline hist run1 5 3 --style iolatency -Q -d 8,16 -i '*R*'
   opline hist run1 --of stages --stage 'shard queue' --buckets fine
+  stap blockio_rq_issue_filter_latencyhistogram.stp 10 | opline hist - 10
 """
 
 
@@ -45,6 +51,8 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
     add_options(parser)
+    add_inputs(parser)
+    parser.add_argument("--unitstime", metavar="U", help="of two columns: the unit of the times (s, ms, us, ns)")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -99,6 +107,8 @@ def run(args: argparse.Namespace) -> int:
     """Prints the histograms."""
     from opline_analyses.io_series import series_of, tables_needed
 
+    if (kind := kind_of(args.run)) is not None:
+        return _of_counts(args, kind) if kind.has == COUNTS else _of_values(args, kind)
     unit = unit_of(args)
     buckets, interval = buckets_of(args, unit), interval_ns(args)
     if args.compat and args.style != "iolatency":
@@ -119,11 +129,64 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _of_counts(args: argparse.Namespace, kind: Kind) -> int:
+    """Prints another tool's histograms."""
+    from opline_analyses.counts import histograms
+    from opline_analyses.counts.collected import grouped
+    from opline_analyses.text import encoded
+
+    without_ios(args, kind)
+    interval = interval_ns(args)
+    found = counts_of(args, kind)
+    unit = str(args.unit or ("ms" if args.style == "iolatency" else found.unit))
+    shown = grouped(found, None if interval is None else max(1, interval // 1000))[: args.count]
+    with csv_output(args) if args.csv else output(args.output) as out:
+        if args.json:
+            out.write((json.dumps(histograms.document(found, shown), indent=1) + "\n").encode())
+        elif args.csv:
+            out.write(histograms.csv_of(found, shown).encode())
+        elif args.style == "latencymap":
+            out.write(encoded(histograms.records(found, shown, unit)))
+        else:
+            out.write(encoded(histograms.text(found, shown, args.style, unit)))
+    return 0
+
+
+def _of_values(args: argparse.Namespace, kind: Kind) -> int:
+    """Prints the histograms of single latencies, which no I/O is known of."""
+    from opline_analyses.intervals import Grid, Tally
+    from opline_analyses.io_series import Series, told
+    from opline_analyses.io_sources import Source
+    from opline_analyses.quantities import Limits
+    from opline_analyses.text import encoded
+
+    without_ios(args, kind, ("buckets",))
+    unit = unit_of(args)
+    buckets, interval = buckets_of(args, unit), interval_ns(args)
+    batch, one = values_of(args, kind)
+    first, last = int(batch.at_ns.min()), int(batch.at_ns.max())
+    step = interval or last - first + 1
+    series = Series(Grid(first, step), 0, (last - first) // step, first)
+    if args.count is not None:
+        series = Series(series.grid, 0, min(series.last, args.count - 1), first)
+    tally = Tally(series.grid, buckets)
+    tally.add(batch)
+    rows = io_filter.Rows(Source(one + "s", "", one, "latency"), "", (), Limits(), io_filter.Window(), first, last)
+    counted = summed(list(told(tally, series))) if args.cumulative else list(told(tally, series))
+    with csv_output(args) if args.csv else output(args.output) as out:
+        if args.json:
+            out.write((json.dumps(document(counted, series, buckets, rows), indent=1) + "\n").encode())
+        elif args.csv:
+            out.write(csv_of(counted, series, buckets).encode())
+        else:
+            out.write(encoded(text(None, args, counted, series, buckets, unit, rows)))
+    return 0
+
+
 def _counted(
     run: Run, args: argparse.Namespace, rows: io_filter.Rows, series: Series, buckets: Buckets
 ) -> list[tuple[int, Cells]]:
     """The cells of each interval."""
-    from opline_analyses.intervals import Cell
     from opline_analyses.io_series import LATENCY, count_rows, told
 
     value = LATENCY
@@ -132,12 +195,19 @@ def _counted(
         step, origin = series.grid.step_ns, series.grid.zero_ns
         rows = rows.also(f"(begin_ns - {origin}) // {step} = (end_ns - {origin}) // {step}")
     found = list(told(count_rows(run, rows, series, buckets, args.per, value), series))
-    if args.cumulative:
-        sums: dict[tuple[str, int], Cell] = {}
-        for place, (index, cells) in enumerate(found):
-            for key, cell in cells.items():
-                sums.setdefault(key, Cell()).add(cell)
-            found[place] = index, {key: Cell(c.count, c.total, c.least, c.most, c.size) for key, c in sums.items()}
+    return summed(found) if args.cumulative else found
+
+
+def summed(counted: list[tuple[int, Cells]]) -> list[tuple[int, Cells]]:
+    """Each interval with what came before."""
+    from opline_analyses.intervals import Cell
+
+    sums: dict[tuple[str, int], Cell] = {}
+    found = []
+    for index, cells in counted:
+        for key, cell in cells.items():
+            sums.setdefault(key, Cell()).add(cell)
+        found.append((index, {key: Cell(c.count, c.total, c.least, c.most, c.size) for key, c in sums.items()}))
     return found
 
 
@@ -146,7 +216,7 @@ def _names(counted: list[tuple[int, Cells]]) -> list[str]:
 
 
 def text(
-    run: Run,
+    run: Run | None,
     args: argparse.Namespace,
     counted: list[tuple[int, Cells]],
     series: Series,
@@ -155,7 +225,9 @@ def text(
     rows: io_filter.Rows,
     begins: bool = True,
 ) -> Iterator[str]:
-    """The intervals as --style has them. ``begins``: what a style prints before its first one is wanted."""
+    """The intervals as --style has them. ``run``: None of single latencies.
+    ``begins``: what a style prints before its first one is wanted.
+    """
     from opline_analyses import hist
     from opline_analyses.intervals import by_group
     from opline_analyses.wall_clock import time_of_day
@@ -170,7 +242,7 @@ def text(
         end = series.grid.begin_ns(index + 1)
         if number or args.style == "iolatency":
             yield ""
-        if args.timestamps:
+        if args.timestamps and run is not None:
             colon = ":" if args.style == "iolatency" else ""
             yield time_of_day(run, end, series.digits if series.last else 0) + colon
         groups = by_group(cells)
@@ -220,12 +292,12 @@ def _tables(
             yield ""
 
 
-def _filters(run: Run, args: argparse.Namespace) -> Iterator[str]:
+def _filters(run: Run | None, args: argparse.Namespace) -> Iterator[str]:
     from opline_analyses import hist
     from opline_analyses.requests import device_number
 
     operation = {("reads",): 0, ("writes",): 1}.get(tuple(args.io or ()), -1)
-    device = device_number(run, args.device[0]) if args.device and len(args.device) == 1 else None
+    device = device_number(run, args.device[0]) if run and args.device and len(args.device) == 1 else None
     yield from hist.filters_header(args.size, operation, device)
 
 

@@ -6,11 +6,13 @@ They go through the block model like those of any trace. There are no ops: the t
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import sys
 
 from opline import _core
+from opline.readers import pipes
 from opline.readers.text_lines import FIELDS, is_block_line, lost_events, parse
 from opline.readers.trace import TraceError
 
@@ -57,7 +59,7 @@ class TextReader:
         if not isinstance(consumer, _core.Core):
             raise TraceError(f"{self._path} is text already: there is nothing to decode.")
         try:
-            with open(self._path, encoding="utf-8", errors="replace") as file:
+            with io.TextIOWrapper(pipes.opened(self._path), encoding="utf-8", errors="replace") as file:
                 yield from self._read(file, consumer)
         except OSError as error:
             raise TraceError(f"Cannot read {self._path}: {error.strerror}.") from error

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""Other tools' histograms as `opline hist` prints them: its table with their own buckets, the other layouts with powers
+of two, CSV and JSON. Sums and means are estimates, from the middle of each bucket, and said to be.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opline.errors import UsageError
+from opline_analyses import hist
+from opline_analyses.intervals import by_group, merged
+from opline_analyses.text import count_of, csv_text, duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from opline_analyses.counts.collected import Collected
+    from opline_analyses.counts.snapshot import Interval
+    from opline_analyses.intervals import Cell
+
+BESIDE = 4  # histograms side by side
+
+
+def _about(total: Cell) -> str:
+    if not total.count or total.mean is None:
+        return "nothing counted"
+    return f"{count_of(total.count, 'event')}, mean about {duration(total.mean)}, from the middles of the buckets"
+
+
+def _seconds(us: int) -> str:
+    return f"{us / 1e6:.6f}".rstrip("0").rstrip(".")
+
+
+def text(found: Collected, shown: Sequence[Interval], style: str, unit: str) -> Iterator[str]:
+    """The histograms as --style has them, but records. Raises UsageError."""
+    names = found.groups
+    zero = shown[0].begin_us
+    if found.label:
+        yield found.label
+    for number, interval in enumerate(shown):
+        if number:
+            yield ""
+        if interval.restarted:
+            yield "the tool began to count again in this interval: counts since then"
+        if style == "table":
+            yield f"{_seconds(interval.begin_us - zero)} to {_seconds(interval.end_us - zero)} s"
+            groups = by_group(found.cells(interval))
+            for at in range(0, len(names), BESIDE):
+                some = {name: groups.get(name, {}) for name in names[at : at + BESIDE]}
+                for name, cells in some.items():
+                    yield f"{name + ': ' if name else ''}{_about(hist.whole(cells))}"
+                yield from hist.table_lines(some, found.buckets, unit)
+            continue
+        groups = by_group(found.powers(interval, unit))
+        for name in names:
+            if name:
+                yield name
+            cells = groups.get(name, {})
+            if style == "iolatency":
+                yield from hist.iolatency_lines(cells, unit)
+            elif style == "biolatency":
+                yield from hist.biolatency_lines(cells, unit)
+            else:
+                length = _seconds(interval.end_us - interval.begin_us)
+                yield from hist.hist_log_title(length, hist.whole(cells).count, unit)
+                yield from hist.hist_log_lines(cells)
+
+
+def records(found: Collected, shown: Sequence[Interval], unit: str) -> Iterator[str]:
+    """As PyLatencyMap's records, whose counts grow, after an empty one. Raises UsageError for more than one group."""
+    if len(found.groups) > 1:
+        raise UsageError("--style latencymap has one histogram: " + ", ".join(found.groups) + " are several.")
+    source = "oracle" if found.intervals[0].snapshot.upper else "systemtap"
+    sums: dict[int, Any] = {}
+    begin = shown[0].begin_us
+    yield from hist.latencymap_record({}, begin, _seconds(0) + " s", found.label, unit, source)
+    for interval in shown:
+        for (_, place), cell in found.powers(interval, unit).items():
+            sums.setdefault(place, type(cell)()).add(cell)
+        date = interval.snapshot.date or f"{_seconds(interval.end_us - begin)} s"
+        yield from hist.latencymap_record(sums, interval.end_us, date, found.label, unit, source)
+
+
+def csv_of(found: Collected, shown: Sequence[Interval]) -> str:
+    """A row for each bucket of each interval that has something; an interval of nothing is a row, too."""
+    zero = shown[0].begin_us
+    rows: list[dict[str, object]] = []
+    for interval in shown:
+        times: dict[str, object] = {
+            "begin_ns": (interval.begin_us - zero) * 1000,
+            "end_ns": (interval.end_us - zero) * 1000,
+        }
+        cells = found.cells(interval)
+        for (group, place), cell in sorted(cells.items()):
+            low, high = found.buckets.edges(place)
+            rows.append(
+                {**times, "group": group, "low_ns": low, "high_ns": high, "count": cell.count, "about_ns": cell.total}
+            )
+        if not cells:
+            rows.append(times | dict.fromkeys(("group", "low_ns", "high_ns", "about_ns"), "") | {"count": 0})
+    return csv_text(("begin_ns", "end_ns", "group", "low_ns", "high_ns", "count", "about_ns"), rows, "\r\n")
+
+
+def document(found: Collected, shown: Sequence[Interval]) -> dict[str, object]:
+    """The intervals as JSON has them."""
+    zero = shown[0].begin_us
+
+    def bucket(place: int, cell: Cell) -> dict[str, int]:
+        low, high = found.buckets.edges(place)
+        return {"low_ns": low, "high_ns": high, "count": cell.count, "about_ns": cell.total}
+
+    listed = []
+    for interval in shown:
+        groups = by_group(found.cells(interval))
+        listed.append(
+            {
+                "begin_ns": (interval.begin_us - zero) * 1000,
+                "end_ns": (interval.end_us - zero) * 1000,
+                "count": merged(found.cells(interval)).count,
+                "restarted": interval.restarted,
+                "groups": [
+                    {"group": name, "buckets": [bucket(place, cell) for place, cell in sorted(groups[name].items())]}
+                    for name in sorted(groups)
+                ],
+            }
+        )
+    return {"schema": "opline hist of counts 1", "label": found.label, "intervals": listed}

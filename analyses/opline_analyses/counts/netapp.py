@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""NetApp's latency counters, as `stats show -r` of ONTAP prints them, one bucket on a line.
+
+    beautifier: NetApp performance counter: volume:vol1:nfs_protocol_read_latency
+    volume:vol1:nfs_protocol_read_latency.<20us:5
+    volume:vol1:nfs_protocol_read_latency.>120s:0
+
+A bucket is named by its upper end, the last one (`>`) is open and ends a histogram, which has one interval's counts.
+What asks a filer for them is PyLatencyMap's NetApp_histogram_Cmode.pl (-jp PATH -user U -password P -clustermgmt HOST
+-histogram nfs_reads|nfs_writes -iteractions N -interval SECONDS); its title is the line `beautifier`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from opline.errors import OplineError
+from opline_analyses.counts.snapshot import Snapshot
+from opline_analyses.quantities import DURATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+LINE = re.compile(r"\s*([^:]+:[^:]+:[^:<>]*?)\.?([<>])(\d+)(us|ms|s)\s*:\s*(\d+)\s*")
+_TITLE = re.compile(r"\s*beautifier:\s*(.*?)\s*")
+
+
+def snapshots(lines: Iterable[str], path: str) -> Iterator[Snapshot]:
+    """A snapshot for each histogram that is there to its end. Raises OplineError."""
+    label = ""
+    found: Snapshot | None = None
+    low = 0
+    for number, line in enumerate(lines, 1):
+        if title := _TITLE.fullmatch(line):
+            label = title[1]
+        row = LINE.fullmatch(line)
+        if row is None:
+            continue
+        edge, count = int(row[3]) * DURATIONS[row[4]], int(row[5])
+        if found is None:
+            found, low = Snapshot("us", number, label=label or row[1], upper=True), 0
+        if row[2] == ">":
+            found.add("", (edge, None), count)
+            yield found
+            found = None
+            continue
+        if edge <= low:
+            raise OplineError(f"{path}, line {number}: the bucket <{row[3]}{row[4]} is not above the one before it.")
+        found.add("", (low, edge), count)
+        low = edge

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""A histogram that somebody else made, and a series of them: what was counted between each two.
+
+Buckets are [low, high) in ns; ``high`` is None where a tool's last bucket is open. Oracle's and NetApp's buckets are
+named by their upper end: B holds B/2 to B. SystemTap's, DTrace's and BPF's are named by their lower: B holds B to 2 B.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from opline.errors import OplineError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+Bucket = tuple[int, int | None]
+Counts = dict[Bucket, int]
+SECOND_US = 1_000_000
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """What a tool printed at once: a histogram, or one for each group (a disk, a set of flags, a key)."""
+
+    unit: str  # of its buckets: ns, us, ms, s
+    line: int  # where it begins
+    at_us: int | None = None  # of whatever clock the tool has
+    length_us: int | None = None  # how long it counted, where it says so
+    cumulative: bool = False  # counts since the tool began
+    label: str = ""
+    date: str = ""
+    upper: bool = False  # buckets are named by their upper ends
+    groups: dict[str, Counts] = field(default_factory=dict)
+
+    def add(self, group: str, bucket: Bucket, count: int) -> None:
+        """Equal buckets are summed: each instance of a cluster has its own row."""
+        counts = self.groups.setdefault(group, {})
+        counts[bucket] = counts.get(bucket, 0) + count
+
+
+@dataclass(slots=True)
+class Interval:
+    """What was counted from one snapshot to the next. ``restarted``: the tool had begun again, and these are the counts
+    since then. ``timed``: its times are the tool's own.
+    """
+
+    begin_us: int
+    end_us: int
+    groups: dict[str, Counts]
+    snapshot: Snapshot
+    restarted: bool = False
+    timed: bool = True
+
+    @property
+    def total(self) -> int:
+        """All groups' counts."""
+        return sum(sum(counts.values()) for counts in self.groups.values())
+
+
+def intervals(snapshots: Iterable[Snapshot]) -> Iterator[Interval]:
+    """Of cumulative snapshots the differences, of which the first only begins one; others as they are. A snapshot
+    without a time is one second after the one before it, if it does not say how long it is.
+    """
+    before: Snapshot | None = None
+    at_us = 0
+    for snapshot in snapshots:
+        length = snapshot.length_us or SECOND_US
+        timed = snapshot.at_us is not None or snapshot.length_us is not None
+        last_us, at_us = at_us, snapshot.at_us if snapshot.at_us is not None else at_us + length
+        if not snapshot.cumulative:
+            begin = at_us - snapshot.length_us if snapshot.length_us else last_us
+            if before is None and not snapshot.length_us:
+                begin = at_us - SECOND_US
+            yield Interval(min(begin, at_us - 1), at_us, snapshot.groups, snapshot, timed=timed)
+        elif before is not None:
+            changed = {
+                group: _difference(counts, before.groups.get(group, {})) for group, counts in snapshot.groups.items()
+            }
+            gone = any(n and g not in snapshot.groups for g, c in before.groups.items() for n in c.values())
+            restarted = gone or any(n < 0 for counts in changed.values() for n in counts.values())
+            backwards = at_us <= last_us
+            groups = snapshot.groups if restarted else changed
+            yield Interval(
+                at_us - SECOND_US if backwards else last_us, at_us, groups, snapshot, restarted, timed and not backwards
+            )
+        before = snapshot
+
+
+def whole_of_one(snapshot: Snapshot) -> Interval:
+    """A single cumulative snapshot: all that was counted since its tool began, whenever that was."""
+    at_us = snapshot.at_us or SECOND_US
+    return Interval(at_us - SECOND_US, at_us, snapshot.groups, snapshot, timed=False)
+
+
+def _difference(counts: Counts, before: Counts) -> Counts:
+    return {bucket: counts.get(bucket, 0) - before.get(bucket, 0) for bucket in counts.keys() | before.keys()}
+
+
+def edges_of(found: Iterable[Interval], where: str) -> list[tuple[int, int]]:
+    """All buckets, in order, without a hole between the first and the last that have something; an open one ends at
+    twice its begin. Raises OplineError where they overlap.
+    """
+    used: set[Bucket] = set()
+    empty: set[Bucket] = set()
+    for interval in found:
+        for counts in interval.groups.values():
+            for bucket, count in counts.items():
+                (used if count else empty).add(bucket)
+    if not used:
+        return []
+    least, most = min(low for low, _ in used), max(low for low, _ in used)
+    closed = sorted({(bucket[0], closed_end(bucket)) for bucket in used | {b for b in empty if least < b[0] < most}})
+    edges = closed[:1]
+    for (low, high), (next_low, next_high) in pairwise(closed):
+        if next_low < high:
+            raise OplineError(f"{where}: the buckets {low} to {high} ns and {next_low} to {next_high} ns overlap.")
+        at = high
+        while at < next_low:  # what the tool left out as empty: as powers of two, or as one
+            end = 2 * at if at and 2 * at <= next_low else next_low
+            edges.append((at, end))
+            at = end
+        edges.append((next_low, next_high))
+    return edges
+
+
+def closed_end(bucket: Bucket) -> int:
+    """Where a bucket ends; an open one is shown as if it ended at twice its begin."""
+    low, high = bucket
+    return max(1, 2 * low) if high is None else high
+
+
+def about(bucket: Bucket, count: int) -> int:
+    """The time waited in a bucket, taking its middle for each: 0.75 B where B is the upper end, 1.5 B where it is the
+    lower; of an open one its begin.
+    """
+    low, high = bucket
+    return count * low if high is None else count * (low + high) // 2

@@ -232,6 +232,18 @@ def example(command: str, trace: str, keep: int = 40) -> None:
     print("```\n")
 
 
+def beside_btt(trace: str) -> None:
+    """btt's intervals of a trace, as its file btt.txt keeps them, beside ours."""
+    row = re.compile(r"^([A-Z0-9]+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+(\d+)$", re.MULTILINE)
+    folder = recorded(trace)
+    said = subprocess.run([OPLINE, "btt", folder], text=True, capture_output=True, check=True, cwd=ROOT).stdout
+    ours = {found[0]: found[1:] for found in row.findall(said)}
+    print("| | btt: min, mean, max (s) | N | `opline btt` | N |\n|---|---|---|---|---|")
+    for name, *values, number in row.findall((folder / "btt.txt").read_text()):
+        *mine, counted = ours.get(name, ("",))
+        print(f"| {name} | {', '.join(values)} | {number} | {', '.join(mine)} | {counted} |")
+
+
 def main() -> None:
     """Print one part, to look at it: generate.py PART."""
     parser = argparse.ArgumentParser(description=main.__doc__)

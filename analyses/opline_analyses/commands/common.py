@@ -35,12 +35,14 @@ def add_run(parser: argparse.ArgumentParser, optional: bool = False) -> None:
         metavar="RUN",
         nargs="?" if optional else None,
         type=_run_path,
-        help="a run, a recording, or a trace (with --model); text of `perf script` or ftrace, - is standard input",
+        help="a run, a recording, or a trace (with --model); text of perf script or ftrace; blktrace's files; -: stdin",
     )
     add_model(parser)
 
 
 def _run_path(text: str) -> str:
+    if not os.path.exists(text) and os.path.exists(f"{text}.blktrace.0"):  # as blkparse -i takes it
+        return f"{text}.blktrace.0"
     return "/dev/stdin" if text == "-" else text
 
 

@@ -76,8 +76,13 @@ def _check_clocks(environments: list[dict[str, Any]]) -> None:
 
 def _choose(traces: list[str], wanted: str) -> tuple[Front, str]:
     if not os.path.isdir(traces[0]):
+        from opline.readers.blktrace import BlktraceReader, is_blktrace
         from opline.readers.text import TextReader
 
+        if is_blktrace(traces[0]):
+            if wanted != "auto":
+                raise TraceError(f"{traces[0]} is blktrace's, and --reader {wanted} reads CTF traces.")
+            return BlktraceReader(traces), "it is no CTF trace but blktrace's"
         if wanted != "auto":
             raise TraceError(f"{traces[0]} is text, and --reader {wanted} reads CTF traces.")
         return TextReader(traces[0]), "it is no CTF trace but text"

@@ -33,7 +33,7 @@ class TraceError(OplineError):
 
 def find_traces(path: StrPath) -> list[str]:
     """The folders under ``path`` (itself included) that hold a CTF trace: a file ``metadata`` and streams. A text with
-    block events, or a pipe, is a trace by itself.
+    block events, or a pipe, is a trace by itself; so are the files of blktrace.
 
     Sorted by path. Raises TraceError if there is none, or one that is no CTF.
     """
@@ -45,13 +45,16 @@ def find_traces(path: StrPath) -> list[str]:
     except OSError as error:
         raise TraceError(f"Cannot read {path}: {error.strerror}.") from error
     if not os.path.isdir(path):
+        from opline.readers.blktrace import files_of, is_blktrace
         from opline.readers.text import is_text
 
+        if is_blktrace(path):
+            return [file for file in files_of(path) if os.stat(file).st_size or file == path]
         if is_text(path):
             return [path]
         raise TraceError(
             f"{path} is a file: give the folder of a CTF trace (the one with `metadata` at or below it), "
-            "or the text of `perf script` with block events."
+            "the text of `perf script` with block events, or blktrace's files (sda.blktrace.0)."
         )
     unreadable: list[str] = []
     found: list[str] = []
@@ -59,6 +62,8 @@ def find_traces(path: StrPath) -> list[str]:
         folders[:] = sorted(f for f in folders if f != "index")
         if "metadata" in files:
             found.append(plain(name))
+    if not found and (written := blktraces_in(path)):
+        return written
     if not found:
         raise TraceError(_why_none(path, unreadable))
     for folder in found:
@@ -66,6 +71,16 @@ def find_traces(path: StrPath) -> list[str]:
     if not any(os.stat(p).st_size for folder in found for p in stream_files(folder)):
         raise TraceError(f"{path} has no data in its streams: nothing was recorded there.")
     return sorted(found, key=lambda folder: folder.split("/"))
+
+
+def blktraces_in(folder: StrPath) -> list[str]:
+    """blktrace's files that are not empty, of all devices, right in a folder."""
+    from opline.readers.blktrace import files_in, is_blktrace
+
+    try:
+        return [file for file in files_in(folder) if is_blktrace(file)]
+    except OSError:
+        return []
 
 
 def stream_files(folder: StrPath) -> list[str]:
@@ -78,7 +93,9 @@ def readers_of_traces(top: StrPath, traces: Sequence[str]) -> Access:
     """Who may read all of these traces, which were found under ``top``."""
     top = plain(top)
     if not os.path.isdir(top):
-        return readers_of([top])
+        return readers_of(sorted({top, *traces}))
+    if any(not os.path.isdir(folder) for folder in traces):  # blktrace's
+        return readers_of(sorted({top, *traces}))
     parts = {top}
     for folder in traces:
         parts |= {os.path.join(folder, "metadata"), *stream_files(folder)}

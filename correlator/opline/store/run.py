@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from opline.paths import StrPath
 
 
-TEXTS_MODEL = "generic"  # text has block events alone: there is no op, whichever model
+TEXTS_MODEL = "generic"  # text and blktrace have block events alone: there is no op, whichever model
 
 
 class RunOnDisk(Value):
@@ -79,8 +79,8 @@ def locate(
                     f"{path} was correlated with the model {manifest['model']['name']}, and its trace {trace} is gone: "
                     "leave out --model and --extents."
                 )
-    find_traces(trace)  # what is wrong with the trace comes before what is missing on the command line
-    if model is None and not os.path.isdir(trace):
+    traces = find_traces(trace)  # what is wrong with the trace comes before what is missing on the command line
+    if model is None and not os.path.isdir(traces[0]):
         model = TEXTS_MODEL
     if model is None:
         raise UsageError(f"{path} is a trace: say with --model which op model it has (`opline model list`).")

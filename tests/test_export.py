@@ -127,6 +127,19 @@ def test_folded_stacks_sum_to_the_latency(demo: Correlated, tmp_path: Path) -> N
     assert +totals == +sums(demo.path)
 
 
+def test_folded_stacks_are_of_the_chosen_ops(demo: Correlated, tmp_path: Path) -> None:
+    lines = exported(demo.path, "folded", tmp_path, "--slowest", "3").decode().splitlines()
+    slowest = sorted((row["latency_ns"] for row in demo.rows("ops")), reverse=True)[:3]
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in lines) == sum(slowest)
+
+
+def test_otlp_is_written_in_parts(demo: Correlated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opline_analyses.export.otlp.PART_OPS", 2)
+    request = ExportTraceServiceRequest.FromString(exported(demo.path, "otlp", tmp_path, "--limit", "5"))
+    assert [len({s.trace_id for s in r.scope_spans[0].spans}) for r in request.resource_spans] == [2, 2, 1]
+    assert len({r.resource.SerializeToString() for r in request.resource_spans}) == 1
+
+
 @pytest.mark.parametrize(
     ("form", "module", "package"),
     [("perfetto", "perfetto", "perfetto"), ("otlp", "opentelemetry", "opentelemetry-proto")],

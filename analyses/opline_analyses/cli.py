@@ -83,7 +83,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         "Export",
         (
             ("csv", "csv", "one row per op, one column per stage"),
-            ("export", "export", "the run for Perfetto, OpenTelemetry, or as folded stacks"),
+            ("export", "export", "the run for Perfetto, Jaeger, Prometheus, flame graphs and others"),
             ("sql", "sql", "ask the run's tables with SQL"),
             ("events", "events", "a trace's events, decoded, one per line"),
         ),

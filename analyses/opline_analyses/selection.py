@@ -30,8 +30,13 @@ class Selection(Value):
 
     def sql(self) -> str:
         """`SELECT op_id ...` in the wanted order."""
+        return self.of("o.op_id", ordered=True)
+
+    def of(self, columns: str, ordered: bool = False) -> str:
+        """`SELECT columns ...` of the same ops; in the wanted order if that matters."""
         tail = f" LIMIT {self.limit}" if self.limit is not None else ""
-        return f"SELECT o.op_id FROM ops o WHERE {self.where} ORDER BY {self.order}{tail}"
+        order = f" ORDER BY {self.order}" if ordered or tail else ""
+        return f"SELECT {columns} FROM ops o WHERE {self.where}{order}{tail}"
 
     def also(self, condition: str, *parameters: object) -> Selection:
         """The same with one more condition."""

@@ -82,7 +82,7 @@ def select_counted(run: Run, which: Selection, tainted: bool) -> tuple[int, int,
     ones.
     """
     run.con.execute(
-        f"CREATE OR REPLACE TEMP TABLE chosen AS SELECT op_id, complete, tainted FROM ops o WHERE {which.where}",
+        f"CREATE OR REPLACE TEMP TABLE chosen AS {which.of('o.op_id, o.complete, o.tainted')}",
         list(which.parameters),
     )
     keep = "complete" if tainted else "complete AND NOT tainted"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`opline export RUN --to FORMAT -o FILE`: the run for Perfetto, OpenTelemetry, flame graphs."""
+"""`opline export RUN --to FORMAT -o FILE`: the run in the formats of other programs."""
 
 from __future__ import annotations
 
@@ -13,28 +13,38 @@ from opline_analyses.files import complete_file, output_path
 from opline_analyses.selection import add_filters, add_which, selection
 
 NAME = "export"
-HELP = "the run for Perfetto, OpenTelemetry, or as folded stacks"
-FORMATS = ("perfetto", "otlp", "folded")
+HELP = "the run for Perfetto, Jaeger, Prometheus, flame graphs and others"
+FORMATS = ("perfetto", "chrome", "otlp", "jaeger", "speedscope", "folded", "openmetrics", "arrow", "lami")
 # Of the extra `export` of setup.cfg, by the module that is missing without them.
 PACKAGES = {"perfetto": "perfetto", "opentelemetry": "opentelemetry-proto"}
 EXAMPLES = """\
-  perfetto  Perfetto's protobuf trace, for https://ui.perfetto.dev: a track per
-            thread with the stages, a flow per op, a track per device with the
-            block requests, counters of what is in flight. FILE.pftrace
-  otlp      an OpenTelemetry ExportTraceServiceRequest (protobuf): an op is a
-            trace, a stage or a block request a span. A collector takes it:
-            curl --data-binary @FILE -H 'Content-Type: application/x-protobuf'
-            http://localhost:4318/v1/traces
-  folded    a line per class, thread and stage with its nanoseconds, for
-            speedscope and flamegraph.pl; of the ops that count
+formats of single ops:
+  perfetto     Perfetto's protobuf trace, for https://ui.perfetto.dev: a track
+               per thread with the stages, a flow per op, a track per device
+               with the block requests, counters of what is in flight
+  chrome       Chrome's JSON trace, for Perfetto and chrome://tracing: a slice
+               per op with its stages inside, and one per block request
+  otlp         an OpenTelemetry ExportTraceServiceRequest (protobuf): an op is a
+               trace, a stage or a block request a span. A collector takes it:
+               curl --data-binary @FILE -H 'Content-Type: application/x-protobuf'
+               http://localhost:4318/v1/traces
+  jaeger       the same as Jaeger's JSON, which its page opens from a file
+  arrow        an Arrow IPC file with the rows and columns of `opline csv`
 
-Ops without an end are left out. perfetto and otlp hold all selected ops in
-memory: take a part of a large run (--since, --slowest).
+formats of sums, over the ops that count (as in `opline stages`):
+  speedscope   speedscope's JSON: a profile per class, thread and stage
+  folded       a line per class, thread and stage with its nanoseconds, for
+               flamegraph.pl
+  openmetrics  histograms of latencies and stages as text, for Prometheus
+  lami         LAMI 1.0: result tables, for readers of the LTTng analyses
+Ops without an end are left out, but for arrow. perfetto holds all selected ops
+in memory: take a part of a large run (--since, --slowest). The others don't.
 
 examples:
-  opline export run1 --to perfetto -o run1.pftrace
-  opline export run1 --to otlp --slowest 100 -o slow.otlp
-  opline export run1 --to folded -o run1.folded
+  opline export run1 --to perfetto --slowest 1000 -o run1.pftrace
+  opline export run1 --to jaeger --slowest 100 -o slow.json
+  opline export run1 --to speedscope -o run1.speedscope.json
+  opline export run1 --to openmetrics -o run1.txt
 """
 
 

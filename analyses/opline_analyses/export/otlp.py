@@ -1,25 +1,24 @@
 # SPDX-License-Identifier: MIT
 """OpenTelemetry's protobuf (OTLP traces): an op is a trace, a stage a span in it, a block request a span in the op.
 
-One ExportTraceServiceRequest, what a collector takes at /v1/traces. Ids follow from the run's first begin and the
-op_id: the same run gives the same ids. Times are wall time where the trace knows its offset,
-else the run's own clock. Written with the classes of the package `opentelemetry-proto`.
+An ExportTraceServiceRequest, what a collector takes at /v1/traces. It is written in parts, some thousand ops each:
+messages of protobuf that follow each other are one message, whose lists are joined (protobuf.dev, Encoding). Ids and
+times: spans.py. Written with the classes of the package `opentelemetry-proto`.
 """
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any, BinaryIO
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from opline.talk import shown
-from opline_analyses.oplist import OpDetail, read_ops
+from opline_analyses.export.spans import Resource, SpanOfOp, resource_of, traces
 from opline_analyses.run import Run
 from opline_analyses.selection import Selection
-from opline_analyses.text import device_name
-from opline_analyses.wall_clock import offset_ns
+
+PART_OPS = 4096
 
 
 def _attribute(holder: Any, key: str, value: str | int | bool) -> None:
@@ -33,69 +32,45 @@ def _attribute(holder: Any, key: str, value: str | int | bool) -> None:
         one.value.string_value = shown(value)
 
 
-def _span(scope: Any, trace: bytes, number: int, parent: bytes, name: str, begin_ns: int, end_ns: int) -> Any:
+def _span(scope: Any, trace: bytes, parent: bytes, one: SpanOfOp) -> None:
     span = scope.spans.add()
     span.trace_id = trace
-    span.span_id = hashlib.sha256(trace + number.to_bytes(8, "big")).digest()[:8]
+    span.span_id = one.span_id
     span.parent_span_id = parent
-    span.name = shown(name)
+    span.name = shown(one.name)
     span.kind = Span.SPAN_KIND_INTERNAL
-    span.start_time_unix_nano = begin_ns
-    span.end_time_unix_nano = end_ns
-    return span
+    span.start_time_unix_nano = one.begin_ns
+    span.end_time_unix_nano = one.end_ns
+    for key, value in one.attributes.items():
+        _attribute(span, key, value)
+    for name, at in one.events:
+        event = span.events.add()
+        event.name, event.time_unix_nano = name, at
 
 
-def _add(scope: Any, op: OpDetail, seed: bytes, offset: int, names: dict[int, str]) -> None:
-    assert op.end_ns is not None
-    trace = hashlib.sha256(seed + op.op_id.to_bytes(8, "big")).digest()[:16]
-    root = _span(scope, trace, 0, b"", op.op_class or "op", op.begin_ns + offset, op.end_ns + offset)
-    _attribute(root, "opline.op_id", op.op_id)
-    _attribute(root, "opline.tainted", op.tainted)
-    _attribute(root, "opline.unattributed_ns", op.unattributed_ns or 0)
-    if op.object is not None:
-        _attribute(root, "opline.object", op.object)
-    for number, stage in enumerate(op.stages, 1):
-        begin = stage.begin_ns + offset
-        span = _span(scope, trace, number, root.span_id, stage.stage, begin, begin + stage.duration_ns)
-        _attribute(span, "opline.kind", stage.kind)
-    for number, request in enumerate(op.requests, len(op.stages) + 1):
-        steps = {
-            letter: at + offset
-            for letter, at in zip(
-                "QGIDC",
-                (request.queue_ns, request.getrq_ns, request.insert_ns, request.issue_ns, request.complete_ns),
-                strict=True,
-            )
-            if at is not None
-        }
-        if not steps:
-            continue
-        name = f"block request {request.rwbs or ''}".strip()
-        span = _span(scope, trace, number, root.span_id, name, min(steps.values()), max(steps.values()))
-        _attribute(span, "opline.device", device_name(names, request.dev))
-        _attribute(span, "opline.request_id", request.request_id)
-        _attribute(span, "opline.shared", request.shared)
-        for letter, at in steps.items():
-            event = span.events.add()
-            event.name, event.time_unix_nano = letter, at
+def _part(resource: Resource) -> tuple[ExportTraceServiceRequest, Any]:
+    request = ExportTraceServiceRequest()
+    spans = request.resource_spans.add()
+    _attribute(spans.resource, "service.name", resource.service)
+    if resource.host is not None:
+        _attribute(spans.resource, "host.name", resource.host)
+    scope = spans.scope_spans.add()
+    scope.scope.name = "opline"
+    return request, scope
 
 
 def write(run: Run, which: Selection, out: BinaryIO) -> int:
     """Writes the complete ops among the selected; gives their number."""
-    offset = offset_ns(run) or 0
-    request = ExportTraceServiceRequest()
-    resource = request.resource_spans.add()
-    _attribute(resource.resource, "service.name", str((run.manifest.get("model") or {}).get("name", "opline")))
-    (host, first) = run.row("SELECT any_value(host), coalesce(min(begin_ns), 0) FROM ops")
-    if host is not None:
-        _attribute(resource.resource, "host.name", host)
-    scope = resource.scope_spans.add()
-    scope.scope.name = "opline"
-    seed = int(first).to_bytes(8, "big", signed=True)
-    names = run.device_names()
+    resource = resource_of(run)
+    request, scope = _part(resource)
     ops = 0
-    for op in read_ops(run, which.also("o.complete")):
-        _add(scope, op, seed, offset, names)
+    for op in traces(run, which):
+        _span(scope, op.trace_id, b"", op.root)
+        for span in op.below:
+            _span(scope, op.trace_id, op.root.span_id, span)
         ops += 1
+        if ops % PART_OPS == 0:
+            out.write(request.SerializeToString(deterministic=True))
+            request, scope = _part(resource)
     out.write(request.SerializeToString(deterministic=True))
     return ops

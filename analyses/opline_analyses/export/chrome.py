@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""Chrome's JSON trace: an op is an asynchronous slice of its process with its stages inside, a block request one of
+its device.
+
+The format is that of "Trace Event Format" (docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU):
+nestable asynchronous events, `b` and `e`, which belong together by category and id. Perfetto, chrome://tracing and
+Trace Compass's add-on open it. Its times are microseconds; these have three decimals and count from the run's first
+op, so that a reader who keeps them as doubles still has each nanosecond.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from opline.talk import shown
+from opline_analyses.export.json_list import write_list
+from opline_analyses.oplist import OpDetail, read_ops
+from opline_analyses.run import Run
+from opline_analyses.selection import Selection
+from opline_analyses.text import device_name
+
+FIRST_DEVICE = 1 << 22  # no process has this number: PID_MAX_LIMIT of the kernel's threads.h
+ROWS = 4096
+# The requests of the ops in the table `exported`, each once.
+_REQUESTS = """
+    SELECT dev, request_id, rwbs, sector, nr_sectors, queue_ns, getrq_ns, insert_ns, issue_ns, complete_ns
+    FROM requests WHERE request_id IN (
+        SELECT request_id FROM links SEMI JOIN exported USING (op_id)
+        UNION SELECT request_id FROM stages SEMI JOIN exported USING (op_id))
+    ORDER BY request_id"""
+
+
+def _event(phase: str, of: dict[str, Any], at_ns: int, name: str, args: dict[str, Any] | None = None) -> str:
+    whole = {"ph": phase, **of, "name": shown(name)} | ({"args": args} if args else {})
+    sign, at = ("-", -at_ns) if at_ns < 0 else ("", at_ns)
+    return f'{json.dumps(whole)[:-1]}, "ts": {sign}{at // 1000}.{at % 1000:03d}}}'
+
+
+def _named(pid: int, name: str) -> str:
+    return json.dumps({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": shown(name)}})
+
+
+def _op(op: OpDetail, first: int) -> Iterator[str]:
+    assert op.end_ns is not None
+    # an op that names no process belongs to none: 0 is the kernel's own
+    of = {"cat": "op", "id2": {"local": hex(op.op_id)}, "pid": op.pid or 0, "tid": op.pid or 0}
+    about: dict[str, Any] = {"op_id": op.op_id, "tainted": op.tainted, "unattributed_ns": op.unattributed_ns}
+    about["object"] = shown(op.object) if op.object is not None else None
+    name = op.op_class or "op"
+    yield _event("b", of, op.begin_ns - first, name, {k: v for k, v in about.items() if v is not None})
+    for stage in op.stages:
+        begin = stage.begin_ns - first
+        notes = {"kind": stage.kind} | ({"thread": stage.tid} if stage.tid is not None else {})
+        yield _event("b", of, begin, stage.stage, notes)
+        yield _event("e", of, begin + stage.duration_ns, stage.stage)
+    yield _event("e", of, op.end_ns - first, name)
+
+
+def _requests(run: Run, first: int) -> Iterator[str]:
+    names, pids = run.device_names(), dict[int, int]()
+    found = run.con.execute(_REQUESTS)
+    while rows := found.fetchmany(ROWS):
+        for dev, request_id, rwbs, sector, nr_sectors, *at in rows:
+            steps = [(letter, ns - first) for letter, ns in zip("QGIDC", at, strict=True) if ns is not None]
+            if not steps:
+                continue
+            if dev not in pids:
+                pids[dev] = FIRST_DEVICE + len(pids)
+                yield _named(pids[dev], f"device {device_name(names, dev)}")
+            of = {"cat": "block", "id2": {"local": hex(request_id)}, "pid": pids[dev], "tid": pids[dev]}
+            about = {"request_id": request_id, "sector": sector}
+            about["bytes"] = nr_sectors * 512 if nr_sectors is not None else None
+            name = rwbs or "request"
+            yield _event("b", of, steps[0][1], name, {k: v for k, v in about.items() if v is not None})
+            for (a, begin), (b, end) in itertools.pairwise(steps):
+                if end >= begin:
+                    yield _event("b", of, begin, f"{a}2{b}")
+                    yield _event("e", of, end, f"{a}2{b}")
+            yield _event("e", of, max(ns for _, ns in steps), name)
+
+
+def write(run: Run, which: Selection, out: BinaryIO) -> int:
+    """Writes the complete ops among the selected; gives their number."""
+    complete = which.also("o.complete")
+    run.con.execute(f"CREATE OR REPLACE TEMP TABLE exported AS {complete.of('o.op_id')}", list(complete.parameters))
+    (ops, first) = run.row("SELECT (SELECT count(*) FROM exported), (SELECT coalesce(min(begin_ns), 0) FROM ops)")
+    processes = run.rows(
+        """SELECT coalesce(pid, 0), any_value(comm ORDER BY op_id) FROM ops SEMI JOIN exported USING (op_id)
+           GROUP BY ALL ORDER BY ALL"""
+    )
+    named = (_named(pid, comm or f"process {pid}") for pid, comm in processes)
+    events = itertools.chain.from_iterable(_op(op, first) for op in read_ops(run, complete))
+    out.write(b'{"displayTimeUnit": "ns", "otherData": {"first_ns": "%d"}, "traceEvents": ' % first)
+    write_list(out, itertools.chain(named, events, _requests(run, first)))
+    out.write(b"}\n")
+    return int(ops)

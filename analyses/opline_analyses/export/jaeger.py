@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""Jaeger's JSON, which its page opens from a file and its query service gives: an op is a trace with its spans.
+
+The fields are those of model/json/model.go of jaegertracing/jaeger 1.x. Its times are whole microseconds: begins and
+ends are rounded down, so that spans still nest; what was measured is in the tags `opline.latency_ns` and
+`opline.duration_ns`. Ids and times: spans.py.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, BinaryIO
+
+from opline.talk import shown
+from opline_analyses.export.json_list import write_list
+from opline_analyses.export.spans import SpanOfOp, TraceOfOp, resource_of, traces
+from opline_analyses.run import Run
+from opline_analyses.selection import Selection
+
+_TYPES = {bool: "bool", int: "int64", str: "string"}
+
+
+def _tag(key: str, value: str | int | bool) -> dict[str, Any]:
+    return {"key": key, "type": _TYPES[type(value)], "value": shown(value) if isinstance(value, str) else value}
+
+
+def _span(trace: str, one: SpanOfOp, parent: str | None) -> dict[str, Any]:
+    begin_us = one.begin_ns // 1000
+    return {
+        "traceID": trace,
+        "spanID": one.span_id.hex(),
+        "operationName": shown(one.name),
+        "references": [{"refType": "CHILD_OF", "traceID": trace, "spanID": parent}] if parent is not None else [],
+        "startTime": begin_us,
+        "duration": one.end_ns // 1000 - begin_us,
+        "tags": [_tag(key, value) for key, value in one.attributes.items()],
+        "logs": [{"timestamp": at // 1000, "fields": [_tag("event", name)]} for name, at in one.events],
+        "processID": "p1",
+        "warnings": None,
+    }
+
+
+def _trace(op: TraceOfOp, process: dict[str, Any]) -> dict[str, Any]:
+    trace, root = op.trace_id.hex(), op.root.span_id.hex()
+    spans = [_span(trace, op.root, None), *(_span(trace, span, root) for span in op.below)]
+    return {"traceID": trace, "spans": spans, "processes": {"p1": process}, "warnings": None}
+
+
+def write(run: Run, which: Selection, out: BinaryIO) -> int:
+    """Writes the complete ops among the selected; gives their number."""
+    resource = resource_of(run)
+    tags = [_tag("hostname", resource.host)] if resource.host is not None else []
+    process = {"serviceName": shown(resource.service), "tags": tags}
+    out.write(b'{"data": ')
+    ops = write_list(out, (json.dumps(_trace(op, process)) for op in traces(run, which)))
+    out.write(b', "total": %d, "limit": 0, "offset": 0, "errors": null}\n' % ops)
+    return ops

@@ -26,10 +26,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "listener.h"
 #include "pass.h"
 #include "senders.h"
 
@@ -128,39 +128,13 @@ static void adopt(int fd, const struct ucred *who) {
     if (source_count > counts.most_rings) counts.most_rings = source_count;
 }
 
-// Descriptors of a message that is none of the shim's.
-static void close_all(const struct cmsghdr *c) {
-    for (size_t at = CMSG_LEN(0); at + sizeof(int) <= c->cmsg_len; at += sizeof(int)) {
-        int fd;
-        memcpy(&fd, (const char *)c + at, sizeof fd);
-        close(fd);
-    }
-}
-
 static void receive(int listener) {
     for (int i = 0; i < MOST_AT_ONCE; i++) {
-        uint32_t version = 0;
-        struct iovec iov = {&version, sizeof version};
-        union {
-            struct cmsghdr head;
-            char bytes[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
-        } control;
-        struct msghdr message = {
-            .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-        ssize_t n = recvmsg(listener, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-        if (n < 0) return;
-        int fd = -1;
-        struct ucred who = {.uid = (uid_t)-1};
-        for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
-            if (c->cmsg_level != SOL_SOCKET) continue;
-            if (c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof fd)) memcpy(&fd, CMSG_DATA(c), sizeof fd);
-            else if (c->cmsg_type == SCM_RIGHTS) close_all(c);
-            if (c->cmsg_type == SCM_CREDENTIALS && c->cmsg_len == CMSG_LEN(sizeof who))
-                memcpy(&who, CMSG_DATA(c), sizeof who);
-        }
-        if (fd < 0) continue;
-        if (version == RING_VERSION) adopt(fd, &who);
-        close(fd);
+        struct offer offer;
+        if (!next_offer(listener, &offer)) return;
+        if (offer.fd < 0) continue;
+        if (offer.version == RING_VERSION) adopt(offer.fd, &offer.who);
+        close(offer.fd);
     }
 }
 
@@ -349,26 +323,6 @@ static int fail(const char *what) {
     printf("{\"error\": \"%s: %s\"}\n", what,
            errno == EADDRINUSE ? "another recording has one, and with it the shim's events" : strerror(errno));
     return 1;
-}
-
-static int listen_at(const char *path) {
-    struct sockaddr_un place = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof place.sun_path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    strcpy(place.sun_path, path);
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), on = 1;
-    // one that nobody listens to is left over
-    if (connect(fd, (struct sockaddr *)&place, sizeof place) == 0) {
-        errno = EADDRINUSE;
-        return -1;
-    }
-    unlink(path);
-    if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) || bind(fd, (struct sockaddr *)&place, sizeof place))
-        return -1;
-    chmod(path, 0666);  // like the session daemon's for applications: who sends is looked at, message by message
-    return fd;
 }
 
 int main(int argc, char **argv) {

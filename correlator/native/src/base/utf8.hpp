@@ -14,4 +14,10 @@ std::string valid_utf8(std::string_view text);
 // opline.talk.shown has it.
 void append_shown(std::string &out, std::string_view text);
 
+inline bool is_ascii(std::string_view text) {
+    char all = 0;
+    for (const char c : text) all = static_cast<char>(all | c);
+    return static_cast<signed char>(all) >= 0;
+}
+
 }  // namespace opline

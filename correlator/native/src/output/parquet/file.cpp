@@ -7,36 +7,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <type_traits>
 #include <utility>
 
 #include "base/utf8.hpp"
+#include "output/parquet/format.hpp"
 #include "output/parquet/thrift.hpp"
 
 namespace opline::parquet {
 namespace {
-
-// Of parquet.thrift
-enum Type { kBoolean = 0, kPhysicalInt32 = 1, kPhysicalInt64 = 2, kByteArray = 6 };
-enum Encoding { kPlain = 0, kRle = 3, kDelta = 5, kDeltaTexts = 7, kRleDictionary = 8 };
-enum ConvertedType { kUtf8 = 0, kUint32Converted = 13, kUint64Converted = 14 };
-constexpr int kOptional = 1, kDataPage = 0, kDictionaryPage = 2, kUncompressed = 0, kLz4Raw = 7;
-constexpr std::uint32_t kUnused = 0xffffffff;
-
-int physical(ColumnType t) {
-    switch (t) {
-    case ColumnType::kInt64:
-    case ColumnType::kUint64: return kPhysicalInt64;
-    case ColumnType::kInt32:
-    case ColumnType::kUint32: return kPhysicalInt32;
-    case ColumnType::kBool: return kBoolean;
-    case ColumnType::kDict:
-    case ColumnType::kText: break;
-    }
-    return kByteArray;
-}
-
-bool is_number(ColumnType t) { return physical(t) == kPhysicalInt32 || physical(t) == kPhysicalInt64; }
 
 template <class T>
 void add_plain(Bytes &out, T v) {
@@ -61,49 +39,6 @@ void add_levels(Bytes &out, const Column &c, std::size_t rows) {
     add_hybrid(runs, levels.data(), rows, 1);
     add_plain(out, static_cast<std::uint32_t>(runs.size()));
     out.insert(out.end(), runs.begin(), runs.end());
-}
-
-template <class T>
-std::pair<std::int64_t, std::int64_t> range(const T *values, std::size_t n) {
-    if constexpr (std::is_same_v<T, std::int64_t>) {
-        // Values that are less than 2^31 from the first are compared in 32 bits.
-        const std::int64_t first = values[0];
-        const auto from_first = [&](std::size_t i) {
-            return static_cast<std::uint64_t>(values[i]) - static_cast<std::uint64_t>(first);
-        };
-        std::uint64_t beyond = first > INT64_MAX / 2 || first < INT64_MIN / 2;
-        std::int32_t near_least = 0, near_largest = 0;
-        for (std::size_t i = 0; i < n; ++i) {
-            beyond |= (from_first(i) + 0x80000000u) >> 32;
-            const auto d = static_cast<std::int32_t>(from_first(i));
-            near_least = std::min(near_least, d);
-            near_largest = std::max(near_largest, d);
-        }
-        if (beyond == 0) return {first + near_least, first + near_largest};
-    }
-    T least = values[0], largest = values[0];
-    for (std::size_t i = 1; i < n; ++i) {
-        least = std::min(least, values[i]);
-        largest = std::max(largest, values[i]);
-    }
-    return {static_cast<std::int64_t>(least), static_cast<std::int64_t>(largest)};
-}
-
-// Values of the rows that are present, one after the other.
-template <std::size_t Width>
-std::size_t gather(std::uint8_t *to, const std::uint8_t *values, const std::uint8_t *absent, std::size_t rows) {
-    std::size_t n = 0;
-    for (std::size_t i = 0; i < rows; ++i) {
-        std::memcpy(to + n * Width, values + i * Width, Width);
-        n += absent[i] == 0;
-    }
-    return n;
-}
-
-bool is_ascii(std::string_view text) {
-    char all = 0;
-    for (const char c : text) all = static_cast<char>(all | c);
-    return static_cast<signed char>(all) >= 0;
 }
 
 }  // namespace
@@ -162,120 +97,6 @@ File::Chunk File::add_column(Column &c, std::size_t rows, const StringPool &stri
     return chunk;
 }
 
-int File::add_values(Column &c, std::size_t rows, const StringPool &strings, Bytes &page, Chunk &chunk) {
-    // A column that repeats some values is encoded without being there as a whole.
-    std::size_t period = 0;
-    if (c.type == ColumnType::kDict || c.type == ColumnType::kUint32) {
-        if (const auto *one = c.repeated<std::uint32_t>(rows, period); one && rows >= many_of(period)) {
-            repeats_.resize(many_of(period));
-            for (std::size_t i = 0; i < repeats_.size(); ++i) repeats_[i] = i < period ? one[i] : repeats_[i - period];
-        } else {
-            period = 0;
-        }
-    }
-    if (period == 0) c.store();
-    const std::uint8_t *values = period != 0 ? reinterpret_cast<const std::uint8_t *>(repeats_.data()) : c.values();
-    std::size_t n = rows;
-    if (c.nulls != 0 && c.type != ColumnType::kText) {  // an absent text is no bytes, which is left out below
-        present_.resize(rows);
-        auto *to = reinterpret_cast<std::uint8_t *>(present_.data());
-        n = (c.width() == 8 ? gather<8> : c.width() == 4 ? gather<4> : gather<1>)(to, values, c.absent(), rows);
-        values = to;
-    }
-    const auto as = [values](auto type) { return reinterpret_cast<const decltype(type) *>(values); };
-    const auto keep_range = [&chunk](std::pair<std::int64_t, std::int64_t> r) {
-        chunk.has_range = true;
-        chunk.least = r.first;
-        chunk.largest = r.second;
-    };
-    switch (c.type) {
-    case ColumnType::kInt64:
-        keep_range(range(as(std::int64_t{}), n));
-        add_delta(page, as(std::uint64_t{}), n);
-        return kDelta;
-    case ColumnType::kUint64:
-        keep_range(range(as(std::uint64_t{}), n));
-        add_delta(page, as(std::uint64_t{}), n);
-        return kDelta;
-    case ColumnType::kInt32:
-        keep_range(range(as(std::int32_t{}), n));
-        add_delta(page, as(std::uint32_t{}), n);
-        return kDelta;
-    case ColumnType::kUint32:
-        keep_range(range(as(std::uint32_t{}), period != 0 ? period : n));
-        chunk.repeat = add_delta(page, as(std::uint32_t{}), n, period);
-        chunk.lz4 = chunk.repeat.cycle != 0;
-        return kDelta;
-    case ColumnType::kBool: {
-        const std::size_t used = page.size();
-        page.resize(used + (n + 7) / 8);
-        for (std::size_t i = 0; i + 8 <= n; i += 8) {  // eight bytes that are 0 or 1 into eight bits
-            std::uint64_t bytes;
-            std::memcpy(&bytes, values + i, 8);
-            page[used + i / 8] = static_cast<char>(bytes * 0x0102040810204080 >> 56);
-        }
-        for (std::size_t i = n & ~std::size_t{7}; i < n; ++i)
-            page[used + i / 8] = static_cast<char>(page[used + i / 8] | (values[i] << (i % 8)));
-        return kPlain;
-    }
-    case ColumnType::kDict: {
-        const auto *ids = as(std::uint32_t{});
-        // Only the texts that this row group uses, in their own order: the pool's depends on who read the trace.
-        std::vector<std::uint32_t> used;
-        if (period == 0) period = period_of(ids, n);
-        const std::size_t different = period != 0 ? period : n;
-        place_.assign(strings.size(), kUnused);
-        for (std::size_t i = 0; i < different; ++i) place_[ids[i]] = 0;
-        for (std::uint32_t id = 0; id < place_.size(); ++id)
-            if (place_[id] != kUnused) used.push_back(id);
-        std::sort(used.begin(), used.end(),
-                  [&](std::uint32_t a, std::uint32_t b) { return strings.at(a) < strings.at(b); });
-        for (std::uint32_t i = 0; i < used.size(); ++i) place_[used[i]] = i;
-        indices_.resize(period != 0 ? std::min(n, many_of(period)) : n);
-        for (std::size_t i = 0; i < indices_.size(); ++i) indices_[i] = place_[ids[i]];
-        unsigned width = 1;
-        while (used.size() > std::size_t{1} << width) ++width;
-        page.push_back(static_cast<char>(width));
-        chunk.repeat = add_hybrid(page, indices_.data(), n, width, period);
-        chunk.lz4 = chunk.repeat.cycle != 0;
-        add_dictionary(used, strings, chunk);
-        return kRleDictionary;
-    }
-    case ColumnType::kText: {
-        std::string_view text(c.text.data(), c.text.size());
-        std::string mended;
-        std::vector<std::uint32_t> ends;
-        const bool ascii = is_ascii(text);
-        for (std::size_t i = 0; i < rows; ++i) {
-            if (!c.present(i)) continue;
-            if (!ascii) mended += valid_utf8(c.get_text(i));
-            ends.push_back(ascii ? c.get<std::uint32_t>(i) : static_cast<std::uint32_t>(mended.size()));
-        }
-        add_delta_texts(page, ascii ? text : mended, ends);
-        return kDeltaTexts;
-    }
-    }
-    return kPlain;
-}
-
-void File::add_dictionary(const std::vector<std::uint32_t> &ids, const StringPool &strings, Chunk &chunk) {
-    Bytes body;
-    for (const auto id : ids) {
-        const std::string &text = strings.at(id);
-        const std::string mended = is_ascii(text) ? text : valid_utf8(text);
-        add_plain(body, static_cast<std::uint32_t>(mended.size()));
-        body.insert(body.end(), mended.begin(), mended.end());
-    }
-    const std::size_t before = out_.size();
-    add_body(body, {}, chunk, kDictionaryPage, [&](Thrift &t) {
-        t.open(7);
-        t.i32(1, static_cast<std::int64_t>(ids.size()));
-        t.i32(2, kPlain);
-        t.close();
-    });
-    chunk.dictionary_bytes = out_.size() - before;
-}
-
 template <class Header>
 void File::add_body(const Bytes &body, const Repeat &repeat, Chunk &chunk, int kind, Header header) {
     Bytes packed;
@@ -294,6 +115,24 @@ void File::add_body(const Bytes &body, const Repeat &repeat, Chunk &chunk, int k
     crc_ = crc_of_both(crc_of(out_, before, crc_), crc, stored.size());
     chunk.plain_bytes += out_.size() - before + body.size();
     out_.insert(out_.end(), stored.begin(), stored.end());
+}
+
+void File::add_dictionary(const std::vector<std::uint32_t> &ids, const StringPool &strings, Chunk &chunk) {
+    Bytes body;
+    for (const auto id : ids) {
+        const std::string &text = strings.at(id);
+        const std::string mended = is_ascii(text) ? text : valid_utf8(text);
+        add_plain(body, static_cast<std::uint32_t>(mended.size()));
+        body.insert(body.end(), mended.begin(), mended.end());
+    }
+    const std::size_t before = out_.size();
+    add_body(body, {}, chunk, kDictionaryPage, [&](Thrift &t) {
+        t.open(7);
+        t.i32(1, static_cast<std::int64_t>(ids.size()));
+        t.i32(2, kPlain);
+        t.close();
+    });
+    chunk.dictionary_bytes = out_.size() - before;
 }
 
 void File::add_page(const Bytes &body, std::size_t values, Chunk &chunk) {

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.model import load_model
 from opline.store.schema import TABLES
 

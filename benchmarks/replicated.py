@@ -62,7 +62,7 @@ def unpacked(folder: Path, recording: str) -> Path:
 
 def count(trace: Path, model: str) -> tuple[int, int, int]:
     """The trace's events, its complete ops, and how often time goes back in it."""
-    from opline.correlate import correlate
+    from opline.correlation import correlate
     from opline.model import load_model
 
     with tempfile.TemporaryDirectory(dir=trace.parent) as run:

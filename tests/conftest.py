@@ -22,7 +22,7 @@ from tests.beside import Beside
 from tests.recorded import Correlated, RunOf, model_of, unpack
 from tests.workers import RecordersFirst
 
-from opline.correlate import correlate
+from opline.correlation import correlate
 
 ROOT = Path(__file__).resolve().parent.parent
 TRACES = ROOT / "tests" / "traces"

@@ -33,7 +33,7 @@ from typing import Any
 from tests.recorded import HERE, model_of
 from tests.test_readers import plain
 
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.errors import OplineError
 from opline.store.schema import TABLES
 

@@ -22,7 +22,7 @@ from tests.build_run import P, Rq, RunBuilder
 from tests.recorded import NAMES, RunOf, model_of
 
 from opline import _core
-from opline.correlate import stage_statistics
+from opline.correlation import stage_statistics
 from opline.errors import OplineError
 from opline_analyses.commands.stages import render
 from opline_analyses.op_csv import FIXED, collector, feed, stage_column, write

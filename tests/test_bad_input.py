@@ -23,7 +23,7 @@ from tests.recorded import RunOf
 from tests.test_readers import plain
 
 from opline import _core
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.model import load_model
 from opline.readers.front import choose
 from opline.readers.streams import examine

@@ -16,7 +16,7 @@ from tests.perf_text import text_of
 from tests.recorded import RunOf
 from tests.test_text_input import BIOS, REQUESTS, rows
 
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.model import load_model
 from opline_analyses.cli import main
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.block_capture import dev_of, loop_device
 
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.model import load_model
 
 pytestmark = pytest.mark.live

@@ -16,7 +16,7 @@ from tests.test_readers import plain
 
 import opline
 from opline import _core
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.readers.ctf import PLUGIN, Bt2Reader
 from opline.readers.trace import find_traces
 from opline.store.schema import TABLES

@@ -17,7 +17,7 @@ from tests.ceph_simulation import Ceph
 from tests.core_driver import Driver, check_laws, parse_line
 from tests.recorded import Correlated, RunOf
 
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.model import load_model
 
 Row = dict[str, Any]

@@ -16,7 +16,7 @@ from tests.ctf2_of import convert
 from tests.recorded import NAMES, RunOf, model_of
 from tests.test_readers import plain
 
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.model import load_model
 from opline.readers.ctf import reads_ctf_2
 from opline.readers.metadata import environment

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.folder import Folder, sync_tree
 from opline.model import load_model
 from opline.store.run import open_or_correlate

@@ -24,7 +24,7 @@ from tests.recorded import Correlated
 from opline.capture.descendants import Descendants
 from opline.capture.fiemap import Extent, extents, moved, place
 from opline.capture.openfiles import mounts
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.model import load_model
 from opline.readers.extents import read_extents
 

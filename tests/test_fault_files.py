@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.test_analyses_coverage import bench_run, fio_logs
 
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.errors import OplineError
 from opline.model import load_model
 from opline.shapes import fault_in

@@ -32,7 +32,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("opline.model",),
     ("opline.readers",),
     tuple(f"opline.store.{n}" for n in ("schema", "arrow", "checksums", "manifest", "writer")),
-    ("opline.correlate",),
+    ("opline.correlation",),
     ("opline.store",),
 )
 NATIVE = ROOT / "correlator" / "native" / "src"

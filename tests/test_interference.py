@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.model import load_model
 from opline_analyses.interference import NOBODY, Ahead, share_out
 

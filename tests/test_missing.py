@@ -16,7 +16,7 @@ from tests.recorded import LAB, RunOf
 from tests.test_bad_input import READERS, kernel_stream, packets_of, with_number
 from tests.test_readers import plain
 
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.model import load_model
 from opline.store.schema import TABLES
 from opline_analyses.cli import main

@@ -12,7 +12,7 @@ from tests.recorded import model_of
 from tests.test_readers import plain
 
 from opline import _core
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.model import load_model
 from opline.readers.ctf import version
 from opline.readers.metadata import metadata_text

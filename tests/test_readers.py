@@ -13,7 +13,7 @@ import pytest
 from tests.recorded import NAMES, RunOf, model_of
 
 from opline import _core
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.model import load_model
 from opline.store.schema import TABLES
 

@@ -33,7 +33,7 @@ from opline.capture import leftovers
 from opline.capture.buffers import Buffers
 from opline.capture.place import Place
 from opline.capture.processes import identify
-from opline.correlate import gaps_in
+from opline.correlation import gaps_in
 from opline.errors import UsageError
 
 pytestmark = pytest.mark.live

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.model import load_model
 
 LAB = Path(__file__).parent / "models" / "lab.toml"

@@ -18,7 +18,7 @@ import pytest
 from tests.core_driver import Driver, parse_line, plan_of
 
 from opline import losses
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.errors import OplineError, UsageError
 from opline.folder import Folder
 from opline.model import load_model

@@ -18,7 +18,7 @@ import pytest
 from tests.core_driver import Driver, parse_line
 from tests.recorded import HERE, Correlated, Row, RunOf
 
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.model import load_model
 
 Runs = Callable[[str], Correlated]

@@ -20,7 +20,7 @@ from tests.block_capture import loop_device
 from tests.recorded import Correlated, Row
 
 from opline.capture import recipe
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.model import load_model
 from opline_analyses.checks import BYTES_LIMIT
 from opline_analyses.cli import main

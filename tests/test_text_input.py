@@ -15,7 +15,7 @@ import pytest
 from tests.perf_text import LAYOUTS, text_of
 from tests.recorded import RunOf
 
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.model import load_model
 from opline.readers.text_lines import lost_events, parse
 from opline_analyses.cli import main

@@ -16,7 +16,7 @@ import pytest
 from tests.recorded import Correlated
 from tests.test_extents_capture import ext4
 
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.model import load_model
 
 pytestmark = pytest.mark.live

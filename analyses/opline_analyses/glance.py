@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from opline.correlate import stage_statistics
+from opline.correlation import stage_statistics
 from opline.errors import OplineError
 from opline_analyses import ledger
 from opline_analyses.client_files import find_report

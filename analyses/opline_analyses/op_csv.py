@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import cache
 
 from opline import _core
-from opline.correlate import temporary_file_failed
+from opline.correlation import temporary_file_failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.model import load_model
 from opline.store.schema import TABLES
 from opline_analyses.cli import main as opline

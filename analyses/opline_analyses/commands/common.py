@@ -8,7 +8,7 @@ import os
 import sys
 from contextlib import contextmanager
 
-from opline.correlate import gaps_in, recording_of
+from opline.correlation import gaps_in, recording_of
 from opline.errors import OplineError, UsageError
 from opline.gaps import closing_line
 from opline.losses import Gap

@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 
 from opline import _core
-from opline.correlate import feed_csv, recording_of
+from opline.correlation import feed_csv, recording_of
 from opline.store.run import BareTrace
 from opline.talk import talk
 from opline_analyses import ledger

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from opline.correlate import stage_statistics
+from opline.correlation import stage_statistics
 from opline.talk import talk
 from opline_analyses import ledger
 from opline_analyses.commands.common import (

@@ -7,7 +7,7 @@ import fcntl
 import os
 from contextlib import contextmanager
 
-from opline.correlate import SCHEMA_VERSION, correlate, digest
+from opline.correlation import SCHEMA_VERSION, correlate, digest
 from opline.errors import OplineError, UsageError
 from opline.model import load_model
 from opline.paths import is_recording, plain

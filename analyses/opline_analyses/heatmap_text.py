@@ -34,9 +34,9 @@ def colours_wanted(option: str, terminal: bool) -> str:
     return "true" if os.environ.get("COLORTERM") in ("truecolor", "24bit") else "256"
 
 
-def step_of(value: int, most: int) -> int:
+def step_of(value: float, most: float) -> int:
     """0 for nothing, 1 to 6 for its share of the most."""
-    return 0 if value == 0 else 6 if value >= most else int(6 * value / most) + 1
+    return 0 if value <= 0 else 6 if value >= most else int(value * 6 / most) + 1
 
 
 def heat(ratio: float) -> tuple[int, int, int]:

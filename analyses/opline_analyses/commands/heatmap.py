@@ -14,6 +14,8 @@ from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses import io_filter
 from opline_analyses.commands.common import add_output, add_run, opened, output
+from opline_analyses.commands.latencymap import add_latencymap, arguments
+from opline_analyses.commands.latencymap import run as run_latencymap
 from opline_analyses.commands.other_inputs import add_inputs, counts_of, values_of, without_ios
 from opline_analyses.inputs import COUNTS, kind_of
 from opline_analyses.quantities import DURATIONS, Limits, duration_ns, limits, round_up, seconds, size_bytes
@@ -44,9 +46,11 @@ examples:
   opline heatmap --unitstime=us --unitslabel=us --grid trace.txt -o trace.svg
   opline heatmap run1 --value offset -d sda -o offset.svg
   SOURCE | opline heatmap - --map waited
+  SOURCE | opline heatmap - --style latencymap -n 60
 """
 VALUES = ("latency", "size", "offset")
 COLOURS = ("auto", "never", "256", "true")
+__all__ = ["arguments"]  # the dispatcher asks for it
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -54,6 +58,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     add_options(parser)
     add_inputs(parser)
+    add_latencymap(parser)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -230,7 +235,7 @@ def _of_values(args: argparse.Namespace, kind: Kind, columns: int, number: int) 
     from opline_analyses.intervals import Grid, Tally
     from opline_analyses.io_series import Series, round_interval
 
-    without_ios(args, kind, ("minlat", "maxlat", "steplat", "rows", "percentiles"))
+    without_ios(args, kind, ("compat", "minlat", "maxlat", "steplat", "rows", "percentiles"))
     if kind.name == "columns":
         batch, skipped = two_columns.read(args.run, two_columns.unit_ns(args.unitstime))
         if skipped:
@@ -269,6 +274,8 @@ def _of_values(args: argparse.Namespace, kind: Kind, columns: int, number: int) 
 
 def run(args: argparse.Namespace) -> int:
     """Draws the map."""
+    if args.style == "latencymap":
+        return run_latencymap(args)
     kind = kind_of(args.run)
     if kind is None:
         if args.unitstime is not None:
@@ -292,7 +299,7 @@ def _of_counts(args: argparse.Namespace, kind: Kind) -> list[tuple[str, Map]]:
     """A map for each group of another tool's histograms."""
     from opline_analyses.counts.picture import maps_of
 
-    without_ios(args, kind)
+    without_ios(args, kind, ("compat",))
     found = counts_of(args, kind)
     args.unit = args.unit or found.unit
     if args.unit not in DURATIONS:

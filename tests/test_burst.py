@@ -113,6 +113,17 @@ def test_steady_work_has_no_burst(tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert kind["peak_to_mean"] < 1.1
 
 
+def test_a_few_ios_are_no_burst(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """However large they are; and what there is nothing of is said to be not there."""
+    ios = [{"d": at, "c": at + 100} for at in range(1_000, 3_000_000, 1_000)]
+    ios.append({"kind": "discard", "d": 1_000_000, "c": 1_000_900, "sectors": 1 << 20})
+    run = io_run(tmp_path / "run", ios, seconds=3.0)
+    assert [kind["bursts"] for kind in document(capfd, run)["kinds"]] == [[], []]
+    assert main(["burst", str(run)]) == 0
+    out = capfd.readouterr().out
+    assert "discard: 1 I/O, too few for a burst (fewer than 8).\n" in out and "write: no I/O.\n" in out
+
+
 def test_too_few_or_uneven_bursts_have_no_period() -> None:
     at = [Burst(n, n, 1, 1) for n in (0, 10, 40)]
     assert period(at[:2]) is None

@@ -21,6 +21,7 @@ MOST = 0.95
 GAP = 1  # so many intervals below the mean do not end a stretch
 REGULAR = 0.2  # distances that differ by less than this part of their median are a period
 FEWEST = 3  # bursts that a period is told of
+FEWEST_IOS = 8  # of fewer one after another nobody can say that they come in bursts
 
 
 class Burst(Value):
@@ -71,8 +72,8 @@ def _core(values: Sequence[int], first: int, last: int) -> tuple[int, int]:
     return best[2], best[2] + best[0]
 
 
-def bursts(values: Sequence[int]) -> list[Burst]:
-    """In order of time."""
+def bursts(values: Sequence[int], counts: Sequence[int] | None = None) -> list[Burst]:
+    """In order of time. ``counts``: how many I/Os each interval has; a stretch of few is none."""
     whole = sum(values)
     if not whole:
         return []
@@ -81,7 +82,8 @@ def bursts(values: Sequence[int]) -> list[Burst]:
     for stretch in _stretches(values, mean):
         first, last = _core(values, *stretch)
         peak = max(values[first : last + 1])
-        if peak >= PEAK * mean:
+        few = counts is not None and sum(counts[first : last + 1]) < FEWEST_IOS
+        if peak >= PEAK * mean and not few:
             found.append(Burst(first, last, sum(values[first : last + 1]), peak))
     return found
 

@@ -29,9 +29,10 @@ FEWEST = 20  # intervals, of a short run
 LISTED = 20
 EXAMPLES = """\
 A burst is a stretch of intervals above the mean whose greatest has 4 times the
-mean or more; of it the shortest part is told that has 95 %. For reads, writes
-and the rest each by itself: how much of all I/O it has, and the mean latency of
-reads and writes in it and outside. Three and more are looked at for a period.
+mean or more; of it the shortest part is told that has 95 %, if that is 8 I/Os
+or more. For reads, writes and the rest each by itself: how much of all I/O it
+has, and the mean latency of reads and writes in it and outside. Three and more
+are looked at for a period.
 
 examples:
   opline burst run1
@@ -111,7 +112,8 @@ def _found(args: argparse.Namespace, counted: Sequence[Cells], series: Series) -
     found = []
     for kind in kinds:
         values = [_number(cells[kind, 0], args.by) if (kind, 0) in cells else 0 for cells in counted]
-        whole, these = sum(values), bursts(values)
+        counts = [cells[kind, 0].count if (kind, 0) in cells else 0 for cells in counted]
+        whole, these = sum(values), bursts(values, counts)
         apart = period(these)
         step = series.grid.step_ns
 
@@ -124,8 +126,23 @@ def _found(args: argparse.Namespace, counted: Sequence[Cells], series: Series) -
             times = {"median_ns": round(apart.median * step), "least_ns": apart.least * step}
             times |= {"most_ns": apart.most * step, "regular": apart.regular}
         most = max(values) * len(values) / whole if whole else 0.0
-        found.append({"kind": kind, "bursts": [told(b) for b in these], "period": times, "peak_to_mean": most})
+        found.append(
+            {"kind": kind, "count": sum(counts), "bursts": [told(b) for b in these], "period": times}
+            | {"peak_to_mean": most}
+        )
     return found
+
+
+def _none(kind: dict[str, Any], by: str) -> str:
+    """Why there is no burst."""
+    from opline_analyses.bursts import FEWEST_IOS
+    from opline_analyses.text import count_of
+
+    if kind["count"] < FEWEST_IOS:
+        return f"{count_of(kind['count'], 'I/O')}, too few for a burst (fewer than {FEWEST_IOS})."
+    if not kind["peak_to_mean"]:
+        return f"{count_of(kind['count'], 'I/O')} without any {COUNTED[by]}: no burst."
+    return f"no burst, the greatest interval has {kind['peak_to_mean']:.1f} times the mean."
 
 
 def _text(args: argparse.Namespace, found: list[dict[str, Any]], series: Series) -> Iterator[str]:
@@ -149,10 +166,14 @@ def _text(args: argparse.Namespace, found: list[dict[str, Any]], series: Series)
             share = [f"{100 * b['share']:.1f}", f"{b['peak_to_mean']:.1f}x"]
             rows.append([kind, *times, str(b["count"]), f"{b['bytes'] / 2**20:.1f}", *share, *means])
         yield from table(header, rows, gap=" ", right=[False, *[True] * 10])
+    there = {kind["kind"] for kind in found}
+    for missing in ("read", "write"):
+        if missing not in there and not args.io:
+            yield f"{missing}: no I/O."
     for kind in found:
         number, more = len(kind["bursts"]), max(0, len(kind["bursts"]) - LISTED)
         if not number:
-            yield f"{kind['kind']}: no burst, the greatest interval has {kind['peak_to_mean']:.1f} times the mean."
+            yield f"{kind['kind']}: {_none(kind, args.by)}"
             continue
         text = f"{kind['kind']}: {count_of(number, 'burst')}"
         if more:

@@ -31,13 +31,23 @@ class Run:
     ``given``: what the user named: the run, the recording or the trace. ``fresh``: this process has made it of that.
     """
 
-    def __init__(self, path: Path, manifest: dict[str, Any], given: Path, stack: ExitStack | None = None) -> None:
-        """``stack``: closes the connection in the end, and until then Ctrl-C ends a query."""
+    def __init__(
+        self,
+        path: Path,
+        manifest: dict[str, Any],
+        given: Path,
+        stack: ExitStack | None = None,
+        interruptible: bool = True,
+    ) -> None:
+        """``stack``: closes the connection in the end, and until then Ctrl-C ends a query if ``interruptible``, which
+        takes the process's wake-up descriptor of signals.
+        """
         self.path = path
         self.manifest = manifest
         self.given = given
         self.fresh = path != given
         self._stack = stack
+        self._interruptible = interruptible
         self.files = LiteralFiles()  # as DuckDB knows them
         self._seen: set[str] = set()
 
@@ -48,7 +58,8 @@ class Run:
         if self._stack is not None:
             self._stack.callback(self.files.close)
             self._stack.callback(con.close)
-            self._stack.enter_context(_interruptible(con))
+            if self._interruptible:
+                self._stack.enter_context(_interruptible(con))
         return Connection(con, self.check)
 
     def check(self, table: str) -> None:
@@ -149,14 +160,16 @@ def _connect(path: Path, ours: bool, files: LiteralFiles) -> duckdb.DuckDBPyConn
     return con
 
 
-def open_tables(path: Path, given: Path | None = None, stack: ExitStack | None = None) -> Run:
+def open_tables(
+    path: Path, given: Path | None = None, stack: ExitStack | None = None, interruptible: bool = True
+) -> Run:
     """Opens a directory that has manifest.json and the tables; ``given``: what the user named, if it was made of that
-    just now; ``stack``: see Run.
+    just now; ``stack`` and ``interruptible``: see Run.
 
     Raises OplineError with one clear line.
     """
     manifest = read_json(path / "manifest.json", MANIFEST, AGAIN)
-    return Run(path, manifest, given or path, stack)
+    return Run(path, manifest, given or path, stack, interruptible)
 
 
 def _of_a_reader(error: Exception) -> bool:
@@ -218,9 +231,10 @@ def open_run(
     reader: str | None = None,
     extents: Sequence[Path] = (),
     tables: Sequence[str] | None = None,
+    interruptible: bool = True,
 ) -> Iterator[Run]:
     """Opens a run; correlates first where a recording or a trace is given (into a temporary run with rows of these
-    ``tables`` only). Closes, and forgets a temporary run, at the end.
+    ``tables`` only). Closes, and forgets a temporary run, at the end. ``interruptible``: see Run.
     """
     given = Path(path)
     if not given.exists():
@@ -234,14 +248,32 @@ def open_run(
             path_of_tables = stack.enter_context(
                 open_or_correlate(given, model=model, reader=reader, extents=extents, tables=tables)
             ).path
-        run = open_tables(path_of_tables, None if path_of_tables == given else given, stack)
+        run = open_tables(path_of_tables, None if path_of_tables == given else given, stack, interruptible)
         if path_of_tables == given:
             read_by, why = run.manifest.get("reader"), run.manifest.get("reader_reason")
             explain(f"{given}: a run; its trace was read by the reader {read_by}: {why}")
-        try:
+        with readable(run):
             yield run
-        except Exception as error:
-            if not _of_a_reader(error):
-                raise
-            why = " ".join(run.files.said(error).split())
-            raise OplineError(f"Cannot read the tables of {run.path}: {why}. Correlate its trace again.") from error
+
+
+@contextmanager
+def readable(run: Run) -> Iterator[None]:
+    """What DuckDB and pyarrow say of a run's tables is an OplineError of one line."""
+    try:
+        yield
+    except Exception as error:
+        if not _of_a_reader(error):
+            raise
+        why = " ".join(run.files.said(error).split())
+        raise OplineError(f"Cannot read the tables of {run.path}: {why}. Correlate its trace again.") from error
+
+
+@contextmanager
+def asked(run: Run) -> Iterator[None]:
+    """What DuckDB says of somebody's SQL is an OplineError of one line."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise OplineError(f"SQL: {' '.join(run.files.said(error).split())}") from error

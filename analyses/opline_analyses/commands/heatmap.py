@@ -313,36 +313,47 @@ def _of_counts(args: argparse.Namespace, kind: Kind) -> list[tuple[str, Map]]:
 
 
 def _of_run(args: argparse.Namespace) -> int:
-    from opline_analyses.heatmap import map_of, percents
-    from opline_analyses.io_series import count_rows, tables_needed
+    from opline_analyses.io_series import tables_needed
 
     picture = args.output is not None and args.output.suffix.lower() == ".svg"
     if args.per_device and (picture or args.json):
         raise UsageError("--per-device is for the terminal: a picture of one device has -d.")
     measure = measure_of(args)
     with opened(args, tables=tables_needed(args)) as opened_run:
-        rows = io_filter.rows_of(opened_run, args)
-        if args.value == "offset":
-            rows = rows.also("sector IS NOT NULL")
-        width = max(20, (os.get_terminal_size().columns if sys.stdout.isatty() else 80) - 14)
-        series = _series(rows, args, 110 if picture else width)
-        number = args.rows or (50 if picture else 16)
-        if number < 1:
-            raise UsageError("--rows must be 1 or more.")
-        scale = _scale(opened_run, rows, args, measure, number)
-        maps = {"": rows}
-        if args.per_device:
-            maps = {name: rows.also(f"dev = {dev}") for dev, name in io_filter.devices_in(opened_run, rows)}
-        wanted = percents(args.percentiles) if args.percentiles is not None else ()
-        found = {}
-        for name, mine in maps.items():
-            tally = count_rows(opened_run, mine, series, scale.buckets, None, measure.sql)
-            lines = _lines(opened_run, mine, series, measure, wanted)
-            found[name] = map_of(tally, series, scale, measure, lines)
+        rows, found = maps_of_run(opened_run, args, measure, picture)
         with output(args.output) as out:
             for name, heatmap in found.items():
                 out.write(drawn(args, rows, heatmap, name, picture).encode())
     return 0
+
+
+def maps_of_run(
+    run: Run, args: argparse.Namespace, measure: Measure, picture: bool
+) -> tuple[io_filter.Rows, dict[str, Map]]:
+    """The I/Os that are meant, and the map of them, or of each device's, by its name. ``picture``: as many columns and
+    rows as one has. Raises UsageError.
+    """
+    from opline_analyses.heatmap import map_of, percents
+    from opline_analyses.io_series import count_rows
+
+    rows = io_filter.rows_of(run, args)
+    if args.value == "offset":
+        rows = rows.also("sector IS NOT NULL")
+    width = max(20, (os.get_terminal_size().columns if sys.stdout.isatty() else 80) - 14)
+    series = _series(rows, args, 110 if picture else width)
+    number = args.rows or (50 if picture else 16)
+    if number < 1:
+        raise UsageError("--rows must be 1 or more.")
+    scale = _scale(run, rows, args, measure, number)
+    maps = {"": rows}
+    if args.per_device:
+        maps = {name: rows.also(f"dev = {dev}") for dev, name in io_filter.devices_in(run, rows)}
+    wanted = percents(args.percentiles) if args.percentiles is not None else ()
+    found = {}
+    for name, mine in maps.items():
+        tally = count_rows(run, mine, series, scale.buckets, None, measure.sql)
+        found[name] = map_of(tally, series, scale, measure, _lines(run, mine, series, measure, wanted))
+    return rows, found
 
 
 def drawn(args: argparse.Namespace, rows: io_filter.Rows | None, heatmap: Map, device: str, picture: bool) -> str:

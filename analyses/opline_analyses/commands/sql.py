@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import json
 
-from opline.errors import OplineError
 from opline.store.schema import TABLES
 from opline_analyses.commands.common import add_form, add_model, csv_output, opened, output
 from opline_analyses.lockdown import check, lock
@@ -48,31 +47,28 @@ def _cell(value: object) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the query and prints its rows."""
-    import duckdb
+    from opline_analyses.run import asked
 
-    with opened(args) as opened_run:
-        try:
-            if not args.unrestricted:
-                check(opened_run.con, args.query)
-                lock(opened_run.con, opened_run.files.paths())
-            result = opened_run.con.sql(args.query)
-            if result is None:  # a statement without a result
+    with opened(args) as opened_run, asked(opened_run):
+        if not args.unrestricted:
+            check(opened_run.con, args.query)
+            lock(opened_run.con, opened_run.files.paths())
+        result = opened_run.con.sql(args.query)
+        if result is None:  # a statement without a result
+            return 0
+        columns, types = result.columns, [str(t) for t in result.types]
+        with csv_output(args) if args.csv else output(args.output) as out:
+            if args.csv:
+                from opline_analyses.query_csv import write_csv
+
+                write_csv(columns, result, out)
                 return 0
-            columns, types = result.columns, [str(t) for t in result.types]
-            with csv_output(args) if args.csv else output(args.output) as out:
-                if args.csv:
-                    from opline_analyses.query_csv import write_csv
-
-                    write_csv(columns, result, out)
-                    return 0
-                rows = result.fetchall()
-                if args.json:
-                    records = [dict(zip(columns, row, strict=True)) for row in rows]
-                    out.write((json.dumps(records, indent=1, default=str) + "\n").encode())
-                    return 0
-                numeric = [t.startswith(_NUMERIC) for t in types]
-                lines = table(columns, [[_cell(v) for v in row] for row in rows], right=numeric)
-                out.write(encoded(lines))
-        except duckdb.Error as error:
-            raise OplineError(f"SQL: {' '.join(opened_run.files.said(error).split())}") from error
+            rows = result.fetchall()
+            if args.json:
+                records = [dict(zip(columns, row, strict=True)) for row in rows]
+                out.write((json.dumps(records, indent=1, default=str) + "\n").encode())
+                return 0
+            numeric = [t.startswith(_NUMERIC) for t in types]
+            lines = table(columns, [[_cell(v) for v in row] for row in rows], right=numeric)
+            out.write(encoded(lines))
     return 0

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""A table of a run, or what a query gives: nothing is read before it is asked for.
+
+As Arrow, as pandas, as tuples; in a notebook its first rows are shown.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from opline.talk import shown
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    import pyarrow as pa
+
+    from opline_analyses.run import Connection
+
+SHOWN_ROWS = 10
+BATCH_ROWS = 65_536
+
+
+class Table:
+    """Rows with named columns. Names that end in _ns are int64 nanoseconds; what is unknown is null, never 0."""
+
+    def __init__(
+        self,
+        con: Callable[[], Connection],
+        guard: Callable[[], AbstractContextManager[None]],
+        query: str,
+        parameters: Sequence[object] = (),
+        columns: Sequence[str] | None = None,
+    ) -> None:
+        """``guard``: inside of it DuckDB's errors are OplineErrors. ``columns``: where they are known already."""
+        self._con = con
+        self._guard = guard
+        self._query = query
+        self._parameters = tuple(parameters)
+        self._columns = tuple(columns) if columns is not None else None
+
+    def _run(self, query: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyConnection:
+        return self._con().execute(query, [*self._parameters, *parameters])
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        if self._columns is None:
+            with self._guard():
+                self._columns = tuple(name for name, *_ in self._run(f"DESCRIBE {self._query}").fetchall())
+        return self._columns
+
+    def __len__(self) -> int:
+        """How many rows: counts them."""
+        with self._guard():
+            ((number,),) = self._run(f"SELECT count(*) FROM ({self._query})").fetchall()
+        return int(number)
+
+    def where(self, condition: str, *parameters: object) -> Table:
+        """The rows for which an SQL condition holds: ``run.ops.where("latency_ns > ?", 1_000_000)``."""
+        query = f"SELECT * FROM ({self._query}) WHERE {condition}"
+        return Table(self._con, self._guard, query, (*self._parameters, *parameters), self._columns)
+
+    def head(self, rows: int = SHOWN_ROWS) -> Table:
+        """The first rows."""
+        return Table(
+            self._con, self._guard, f"SELECT * FROM ({self._query}) LIMIT {int(rows)}", self._parameters, self._columns
+        )
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """All rows as tuples."""
+        with self._guard():
+            return self._run(self._query).fetchall()
+
+    def arrow(self) -> pa.Table:
+        """All rows as a pyarrow.Table."""
+        with self._guard():
+            return self._con().sql(self._query, self._parameters).to_arrow_table()
+
+    def batches(self, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+        """The rows as pyarrow.RecordBatches of so many at most: memory does not follow the table. Another question to
+        the same run ends it.
+        """
+        with self._guard():
+            reader: pa.RecordBatchReader = self._con().sql(self._query, self._parameters).to_arrow_reader(rows)
+            yield from reader
+
+    def df(self) -> pd.DataFrame:
+        """All rows as a pandas.DataFrame, whose integers stay integers where values are unknown (Int64). Raises
+        OplineError where pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            from opline.errors import OplineError
+
+            raise OplineError("df() needs the Python package pandas: pip install pandas") from error
+        import pyarrow as pa
+
+        kinds = {
+            pa.int64(): pandas.Int64Dtype(), pa.int32(): pandas.Int32Dtype(), pa.uint32(): pandas.UInt32Dtype(),
+            pa.int16(): pandas.Int16Dtype(), pa.int8(): pandas.Int8Dtype(), pa.bool_(): pandas.BooleanDtype(),
+        }  # fmt: skip
+        frame: pd.DataFrame = self.arrow().to_pandas(types_mapper=kinds.get)
+        return frame
+
+    def __repr__(self) -> str:
+        return f"<opline.Table of {len(self)} rows: {', '.join(map(shown, self.columns))}>"
+
+    def _repr_html_(self) -> str:
+        """The first rows, for a notebook: names of the trace are texts there."""
+        found = self.head(SHOWN_ROWS).rows()
+        head = "".join(f"<th>{_cell(name)}</th>" for name in self.columns)
+        body = "".join(f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>" for row in found)
+        number = len(self)
+        more = f"the first {len(found)} of " if number > len(found) else ""
+        return (
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            f"<p>{more}{number:,} rows; names that end in _ns are nanoseconds; an empty cell is unknown</p>"
+        )
+
+
+def _cell(value: object) -> str:
+    return html.escape(shown(str(value))) if value is not None else ""

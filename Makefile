@@ -5,12 +5,14 @@ VENV := $(CURDIR)/.venv/bin
 JOBS := $(shell nproc)
 PYTHON_DIRS := $(wildcard setup.py correlator analyses tests benchmarks examples docs)
 # but headers of LTTng's tracepoints: their macros are a language of their own
-C_FILES = $(shell find correlator/native tracepoints examples tests benchmarks -name '*.[ch]' -o -name '*.[ch]pp' | grep -v -e /build/ -e '_tp\.h$$')
+C_FILES = $(shell find correlator/native tracepoints examples tests benchmarks -name '*.[ch]' -o -name '*.[ch]pp' | \
+	grep -v -e /build/ -e '_tp\.h$$')
 CLANG_FORMAT ?= clang-format-14
 DOCS := $(wildcard README.md docs/*.md correlator/opline/store/arrow.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test lint format format-check ruff mypy docs-check docs pictures native-test native-asan native-fuzz regen bench clean
+.PHONY: help setup build test lint format format-check ruff mypy docs-check docs pictures native-test native-asan \
+	native-fuzz regen bench clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -58,7 +60,7 @@ native-test:  ## the C++ tests
 native-asan:  ## the same under the address and undefined-behaviour sanitizers
 	@$(MAKE) --no-print-directory -s -j$(JOBS) -C correlator/native asan
 
-native-fuzz:  ## nonsense for the native reader, the core and the shim's collector, SECONDS=12 in all (skipped without clang)
+native-fuzz:  ## nonsense for the reader, the core and the shim's collector, SECONDS=12 in all (skipped without clang)
 	@$(MAKE) --no-print-directory -s -j$(JOBS) -C correlator/native fuzz SECONDS=$(or $(SECONDS),12)
 
 regen: docs  ## rewrite what tests compare with: golden files, generated docs (then read the diff)
@@ -70,5 +72,6 @@ bench: build  ## benchmarks; each proves equality before it times
 
 clean:  ## remove what was built (.venv and runs/ stay)
 	@$(MAKE) -s --no-print-directory -C correlator/native clean
-	@for d in tracepoints examples/demo-store; do [ -f $$d/Makefile ] && $(MAKE) -s --no-print-directory -C $$d clean; done; true
+	@for d in tracepoints examples/demo-store; do [ -f $$d/Makefile ] && $(MAKE) -s --no-print-directory -C $$d clean; \
+		done; true
 	rm -rf build *.egg-info .mypy_cache .ruff_cache .pytest_cache

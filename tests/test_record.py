@@ -106,7 +106,8 @@ def test_records_the_command_its_output_and_a_manifest(ticker: Path, runtime: Pa
     assert (run / "stdout.txt").read_text() == "ticks 1009\n" and (run / "stderr.txt").read_text() == "begin\ndone\n"
     assert "1,009 events, none discarded" in done.stderr
     lines = events(run)
-    assert len(lines) == 1009 and len({re.search(r"n = (\d+)", line)[1] for line in lines}) == 1009  # type: ignore[index]
+    numbers = {number[1] for line in lines if (number := re.search(r"n = (\d+)", line))}
+    assert len(lines) == len(numbers) == 1009
     assert re.search(r'opltest:tick: .*vpid = (\d+), vtid = \1, procname = "ticker"', lines[0])
     document = manifest(run)
     assert document["schema"] == "opline-recording" and document["state"] == "complete"

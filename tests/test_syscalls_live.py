@@ -51,7 +51,8 @@ class Recorded:
         """What fio says that it issued, by direction, and in how many seconds."""
         text = (self.folder / f"{engine}.txt").read_text()
         reads, writes = re.search(r"issued rwts: total=(\d+),(\d+),", text).groups()  # type: ignore[union-attr]
-        return {"read": int(reads), "write": int(writes)}, int(re.search(r"run=(\d+)-", text)[1]) / 1000  # type: ignore[index]
+        milliseconds = int(re.search(r"run=(\d+)-", text)[1])  # type: ignore[index]
+        return {"read": int(reads), "write": int(writes)}, milliseconds / 1000
 
     def ios(self, engine: str) -> list[Row]:
         """The ops of one engine's class. psync: not the small files that fio reads by pread64 as well."""

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# A Ceph cluster for measurements, without systemd: one monitor and one BlueStore OSD on a loop device, as root. To be sourced.
+# A Ceph cluster for measurements, without systemd: one monitor and one BlueStore OSD on a loop device, as root. To be
+# sourced.
 #
-#   cluster_begin             directory, configuration, loop device, monitor; needs `say`, `fail` and descriptor 9 for messages
+#   cluster_begin             directory, configuration, loop device, monitor; needs `say`, `fail` and descriptor 9 for
+#                             messages
 #   osd_start [NAME=VALUE...] the OSD, with these in its environment; osd_stop ends it
 #   pool_make                 the pool "bench", one replica
 #   cluster_end               ends and removes everything; may be called at any time, and again
 #
-# Everything that belongs to it is in $cluster, or dies with this shell: the daemons by PR_SET_PDEATHSIG, the loop device with its
-# last user, its image has no name any more. Nothing in /etc/ceph, /var/lib/ceph or /run/ceph is read or written.
+# Everything that belongs to it is in $cluster, or dies with this shell: the daemons by PR_SET_PDEATHSIG, the loop
+# device with its last user, its image has no name any more. Nothing in /etc/ceph, /var/lib/ceph or /run/ceph is read or
+# written.
 
 cluster_root=${OPLINE_CEPH_DIR:-/var/tmp}
 image_bytes=$((8 << 30)) # sparse; a run of the example writes some hundred MiB

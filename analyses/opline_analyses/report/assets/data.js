@@ -184,7 +184,8 @@ export class Run {
   passes(i, thread) {
     const list = this.columns.threads[i];
     const items = this.columns['thread_lists.items'];
-    for (let at = this.threadStarts[list]; at < this.threadStarts[list + 1]; at++) if (items[at] === thread) return true;
+    for (let at = this.threadStarts[list]; at < this.threadStarts[list + 1]; at++)
+      if (items[at] === thread) return true;
     return false;
   }
 
@@ -210,7 +211,10 @@ export class Run {
     const found = new Float64Array(this.head.threads.length);
     const items = this.columns['thread_lists.items'];
     lists.forEach((n, list) => {
-      if (n) new Set(items.subarray(this.threadStarts[list], this.threadStarts[list + 1])).forEach((t) => { found[t] += n; });
+      if (n)
+        new Set(items.subarray(this.threadStarts[list], this.threadStarts[list + 1])).forEach((t) => {
+          found[t] += n;
+        });
     });
     return found;
   }
@@ -258,8 +262,12 @@ export class Run {
       const place = this.blocks[p] + j * this.pathSizes[p] + this.rank[d];
       at += signed(columns['detail.gaps'][place]);
       const length = columns['detail.durations'][place];
-      stages.push({ stage: columns['paths.items'][pathStarts[p] + j], thread: columns['thread_lists.items'][threads + j],
-        begin: at, duration: length });
+      stages.push({
+        stage: columns['paths.items'][pathStarts[p] + j],
+        thread: columns['thread_lists.items'][threads + j],
+        begin: at,
+        duration: length
+      });
       at += length;
       sum += length;
     }

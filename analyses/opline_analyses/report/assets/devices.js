@@ -6,7 +6,10 @@ import { LEFT, RIGHT } from './heat.js';
 import { drawCells, linearTicks, ramp } from './scales.js';
 import { state, update } from './state.js';
 
-const LANES = [['count', 'IOPS', 26], ['bytes', 'MB/s', 26], ['in_flight', 'in flight', 26], ['d2c', 'D2C', 48], ['offset', 'offset', 48]];
+const LANES = [
+  ['count', 'IOPS', 26], ['bytes', 'MB/s', 26], ['in_flight', 'in flight', 26], ['d2c', 'D2C', 48],
+  ['offset', 'offset', 48]
+];
 const GAP = 5;
 
 /** What a lane's bins hold per second, or on average. */
@@ -22,19 +25,26 @@ export function drawDevices(run, time, region) {
   const host = byId('devices');
   const ours = list.map((d, n) => ({ ...d, n })).filter((d) => d.of_ops || state.others);
   const hidden = list.length - list.filter((d) => d.of_ops).length;
-  byId('devices-note').textContent = list.length ? 'same time axis; all requests of a device, whoever made them' : 'the run has no block requests';
-  const button = hidden ? el('button', { onclick: () => update({ others: !state.others }), 'aria-pressed': state.others },
-    state.others ? 'only devices that serve ops' : `${hidden} more that serve no op`) : null;
+  byId('devices-note').textContent =
+    list.length ? 'same time axis; all requests of a device, whoever made them' : 'the run has no block requests';
+  const button = hidden ?
+    el('button', { onclick: () => update({ others: !state.others }), 'aria-pressed': state.others },
+      state.others ? 'only devices that serve ops' : `${hidden} more that serve no op`) :
+                     null;
   host.replaceChildren(...ours.map((d) => lane(run, d, time, region, host.clientWidth)), ...(button ? [button] : []),
     ...(more ? [el('p', { className: 'note' }, `${more} devices with fewer requests are left out.`)] : []));
 }
 
 function lane(run, device, time, region, width) {
-  const canvas = el('canvas', { className: 'lane', role: 'img', 'aria-label': `device ${device.name} over time; the table below has the same` });
+  const canvas = el('canvas',
+    { className: 'lane', role: 'img', 'aria-label': `device ${device.name} over time; the table below has the same` });
   const height = LANES.reduce((sum, [, , h]) => sum + h + GAP, 0) + 18;
-  const box = el('div', { className: 'device' }, el('h3', {}, name(device.name), el('span', { className: 'note' },
-    `${count(device.requests)} requests, ${count(device.of_ops)} of ops${device.not_completed ? `, ${count(device.not_completed)} not completed` : ''}`)), canvas,
-  table(run, device));
+  const box = el('div', { className: 'device' },
+    el('h3', {}, name(device.name),
+      el('span', { className: 'note' },
+        `${count(device.requests)} requests, ${count(device.of_ops)} of ops${
+          device.not_completed ? `, ${count(device.not_completed)} not completed` : ''}`)),
+    canvas, table(run, device));
   const context = fit(canvas, width, height);
   canvas.style.width = `${width}px`;
   const inner = width - LEFT - RIGHT;
@@ -60,7 +70,8 @@ function lane(run, device, time, region, width) {
     else said = bars(context, run, device, key, { from, to, x, y, h, each });
     context.restore();
     context.fillStyle = themed('--soft');
-    said.forEach((text, k) => context.fillText(text, LEFT + inner + 8, said.length > 1 ? y + 8 + k * (h - 16) : y + h / 2));
+    said.forEach(
+      (text, k) => context.fillText(text, LEFT + inner + 8, said.length > 1 ? y + 8 + k * (h - 16) : y + h / 2));
     y += h + GAP;
   }
   context.restore();
@@ -71,7 +82,8 @@ function lane(run, device, time, region, width) {
   }
   context.fillStyle = themed('--soft');
   context.textAlign = 'center';
-  for (const tick of linearTicks(time[0] / 1e9, time[1] / 1e9, Math.max(2, inner / 110))) context.fillText(`${Number(tick.toPrecision(9))} s`, x(tick * 1e9), y + 8);
+  for (const tick of linearTicks(time[0] / 1e9, time[1] / 1e9, Math.max(2, inner / 110)))
+    context.fillText(`${Number(tick.toPrecision(9))} s`, x(tick * 1e9), y + 8);
   return box;
 }
 
@@ -84,7 +96,8 @@ function bars(context, run, device, key, { from, to, x, y, h, each }) {
   context.fillStyle = key === 'in_flight' ? themed('--mark2') : themed('--bars');
   for (let b = from; b < to; b++) {
     const left = x(b * each);
-    if (all[b]) context.fillRect(left, y + h * (1 - all[b] / most), Math.max(1, x((b + 1) * each) - left), h * (all[b] / most));
+    if (all[b])
+      context.fillRect(left, y + h * (1 - all[b] / most), Math.max(1, x((b + 1) * each) - left), h * (all[b] / most));
   }
   const digits = most >= 100 ? 0 : 1;
   return [most ? `≤ ${most >= 1000 ? count(most) : most.toFixed(digits)}` : '0'];
@@ -102,14 +115,19 @@ function grid(context, run, device, key, { from, to, x, y, h, each, rows }) {
     high = Math.max(low + 1, used.lastIndexOf(1) + 1);
   }
   const cut = new Float64Array((to - from) * (high - low));
-  for (let b = 0; b < to - from; b++) for (let r = low; r < high; r++) cut[b * (high - low) + r - low] = part[b * rows + r];
-  drawCells(context, cut, to - from, high - low, { x: x(from * each), y, width: x(to * each) - x(from * each), height: h }, ramp(themed('--dark') === '1'));
+  for (let b = 0; b < to - from; b++)
+    for (let r = low; r < high; r++) cut[b * (high - low) + r - low] = part[b * rows + r];
+  drawCells(context, cut, to - from, high - low,
+    { x: x(from * each), y, width: x(to * each) - x(from * each), height: h }, ramp(themed('--dark') === '1'));
   const edge = (r) => duration(1000 * 10 ** ((r - 1) / 4));
   if (key === 'd2c') return [high === rows ? `≥ ${edge(rows - 1)}` : `< ${edge(high)}`, low ? `≥ ${edge(low)}` : '> 0'];
   return device.sector[1] ? [`sector ${short(device.sector[1])}`, short(device.sector[0])] : [];
 }
 
-const short = (n) => (n >= 1e9 ? `${(n / 1e9).toFixed(2)} G` : n >= 1e6 ? `${(n / 1e6).toFixed(1)} M` : n >= 1e3 ? `${(n / 1e3).toFixed(1)} k` : String(n));
+const short = (n) => (n >= 1e9 ? `${(n / 1e9).toFixed(2)} G` :
+    n >= 1e6 ? `${(n / 1e6).toFixed(1)} M` :
+    n >= 1e3 ? `${(n / 1e3).toFixed(1)} k` :
+               String(n));
 
 function table(run, device) {
   const { bins, width_ns: each } = run.head.devices;
@@ -118,9 +136,13 @@ function table(run, device) {
   const rows = Array.from({ length: 20 }, (_, k) => {
     const [from, to] = [Math.round(k * step), Math.round((k + 1) * step)];
     const [n, bytes, depth] = lanes.map((c) => c.subarray(from, to).reduce((a, b) => a + b, 0));
-    return el('tr', {}, el('td', { className: 'number' }, ((from * each) / 1e9).toFixed(6)), el('td', { className: 'number' }, count(n)),
-      el('td', { className: 'number' }, count(bytes)), el('td', { className: 'number' }, (depth / 100 / (to - from)).toFixed(2)));
+    return el('tr', {}, el('td', { className: 'number' }, ((from * each) / 1e9).toFixed(6)),
+      el('td', { className: 'number' }, count(n)), el('td', { className: 'number' }, count(bytes)),
+      el('td', { className: 'number' }, (depth / 100 / (to - from)).toFixed(2)));
   });
-  return el('details', {}, el('summary', {}, `${device.name} as a table`), el('table', { className: 'plain' }, el('thead', {}, el('tr', {},
-    ['from s', 'requests completed', 'bytes', 'mean in flight'].map((h) => el('th', { scope: 'col' }, h)))), el('tbody', {}, rows)));
+  return el('details', {}, el('summary', {}, `${device.name} as a table`),
+    el('table', { className: 'plain' },
+      el('thead', {}, el('tr', {}, ['from s', 'requests completed', 'bytes',
+        'mean in flight'].map((h) => el('th', { scope: 'col' }, h)))),
+      el('tbody', {}, rows)));
 }

@@ -11,8 +11,9 @@ export function drawHeader(runs) {
     const { head } = run;
     const rate = head.span_ns ? `, ${count((head.ops * 1e9) / head.span_ns)}/s` : '';
     return el('span', {}, runs.length > 1 ? [el('b', {}, `${'AB'[k]} `), name(head.name), ': '] : '',
-      `${count(head.ops)} ops in ${duration(head.span_ns)}${rate}, mean ${duration(head.latency.total_ns / (head.latency.count || 1))}, model `, name(head.model),
-      head.wall ? ', recorded ' : '', head.wall ? [name(head.wall), ' UTC'] : '');
+      `${count(head.ops)} ops in ${duration(head.span_ns)}${rate}, mean ${
+        duration(head.latency.total_ns / (head.latency.count || 1))}, model `,
+      name(head.model), head.wall ? ', recorded ' : '', head.wall ? [name(head.wall), ' UTC'] : '');
   }));
   const chips = runs.flatMap(({ head, full }, k) => {
     const whose = runs.length > 1 ? `${'AB'[k]}: ` : '';
@@ -25,25 +26,52 @@ export function drawHeader(runs) {
   byId('chips').replaceChildren(...chips.filter(Boolean));
 }
 
-const chip = (good, text) => el('a', { className: `chip ${good === false ? 'bad' : good ? 'good' : ''}`, href: '#facts',
-  onclick: (event) => { event.preventDefault(); byId('facts').open = true; byId('facts').scrollIntoView(); } }, `${mark(good)} ${text}`);
+const chip = (good, text) => el('a', {
+  className: `chip ${
+    good === false ? 'bad' :
+      good         ? 'good' :
+                     ''}`,
+  href: '#facts',
+  onclick: (event) => {
+    event.preventDefault();
+    byId('facts').open = true;
+    byId('facts').scrollIntoView();
+  }
+},
+  `${mark(good)} ${text}`);
 
-const table = (names, rows) => el('table', { className: 'plain' }, el('thead', {}, el('tr', {}, names.map((n) => el('th', { scope: 'col' }, n)))),
-  el('tbody', {}, rows.map((cells) => el('tr', {}, cells.map((c) => el('td', {}, name(String(c))))))));
+const table = (names, rows) =>
+  el('table', { className: 'plain' }, el('thead', {}, el('tr', {}, names.map((n) => el('th', { scope: 'col' }, n)))),
+    el('tbody', {}, rows.map((cells) => el('tr', {}, cells.map((c) => el('td', {}, name(String(c))))))));
 
 export function drawFacts(runs) {
   const parts = runs.flatMap((run, k) => {
     const { head } = run;
     const title = runs.length > 1 ? `${'AB'[k]} ` : '';
-    return [el('h3', {}, `${title}checks`), table(['', 'check', 'what it found'], head.checks.map(([what, passed, text]) => [mark(passed), what, text])),
-      el('h3', {}, `${title}losses`), head.losses.length ? table(['loss', 'severity', 'origin', 'count', 'what to do'], head.losses) : el('p', {}, 'None.'),
-      head.lost.length ? table(['from s', 'to s', 'events', 'where'], head.lost.map(([b, e, n, packets, s]) => [b === null ? '?' : (b / 1e9).toFixed(6),
-        e === null ? '?' : (e / 1e9).toFixed(6), `${n === null ? '?' : count(n)}${packets ? ' packets' : ''}`, s])) : null,
-      el('p', {}, `${count(head.incomplete_ns.length)} ops without an end, ${count(head.tainted)} touched by lost events`
-        + `${head.tainted && !head.counts_tainted ? ': drawn, and not counted in the sums' : ''}. The clock of the run is ${head.start_ns} ns at 0 s.`),
-      el('p', {}, run.full ? 'The page holds every stage of every op, to the nanosecond.'
-        : `The page holds each op at ${duration(head.tick_ns)} and 1 % of its latency, exact sums of the stages in cells of ${duration(head.cell_ns)} × 20 %, and `
-          + `${count(head.detailed)} ops in detail: the slowest, and as many of each cell.`)];
+    return [
+      el('h3', {}, `${title}checks`),
+      table(['', 'check', 'what it found'], head.checks.map(([what, passed, text]) => [mark(passed), what, text])),
+      el('h3', {}, `${title}losses`),
+      head.losses.length ? table(['loss', 'severity', 'origin', 'count', 'what to do'], head.losses) :
+                           el('p', {}, 'None.'),
+      head.lost.length ? table(['from s', 'to s', 'events', 'where'],
+        head.lost.map(
+          ([b, e, n, packets, s]) => [b === null ? '?' : (b / 1e9).toFixed(6), e === null ? '?' : (e / 1e9).toFixed(6),
+            `${n === null ? '?' : count(n)}${packets ? ' packets' : ''}`, s])) :
+                         null,
+      el('p', {},
+        `${count(head.incomplete_ns.length)} ops without an end, ${count(head.tainted)} touched by lost events` +
+          `${
+            head.tainted && !head.counts_tainted ? ': drawn, and not counted in the sums' :
+                                                   ''}. The clock of the run is ${head.start_ns} ns at 0 s.`),
+      el('p', {},
+        run.full ? 'The page holds every stage of every op, to the nanosecond.' :
+                   `The page holds each op at ${
+                     duration(head.tick_ns)} and 1 % of its latency, exact sums of the stages in cells of ${
+                     duration(head.cell_ns)} × 20 %, and `
+            +
+            `${count(head.detailed)} ops in detail: the slowest, and as many of each cell.`)
+    ];
   });
   byId('facts-body').replaceChildren(...parts.filter(Boolean));
   byId('facts').open = runs.some(({ head }) => head.bad_losses > 0);
@@ -51,12 +79,17 @@ export function drawFacts(runs) {
 
 /** What `opline why` says of each run's slowest ops, and a button that marks them. */
 export function drawWhy(runs, onMark) {
-  byId('why').replaceChildren(...runs.flatMap(({ head }, k) => (head.why ? [el('p', {}, runs.length > 1 ? el('b', {}, `${'AB'[k]}: `) : '', name(head.why.sentence), ' ',
-    el('button', { onclick: () => onMark(k, head.why.slow_from_ns) }, 'mark these ops'))] : [])));
+  byId('why').replaceChildren(
+    ...runs.flatMap(({ head }, k) => (head.why ?
+                        [el('p', {}, runs.length > 1 ? el('b', {}, `${'AB'[k]}: `) : '', name(head.why.sentence), ' ',
+                          el('button', { onclick: () => onMark(k, head.why.slow_from_ns) }, 'mark these ops'))] :
+                        [])));
 }
 
 /** The heat maps as tables. */
 export function drawTables(heats) {
-  byId('tables-body').replaceChildren(...heats.flatMap((heat) => [heat.number === null ? null : el('h3', {}, 'AB'[heat.number]),
-    table(['from s', 'ops', 'p50', 'p90', 'p99', 'max'], heat.table())].filter(Boolean)));
+  byId('tables-body')
+    .replaceChildren(...heats.flatMap((heat) => [heat.number === null ? null : el('h3', {}, 'AB'[heat.number]),
+                                        table(['from s', 'ops', 'p50', 'p90', 'p99', 'max'], heat.table())]
+                                                  .filter(Boolean)));
 }

@@ -41,9 +41,14 @@ export class Heat {
   constructor(run, number, host, calls) {
     Object.assign(this, { run, number, calls, axis: null });
     this.canvas = el('canvas', { className: 'plot' });
-    this.over = el('canvas', { className: 'plot over', tabindex: 0, role: 'application',
-      'aria-label': 'Heat map of all operations. Arrow keys move the marked region, with Shift they widen it; Enter goes '
-        + 'to the list; Escape clears.' });
+    this.over = el('canvas', {
+      className: 'plot over',
+      tabindex: 0,
+      role: 'application',
+      'aria-label':
+        'Heat map of all operations. Arrow keys move the marked region, with Shift they widen it; Enter goes ' +
+        'to the list; Escape clears.'
+    });
     this.title = el('span', {});
     this.note = el('span', { className: 'note', 'data-note': 'heat' });
     this.section = el('section', { className: 'heat' },
@@ -166,12 +171,15 @@ export class Heat {
       `${count(bins.over)} above, ${count(bins.under)} below the axis`];
     if (bins.outside) parts.push(`${count(bins.outside)} outside the time shown`);
     if (bins.without) parts.push(`${count(bins.without)} without this stage`);
-    if (run.head.incomplete_ns.length) parts.push(`${count(run.head.incomplete_ns.length)} without an end (row at the foot)`);
+    if (run.head.incomplete_ns.length)
+      parts.push(`${count(run.head.incomplete_ns.length)} without an end (row at the foot)`);
     if (run.head.tainted) {
-      parts.push(`${count(run.head.tainted)} touched by lost events (outlined${run.head.counts_tainted ? '' : ', not counted'})`);
+      parts.push(`${count(run.head.tainted)} touched by lost events (outlined${
+        run.head.counts_tainted ? '' : ', not counted'})`);
     }
     if (shownMax >= 0) parts.push(`max ${duration(shownMax)}`);
-    this.title.replaceChildren(...(run.value < 0 ? ['Latency of every op over time'] : ['Time of every op in ', name(run.head.stages[run.value].name)]));
+    this.title.replaceChildren(...(run.value < 0 ? ['Latency of every op over time'] :
+                                                   ['Time of every op in ', name(run.head.stages[run.value].name)]));
     this.note.textContent = parts.join('; ');
     this.drawOver();
   }
@@ -377,7 +385,12 @@ export class Heat {
     };
     this.over.addEventListener('pointerdown', (event) => {
       if (event.button !== 0) return;
-      start = { at: place(event), time: this.time, moved: false, axis: place(event)[1] > this.box.y + this.box.height + 12 };
+      start = {
+        at: place(event),
+        time: this.time,
+        moved: false,
+        axis: place(event)[1] > this.box.y + this.box.height + 12
+      };
       this.over.setPointerCapture(event.pointerId);
     });
     this.over.addEventListener('pointermove', (event) => {
@@ -422,9 +435,9 @@ export class Heat {
     const c = Math.floor(((x - box.x) / box.width) * bins.columns);
     const r = Math.floor((1 - (y - box.y) / box.height) * bins.rows);
     const inside = c >= 0 && c < bins.columns && r >= 0 && r < bins.rows;
-    byId('hover').textContent = inside
-      ? `${(this.timeAt(x) / 1e9).toFixed(6)} s, ${duration(this.valueAt(y))}: ${count(bins.counts[c * bins.rows + r])} ops here`
-      : '';
+    byId('hover').textContent = inside ? `${(this.timeAt(x) / 1e9).toFixed(6)} s, ${duration(this.valueAt(y))}: ${
+                                  count(bins.counts[c * bins.rows + r])} ops here` :
+                                         '';
   }
 
   /** The picture as a table: 20 intervals. */

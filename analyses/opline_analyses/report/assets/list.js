@@ -48,7 +48,8 @@ export class OpList {
     if (follow && at >= 0) {
       const top = at * ROW;
       if (top < this.box.scrollTop) this.box.scrollTop = top;
-      else if (top + ROW > this.box.scrollTop + this.box.clientHeight) this.box.scrollTop = top + ROW - this.box.clientHeight;
+      else if (top + ROW > this.box.scrollTop + this.box.clientHeight)
+        this.box.scrollTop = top + ROW - this.box.clientHeight;
     }
     this._fill();
   }
@@ -74,7 +75,8 @@ export class OpList {
     for (let at = first; at < last; at++) {
       const i = this.shown[at];
       const detail = run.detail(i);
-      const widest = detail ? detail.stages.reduce((a, b) => (b.duration > a.duration ? b : a), { duration: -1 }) : null;
+      const widest =
+        detail ? detail.stages.reduce((a, b) => (b.duration > a.duration ? b : a), { duration: -1 }) : null;
       const row = el('div', { className: 'oprow', role: 'option', id: `row${i}`, 'aria-selected': i === this.opened,
         'data-op': run.opIds[i], 'aria-setsize': this.shown.length, 'aria-posinset': at + 1,
         title: run.tainted[i] ? 'events were lost while it ran' : null, onclick: () => this.onPick(i, false) },
@@ -88,6 +90,7 @@ export class OpList {
       rows.push(row);
     }
     inner.replaceChildren(...rows);
-    if (this.opened !== null && this.opened !== undefined) this.box.setAttribute('aria-activedescendant', `row${this.opened}`);
+    if (this.opened !== null && this.opened !== undefined)
+      this.box.setAttribute('aria-activedescendant', `row${this.opened}`);
   }
 }

@@ -46,23 +46,36 @@ function drawPanels() {
   if (two && !marked && page.runs.every((r) => r.all)) {
     const both = compared(page.runs[0], page.runs[1]);
     drawStages(both.head, both.b, both.a, ['B', 'A']);
-  } else drawStages(run.head, sums, marked && sums && run.all ? run.rest(sums) : null, [marked ? 'marked' : 'all', 'rest']);
+  } else
+    drawStages(run.head, sums, marked && sums && run.all ? run.rest(sums) : null, [marked ? 'marked' : 'all', 'rest']);
   drawWho(run, marked ? page.selected : null, setFilter);
   page.list.set(run, page.selected);
   byId('live').textContent = marked ? `${count(page.selected.length)} ops marked` : '';
-  byId('marked').textContent = marked ? `${count(page.selected.length)} ops marked: ${(state.region[0] / 1e9).toFixed(6)} to ${(state.region[1] / 1e9).toFixed(6)} s, `
-    + `${duration(state.region[2])} to ${state.region[3] > 9e15 ? 'the slowest' : duration(state.region[3])}` : '';
-  byId('filtered').textContent = run.filter ? `only ${run.filter.dimension < 0 ? `thread ${run.head.threads[run.filter.value]}`
-    : `${run.dimensions[run.filter.dimension].name} ${run.dimensions[run.filter.dimension].values[run.filter.value] ?? 'unknown'}`}` : '';
+  byId('marked').textContent = marked ?
+    `${count(page.selected.length)} ops marked: ${(state.region[0] / 1e9).toFixed(6)} to ${
+      (state.region[1] / 1e9).toFixed(6)} s, `
+      +
+      `${duration(state.region[2])} to ${state.region[3] > 9e15 ? 'the slowest' : duration(state.region[3])}` :
+    '';
+  byId('filtered').textContent = run.filter ? `only ${
+                                   run.filter.dimension < 0 ?
+                                     `thread ${run.head.threads[run.filter.value]}` :
+                                     `${run.dimensions[run.filter.dimension].name} ${
+                                       run.dimensions[run.filter.dimension].values[run.filter.value] ?? 'unknown'}`}` :
+                                              '';
 }
 
 /** The sums of all ops of two runs, over the stages of either. */
 function compared(a, b) {
   const known = new Set(a.head.stages.map((s) => s.name));
-  const stages = [...a.head.stages, ...b.head.stages.filter((s) => !known.has(s.name))].map(({ all, ...stage }) => stage);
+  const stages =
+    [...a.head.stages, ...b.head.stages.filter((s) => !known.has(s.name))].map(({ all, ...stage }) => stage);
   const of = (run) => {
     const at = new Map(run.head.stages.map((s, n) => [s.name, n]));
-    return { ...run.all, stages: Float64Array.from(stages, (s) => (at.has(s.name) ? run.all.stages[at.get(s.name)] : 0)) };
+    return {
+      ...run.all,
+      stages: Float64Array.from(stages, (s) => (at.has(s.name) ? run.all.stages[at.get(s.name)] : 0))
+    };
   };
   return { head: { ...a.head, stages }, a: of(a), b: of(b) };
 }
@@ -90,9 +103,12 @@ function draw(changed) {
   if (heat || any('region', 'op', 'run')) for (const h of page.heats) h.drawOver(page.selected);
   if (any('time', 'region', 'size', 'theme', 'others', 'run')) drawDevices(current(), timeShown(), state.region);
   if (any('region', 'run', 'value', 'filter', 'all')) drawPanels();
-  if (any('op', 'even', 'size', 'theme', 'all', 'run')) drawWaterfall(current(), page.open === null ? null : current().detail(page.open), page.open);
-  for (const [id, key] of [['linear', 'linear'], ['waited', 'waited']]) byId(id).setAttribute('aria-pressed', String(state[key]));
-  byId('value').textContent = state.value >= 0 && current().full ? `time of ${current().head.stages[state.value]?.name}` : 'latency';
+  if (any('op', 'even', 'size', 'theme', 'all', 'run'))
+    drawWaterfall(current(), page.open === null ? null : current().detail(page.open), page.open);
+  for (const [id, key] of [['linear', 'linear'], ['waited', 'waited']])
+    byId(id).setAttribute('aria-pressed', String(state[key]));
+  byId('value').textContent =
+    state.value >= 0 && current().full ? `time of ${current().head.stages[state.value]?.name}` : 'latency';
 }
 
 let asked = null;
@@ -120,7 +136,8 @@ function nudge(dx, dy, widen) {
   next[1] += dx * step;
   if (dy) {
     const { axis } = heat;
-    const move = (v) => (axis.linear ? v + (dy * (axis.high - axis.low)) / 40 : v * (axis.high / axis.low) ** (dy / 40));
+    const move = (v) =>
+      (axis.linear ? v + (dy * (axis.high - axis.low)) / 40 : v * (axis.high / axis.low) ** (dy / 40));
     if (next[2] === 0) next[2] = axis.low;
     if (widen && next[3] < 9e15) next[3] = move(next[3]);
     if (!widen) { next[2] = Math.max(0, move(next[2])); if (next[3] < 9e15) next[3] = move(next[3]); }
@@ -165,7 +182,8 @@ function theme() {
 }
 
 function wire() {
-  for (const [id, key] of [['clear', 'Escape'], ['zoom', 'z'], ['whole', '0'], ['linear', 'y'], ['waited', 'w'], ['theme', 't'], ['even', 's'], ['helpkey', '?'], ['other', 'r']]) {
+  for (const [id, key] of [['clear', 'Escape'], ['zoom', 'z'], ['whole', '0'], ['linear', 'y'], ['waited', 'w'],
+         ['theme', 't'], ['even', 's'], ['helpkey', '?'], ['other', 'r']]) {
     byId(id).addEventListener('click', () => actions[key]());
   }
   document.addEventListener('keydown', keys);
@@ -186,7 +204,17 @@ function restore(found) {
   const run = page.runs[found.run ?? 0];
   const i = found.op === undefined ? -1 : run.withId(found.op);
   page.open = i >= 0 ? i : null;
-  update({ time: null, region: null, even: false, linear: false, waited: false, others: false, value: -1, ...found, op: i >= 0 ? found.op : null });
+  update({
+    time: null,
+    region: null,
+    even: false,
+    linear: false,
+    waited: false,
+    others: false,
+    value: -1,
+    ...found,
+    op: i >= 0 ? found.op : null
+  });
   page.list.open(page.open, true);
 }
 
@@ -207,7 +235,8 @@ async function start() {
   }));
   drawHeader(page.runs);
   drawFacts(page.runs);
-  drawWhy(page.runs, (run, from) => update({ run, value: -1, region: [0, Math.ceil(wholeTime()[1]), from, Number.MAX_SAFE_INTEGER] }));
+  drawWhy(page.runs,
+    (run, from) => update({ run, value: -1, region: [0, Math.ceil(wholeTime()[1]), from, Number.MAX_SAFE_INTEGER] }));
   byId('other').hidden = page.runs.length < 2;
   byId('comparison').hidden = !comparison;
   byId('comparison-text').textContent = comparison ?? '';
@@ -224,8 +253,17 @@ window.opline = {
   page, state, update, hashOf,
   stats: () => {
     const { bins } = page.heats[state.run];
-    return { sum: bins.sum, over: bins.over, under: bins.under, outside: bins.outside, without: bins.without, visible: bins.visible,
-      selected: page.selected.length, sums: page.sums && { ...page.sums, stages: Array.from(page.sums.stages) }, region: state.region };
+    return {
+      sum: bins.sum,
+      over: bins.over,
+      under: bins.under,
+      outside: bins.outside,
+      without: bins.without,
+      visible: bins.visible,
+      selected: page.selected.length,
+      sums: page.sums && {...page.sums, stages: Array.from(page.sums.stages) },
+      region: state.region
+    };
   },
 };
 

@@ -6,7 +6,7 @@ import { state, update } from './state.js';
 
 const mean = (sum, ops) => (ops ? sum / ops : 0);
 
-/** The rows of the table: {label, kind, colour, stage, a, b}, ns; ``b`` null where there is nothing to stand against. */
+/** The table's rows: {label, kind, colour, stage, a, b}, ns; ``b`` null where there is nothing to stand against. */
 function rowsOf(head, a, b) {
   const rows = head.stages.map((s, n) => ({ label: s.name, kind: s.kind, colour: s.colour, stage: n, all: s.all,
     a: a.stages[n], b: b ? b.stages[n] : null }));
@@ -21,15 +21,17 @@ function stack(label, rows, key, ops, widest) {
   for (const row of rows) {
     const share = mean(row[key], ops) / (widest || 1);
     if (share < 0.0005) continue;
-    const part = el('span', { title: `${row.label}: ${duration(mean(row[key], ops))} per op, ${percent(row[key], total * ops)}` },
-      share > 0.07 ? row.label : '');
+    const part =
+      el('span', { title: `${row.label}: ${duration(mean(row[key], ops))} per op, ${percent(row[key], total * ops)}` },
+        share > 0.07 ? row.label : '');
     part.style.width = `${share * 100}%`;
     part.style.background = row.colour;
     part.style.color = dark(row.colour) ? '#fff' : '#000';
     if (row.kind === 'unknown') part.classList.add('unknown');
     box.append(part);
   }
-  return el('div', {}, el('div', { className: 'stacklabel' }, el('span', {}, label), el('b', {}, duration(total))), box);
+  return el(
+    'div', {}, el('div', { className: 'stacklabel' }, el('span', {}, label), el('b', {}, duration(total))), box);
 }
 
 /** Whether text on this colour is to be white. */
@@ -66,7 +68,8 @@ export function drawStages(head, sums, rest, labels) {
   parts.push(both ? differences(rows, na, nb, ma - mb, labels) : shares(rows, na, sums.latency));
   const attributed = rows.filter((r) => r.stage !== null).reduce((sum, r) => sum + r.a, 0);
   parts.push(el('p', { className: 'law', 'data-law': sums.latency },
-    `${exact(attributed)} in stages + ${exact(sums.unattributed)} unattributed = ${exact(sums.latency)} latency of ${count(na)} ops`));
+    `${exact(attributed)} in stages + ${exact(sums.unattributed)} unattributed = ${exact(sums.latency)} latency of ${
+      count(na)} ops`));
   host.replaceChildren(...parts);
 }
 
@@ -93,11 +96,15 @@ function differences(rows, na, nb, whole, labels) {
       const cell = bar(Math.abs(difference) / most, row.colour);
       if (difference < 0) cell.classList.add('less');
       return el('tr', { 'data-stage': row.label, 'data-sum': row.a, 'data-rest': row.b }, stageCell(row),
-        el('td', { className: 'kind' }, row.kind), el('td', { className: 'number', title: exact(row.b) }, duration(mean(row.b, nb))),
+        el('td', { className: 'kind' }, row.kind),
+        el('td', { className: 'number', title: exact(row.b) }, duration(mean(row.b, nb))),
         el('td', { className: 'number', title: exact(row.a) }, duration(mean(row.a, na))),
-        el('td', { className: 'barcell', title: `${difference < 0 ? '−' : '+'}${duration(Math.abs(difference))} per op` }, cell),
+        el('td',
+          { className: 'barcell', title: `${difference < 0 ? '−' : '+'}${duration(Math.abs(difference))} per op` },
+          cell),
         el('td', { className: 'number' }, factor(mean(row.a, na), mean(row.b, nb))),
-        el('td', { className: 'number' }, whole ? ((100 * difference) / whole).toFixed(1).replace(/^-0\.0$/, '0.0') : ''));
+        el('td', { className: 'number' },
+          whole ? ((100 * difference) / whole).toFixed(1).replace(/^-0\.0$/, '0.0') : ''));
     })));
 }
 

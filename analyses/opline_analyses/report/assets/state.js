@@ -49,7 +49,8 @@ export function fromHash(hash) {
     const numbers = text.split(',').map(Number);
     if (!numbers.every(Number.isFinite)) continue;
     if (key === 't' && numbers.length === 2 && numbers[0] < numbers[1]) found.time = numbers;
-    if (key === 'b' && numbers.length === 4 && numbers[0] < numbers[1] && numbers[2] < numbers[3]) found.region = numbers;
+    if (key === 'b' && numbers.length === 4 && numbers[0] < numbers[1] && numbers[2] < numbers[3])
+      found.region = numbers;
     if (key === 'op') [found.op] = numbers;
     if (key === 'r') found.run = numbers[0] ? 1 : 0;
     if (key === 's') found.even = numbers[0] === 1;

@@ -41,7 +41,12 @@ export function layout(run, detail) {
   for (const s of detail.stages) {
     if (s.begin > at) order.push({ row: null, from: at, to: s.begin, gap: true });
     const label = run.head.threads[s.thread];
-    const bar = { row: rowOf(label === run.head.no_thread ? 'block completion' : label), from: s.begin, to: s.begin + s.duration, stage: s.stage };
+    const bar = {
+      row: rowOf(label === run.head.no_thread ? 'block completion' : label),
+      from: s.begin,
+      to: s.begin + s.duration,
+      stage: s.stage
+    };
     bar.row.bars.push(bar);
     order.push(bar);
     at = s.begin + s.duration;
@@ -79,15 +84,20 @@ export function drawWaterfall(run, detail, i) {
   }
   if (!detail) {
     note.textContent = `op ${run.opIds[i]}`;
-    host.replaceChildren(el('p', { className: 'message' }, `This page holds op ${run.opIds[i]} rounded: about ${duration(run.latency[i])}, `
-      + `begun at ${seconds(run.begin[i])} s. All of it: `, el('code', {}, `opline ops RUN --op ${run.opIds[i]}`)));
+    host.replaceChildren(el('p', { className: 'message' },
+      `This page holds op ${run.opIds[i]} rounded: about ${duration(run.latency[i])}, ` +
+        `begun at ${seconds(run.begin[i])} s. All of it: `,
+      el('code', {}, `opline ops RUN --op ${run.opIds[i]}`)));
     return;
   }
   const sum = detail.stages.reduce((a, s) => a + s.duration, 0);
-  note.replaceChildren(`op ${detail.id} `, name(run.className(i)), ` ${duration(detail.latency)}, begins at ${seconds(detail.begin, 9)} s; `
-    + `${detail.stages.length} stages ${exact(sum)} + ${exact(detail.unattributed)} unattributed = ${exact(detail.latency)}; `
-    + `${detail.requests.length} block request${detail.requests.length === 1 ? '' : 's'}`
-    + (state.even ? '; widths evened out: read the times, not the lengths' : ''));
+  note.replaceChildren(`op ${detail.id} `, name(run.className(i)),
+    ` ${duration(detail.latency)}, begins at ${seconds(detail.begin, 9)} s; ` +
+      `${detail.stages.length} stages ${exact(sum)} + ${exact(detail.unattributed)} unattributed = ${
+        exact(detail.latency)}; `
+      +
+      `${detail.requests.length} block request${detail.requests.length === 1 ? '' : 's'}`
+      + (state.even ? '; widths evened out: read the times, not the lengths' : ''));
   host.replaceChildren(picture(run, detail, host.clientWidth || 900), table(run, detail));
 }
 
@@ -97,15 +107,24 @@ function picture(run, detail, width) {
   const inner = Math.max(100, width - LABEL - 16);
   const x = (ns) => LABEL + Math.max(0, Math.min(1, place(ns))) * inner;
   const total = rows.length + detail.requests.length;
-  const root = svg('svg', { width, height: TOP + total * ROW + 8, role: 'img', 'aria-label': 'the op as a waterfall; the table below has the same' },
-    svg('defs', {}, svg('pattern', { id: 'hatch', width: 6, height: 6, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)' },
-      svg('rect', { width: 6, height: 6, class: 'unknownfill' }), svg('rect', { width: 2, height: 6, class: 'unknownline' }))));
+  const root = svg('svg', {
+    width,
+    height: TOP + total * ROW + 8,
+    role: 'img',
+    'aria-label': 'the op as a waterfall; the table below has the same'
+  },
+    svg('defs', {},
+      svg('pattern',
+        { id: 'hatch', width: 6, height: 6, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)' },
+        svg('rect', { width: 6, height: 6, class: 'unknownfill' }),
+        svg('rect', { width: 2, height: 6, class: 'unknownline' }))));
   if (!state.even) {
     for (const tick of linearTicks(0, detail.latency, Math.max(2, inner / 120))) {
       root.append(svg('line', { x1: x(tick), x2: x(tick), y1: TOP - 4, y2: TOP + total * ROW, class: 'grid' }),
         svg('text', { x: x(tick), y: 13, class: 'tick' }, duration(tick)));
     }
-  } else root.append(svg('text', { x: LABEL, y: 13, class: 'label' }, `0 to ${duration(detail.latency)}, not to scale`));
+  } else
+    root.append(svg('text', { x: LABEL, y: 13, class: 'label' }, `0 to ${duration(detail.latency)}, not to scale`));
   rows.forEach((row, r) => {
     row.y = TOP + r * ROW;
     root.append(svg('line', { x1: 0, x2: width, y1: row.y + ROW - 0.5, y2: row.y + ROW - 0.5, class: 'grid' }),
@@ -120,10 +139,12 @@ function picture(run, detail, width) {
     const what = `${request.device} ${request.flags}${request.sectors ? ` ${count(request.sectors * 512)} B` : ''}`
       + `${request.ops > 1 ? `, ${request.ops} ops` : ''}${request.ambiguous ? ', ambiguous' : ''}`;
     root.append(label(what, y, 'soft'));
-    for (const b of requestBars(run, request)) root.append(barOf(x(b.from), x(b.to), y + 2, b.label, b.colour, b.to - b.from, '', ROW - 9));
+    for (const b of requestBars(run, request))
+      root.append(barOf(x(b.from), x(b.to), y + 2, b.label, b.colour, b.to - b.from, '', ROW - 9));
     for (const letter of STEPS) {
       if (!(letter in request.steps)) continue;
-      root.append(svg('line', { x1: x(request.steps[letter]), x2: x(request.steps[letter]), y1: y + 1, y2: y + ROW - 5, class: 'step' },
+      root.append(svg('line',
+        { x1: x(request.steps[letter]), x2: x(request.steps[letter]), y1: y + 1, y2: y + ROW - 5, class: 'step' },
         svg('title', {}, `${letter.toUpperCase()} at ${exact(request.steps[letter])}`)));
     }
   });
@@ -143,12 +164,23 @@ const label = (text, y, more = '') => svg('text', { x: LABEL - 10, y: y + ROW / 
 
 function barOf(from, to, y, text, colour, length, more = '', height = ROW - 5) {
   const width = Math.max(1, to - from);
-  const group = svg('g', {}, svg('title', {}, `${text}: ${exact(length)}`),
-    svg('rect', { x: from, y: y + 2, width, height, fill: more === 'unknownbar' ? 'url(#hatch)' : colour ?? 'none', class: more || null }));
+  const group = svg('g', {}, svg('title', {}, `${text}: ${exact(length)}`), svg('rect', {
+    x: from,
+    y: y + 2,
+    width,
+    height,
+    fill: more === 'unknownbar' ? 'url(#hatch)' : colour ?? 'none',
+    class: more || null
+  }));
   const said = `${text} ${duration(length)}`;
   const fitting = width > said.length * 6.6 + 8 ? said : width > text.length * 6.6 + 8 ? text : '';
   if (fitting) {
-    group.append(svg('text', { x: from + 5, y: y + 2 + height / 2 + 4, class: `barlabel ${colour ? (more === 'unknownbar' || dark(colour) ? 'light' : 'black') : ''}` }, fitting));
+    group.append(svg('text', {
+      x: from + 5,
+      y: y + 2 + height / 2 + 4,
+      class: `barlabel ${colour ? (more === 'unknownbar' || dark(colour) ? 'light' : 'black') : ''}`
+    },
+      fitting));
   }
   return group;
 }
@@ -160,19 +192,32 @@ function arrows(root, order, x) {
     const at = x(order[k].from);
     const down = b.y > a.y;
     const end = down ? b.y + 2 : b.y + ROW - 3;
-    root.append(svg('line', { x1: at, x2: at, y1: down ? a.y + ROW - 3 : a.y + 2, y2: end, class: 'handover' }),
-      svg('path', { d: `M${at - 3.5},${end + (down ? -5 : 5)} L${at},${end} L${at + 3.5},${end + (down ? -5 : 5)}`, class: 'arrow' }));
+    root.append(
+      svg('line', { x1: at, x2: at, y1: down ? a.y + ROW - 3 : a.y + 2, y2: end, class: 'handover' }), svg('path', {
+        d: `M${at - 3.5},${end + (down ? -5 : 5)} L${at},${end} L${at + 3.5},${end + (down ? -5 : 5)}`,
+        class: 'arrow'
+      }));
   }
 }
 
 function table(run, detail) {
-  const rows = detail.stages.map((s) => el('tr', {}, el('td', { className: 'number' }, exact(s.begin)), el('td', { className: 'number' }, exact(s.duration)),
-    el('td', {}, name(run.head.stages[s.stage].name)), el('td', {}, run.head.stages[s.stage].kind), el('td', {}, name(run.head.threads[s.thread]))));
-  const requests = detail.requests.map((r) => el('tr', {}, el('td', {}, name(r.device)), el('td', {}, r.flags), el('td', { className: 'number' }, r.sector === null ? '' : count(r.sector)),
-    el('td', { className: 'number' }, r.sectors === null ? '' : count(r.sectors)), ...[...STEPS].map((l) => el('td', { className: 'number' }, l in r.steps ? exact(r.steps[l]) : '')),
-    el('td', { className: 'number' }, r.inFlight === null ? '' : String(r.inFlight)), el('td', { className: 'number' }, String(r.ops))));
+  const rows = detail.stages.map(
+    (s) => el('tr', {}, el('td', { className: 'number' }, exact(s.begin)),
+      el('td', { className: 'number' }, exact(s.duration)), el('td', {}, name(run.head.stages[s.stage].name)),
+      el('td', {}, run.head.stages[s.stage].kind), el('td', {}, name(run.head.threads[s.thread]))));
+  const requests = detail.requests.map(
+    (r) => el('tr', {}, el('td', {}, name(r.device)), el('td', {}, r.flags),
+      el('td', { className: 'number' }, r.sector === null ? '' : count(r.sector)),
+      el('td', { className: 'number' }, r.sectors === null ? '' : count(r.sectors)),
+      ...[...STEPS].map((l) => el('td', { className: 'number' }, l in r.steps ? exact(r.steps[l]) : '')),
+      el('td', { className: 'number' }, r.inFlight === null ? '' : String(r.inFlight)),
+      el('td', { className: 'number' }, String(r.ops))));
   const head = (names) => el('thead', {}, el('tr', {}, names.map((n) => el('th', { scope: 'col' }, n))));
   return el('details', {}, el('summary', {}, 'This op as a table'),
-    el('table', { className: 'plain', id: 'op-table' }, head(['from', 'takes', 'stage', 'kind', 'thread']), el('tbody', {}, rows)),
-    requests.length ? el('table', { className: 'plain' }, head(['device', 'flags', 'sector', 'sectors', 'Q', 'G', 'I', 'D', 'C', 'in flight', 'ops']), el('tbody', {}, requests)) : null);
+    el('table', { className: 'plain', id: 'op-table' }, head(['from', 'takes', 'stage', 'kind', 'thread']),
+      el('tbody', {}, rows)),
+    requests.length ? el('table', { className: 'plain' },
+      head(['device', 'flags', 'sector', 'sectors', 'Q', 'G', 'I', 'D', 'C', 'in flight', 'ops']),
+      el('tbody', {}, requests)) :
+                      null);
 }

@@ -23,7 +23,8 @@ export function significance(a, b) {
 
 /** ``selected``: the marked ops; null: all are. ``onFilter({dimension, value})``. */
 export function drawWho(run, selected, onFilter) {
-  const dimensions = [...run.dimensions.map((d, n) => ({ ...d, n })), { name: 'thread passed', n: -1, values: run.head.threads }];
+  const dimensions =
+    [...run.dimensions.map((d, n) => ({...d, n })), { name: 'thread passed', n: -1, values: run.head.threads }];
   const found = dimensions.map((d) => {
     const all = run.countValues(d.n, null);
     const a = selected ? run.countValues(d.n, selected) : all;
@@ -38,22 +39,32 @@ export function drawWho(run, selected, onFilter) {
 }
 
 function group(run, d, na, nb, onFilter) {
-  const order = d.values.map((_, k) => k).filter((k) => d.a[k] + d.b[k] > 0 && !(d.n < 0 && d.values[k] === run.head.no_thread));
+  const order =
+    d.values.map((_, k) => k).filter((k) => d.a[k] + d.b[k] > 0 && !(d.n < 0 && d.values[k] === run.head.no_thread));
   const apart = (k) => Math.abs(d.a[k] / (na || 1) - d.b[k] / (nb || 1));
   const other = (k) => (/^\(\d+ others\)$/.test(d.values[k] ?? '') ? 1 : 0);
   order.sort((x, y) => other(x) - other(y) || (nb ? apart(y) - apart(x) : 0) || d.a[y] - d.a[x]);
   const rows = order.slice(0, SHOWN).map((k) => {
     const active = run.filter && run.filter.dimension === d.n && run.filter.value === k;
     return el('tr', { 'data-value': d.values[k] ?? 'unknown', 'data-count': d.a[k] },
-      el('td', { className: 'value' }, el('button', { className: 'plain', 'aria-pressed': Boolean(active), title: `show only these: ${d.values[k] ?? 'unknown'}`,
-        onclick: () => onFilter(active ? null : { dimension: d.n, value: k }) }, name(d.values[k]))),
-      el('td', { className: 'barcell' }, bar(d.a[k] / (na || 1), 'var(--mark)'), nb ? bar(d.b[k] / nb, 'var(--bars)') : null),
+      el('td', { className: 'value' },
+        el('button', {
+          className: 'plain',
+          'aria-pressed': Boolean(active),
+          title: `show only these: ${d.values[k] ?? 'unknown'}`,
+          onclick: () => onFilter(active ? null : { dimension: d.n, value: k })
+        },
+          name(d.values[k]))),
+      el('td', { className: 'barcell' }, bar(d.a[k] / (na || 1), 'var(--mark)'),
+        nb ? bar(d.b[k] / nb, 'var(--bars)') : null),
       el('td', { className: 'number', title: `${count(d.a[k])} ops` }, percent(d.a[k], na)),
       nb ? el('td', { className: 'number', title: `${count(d.b[k])} ops` }, percent(d.b[k], nb)) : null);
   });
   const more = order.length > SHOWN ? ` (${SHOWN} of ${count(order.length)})` : '';
   return el('table', { className: 'whotable', 'data-dimension': d.name },
-    el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, d.name + more), el('th', {}),
-      el('th', { scope: 'col', className: 'number' }, nb ? 'marked' : 'share'), nb ? el('th', { scope: 'col', className: 'number' }, 'rest') : null)),
+    el('thead', {},
+      el('tr', {}, el('th', { scope: 'col' }, d.name + more), el('th', {}),
+        el('th', { scope: 'col', className: 'number' }, nb ? 'marked' : 'share'),
+        nb ? el('th', { scope: 'col', className: 'number' }, 'rest') : null)),
     el('tbody', {}, rows));
 }

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
+from opline.correlation import stage_statistics
 from opline.model import load_model
 from opline_analyses.cli import load, parser_of
 from opline_analyses.client import parse_report
@@ -29,6 +30,24 @@ def test_ops_beside_the_clients_own_figures(trace: Callable[[str], Path], tmp_pa
     assert json.loads(report.read_text())["latency_ns"]["mean"] == client.mean_ns
     assert widest.startswith("widest stage: ") and widest.endswith(" %)")
     assert rest == []
+
+
+def test_ops_of_the_classes_that_the_client_counts(trace: Callable[[str], Path], tmp_path: Path) -> None:
+    """fio's own reads and writes; what else the machine did is no part of its mean. fio's text as it printed it."""
+    name = "fio-psync-qd1-nvme"
+    (tmp_path / "trace").symlink_to(trace(name))
+    said = (Path(__file__).parent / "traces" / f"{name}.out").read_text()
+    (tmp_path / "stdout.txt").write_text(said)
+    (tmp_path / "recording.json").write_text(json.dumps({"schema": "opline-recording"}))
+    model = load_model("syscalls")
+    first, *_ = glance_lines(tmp_path, model, 50_000)
+    client = parse_report(said)
+    assert client and set(client.counts()) == {"write"}
+    all_ops = stage_statistics(tmp_path / "trace", model, progress=False)[0]["classes"]
+    mine = {f"p{direction}64": count for direction, count in client.counts().items()}
+    assert {name: all_ops[name] for name in mine} == mine
+    assert first.startswith(f"{client.count} pwrite64 ops: mean ")
+    assert first.endswith(f"; {sum(all_ops.values()) - sum(mine.values())} other ops")
 
 
 def test_a_long_trace_is_not_read() -> None:

@@ -17,7 +17,7 @@ import pytest
 from tests.block_capture import loop_device
 from tests.recorded import Correlated, Row
 
-from opline.correlate import correlate
+from opline.correlation import correlate
 from opline.model import load_model
 
 pytestmark = pytest.mark.live

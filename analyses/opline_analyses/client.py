@@ -37,6 +37,10 @@ class ClientReport:
     bytes: int | None = None  # moved, as the tool counts them
     bytes_by_class: dict[str, int] = field(default_factory=dict)
 
+    def counts(self) -> dict[str, int]:
+        """How many ops of each class the tool counts, where it tells them apart."""
+        return {name: count for name, (count, _) in self.by_class.items()}
+
     def of_class(self, name: str) -> ClientReport:
         """The report of one class of ops only, where the tool tells them apart; else itself."""
         if name not in self.by_class:

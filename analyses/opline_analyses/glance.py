@@ -12,8 +12,10 @@ from pathlib import Path
 
 from opline.correlation import stage_statistics
 from opline.errors import OplineError
+from opline.talk import shown
 from opline_analyses import ledger
 from opline_analyses.client_files import find_report
+from opline_analyses.selection import nearest_classes
 from opline_analyses.stages import table_of
 from opline_analyses.text import count_of, duration, percent
 
@@ -45,12 +47,17 @@ def glance_lines(directory: Path, model: Model, event_count: int | None) -> Iter
         return
     try:
         found, losses = stage_statistics(directory / "trace", model, progress=False)
-        t = table_of(found, found["incomplete"], found["tainted"], directory)
         client = find_report(directory)
+        mine = nearest_classes(found["classes"], client.counts()) if client else []
+        others = sum(n for name, n in found["classes"].items() if mine and name not in mine)
+        incomplete = found["incomplete"]
+        if mine:
+            found, losses = stage_statistics(directory / "trace", model, classes=mine, progress=False)
+        t = table_of(found, incomplete, found["tainted"], directory)
     except OplineError as error:
         yield error.lines[0]
         return
-    yield _ops(t, client)
+    yield _ops(t, client, mine, others)
     yield from _widest(t)
     lost = [e for e in ledger.entries_of(losses) if e.severity in ledger.BAD]
     if lost:
@@ -59,8 +66,10 @@ def glance_lines(directory: Path, model: Model, event_count: int | None) -> Iter
         yield f"lost: {what}; {left_out} left out (opline losses {at})"
 
 
-def _ops(t: StageTable, client: ClientReport | None) -> str:
-    text = f"{count_of(t.ops, 'op')}: mean {duration(t.latency.mean_ns)}, p99 {duration(t.latency.p99_ns)}"
+def _ops(t: StageTable, client: ClientReport | None, classes: list[str], others: int) -> str:
+    """``classes``: those that the client's figures are about; empty: all. ``others``: ops of other classes."""
+    of = f"{' and '.join(map(shown, classes))} " if classes else ""
+    text = f"{count_of(t.ops, f'{of}op')}: mean {duration(t.latency.mean_ns)}, p99 {duration(t.latency.p99_ns)}"
     if t.incomplete:
         text += f", {t.incomplete} incomplete"
     if client:
@@ -68,6 +77,8 @@ def _ops(t: StageTable, client: ClientReport | None) -> str:
         count = "" if client.count is None else f"{count_of(client.count, 'op')}, "
         text += f"; {client.tool} says {count}mean {duration(client.mean_ns)}"
         text += "" if p99 is None else f", p99 {duration(p99)}"
+    if others:
+        text += f"; {count_of(others, 'other op')}"
     return text
 
 

@@ -82,20 +82,27 @@ NEAR = 0.05
 
 
 def clients_classes(run: Run, which: Selection, counts: dict[str, int]) -> list[str]:
-    """The classes of ops that the client's figures are about, where it counts reads and writes apart.
+    """The classes of the selected ops that the client's figures are about: see ``nearest_classes``."""
+    found = run.rows(
+        f"""SELECT o.class, count(*) FILTER (o.complete) AS n FROM ops o WHERE {which.where} AND o.class IS NOT NULL
+            GROUP BY o.class""",
+        which.parameters,
+    )
+    return nearest_classes(dict(found), counts)
+
+
+def nearest_classes(found: dict[str, int], counts: dict[str, int]) -> list[str]:
+    """The classes of ops that the client's figures are about, where it counts reads and writes apart: of ``found``, the
+    complete ops of each class; ``counts``, the client's, by direction.
 
     The run may hold more: a program reads its configuration too. Of the classes whose name has the direction in it
     (pread64: read), those whose number of complete ops comes nearest to the client's. Empty where there is no choice,
     or none comes near.
     """
-    found = run.rows(
-        f"""SELECT o.class, count(*) FILTER (o.complete) AS n FROM ops o WHERE {which.where} AND o.class IS NOT NULL
-            GROUP BY o.class ORDER BY n DESC, o.class""",
-        which.parameters,
-    )
     chosen: set[str] = set()
+    most_first = sorted(found.items(), key=lambda c: (-c[1], c[0]))
     for direction, count in counts.items():
-        fitting = [(name, n) for name, n in found if direction in name.lower()][:MOST_CLASSES]
+        fitting = [(name, n) for name, n in most_first if direction in name.lower()][:MOST_CLASSES]
         subsets = (s for size in range(1, len(fitting) + 1) for s in combinations(fitting, size))
         best = min(subsets, key=lambda s: (abs(sum(n for _, n in s) - count), len(s)), default=())
         if abs(sum(n for _, n in best) - count) > NEAR * count:

@@ -152,10 +152,12 @@ def _maps(trace: StrPath, named: Sequence[Path]) -> dict[Path, list[FileMap]]:
     from opline.readers.extents import read_extents
 
     maps = {path.absolute(): read_extents(path) for path in named}
+    own = recording_of(trace) is not None
     for path in map(Path, beside):
         if path.absolute() not in maps:
             maps[path.absolute()] = read_extents(path)
-            talk(f"{path} says where files lie on disk: used.")
+            if not own:  # of a recording that is what anybody expects
+                talk(f"{path} says where files lie on disk: used.")
     return maps
 
 
@@ -171,10 +173,12 @@ def stage_statistics(
     reader: str | None = None,
     extents: Sequence[Path] = (),
     tainted: bool = False,
+    classes: Sequence[str] = (),
     progress: bool = True,
 ) -> tuple[dict[str, Any], dict[str, int]]:
-    """Statistics per stage of the trace under ``trace`` (StageStatistics::json in statistics/stage_stats.hpp), without
-    any table of a run; and the losses that are not zero. Tainted ops count if ``tainted``.
+    """Statistics per stage of the trace under ``trace`` (OpStatistics::json in statistics/op_statistics.hpp), without
+    any table of a run; and the losses that are not zero. Tainted ops count if ``tainted``; with ``classes`` only ops of
+    these do.
 
     Raises OplineError.
     """
@@ -182,7 +186,7 @@ def stage_statistics(
     gaps = gaps_in(trace, recording_of(trace))
     core = _core.Core(_plan(model, "pointer", _maps(trace, extents), gaps))
     core.keep_tables(())
-    core.keep_statistics(tainted)
+    core.keep_statistics(tainted, classes)
     done = _push(front, core, progress, gaps, lambda: None)
     for message in done.messages:
         talk(message)

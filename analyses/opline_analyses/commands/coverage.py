@@ -179,7 +179,7 @@ def run(args: argparse.Namespace) -> int:
                 " (SELECT (c.class, c.begin_tid) FROM ops c SEMI JOIN client_ops USING (op_id)))"
             )
         elif whole:
-            classes = clients_classes(opened_run, which, {name: n for name, (n, _) in whole.by_class.items()})
+            classes = clients_classes(opened_run, which, whole.counts())
             if classes:
                 talk(f"the client's figures are about {', '.join(classes)}: other ops are left out (--class C).")
                 which = which.also(f"o.class IN ({', '.join('?' * len(classes))})", *classes)

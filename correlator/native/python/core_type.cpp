@@ -48,30 +48,37 @@ PyObject *core_address(PyObject *self, PyObject *) {
     return PyLong_FromVoidPtr(consumer);
 }
 
+// The strings of a sequence; false with Python's error set.
+bool texts_of(PyObject *sequence, std::vector<std::string> &out) {
+    PyObject *list = PySequence_Fast(sequence, "a list of names is wanted");
+    if (!list) return false;
+    const char *text = "";
+    for (Py_ssize_t i = 0; text && i < PySequence_Fast_GET_SIZE(list); ++i) {
+        text = PyUnicode_AsUTF8(PySequence_Fast_GET_ITEM(list, i));
+        if (text) out.emplace_back(text);
+    }
+    Py_DECREF(list);
+    return text != nullptr;
+}
+
 PyObject *core_keep_tables(PyObject *self, PyObject *names) {
     return guarded([&]() -> PyObject * {
-        PyObject *list = PySequence_Fast(names, "a list of table names is wanted");
-        if (!list) return nullptr;
         std::vector<std::string> wanted;
-        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); ++i) {
-            const char *name = PyUnicode_AsUTF8(PySequence_Fast_GET_ITEM(list, i));
-            if (!name) {
-                Py_DECREF(list);
-                return nullptr;
-            }
-            wanted.emplace_back(name);
-        }
-        Py_DECREF(list);
+        if (!texts_of(names, wanted)) return nullptr;
         core_of(self).keep_tables(wanted);
         Py_RETURN_NONE;
     });
 }
 
-PyObject *core_keep_statistics(PyObject *self, PyObject *tainted) {
-    const int on = PyObject_IsTrue(tainted);
-    if (on < 0) return nullptr;
-    core_of(self).keep_statistics(on != 0);
-    Py_RETURN_NONE;
+PyObject *core_keep_statistics(PyObject *self, PyObject *args) {
+    return guarded([&]() -> PyObject * {
+        int tainted;
+        PyObject *names;
+        std::vector<std::string> classes;
+        if (!PyArg_ParseTuple(args, "pO", &tainted, &names) || !texts_of(names, classes)) return nullptr;
+        core_of(self).keep_statistics(tainted != 0, std::move(classes));
+        Py_RETURN_NONE;
+    });
 }
 
 PyObject *core_write_csv(PyObject *self, PyObject *args) {
@@ -233,8 +240,10 @@ PyMethodDef core_methods[] = {
      "Address of the core as a consumer of events, for a front end of the same build."},
     {"keep_tables", core_keep_tables, METH_O,
      "keep_tables(names): leave all other tables empty. Before the first event."},
-    {"keep_statistics", core_keep_statistics, METH_O,
-     "keep_statistics(tainted): statistics per stage, with or without tainted ops. Before the first event."},
+    {"keep_statistics", core_keep_statistics, METH_VARARGS,
+     "keep_statistics(tainted, classes): statistics per stage, with or without tainted ops, of ops of these classes; "
+     "of "
+     "all if there are none. Before the first event."},
     {"write_csv", core_write_csv, METH_VARARGS,
      "write_csv(OpCsv, all): feed it instead of any table; with incomplete ops if all. Before the first event."},
     {"attribute_each", core_attribute_each, METH_NOARGS,

@@ -5,6 +5,7 @@
 #include <array>
 #include <deque>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>

@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <new>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 

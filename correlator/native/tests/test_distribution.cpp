@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "statistics/distribution.hpp"
+#include "tests/sanitized.hpp"
 
 using opline::Distribution;
 
@@ -63,6 +64,7 @@ TEST_CASE("any numbers of any size") {
         1, 2, 63, 64, 65, 2047, 2048, 2049, 5000, 70'000, Distribution::kExact, Distribution::kExact + 1, 600'000};
     for (const std::size_t count : counts)
         for (const int what : {0, 1, 2, 3, 4, 5}) {
+            if (opline::kSanitized && count > 70'000 && what % 3 != 0) continue;
             std::vector<std::int64_t> values(count);
             const std::size_t zeros = what == 4 ? count / 3 : 0;
             for (std::size_t i = zeros; i < count; ++i)

@@ -75,8 +75,7 @@ void Core::damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view 
     m.stitcher.advance(m.last_ns);
     if (m.carries_states(stream)) m.sched.lost_from(from_ns);
     m.linker.discarded(from_ns, std::numeric_limits<std::int64_t>::max());
-    m.damages.push_back({{"stream", stream_name(m.streams[stream])}, {"from_ns", nullptr}, {"why", std::string(why)}});
-    if (from_ns != kNoTime) m.damages.back()["from_ns"] = from_ns;
+    m.damages.push_back({stream_name(m.streams[stream]), from_ns, std::string(why)});
 }
 
 void Core::missing(std::string_view stream, Domain domain, std::int64_t begin_ns, std::int64_t end_ns,
@@ -126,7 +125,9 @@ void Core::write_csv(OpCsv &csv, bool all) {
 }
 void Core::attribute_each() { impl_->stitcher.keep_no_shapes(); }
 std::size_t Core::shapes() const { return impl_->stitcher.ops().shapes().size(); }
-void Core::keep_statistics(bool tainted) { impl_->statistics.emplace(tainted); }
+void Core::keep_statistics(bool tainted, std::vector<std::string> classes) {
+    impl_->statistics.emplace(impl_->strings, tainted, std::move(classes));
+}
 bool Core::take_ready() const { return impl_->finished || impl_->emitter.pending_rows() >= kChunkRows; }
 std::vector<Table> &Core::tables() { return impl_->emitter.tables(); }
 void Core::show_open() {

@@ -52,9 +52,9 @@ class Core final : public Consumer {
     // Feeds `csv`, which must outlive the core, instead of any table; incomplete ops only with `all`. Before the first
     // event.
     void write_csv(OpCsv &csv, bool all);
-    // Keeps statistics per stage of complete ops, tainted ones only if wanted (statistics/stage_stats.hpp). Before any
-    // stream.
-    void keep_statistics(bool tainted);
+    // Keeps statistics per stage of complete ops, tainted ones only if wanted, of these classes only if there are any
+    // (statistics/op_statistics.hpp). Before any stream.
+    void keep_statistics(bool tainted, std::vector<std::string> classes);
     std::string statistics_json();  // once it has finished
     // Attributes every op by itself, also those that pass the same points in the same order. For tests.
     void attribute_each();

@@ -5,7 +5,6 @@
 #include <array>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "binding/classes.hpp"
@@ -48,7 +47,12 @@ struct Core::Impl {
     std::uint32_t sched_stream = 0;  // the first that had some
 
     std::map<std::uint32_t, std::string> device_names;
-    nlohmann::json damages = nlohmann::json::array();
+    struct Damage {
+        std::string stream;
+        std::int64_t from_ns;  // kNoTime: not known
+        std::string why;
+    };
+    std::vector<Damage> damages;
     static constexpr std::uint32_t kMostCpus = 1u << 16;
     // of kernel streams, by host; of a host that is not here nothing is known
     FlatMap<std::uint32_t, std::vector<bool>> cpus;
@@ -274,10 +278,10 @@ struct Core::Impl {
         const SchedSlots &s = cls.sched;
         const std::int64_t tid = number_in(ev, s.tid, -1), off_ns = number_in(ev, s.off_at, 0),
                            woken_ns = number_in(ev, s.woken_at, 0);
-        if (off_ns > 0) sched.on_switch(current_host, off_ns, tid, number_in(ev, s.prev_state, 0), -1);
+        if (off_ns > 0) sched.on_switch(current_host, kNoCpu, off_ns, tid, number_in(ev, s.prev_state, 0), -1);
         sched.on_wake(current_host, std::max(woken_ns, off_ns), Wake::kWaking, woken_ns > 0 ? tid : -1,
                       number_in(ev, cls.tid_slot, -1), names.of(ev, cls.comm_slot));
-        sched.on_switch(current_host, ev.ts_ns, -1, 0, tid);
+        sched.on_switch(current_host, kNoCpu, ev.ts_ns, -1, 0, tid);
     }
 
     void sched_event(const BoundClass &cls, const Event &ev) {
@@ -286,7 +290,8 @@ struct Core::Impl {
         const SchedSlots &s = cls.sched;
         if (cls.kind == ClassKind::kOffCpu) off_cpu(cls, ev);
         else if (cls.kind == ClassKind::kSchedSwitch)
-            sched.on_switch(current_host, ev.ts_ns, number(s.prev_tid), number(s.prev_state), number(s.next_tid));
+            sched.on_switch(current_host, ev.cpu, ev.ts_ns, number(s.prev_tid), number(s.prev_state),
+                            number(s.next_tid));
         else
             sched.on_wake(current_host, ev.ts_ns, s.wake, number(s.tid), number(cls.tid_slot),
                           names.of(ev, cls.comm_slot));

@@ -10,7 +10,7 @@ namespace opline {
 
 std::string Core::statistics_json() {
     if (!impl_->statistics) throw std::runtime_error("No statistics were kept");
-    auto out = impl_->statistics->json(impl_->strings);
+    auto out = impl_->statistics->json();
     out["incomplete"] = impl_->ops_incomplete;
     const auto &d = impl_->deferred;
     out["deferred"] = {{"rows", d.rows}, {"bytes", d.bytes}, {"done", d.done}, {"wait_ns", d.wait_ns}};
@@ -63,6 +63,7 @@ std::string Core::summary_json() const {
                      {"events_missing", m.events_missing},
                      {"damaged_streams", m.damages.size()},
                      {"events_out_of_order", m.out_of_order},
+                     {"states_missing", m.sched.missing()},
                      {"partition_violations", m.partition_violations},
                      {"interval_violations", b.interval_violations},
                      {"incomplete_ops", m.ops_incomplete},
@@ -98,7 +99,12 @@ std::string Core::summary_json() const {
                      {"links_refused", l.refused},
                      {"bios_elsewhere", l.elsewhere},
                      {"request_size_differs", b.size_differs}};
-    out["damaged"] = m.damages;
+    out["damaged"] = json::array();
+    for (const auto &d : m.damages) {
+        json from = nullptr;
+        if (d.from_ns != kNoTime) from = d.from_ns;
+        out["damaged"].push_back({{"stream", d.stream}, {"from_ns", from}, {"why", d.why}});
+    }
     std::map<std::string, std::uint64_t> orphans;
     std::map<std::string, std::map<std::string, std::uint64_t>> fates;
     for (const auto &[name, counts] : m.fates())

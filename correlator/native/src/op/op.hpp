@@ -79,6 +79,7 @@ struct ShapedOp {
     std::int64_t begin_ns = 0, end_ns = 0;
     std::uint32_t end_order = 0;
     std::int32_t pid = -1;
+    std::uint32_t op_class = 0;  // pool id; 0: not named
 
     // It begins with its first transition and ends with its last.
     bool whole() const {
@@ -150,7 +151,7 @@ struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
 
     // It ended, and not before it began: where times go back it can.
     bool complete() const { return state == OpState::kEnded && end_ns >= begin_ns; }
-    ShapedOp shaped() const { return {transitions.shaped(), serial, begin_ns, end_ns, end_order, pid}; }
+    ShapedOp shaped() const { return {transitions.shaped(), serial, begin_ns, end_ns, end_order, pid, op_class}; }
     // What the other half of it read, wrote and synced.
     void take_io(const Op &gone) {
         if (direction == Direction::kUnknown) direction = gone.direction;

@@ -82,13 +82,35 @@ void SchedTimelines::add(Timeline &t, Change c) {
     if (t.changes.size() - t.first > kChangesKept) t.forget(t.changes.size() - kChangesKept / 2);
 }
 
-void SchedTimelines::on_switch(std::uint32_t host, std::int64_t ts_ns, std::int64_t prev_tid, std::int64_t prev_state,
-                               std::int64_t next_tid) {
+// A switch of that CPU is missing, in which the one thread went and the other came: neither is known from its last change.
+void SchedTimelines::missed(std::uint32_t host, const Running &ran, std::int64_t prev_tid) {
+    ++missing_;
+    if (Timeline *t = threads_.find(thread_of(host, ran.tid)))
+        for (std::size_t i = t->changes.size(); i > t->first && t->changes[i - 1].ts_ns >= ran.since_ns; --i)
+            if (t->changes[i - 1].ts_ns == ran.since_ns && t->changes[i - 1].run == ThreadRun::kOnCpu)
+                t->changes[i - 1].run = ThreadRun::kGone;
+    Timeline *t = threads_.find(thread_of(host, prev_tid));
+    if (t && !t->changes.empty()) t->changes.back().run = ThreadRun::kGone;
+}
+
+void SchedTimelines::on_switch(std::uint32_t host, std::uint32_t cpu, std::int64_t ts_ns, std::int64_t prev_tid,
+                               std::int64_t prev_state, std::int64_t next_tid) {
+    if (cpu != kNoCpu) {
+        auto [ran, first] = running_.insert(thread_of(host, cpu));
+        if (!first && ran->tid != prev_tid) missed(host, *ran, prev_tid);
+        *ran = {next_tid, ts_ns};
+    }
     if (usable(ts_ns, prev_tid)) add(threads_[thread_of(host, prev_tid)], {ts_ns, -1, 0, run_after(prev_state), false});
     if (!usable(ts_ns, next_tid)) return;
     Timeline &next = threads_[thread_of(host, next_tid)];
+    if (wakes_seen_ && !next.waking && next.sleeps()) {
+        ++missing_;  // its wake-up: since when it could have run is not known
+        next.changes.back().run = ThreadRun::kGone;
+    }
+    // The kernel writes both, one after the other: what the missing one would have said is known from its twin.
+    if (wakings_seen_ && wakeups_seen_ && next.waking && (next.only_wakeup || !next.wakeup)) ++missing_;
     add(next, {ts_ns, -1, 0, ThreadRun::kOnCpu, false});
-    next.waking = false;
+    next.waking = next.wakeup = next.only_wakeup = false;
 }
 
 // Only a sleeper is woken. A thread may be woken between its decision to sleep and the switch: its sched_waking comes
@@ -96,21 +118,24 @@ void SchedTimelines::on_switch(std::uint32_t host, std::int64_t ts_ns, std::int6
 void SchedTimelines::on_wake(std::uint32_t host, std::int64_t ts_ns, Wake kind, std::int64_t tid,
                              std::int64_t waker_tid, std::uint32_t waker_comm) {
     wakes_seen_ = true;
+    (kind == Wake::kWaking ? wakings_seen_ : wakeups_seen_) = true;
     if (!usable(ts_ns, tid)) return;
     Timeline *t = kind == Wake::kNew ? &threads_[thread_of(host, tid)] : threads_.find(thread_of(host, tid));
     if (!t) return;  // what it did before is not known
+    if (kind == Wake::kWaking) t->only_wakeup = false;
+    else t->wakeup = true;
+    if (kind == Wake::kWakeup && !t->waking) t->only_wakeup = true;
     if (kind == Wake::kWaking || !t->waking) {
         t->waker_tid = static_cast<std::int32_t>(waker_tid);
         t->waker_comm = waker_comm;
         t->waking = true;
     }
-    const bool sleeps = !t->changes.empty() && (t->changes.back().run == ThreadRun::kUninterruptible ||
-                                                t->changes.back().run == ThreadRun::kSleeping);
-    if (sleeps || kind == Wake::kNew) add(*t, {ts_ns, t->waker_tid, t->waker_comm, ThreadRun::kRunnable, true});
+    if (t->sleeps() || kind == Wake::kNew) add(*t, {ts_ns, t->waker_tid, t->waker_comm, ThreadRun::kRunnable, true});
 }
 
 void SchedTimelines::lost(std::int64_t until_ns) {
     threads_.clear();
+    running_.clear();
     begins_ns_ = std::max(begins_ns_, until_ns);
 }
 

@@ -30,9 +30,10 @@ struct StateSplit {
 
 class SchedTimelines {
   public:
-    // prev_state as LTTng writes it: see sched/sched.cpp.
-    void on_switch(std::uint32_t host, std::int64_t ts_ns, std::int64_t prev_tid, std::int64_t prev_state,
-                   std::int64_t next_tid);
+    // prev_state as LTTng writes it: see sched/sched.cpp. `cpu`: kNoCpu where only some threads' switches are known. On a
+    // CPU each switch takes up where the one before left off: where it does not, one is missing.
+    void on_switch(std::uint32_t host, std::uint32_t cpu, std::int64_t ts_ns, std::int64_t prev_tid,
+                   std::int64_t prev_state, std::int64_t next_tid);
     // `waker`: whoever the CPU ran, also where an interrupt did it. -1 unknown.
     void on_wake(std::uint32_t host, std::int64_t ts_ns, Wake kind, std::int64_t tid, std::int64_t waker_tid,
                  std::uint32_t waker_comm);
@@ -40,6 +41,8 @@ class SchedTimelines {
     void lost(std::int64_t until_ns);
     // Events are missing from there on, for good.
     void lost_from(std::int64_t from_ns) { ends_ns_ = std::min(ends_ns_, from_ns); }
+    // Switches and wake-ups that others show to be missing, at least.
+    std::uint64_t missing() const { return missing_; }
     // Nobody asks about what was before.
     void forget_before(std::int64_t ns);
     // Wake-ups and switches since the last forget_before(): a measure of when it is worth while.
@@ -62,8 +65,13 @@ class SchedTimelines {
         std::size_t first = 0;        // those before it are forgotten
         std::int32_t waker_tid = -1;  // of a sched_waking since it last ran
         std::uint32_t waker_comm = 0;
-        bool waking = false;
-        mutable std::size_t asked = 0;  // where after() was
+        bool waking = false, wakeup = false;  // since it last ran: any, a sched_wakeup (or its first)
+        bool only_wakeup = false;             // and no sched_waking
+        mutable std::size_t asked = 0;        // where after() was
+        bool sleeps() const {
+            return !changes.empty() &&
+                   (changes.back().run == ThreadRun::kUninterruptible || changes.back().run == ThreadRun::kSleeping);
+        }
         void forget(std::size_t until);
         std::size_t after(std::int64_t ns) const;
     };
@@ -71,11 +79,17 @@ class SchedTimelines {
         return tid > 0 && ts_ns > begins_ns_ && ts_ns <= ends_ns_;
     }
     void add(Timeline &, Change);
+    struct Running {
+        std::int64_t tid = -1, since_ns = kNoTime;
+    };
+    void missed(std::uint32_t host, const Running &, std::int64_t prev_tid);
 
     FlatMap<std::uint64_t, Timeline> threads_;
+    FlatMap<std::uint64_t, Running> running_;  // by host and CPU
     std::int64_t begins_ns_ = kNoTime, ends_ns_ = std::numeric_limits<std::int64_t>::max();
+    bool wakings_seen_ = false, wakeups_seen_ = false;
     bool wakes_seen_ = false;  // without them waiting for a CPU looks like sleep
-    std::uint64_t changes_ = 0;
+    std::uint64_t changes_ = 0, missing_ = 0;
 };
 
 }  // namespace opline

@@ -2,7 +2,10 @@
 // Statistics of the ops that are complete: their stages, their latency, whose programs they are.
 #pragma once
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/flat_map.hpp"
 #include "base/strings.hpp"
@@ -14,14 +17,16 @@ namespace opline {
 
 class OpStatistics {
   public:
-    // `with_tainted`: ops that overlap discarded events count, too.
-    explicit OpStatistics(bool with_tainted) : with_tainted_(with_tainted) {}
+    // `with_tainted`: ops that overlap discarded events count, too. `classes`: only ops of these count; none: all do.
+    OpStatistics(const StringPool &strings, bool with_tainted, std::vector<std::string> classes)
+        : strings_(strings), with_tainted_(with_tainted), only_(std::move(classes)) {}
 
     // An op of a shape: the attribution is the shape's.
     void count(const ShapedOp &, ShapeAttribution &, bool tainted);
     void count(const Op &, const Attribution &, bool tainted);
-    // What StageStatistics::json() has, "tainted" (complete ops that are) and "programs": pid, name, ops that count.
-    nlohmann::json json(const StringPool &);
+    // What StageStatistics::json() has, "tainted" (complete ops that are), "programs": pid, name, ops that count, and
+    // "classes": the complete ops of each class, whether they count or not.
+    nlohmann::json json();
 
   private:
     struct Program {
@@ -29,10 +34,21 @@ class OpStatistics {
         bool main = false;  // the name is the first thread's
         std::uint64_t ops = 0, named_by = 0;
     };
-    bool counts(bool tainted) {
+    struct OpClass {
+        std::uint64_t ops = 0;
+        bool counts = true;
+    };
+    bool counts(std::uint32_t op_class, bool tainted) {
+        OpClass &c = this->op_class(op_class);
+        ++c.ops;
+        if (!c.counts) return false;
         if (tainted) ++tainted_;
         return with_tainted_ || !tainted;
     }
+    OpClass &op_class(std::uint32_t id) {
+        return recent_class_ && recent_class_id_ == id ? *recent_class_ : another_class(id);
+    }
+    [[gnu::noinline]] OpClass &another_class(std::uint32_t id);
     Program &program(std::int32_t pid) { return recent_ && recent_pid_ == pid ? *recent_ : another_program(pid); }
     [[gnu::noinline]] Program &another_program(std::int32_t pid) {
         recent_pid_ = pid;
@@ -53,7 +69,12 @@ class OpStatistics {
         p.named_by = op;
     }
 
+    const StringPool &strings_;
     bool with_tainted_;
+    std::vector<std::string> only_;
+    FlatMap<std::uint32_t, OpClass> classes_;  // by their names' numbers in the pool
+    OpClass *recent_class_ = nullptr;          // of the last op
+    std::uint32_t recent_class_id_ = 0;
     std::uint64_t tainted_ = 0;
     StageStatistics stages_;
     FlatMap<std::int32_t, Program> programs_;  // by process

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "statistics/stage_stats.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <numeric>
 #include <tuple>

@@ -88,3 +88,34 @@ def test_btt_is_exact(merged: Path, opline: Callable[..., Any]) -> None:
     assert device["queued"] == len(bios)
     text = opline("btt", merged).stdout
     assert "Q2Q" in text and "#Q" in text and "NSEEKS" in text
+
+
+def test_btts_filters_choose_requests(merged: Path, opline: Callable[..., Any]) -> None:
+    """The tables of a window, a size and a latency are those of exactly these requests; nothing says so."""
+    whole = list(csv.DictReader(io.StringIO(opline("btt", merged, "--csv").stdout)))
+    slow = list(
+        csv.DictReader(io.StringIO(opline("btt", merged, "--csv", "--latency", ">1ms", "--size", ">4k").stdout))
+    )
+    found = {row["name"]: row for row in slow}
+    times = [
+        r["complete_ns"] - r["issue_ns"]
+        for r in rows(merged, "requests")
+        if r["complete_ns"] and r["issue_ns"] and (r["nr_sectors"] or 0) > 8 and r["outcome"] != "absorbed"
+    ]
+    times = [t for t in times if t > 1_000_000]
+    assert 0 < len(times) == int(found["D2C"]["count"]) < int({r["name"]: r for r in whole}["D2C"]["count"])
+    assert (int(found["D2C"]["min_ns"]), int(found["D2C"]["max_ns"])) == (min(times), max(times))
+    nothing = opline("btt", merged, "--window", "1000:")
+    assert nothing.stdout == "" and "nothing to count: no I/O" in nothing.stderr
+
+
+def test_interferences_filters_and_csv(merged: Path, opline: Callable[..., Any]) -> None:
+    """Of each request that is chosen all owners' times sum to Q2C."""
+    listed = list(csv.DictReader(io.StringIO(opline("interference", merged, "--slowest", "3", "--csv").stdout)))
+    q2c = {str(r["request_id"]): r["complete_ns"] - r["queue_ns"] for r in rows(merged, "requests") if r["complete_ns"]}
+    for op, request in {(row["op_id"], row["request_id"]) for row in listed}:
+        mine = [row for row in listed if (row["op_id"], row["request_id"]) == (op, request)]
+        of_it = [int(r["wait_ns"]) + int(r["service_ns"]) for r in mine]
+        assert sum(of_it) == q2c[request]
+    said = opline("interference", merged, "--slowest", "3", "-i", "discards")
+    assert said.stdout == "" and "no block request of these ops" in said.stderr

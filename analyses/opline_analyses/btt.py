@@ -7,9 +7,12 @@ both its ends, nothing is averaged over merges.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opline_analyses.run import Run
+
+Chosen = tuple[str, Sequence[object]]  # SQL of the request_ids that are meant, and its parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ def _bios() -> str:
     return """SELECT b.*, r.insert_ns, r.first_issue_ns, r.issue_ns, r.complete_ns, r.flushed_by,
                      r.getrq_ns AS request_ns,
                      if(merge_ns > first_issue_ns, issue_ns, first_issue_ns) AS next_issue_ns
-              FROM bios b LEFT JOIN requests r USING (request_id)"""
+              FROM btt_bios b LEFT JOIN btt_requests r USING (request_id)"""
 
 
 def _shares(run: Run, dev: int) -> dict[str, float]:
@@ -107,47 +110,56 @@ def _shares(run: Run, dev: int) -> dict[str, float]:
     return {n: int(part) / int(whole) for n, part in zip(names, parts, strict=True) if whole and part is not None}
 
 
-def devices(run: Run) -> list[Device]:
-    """Every device that has a request or a bio, by number."""
-    numbers = [d for (d,) in run.rows("SELECT dev FROM requests UNION SELECT dev FROM bios ORDER BY dev")]
+def devices(run: Run, chosen: Chosen | None = None) -> list[Device]:
+    """Every device that has a request or a bio, by number; of the ``chosen`` requests and their bios only."""
+    for kind, name in (("VIEW", "btt_requests"), ("VIEW", "btt_bios"), ("TABLE", "btt_chosen_requests")):
+        run.con.execute(f"DROP {kind} IF EXISTS {name}")
+    if chosen is None:
+        which = ""
+    else:
+        run.con.execute(f"CREATE TEMP TABLE btt_chosen_requests AS {chosen[0]}", chosen[1])
+        which = "WHERE request_id IN (FROM btt_chosen_requests)"
+    for table in ("requests", "bios"):
+        run.con.execute(f"CREATE TEMP VIEW btt_{table} AS SELECT * FROM {table} {which}")
+    numbers = [d for (d,) in run.rows("SELECT dev FROM btt_requests UNION SELECT dev FROM btt_bios ORDER BY dev")]
     return [_device(run, dev) for dev in numbers]
 
 
 def _device(run: Run, dev: int) -> Device:
     between = """SELECT queue_ns - lag(queue_ns) OVER (ORDER BY queue_ns, bio_id) v
-                 FROM bios WHERE dev = ? AND queue_ns IS NOT NULL"""
+                 FROM btt_bios WHERE dev = ? AND queue_ns IS NOT NULL"""
     found: dict[str, Interval | None] = {"Q2Q": _interval(run, "Q2Q", between, [dev])}
     for name, (begin, end) in _REQUEST.items():
-        select = f"SELECT {end} - {begin} v FROM requests WHERE dev = ?{_ALSO[name]}"
+        select = f"SELECT {end} - {begin} v FROM btt_requests WHERE dev = ?{_ALSO[name]}"
         found[name] = _interval(run, name, select, [dev])
     for name, (begin, end) in _BIO.items():
         found[name] = _interval(run, name, f"SELECT {end} - {begin} v FROM ({_bios()}) WHERE dev = ?", [dev])
-    (queued,) = run.row("SELECT count(*) FROM bios WHERE dev = ? AND queue_ns IS NOT NULL", [dev])
+    (queued,) = run.row("SELECT count(*) FROM btt_bios WHERE dev = ? AND queue_ns IS NOT NULL", [dev])
     issued, low, mean, high, total = run.row(
         """SELECT count(*), min(nr_sectors), avg(nr_sectors), max(nr_sectors), coalesce(sum(nr_sectors), 0)
-           FROM requests WHERE dev = ? AND first_issue_ns IS NOT NULL AND nr_sectors > 0""",
+           FROM btt_requests WHERE dev = ? AND first_issue_ns IS NOT NULL AND nr_sectors > 0""",
         [dev],
     )
     seeks, seek_mean, seek_median = run.row(
         """SELECT count(*) FILTER (WHERE distance != 0), avg(distance), median(distance) FROM (
              SELECT abs(sector::HUGEINT - lag(sector + nr_sectors) OVER (ORDER BY first_issue_ns, request_id)) distance
-             FROM requests WHERE dev = ? AND first_issue_ns IS NOT NULL AND sector IS NOT NULL AND nr_sectors > 0)
+             FROM btt_requests WHERE dev = ? AND first_issue_ns IS NOT NULL AND sector IS NOT NULL AND nr_sectors > 0)
            WHERE distance IS NOT NULL""",
         [dev],
     )
     depth_avg, depth_max = run.row(
         """SELECT avg(depth - 1), max(depth - 1) FROM (
              SELECT step, sum(step) OVER (ORDER BY ts, step ROWS UNBOUNDED PRECEDING) depth FROM (
-               SELECT queue_ns ts, 1 step FROM bios WHERE dev = $1 AND queue_ns IS NOT NULL AND request_id IN
-                 (SELECT request_id FROM requests WHERE complete_ns IS NOT NULL)
+               SELECT queue_ns ts, 1 step FROM btt_bios WHERE dev = $1 AND queue_ns IS NOT NULL AND request_id IN
+                 (SELECT request_id FROM btt_requests WHERE complete_ns IS NOT NULL)
                UNION ALL
-               SELECT r.complete_ns, -1 FROM bios b JOIN requests r USING (request_id)
+               SELECT r.complete_ns, -1 FROM btt_bios b JOIN btt_requests r USING (request_id)
                  WHERE b.dev = $1 AND b.queue_ns IS NOT NULL AND r.complete_ns IS NOT NULL))
            WHERE step = 1""",
         [dev],
     )
     (unknown,) = run.row(
-        """SELECT count(*) FROM requests
+        """SELECT count(*) FROM btt_requests
            WHERE dev = ? AND first_issue_ns IS NOT NULL AND in_flight IS NULL AND flushed_by IS NULL""",
         [dev],
     )

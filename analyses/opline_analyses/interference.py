@@ -14,6 +14,7 @@ Integers: what a division leaves over goes to the request that was issued first,
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -78,14 +79,18 @@ def share_out(begin_ns: int, end_ns: int, others: list[Ahead], otherwise: str) -
     return +blame
 
 
-def interference(run: Run, op_id: int) -> list[Blame]:
-    """The blame for each completed request that serves the op, in order of Q."""
+def interference(run: Run, op_id: int, chosen: tuple[str, Sequence[object]] | None = None) -> list[Blame]:
+    """The blame for each completed request that serves the op, in order of Q. ``chosen``: SQL of the requests that are
+    meant, and its parameters; who they waited for is whoever was there.
+    """
+    which, parameters = ("", ()) if chosen is None else (f"AND r.request_id IN ({chosen[0]})", chosen[1])
     found = run.rows(
-        """SELECT DISTINCT r.request_id, r.dev, r.rwbs, r.queue_ns, r.first_issue_ns, r.complete_ns
+        f"""SELECT DISTINCT r.request_id, r.dev, r.rwbs, r.queue_ns, r.first_issue_ns, r.complete_ns
            FROM links l JOIN requests r USING (request_id)
            WHERE l.op_id = ? AND r.queue_ns IS NOT NULL AND r.first_issue_ns IS NOT NULL AND r.complete_ns IS NOT NULL
+             {which}
            ORDER BY r.queue_ns, r.request_id""",
-        [op_id],
+        [op_id, *parameters],
     )
     return [_blame(run, op_id, *row) for row in found]
 

@@ -11,11 +11,12 @@ import argparse
 from typing import Any
 
 from opline.errors import UsageError
+from opline.talk import talk
 from opline.values import Value
 from opline_analyses.io_sources import SOURCES, Source, source_of
-from opline_analyses.quantities import Limits, duration_ns, limits, size_bytes
+from opline_analyses.quantities import Limits, duration_ns, limits, seconds, size_bytes
 from opline_analyses.requests import device_number
-from opline_analyses.text import device_name
+from opline_analyses.text import count_of, device_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -235,6 +236,26 @@ def all_ids(rows: Rows) -> tuple[str, tuple[object, ...]]:
     """SQL of the ids of all rows in the window, those that can't be measured too, and its parameters."""
     timed, times = _timed(rows, "seen_ns")
     return f"SELECT id FROM ({rows.source.sql}) WHERE {rows.where} AND {timed}", (*rows.parameters, *times)
+
+
+def chosen_ids(rows: Rows, args: argparse.Namespace) -> tuple[str, tuple[object, ...]] | None:
+    """SQL of the ids that the options mean, as of ``all_ids``; with --latency of those that can be measured. None where
+    no option chooses.
+    """
+    if rows.where == "true" and rows.latency == Limits() and rows.window == Window():
+        return None
+    if getattr(args, "latency", None):
+        sql, parameters = counted_sql(rows, "id")
+        return sql, tuple(parameters)
+    return all_ids(rows)
+
+
+def tell_nothing(run: Run, rows: Rows) -> None:
+    """On stderr, that the options mean nothing of what there is."""
+    (whole,) = run.row(f"SELECT count(*) FROM {rows.source.name}")
+    length = seconds(rows.last_ns - rows.zero_ns, 6)
+    one = rows.source.one
+    talk(f"nothing to count: no {one} of the run's {count_of(whole, one)} (0 to {length} s) is meant by the options.")
 
 
 def left_out(run: Run, rows: Rows) -> dict[str, int]:

@@ -13,9 +13,9 @@ from opline.errors import UsageError
 from opline.talk import talk
 from opline.values import Value
 from opline_analyses.intervals import Grid, Tally
-from opline_analyses.io_filter import batches, left_out
+from opline_analyses.io_filter import batches, left_out, tell_nothing
 from opline_analyses.quantities import decimals_of, round_up, seconds
-from opline_analyses.text import count_of, duration
+from opline_analyses.text import duration
 
 if TYPE_CHECKING:
     import argparse
@@ -104,11 +104,7 @@ def tell_left_out(run: Run, rows: Rows, counted: int) -> None:
         why = ", ".join(f"{n} {reason}" for reason, n in out.items())
         talk(f"not counted of {counted + sum(out.values())} {one}s: {why}.")
     if not counted:
-        (whole,) = run.row(f"SELECT count(*) FROM {rows.source.name}")
-        length = seconds(rows.last_ns - rows.zero_ns, 6)
-        talk(
-            f"nothing to count: no {one} of the run's {count_of(whole, one)} (0 to {length} s) is meant by the options."
-        )
+        tell_nothing(run, rows)
 
 
 def told(tally: Tally, series: Series) -> Iterator[tuple[int, Cells]]:

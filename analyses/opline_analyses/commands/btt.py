@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
+from opline_analyses import io_filter
 from opline_analyses.btt import ORDER, Device, devices
-from opline_analyses.commands.common import add_output, add_run, opened, output
-from opline_analyses.requests import device_number
-from opline_analyses.text import device_name, encoded, table
+from opline_analyses.commands.common import add_form, add_run, csv_output, opened, output
+from opline_analyses.io_sources import requests as source
+from opline_analyses.text import csv_text, device_name, encoded, table
 
 NAME = "btt"
 HELP = "the block layer's intervals per device: btt's tables, but exact"
@@ -21,18 +22,31 @@ I inserted, D issued, C completed. Each interval is of bios or requests that
 have both its ends: none is averaged over merges, none made up where there was
 no insert (then G2D stands for G2I and I2D).
 
+The filters choose requests; the tables are of them and of their bios.
+
 examples:
   opline btt run1
-  opline btt run1 --device loop0 --json
+  opline btt run1 -d loop0 --json
+  opline btt run1 -i reads --window 10:12 --latency '>5ms'
 """
+
+
+def _slowest(device: Device) -> float:
+    return -device.intervals["D2C"].avg_ns if "D2C" in device.intervals else 0.0
+
+
+SORTS: dict[str, Callable[[Device], float]] = {
+    "device": lambda d: d.dev, "ios": lambda d: -d.issued, "latency": _slowest,
+}  # fmt: skip
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
-    parser.add_argument("--device", metavar="D", help="only this device: its name, or MAJOR:MINOR")
-    parser.add_argument("--json", action="store_true", help="JSON, nanoseconds")
-    add_output(parser)
+    parser.add_argument("--sort", choices=sorted(SORTS), default="device", help="of the devices (default: by number)")
+    parser.add_argument("--limit", metavar="N", type=int, help="the first N devices")
+    io_filter.add_io_filters(parser, sources=False)
+    add_form(parser, csv="CSV, a row for each interval, nanoseconds")
 
 
 def _seconds(ns: float) -> str:
@@ -84,17 +98,20 @@ def text_lines(found: list[Device], names: dict[int, str]) -> Iterator[str]:
 def run(args: argparse.Namespace) -> int:
     """Prints the tables."""
     with opened(args) as opened_run:
-        found = devices(opened_run)
-        if args.device is not None:
-            wanted = device_number(opened_run, args.device)
-            found = [d for d in found if d.dev == wanted]
+        rows = io_filter.rows_of(opened_run, args, source(without=""))
+        found = sorted(devices(opened_run, io_filter.chosen_ids(rows, args)), key=SORTS[args.sort])[: args.limit]
         names = opened_run.device_names()
-        with output(args.output) as out:
-            if args.json:
+        if not found:
+            io_filter.tell_nothing(opened_run, rows)
+        with csv_output(args) if args.csv else output(args.output) as out:
+            if args.csv:
+                intervals = ((d, i) for d in found for i in d.intervals.values())
+                listed = [{"device": device_name(names, d.dev), **asdict(i)} for d, i in intervals]
+                columns = ("device", "name", "min_ns", "avg_ns", "max_ns", "total_ns", "count")
+                out.write(csv_text(columns, listed, "\r\n").encode())
+            elif args.json:
                 document = [{"device": device_name(names, d.dev), **asdict(d)} for d in found]
                 out.write((json.dumps({"schema": "opline btt 1", "devices": document}, indent=1) + "\n").encode())
-            elif not found:
-                out.write(b"no block requests in this run\n")
-            else:
+            elif found:
                 out.write(encoded(text_lines(found, names)))
     return 0

@@ -9,10 +9,14 @@ from collections import Counter
 from collections.abc import Iterator
 
 from opline.errors import OplineError
-from opline_analyses.commands.common import add_output, add_run, opened, output
+from opline.talk import talk
+from opline_analyses import io_filter
+from opline_analyses.btt import Chosen
+from opline_analyses.commands.common import add_form, add_run, csv_output, opened, output
 from opline_analyses.interference import Blame, interference
+from opline_analyses.io_sources import requests as source
 from opline_analyses.run import Run
-from opline_analyses.text import count_of, device_name, encoded, percent, table, us
+from opline_analyses.text import count_of, csv_text, device_name, encoded, percent, table, us
 
 NAME = "interference"
 HELP = "who an op's block requests waited for, by owner"
@@ -20,12 +24,15 @@ EXAMPLES = """\
 Each nanosecond that a request waited (Q to D) is charged to the requests that
 were at the device then, in equal parts, or to nobody; each nanosecond of its
 service (D to C) to those that had been issued before it and were still there,
-or to itself. The blame sums to Q2C exactly.
+or to itself. The blame sums to Q2C exactly. The filters choose the requests
+whose time is charged, not those that it is charged to.
 
 examples:
   opline interference run1 --slowest 3
   opline interference run1 --op 1484 --json
+  opline interference run1 --slowest 10 -d sda -i writes --csv > waited.csv
 """
+COLUMNS = ("op_id", "request_id", "device", "rwbs", "owner", "wait_ns", "service_ns")
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -34,17 +41,21 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--op", metavar="ID", type=int, help="the op")
     which.add_argument("--slowest", metavar="N", type=int, help="the N slowest ops that have a request")
-    parser.add_argument("--json", action="store_true", help="JSON lines, one op each, nanoseconds")
-    add_output(parser)
+    io_filter.add_io_filters(parser, sources=False)
+    add_form(parser, csv="CSV, a row for each owner of each request, nanoseconds", json="JSON lines, one op each, ns")
 
 
-def _ops(run: Run, args: argparse.Namespace) -> list[int]:
+def _ops(run: Run, args: argparse.Namespace, chosen: Chosen | None) -> list[int]:
     if args.op is not None:
         if not run.rows("SELECT 1 FROM ops WHERE op_id = ?", [args.op]):
             raise OplineError(f"The run has no op {args.op}.", exit_code=2)
         return [args.op]
-    slowest = "SELECT op_id FROM ops WHERE complete AND request_count > 0 ORDER BY latency_ns DESC, op_id LIMIT ?"
-    return [op for (op,) in run.rows(slowest, [max(0, args.slowest)])]
+    sql, parameters = chosen or ("SELECT request_id FROM requests", ())
+    slowest = f"""SELECT op_id FROM ops
+                  WHERE complete AND request_count > 0
+                    AND op_id IN (SELECT op_id FROM links WHERE request_id IN ({sql}))
+                  ORDER BY latency_ns DESC, op_id LIMIT ?"""
+    return [op for (op,) in run.rows(slowest, [*parameters, max(0, args.slowest)])]
 
 
 def _lines(run: Run, op: int, found: list[Blame]) -> Iterator[str]:
@@ -64,11 +75,26 @@ def _lines(run: Run, op: int, found: list[Blame]) -> Iterator[str]:
         yield from table(["    charged to", "Q2D us", "D2C us", "share%"], rows)
 
 
+def _rows(op: int, b: Blame, names: dict[int, str]) -> Iterator[dict[str, object]]:
+    for owner in b.wait + b.service:
+        parts = b.wait.get(owner, 0), b.service.get(owner, 0)
+        yield dict(zip(COLUMNS, (op, b.request_id, device_name(names, b.dev), b.rwbs, owner, *parts), strict=True))
+
+
 def run(args: argparse.Namespace) -> int:
     """Prints the blame of each op."""
-    with opened(args) as opened_run, output(args.output) as out:
-        for op in _ops(opened_run, args):
-            found = interference(opened_run, op)
+    with opened(args) as opened_run, csv_output(args) if args.csv else output(args.output) as out:
+        rows = io_filter.rows_of(opened_run, args, source(without=""))
+        chosen = io_filter.chosen_ids(rows, args)
+        blamed = [(op, interference(opened_run, op, chosen)) for op in _ops(opened_run, args, chosen)]
+        if chosen is not None and not any(found for _, found in blamed):
+            talk("no block request of these ops is meant by the options.")
+        if args.csv:
+            names = opened_run.device_names()
+            listed = [row for op, found in blamed for b in found for row in _rows(op, b, names)]
+            out.write(csv_text(COLUMNS, listed, "\r\n").encode())
+            return 0
+        for op, found in blamed:
             if args.json:
                 out.write(json.dumps({"op_id": op, "requests": [b.record() for b in found]}).encode() + b"\n")
             else:

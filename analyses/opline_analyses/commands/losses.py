@@ -13,7 +13,7 @@ from opline.errors import OplineError
 from opline_analyses import integrity, ledger
 from opline_analyses.commands.common import add_output, add_run, opened, output
 from opline_analyses.run import Run
-from opline_analyses.text import count_of, encoded, table
+from opline_analyses.text import count_of, csv_text, encoded, table
 
 NAME = "losses"
 HELP = "the fate of every event, what is missing, and what to do about it"
@@ -36,7 +36,9 @@ examples:
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
-    parser.add_argument("--json", action="store_true", help="JSON")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="the losses alone, as CSV")
+    form.add_argument("--json", action="store_true", help="JSON")
     parser.add_argument(
         "--verify",
         action="store_true",
@@ -128,7 +130,11 @@ def run(args: argparse.Namespace) -> int:
     with opened(args, losses=False) as opened_run:
         if args.verify:
             return verify(args, opened_run)
-        text = as_json(opened_run) if args.json else encoded(text_lines(opened_run)).decode()
+        if args.csv:
+            listed = [vars(entry) for entry in ledger.entries(opened_run)]
+            text = csv_text(("loss", "count", "severity", "origin", "advice"), listed, "\r\n")
+        else:
+            text = as_json(opened_run) if args.json else encoded(text_lines(opened_run)).decode()
         with output(args.output) as out:
             out.write(text.encode())
     return 0

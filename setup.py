@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The native builds; all metadata is in setup.cfg.
 
+Into share/ go what help texts point to: the pages of docs, examples, the header for programs of one's own (below
+share/doc/opline, laid out as in the source), man pages and the completion of bash and zsh.
+
 One make (correlator/native/Makefile) builds the extension module `opline._core` and the babeltrace2 plug-in, another
 (tracepoints/Makefile) the bridge that carries block events from BPF into an LTTng session. They are put into the
 package's folder: the source's for an editable install, the wheel's otherwise.
@@ -55,6 +58,34 @@ def missing_packages() -> list[str]:
     return lacks
 
 
+def documents() -> list[Path]:
+    """What is installed below share/doc/opline, as paths of the source."""
+    found = [ROOT / name for name in ("README.md", "CHANGELOG.md", "LICENSE")]
+    for folder, patterns in (
+        ("docs", ("*.md", "pictures/*.png", "pictures/*.svg")),
+        ("examples", ("*/*",)),
+        ("tracepoints", ("README.md", "opline_tp.[hc]", "example/*")),
+    ):
+        found += [path for pattern in patterns for path in sorted((ROOT / folder).glob(pattern))]
+    return [path for path in found if path.is_file() and path.suffix not in (".o", ".so")]
+
+
+def shell_pages(package: Path, share: Path) -> list[Path]:
+    """Man pages and completion, made below ``share`` by the program that has been built around ``package``."""
+    make = [sys.executable, "-m", "opline_analyses.pages", str(share)]
+    subprocess.run(make, check=True, env={**os.environ, "PYTHONPATH": str(package.parent)})
+    return [path for path in sorted(share.rglob("*")) if path.is_file()]
+
+
+def by_folder(root: Path, below: str, files: list[Path]) -> list[tuple[str, list[str]]]:
+    """For setuptools: each folder where files go, with their paths, which it wants from here."""
+    found: dict[str, list[str]] = {}
+    for path in files:
+        folder = Path(below) / path.relative_to(root).parent
+        found.setdefault(str(folder), []).append(os.path.relpath(path, ROOT))
+    return list(found.items())
+
+
 class NativeBuild(build_ext):
     """Calls make instead of compiling by itself: objects are shared and rebuilt only when their sources change."""
 
@@ -72,6 +103,11 @@ class NativeBuild(build_ext):
             bridge = package / "capture" / "_bridge.so"
             bridge.parent.mkdir(parents=True, exist_ok=True)
             subprocess.run([*make, "-C", str(TRACEPOINTS), "bridge", f"OUT={bridge}"], check=True)
+        if not in_place and (package.parent / "opline_analyses").is_dir():
+            share = Path(self.build_temp).resolve() / "share"
+            files = self.distribution.data_files = list(self.distribution.data_files or ())
+            files += by_folder(ROOT, "share/doc/opline", documents())
+            files += by_folder(share, "share", shell_pages(package, share))
 
 
 setup(ext_modules=[Extension("opline._core", sources=[])], cmdclass={"build_ext": NativeBuild})

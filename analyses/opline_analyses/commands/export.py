@@ -37,6 +37,7 @@ formats of sums, over the ops that count (as in `opline stages`):
                flamegraph.pl
   openmetrics  histograms of latencies and stages as text, for Prometheus
   lami         LAMI 1.0: result tables, for readers of the LTTng analyses
+
 Ops without an end are left out, but for arrow. perfetto holds all selected ops
 in memory: take a part of a large run (--since, --slowest). The others don't.
 

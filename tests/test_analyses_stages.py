@@ -132,9 +132,9 @@ def test_a_trace_and_its_run_give_the_same(name: str, trace: Callable[[str], Pat
     run = open_tables(run_of(name).path)
     for tainted in (False, True):
         found, losses = stage_statistics(trace(name), model_of(name), tainted=tainted, progress=False)
-        of_run = {r["loss"]: r["count"] for r in run_of(name).rows("losses")}
-        of_run.pop("states_missing", None)  # statistics have no threads' states
-        assert losses == of_run
+        told = {r["loss"]: r["count"] for r in run_of(name).rows("losses")}
+        told.pop("states_missing", None)  # statistics have no threads' states
+        assert losses == told
         try:
             of_run = stage_table(run, Selection(), tainted)
         except OplineError as error:

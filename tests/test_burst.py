@@ -115,7 +115,7 @@ def test_steady_work_has_no_burst(tmp_path: Path, capfd: pytest.CaptureFixture[s
 
 def test_a_few_ios_are_no_burst(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """However large they are; and what there is nothing of is said to be not there."""
-    ios = [{"d": at, "c": at + 100} for at in range(1_000, 3_000_000, 1_000)]
+    ios: list[dict[str, Any]] = [{"d": at, "c": at + 100} for at in range(1_000, 3_000_000, 1_000)]
     ios.append({"kind": "discard", "d": 1_000_000, "c": 1_000_900, "sectors": 1 << 20})
     run = io_run(tmp_path / "run", ios, seconds=3.0)
     assert [kind["bursts"] for kind in document(capfd, run)["kinds"]] == [[], []]

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.beside import Beside
-from tests.recorded import Correlated, RunOf, model_of, unpack
+from tests.lib.beside import Beside
+from tests.lib.recorded import Correlated, RunOf, model_of, unpack
 from tests.workers import RecordersFirst
 
 from opline.correlation import correlate

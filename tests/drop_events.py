@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from tests.recorded import NAMES, model_of, unpack
+from tests.lib.recorded import NAMES, model_of, unpack
 
 from opline import _core, losses
 from opline.readers.extents import read_extents

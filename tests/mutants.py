@@ -30,8 +30,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.recorded import HERE, model_of
-from tests.test_readers import plain
+from tests.lib.recorded import HERE, model_of
+from tests.readers.test_readers import plain
 
 from opline.correlation import correlate
 from opline.errors import OplineError

@@ -14,7 +14,7 @@ import sys
 import tarfile
 from pathlib import Path
 
-from tests.ctf2_of import Converter
+from tests.lib.ctf2_of import Converter
 
 EVENTS = 8  # of a metadata text that is cut short
 BYTES = 1000  # of a stream

@@ -10,7 +10,7 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
-from tests.browser import Browser
+from tests.lib.browser import Browser
 
 page, out, *state = sys.argv[1:]
 with Browser() as browser:

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.recorded import Correlated, Row
+from tests.lib.recorded import Correlated, Row
 from tests.truth_demo import check
 from tests.vm.logs import Points, file_sectors, fio_log, object_offsets, writers_log
 

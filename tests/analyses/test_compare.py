@@ -1,0 +1,450 @@
+# SPDX-License-Identifier: MIT
+"""`opline compare`: planted changes are called, equal things are not, one run per side says nothing of significance."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import random
+import statistics
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.lib.build_run import P, Rq, RunBuilder
+
+from opline_analyses import student
+from opline_analyses.cli import main
+from opline_analyses.compare import Comparison, compare, doubts
+from opline_analyses.compare_text import text_lines
+from opline_analyses.figures import Device, Figures, Times, baseline_text, figures_of, read_baseline
+from opline_analyses.run import open_tables
+from opline_analyses.selection import Selection
+from opline_analyses.sketch import BINS, sketch_of, sketches
+from opline_analyses.stages import select_counted
+from opline_analyses.verdicts import FAMILY, by, change, difference, holm, least_seen, runs_needed, verdict
+
+# --- statistics -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("df", "share", "t"),
+    [  # from printed tables of Student's t
+        (1, 0.025, 12.7062), (4, 0.025, 2.7764), (8, 0.025, 2.3060), (8, 0.05, 1.8595), (15, 0.005, 2.9467),
+        (30, 0.1, 1.3104), (120, 0.025, 1.9799),
+    ],
+)  # fmt: skip
+def test_students_quantiles_are_those_of_the_tables(df: float, share: float, t: float) -> None:
+    assert student.upper(share, df) == pytest.approx(t, abs=1e-4)
+    assert student.survival(t, df) == pytest.approx(share, rel=1e-3)
+
+
+@pytest.mark.parametrize("df", [1.7, 4.0, 9.3, 57.0])
+def test_students_tail_is_the_integral_of_its_density(df: float) -> None:
+    constant = math.exp(math.lgamma((df + 1) / 2) - math.lgamma(df / 2)) / math.sqrt(df * math.pi)
+    t = np.linspace(0, 3, 200_001)
+    inside = float(np.trapezoid(constant * (1 + t * t / df) ** (-(df + 1) / 2), t))
+    assert student.survival(3.0, df) == pytest.approx(0.5 - inside, abs=1e-9)
+    assert student.survival(-3.0, df) == pytest.approx(0.5 + inside, abs=1e-9)
+    assert student.two_sided(-3.0, df) == pytest.approx(1 - 2 * inside, abs=1e-9)
+
+
+def test_welchs_t_by_hand() -> None:
+    a, b = [100.0, 110.0, 90.0], [150.0, 120.0]
+    logs_a, logs_b = np.log(a), np.log(b)
+    parts = logs_a.var(ddof=1) / 3, logs_b.var(ddof=1) / 2
+    d = difference(a, b)
+    assert d is not None and d.error is not None and d.df is not None
+    assert d.log_ratio == pytest.approx(logs_b.mean() - logs_a.mean())
+    assert d.error == pytest.approx(math.sqrt(sum(parts)))
+    assert d.df == pytest.approx(sum(parts) ** 2 / (parts[0] ** 2 / 2 + parts[1] ** 2 / 1))
+    assert d.a == pytest.approx((100 * 110 * 90) ** (1 / 3)) and d.b == pytest.approx(math.sqrt(150 * 120))
+
+
+def test_holms_correction() -> None:
+    """The example of three p values: 3 * 0.01, 2 * 0.02, and the third not below the second."""
+    assert holm([0.02, 0.01, 0.03]) == pytest.approx([0.04, 0.03, 0.04])
+    assert holm([]) == [] and holm([0.9, 0.8]) == [1.0, 1.0]
+
+
+def test_intervals_hold_the_truth_and_equal_things_are_seldom_called() -> None:
+    random.seed(3)
+    held = called = 0
+    for _ in range(400):
+        a, b = ([math.exp(random.gauss(mean, 0.3)) for _ in range(5)] for mean in (0.0, 0.5))
+        d, null = difference(a, b), difference(a, [v / math.exp(0.5) for v in b])
+        assert d and null
+        interval, p = d.interval(), null.p()
+        assert interval is not None and p is not None
+        held += interval[0] <= 0.5 <= interval[1]
+        called += p <= 0.05
+    assert 370 <= held <= 392  # 95 % of 400 is 380, its SD 4.4
+    assert called == 400 - held
+
+
+def test_runs_needed_are_those_that_find_it() -> None:
+    k = runs_needed(0.10, 0.10)
+    assert least_seen(0.10, k) <= math.log(1.10) < least_seen(0.10, k - 1)
+    assert runs_needed(0.10, 0.05) > 3 * k
+    random.seed(4)
+    found = 0
+    for _ in range(300):
+        a, b = ([math.exp(random.gauss(mean, 0.1)) for _ in range(k)] for mean in (0.0, math.log(1.10)))
+        d = difference(a, b)
+        assert d
+        p = d.p()
+        found += p is not None and p <= FAMILY
+    assert found >= 0.75 * 300  # 80 % promised; the SD of 300 draws is 2.3 %
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "text"),
+    [
+        ((100, 101, 99, 100, 100), (112, 113, 111, 112, 112), "slower by 12 % [11, 13]"),
+        ((112, 113, 111, 112, 112), (100, 101, 99, 100, 100), "faster by 11 % [9.8, 12]"),
+        ((100, 101, 99, 100, 100), (301, 299, 300, 310, 290), "slower by a factor of 3 [2.9, 3.1]"),
+        ((1000, 1001, 999, 1000), (1020, 1021, 1019, 1020), "slower by 2 % [1.9, 2.1], below 5 %"),
+        ((100, 101, 99, 100, 100), (100, 101, 99, 100, 100), "no change larger than 0.9 %"),
+        ((100, 150, 70, 90, 130), (110, 160, 60, 100, 120), "can't tell: -38 % … +63 %"),
+        ((100, 250, 30, 90, 130), (110, 460, 60, 100, 1200), "can't tell: ÷2.3 … ×10"),
+    ],
+)
+def test_verdicts_in_words(a: tuple[int, ...], b: tuple[int, ...], text: str) -> None:
+    d = difference(a, b)
+    assert d
+    assert verdict(d, d.p()).text == text
+
+
+def test_one_run_has_no_verdict() -> None:
+    d = difference((100.0,), (1000.0, 1001.0, 1002.0))
+    assert d and d.p() is None and d.interval() is None and d.scatter is None
+    assert verdict(d, None).kind == "described"
+
+
+def test_equal_whole_nanoseconds_are_not_certainty() -> None:
+    """The same p50 in all runs of a side, because it is cut to whole nanoseconds: 1 ns of 20 is no finding."""
+    cut = difference([20.0] * 3, [21.0] * 3, resolution=1.0)
+    exact = difference([20.0] * 3, [21.0] * 3)
+    assert cut and exact and cut.p() is not None and exact.p() is not None
+    assert cut.p() > 0.01 > exact.p()  # type: ignore[operator]
+
+
+def test_changes_in_words() -> None:
+    assert [change(math.log(r)) for r in (1.0, 1.12, 0.91, 2.0, 0.25, 373, 1.004)] == [
+        "+0 %", "+12 %", "-9 %", "×2", "÷4", "×373", "+0.4 %",
+    ]  # fmt: skip
+    assert by(math.log(0.5), math.log(0.4), math.log(0.6)) == "by a factor of 2 [1.7, 2.5]"
+
+
+# --- sketches ---------------------------------------------------------------------------------------------------------
+
+EDGES = [0, 1, 31, 32, 33, 63, 64, 65, 1000, 1023, 1024, 123_456_789, 2**40 - 1, 2**40, 2**45 + 12345]
+
+
+def bin_of(ns: int) -> int:
+    return int(BINS.index(ns))
+
+
+def test_every_time_is_in_its_bin() -> None:
+    for ns in EDGES:
+        low, high = BINS.edges(bin_of(ns))
+        assert low <= ns < high and (high - low == 1 or (high - low) * 8 <= low)
+    assert [bin_of(BINS.edges(n)[0]) for n in range(350)] == list(range(350))
+
+
+def test_sketches_of_a_run_have_the_bins_of_its_ops(tmp_path: Path) -> None:
+    run = RunBuilder()
+    for n, ns in enumerate(EDGES):
+        t = 2**50 * n
+        run.op([P("a", t), P("b", t + ns, stage="x"), P("c", t + ns, stage="y"), P("d", t + ns + 7, stage="x")])
+    opened = open_tables(run.write(tmp_path))
+    select_counted(opened, Selection(), tainted=False)
+    latency, stages = sketches(opened)
+    assert latency == sketch_of((n, [bin_of(e + 7) for e in EDGES].count(n)) for n in {bin_of(e + 7) for e in EDGES})
+    assert stages["x"] == latency  # both pieces of an op
+    assert stages["y"].bins == (0, len(EDGES))
+
+
+def test_quantiles_of_a_sketch_are_near_those_of_the_values() -> None:
+    random.seed(5)
+    values = sorted(int(random.lognormvariate(11, 1)) for _ in range(5000))
+    bins = [bin_of(v) for v in values]
+    sketch = sketch_of((n, bins.count(n)) for n in set(bins))
+    assert sketch.count == 5000
+    for q in (0.0, 0.01, 0.5, 0.95, 0.999, 1.0):
+        assert sketch.quantile(q) == pytest.approx(values[max(0, math.ceil(q * 5000) - 1)], rel=1 / 8)
+
+
+# --- comparisons of figures -------------------------------------------------------------------------------------------
+
+STAGES = {"queue": 50_000, "lookup": 20_000, "device": 150_000, "reply": 30_000, "send": 15_000}
+
+
+def figures(name: str, scale: dict[str, float] | None = None, wild: float = 0.0, **changes: object) -> Figures:
+    """A run of 4000 ops whose stages take STAGES, times ``scale``, times the run's own luck (``wild``: its SD)."""
+    luck = math.exp(random.gauss(0, wild)) if wild else 1.0
+    stages = {}
+    for stage, ns in STAGES.items():
+        mine = ns * luck * math.exp(random.gauss(0, 0.02)) * (scale or {}).get(stage, 1.0)
+        stages[stage] = times(mine)
+    mean = sum(t.total_ns for t in stages.values()) / 4000
+    plain: dict[str, Any] = {
+        "name": name, "ops": 4000, "incomplete": 0, "tainted": 0, "window_ns": int(mean * 1000),
+        "latency": times(mean), "stages": stages, "classes": {"write": 4000}, "sizes": {"4096": 4000},
+        "devices": {"loop0": Device(4000, 4000, stages["device"].total_ns)}, "where": {"kernel": "6.1"},
+        "model": "demo", "losses": 0,
+    }  # fmt: skip
+    return Figures(**{**plain, **changes})
+
+
+def times(mean: float, ops: int = 4000) -> Times:
+    median = int(mean * 0.9 * math.exp(random.gauss(0, 0.01)))
+    return Times("work", ops, int(mean * ops), median, 2 * median, 4 * median, 9 * median, 20 * median)
+
+
+def side(n: int, scale: dict[str, float] | None = None, wild: float = 0.0) -> list[Figures]:
+    return [figures(f"r{i}", scale, wild) for i in range(n)]
+
+
+def called(c: Comparison) -> set[str]:
+    rows = [row for row in (*c.headline, *c.stages) if row.verdict.kind in ("more", "less")]
+    return {f"{row.figure}({row.name})" for row in rows}
+
+
+def test_a_planted_change_is_called_where_it_is() -> None:
+    random.seed(1)
+    c = compare(side(5), side(5, {"queue": 1.5}))
+    assert {"mean(latency)", "mean(queue)", "p50(queue)", "iops(latency)"} <= called(c)
+    assert not [row.name for row in c.stages if row.verdict.kind in ("more", "less") and row.name != "queue"]
+    assert c.stages[0].name == "queue"  # the biggest change first
+    queue = next(row for row in c.stages if row.figure == "mean")
+    interval = queue.difference.interval() if queue.difference else None
+    assert interval and interval[0] < math.log(1.5) < interval[1]
+    assert [row.verdict.text.split()[0] for row in c.headline if row.figure == "iops"] == ["lower"]
+
+
+def test_equal_things_are_not_called() -> None:
+    random.seed(2)
+    flagged = sum(bool(called(compare(side(k, wild=0.3), side(k, wild=0.3)))) for _ in range(14) for k in (2, 3, 5))
+    assert flagged <= 3  # 5 % of 42 is 2; runs of real programs: benchmarks/compare_recordings.py
+
+
+def test_shape_finds_what_time_cannot() -> None:
+    """Runs differ by a factor among themselves, and so do all stages of a run: the one that grew stands out."""
+    random.seed(6)
+    c = compare(side(5, wild=0.5), side(5, {"lookup": 1.5}, wild=0.5))
+    assert called(c) == set()
+    assert {row.name for row in c.shape if row.verdict.kind == "more"} == {"lookup"}
+    assert "beside the other stages of its run: lookup longer by" in " ".join(text_lines(c))
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 5), (5, 1)])
+def test_one_run_on_a_side_is_described_never_judged(n: int, m: int) -> None:
+    random.seed(7)
+    c = compare(side(n), side(m, {"queue": 9.0}))
+    assert c.described and called(c) == set()
+    text = "\n".join(text_lines(c))
+    assert "One run per side: differences as found." in text and "slower" not in text and "can't tell" not in text
+
+
+def test_one_run_against_a_history() -> None:
+    random.seed(8)
+    history = side(16, wild=0.05)
+    slow = compare(history, side(1, {"queue": 3.0}))
+    (row,) = (row for row in slow.headline if row.figure == "p50")
+    assert row.verdict.text.endswith("outside what 16 earlier runs span")
+    assert {r.verdict.kind for r in slow.headline if r.figure != "p50"} == {"described"}
+    (row,) = (row for row in compare(history, side(1)).headline if row.figure == "p50")
+    assert row.verdict.text.endswith("inside what 16 earlier runs span")
+
+
+def test_stages_that_one_side_has_are_told_and_not_judged() -> None:
+    random.seed(9)
+    b = side(3)
+    b = [Figures(**{**vars(f), "stages": {**f.stages, "commit": times(12_000, 2000)}}) for f in b]
+    a = side(3)
+    a[0] = Figures(**{**vars(a[0]), "stages": {n: t for n, t in a[0].stages.items() if n != "send"}})
+    c = compare(a, b)
+    assert [(o.stage, o.a, o.b) for o in c.only] == [("send", 2, 3), ("commit", 0, 3)]
+    text = "\n".join(text_lines(c))
+    assert "only in B: commit, in 50.0 % of the ops, 6 us per op" in text
+    assert "in 2 of 3 runs of A and B: send" in text
+    assert not {"commit", "send"} & {row.name for row in c.stages}
+
+
+def test_little_stages_are_not_judged_and_zeros_have_no_ratio() -> None:
+    random.seed(10)
+    sides = []
+    for n in (3, 3):
+        grown = [{**f.stages, "tiny": times(90), "rare": Times("work", 9, 90_000_000, 0, 0, 9, 9, 9)} for f in side(n)]
+        sides.append([figures(f"r{i}", stages=stages) for i, stages in enumerate(grown)])
+    c = compare(sides[0], sides[1])
+    assert [row.name for row in c.small] == ["tiny"]
+    (row,) = (row for row in c.stages if (row.name, row.figure) == ("rare", "p50"))
+    assert (row.difference, row.p, row.verdict.kind) == (None, None, "unjudged")
+
+
+def test_several_devices_are_compared_by_themselves() -> None:
+    random.seed(11)
+
+    def disks(slow: float) -> list[Figures]:
+        def device(ns: float) -> Device:
+            return Device(1000, 1000, int(1000 * ns * random.gauss(1, 0.02)))
+
+        return [figures(f"r{i}", devices={"sda": device(90_000), "sdb": device(90_000 * slow)}) for i in range(4)]
+
+    c = compare(disks(1), disks(4))
+    assert [(row.name, row.verdict.kind) for row in c.devices] == [("sda", "same"), ("sdb", "more")]
+    assert any(line.startswith("sdb ") for line in text_lines(c))
+
+
+def test_what_makes_a_comparison_doubtful_is_said() -> None:
+    random.seed(12)
+    a = [figures("a1")]
+    other = {"classes": {"write": 3000, "read": 1000}, "where": {"kernel": "6.12"}, "tainted": 100}
+    said = "\n".join(doubts(compare(a, [figures("b1", **other)])))  # type: ignore[arg-type]
+    assert "different kernels: 6.1, 6.12" in said
+    assert "--class C" in said and "b1: discarded events touch 100 ops" in said
+    assert list(doubts(compare(a, [figures("b2")]))) == []
+
+
+# --- the baseline -----------------------------------------------------------------------------------------------------
+
+
+def test_a_baseline_is_what_was_measured(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    built(1, 0).write(path)
+    found = figures_of(open_tables(path), Selection(), "run", 0, sketched=True)
+    file = tmp_path / "baseline.json"
+    file.write_text(baseline_text([found, found]))
+    assert read_baseline(file) == [found, found]
+    assert found.value("p95") == pytest.approx(found.value("p90"), rel=0.5)
+    assert found.value("p50", "nothing") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{}", "schema is missing"),
+        ('{"schema": "other", "runs": []}', "its schema is not opline baseline 1"),
+        ('{"schema": "opline baseline 1", "runs": []}', "has no run"),
+        ("nonsense", "it is damaged"),
+    ],
+)
+def test_what_is_no_baseline_is_one_clear_line(
+    text: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "x.json").write_text(text)
+    assert main(["compare", str(tmp_path / "x.json"), str(tmp_path / "x.json")]) == 1
+    err = capfd.readouterr().err
+    assert said in err and err.count("\n") == 1
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def built(seed: int, longer_ns: int) -> RunBuilder:
+    """A run of 40 ops in two stages and a block request; ``longer_ns``: more in the stage queue."""
+    rng = random.Random(seed)
+    run = RunBuilder()
+    for n in range(40):
+        t = 1_000_000 * n
+        queue = 20_000 + longer_ns + rng.randrange(300)
+        run.op(
+            [P("begin", t), P("work", t + queue, stage="queue", kind="wait"), P("end", t + queue + 90_000 + n)],
+            [Rq(q=t + queue + 10_000, g=t + queue + 11_000, d=t + queue + 13_000, c=t + queue + 80_000, sector=8 * n)],
+            op_class="read" if n % 2 else "write",
+        )
+    return run
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two runs, then two with 30 us more in their stage queue."""
+    folder = tmp_path_factory.mktemp("runs")
+    return [built(n, 30_000 * (n >= 2)).write(folder / f"r{n}") for n in range(4)]
+
+
+def out_of(capfd: pytest.CaptureFixture[str], *args: object) -> str:
+    assert main([str(a) for a in args]) == 0
+    return capfd.readouterr().out
+
+
+def test_several_runs_of_each_side(runs: list[Path], capfd: pytest.CaptureFixture[str]) -> None:
+    text = out_of(capfd, "compare", *runs[:2], "--", *runs[2:])
+    assert text == out_of(capfd, "compare", *runs[:2], "--with", *runs[2:])
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0] == "A  2 runs, 40 ops each: r0 r1"
+    (queue,) = (line for line in lines if line.startswith("queue "))
+    assert "slower by a factor of 2.5 [2.5, 2.5]" in queue
+    assert not [line for line in lines if line.startswith(("D2C ", "Q2G ", "reap "))]  # folded
+    assert "no change of 5 % or more: " in text
+    assert "the same classes and sizes in both (4096 bytes)" in lines
+
+
+def test_one_of_each_side(runs: list[Path], capfd: pytest.CaptureFixture[str]) -> None:
+    text = out_of(capfd, "compare", runs[0], runs[2])
+    (queue,) = (line for line in text.splitlines() if line.startswith("queue "))
+    assert queue.split()[-2:] == ["×2.5", "(+30.00)"] or "×2.5" in queue
+    assert "One run per side" in text and "slower" not in text
+
+
+def test_json_and_csv_have_every_figure(runs: list[Path], capfd: pytest.CaptureFixture[str]) -> None:
+    both = [*runs[:2], "--", *runs[2:]]
+    document = json.loads(out_of(capfd, "compare", "--json", *both))
+    found = {(r["section"], r["name"], r["figure"]): r for r in document["figures"]}
+    queue = found["stage", "queue", "mean"]
+    assert queue["verdict"] == "more" and queue["ratio_low"] < queue["ratio"] < queue["ratio_high"]
+    stages = [built(n, 0).rows["stages"] for n in range(2)]
+    means = [statistics.fmean(s["duration_ns"] for s in rows if s["stage"] == "queue") for rows in stages]
+    assert queue["a_runs"] == pytest.approx(means)
+    assert queue["a"] == pytest.approx(statistics.geometric_mean(means))
+    rows = list(csv.DictReader(io.StringIO(out_of(capfd, "compare", "--csv", *both))))
+    assert [(r["section"], r["name"], r["figure"]) for r in rows] == list(found)
+    assert {r["verdict"] for r in rows} <= {"more", "less", "same", "undecided", "described", "unjudged"}
+
+
+def test_a_baseline_stands_for_its_runs(runs: list[Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "baseline.json"
+    assert out_of(capfd, "compare", *runs[:2], "--save", file) == ""
+    assert file.stat().st_size < 20_000
+    of_file = out_of(capfd, "compare", file, "--", *runs[2:])
+    assert of_file == out_of(capfd, "compare", *runs[:2], "--", *runs[2:])
+    assert main(["compare", str(file), str(runs[2]), "--class", "read"]) == 2
+    assert "--class" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["a", "b", "c"], "Where does B begin?"),
+        (["a"], "Compare with what?"),
+        (["/no/such/run", "/no/such/other"], "/no/such/run does not exist"),
+        (["a", "b", "--limit", "nothing"], "not a number of per cent"),
+        (["a", "b", "--limit", "0"], "must be above 0"),
+    ],
+)
+def test_usage_errors(args: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", *args]) == 2
+    captured = capfd.readouterr()
+    assert said in captured.err and captured.out == ""
+
+
+def test_the_picture_has_a_line_for_each_run(runs: list[Path], tmp_path: Path) -> None:
+    from opline_analyses.compare_plot import figure as picture
+
+    found = [figures_of(open_tables(p), Selection(), p.name, 0, sketched=True) for p in runs]
+    left, right = picture(compare(found[:2], found[2:])).axes
+    ends = [np.asarray(line.get_xydata(), float)[-1] for line in left.lines]
+    assert len(ends) == 4 and all(share == 1.0 for _, share in ends)
+    for f, (last_us, _) in zip(found, ends, strict=True):
+        assert f.latency.max_ns < last_us * 1e3 <= f.latency.max_ns * (1 + 1 / 8) + 1
+    queue = np.asarray(right.lines[0].get_xdata(), float)
+    assert queue.tolist() == pytest.approx([f.stages["queue"].total_ns / f.ops / 1e3 for f in found[:2]])
+    assert main(["compare", str(runs[0]), str(runs[2]), "--plot", str(tmp_path / "c.svg")]) == 0
+    assert "queue" in (tmp_path / "c.svg").read_text()
+    assert main(["compare", str(runs[0]), str(runs[2]), "--plot", str(tmp_path / "c.txt")]) == 2

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""`opline requests` and `opline btt`, on a recorded trace with merges, against a plain computation from the tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from opline.correlation import correlate
+from opline.model import load_model
+
+LAB = Path(__file__).parents[1] / "models" / "lab.toml"
+
+
+@pytest.fixture(scope="module")
+def merged(trace: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("run")
+    correlate(trace("ptr-libaio-qd32-hdd-bfq-seq"), load_model(LAB), out, progress=False)
+    return out
+
+
+def rows(run: Path, table: str) -> list[dict[str, Any]]:
+    return list(pq.read_table(run / f"{table}.parquet").to_pylist())
+
+
+def test_one_line_per_request(merged: Path, opline: Callable[..., Any]) -> None:
+    said = opline("requests", merged, "--csv")
+    lines = list(csv.DictReader(io.StringIO(said.stdout)))
+    assert len(lines) == len(rows(merged, "requests"))
+    whole = [x for x in lines if x["outcome"] == "completed" and x["requeues"] == "0" and x["g2i_ns"]]
+    assert len(whole) > 2900
+    for x in whole:
+        assert int(x["q2g_ns"]) + int(x["g2i_ns"]) + int(x["i2d_ns"]) + int(x["d2c_ns"]) == int(x["q2c_ns"])
+    assert "" not in {x["device"] for x in lines}
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        (("-i", "writes"), lambda r: r["kind"] == "write"),
+        (("-i", "*S*", "--size", "4k"), lambda r: "S" in r["rwbs"] and r["nr_sectors"] == 8),
+        (("--size", ">4k"), lambda r: (r["nr_sectors"] or 0) > 8),
+        (("--comm", "lab-*"), lambda r: (r["queue_comm"] or r["issue_comm"] or "").startswith("lab-")),
+    ],
+)
+def test_filters_are_those_of_the_block_layer_over_time(
+    merged: Path, opline: Callable[..., Any], options: tuple[str, ...], wanted: Callable[[dict[str, Any]], bool]
+) -> None:
+    """All requests, those that did not complete or were absorbed too."""
+    lines = list(csv.DictReader(io.StringIO(opline("requests", merged, *options, "--csv").stdout)))
+    assert {int(x["request_id"]) for x in lines} == {r["request_id"] for r in rows(merged, "requests") if wanted(r)}
+    assert lines
+
+
+def test_the_slowest_come_first(merged: Path, opline: Callable[..., Any]) -> None:
+    worst = sorted((r["q2c_ns"] for r in rows(merged, "requests") if r["q2c_ns"] is not None), reverse=True)[:3]
+    said = opline("requests", merged, "--slowest", "3", "--json").stdout.splitlines()
+    assert [json.loads(line)["q2c_ns"] for line in said] == worst
+
+
+def test_an_unknown_device_is_named(merged: Path, opline: Callable[..., Any]) -> None:
+    said = opline("requests", merged, "--device", "sdz")
+    assert said.returncode == 2
+    assert "No device sdz: the run has" in said.stderr
+
+
+def test_btt_is_exact(merged: Path, opline: Callable[..., Any]) -> None:
+    (device,) = json.loads(opline("btt", merged, "--json").stdout)["devices"]
+    requests = {r["request_id"]: r for r in rows(merged, "requests")}
+    bios = [b for b in rows(merged, "bios") if b["queue_ns"] is not None]
+    expected = {
+        "Q2M": [b["merge_ns"] - b["queue_ns"] for b in bios if b["merge_ns"] is not None],
+        "Q2C": [requests[b["request_id"]]["complete_ns"] - b["queue_ns"] for b in bios],
+        "D2C": [r["complete_ns"] - r["issue_ns"] for r in requests.values() if r["issue_ns"] and r["complete_ns"]],
+    }
+    assert expected["Q2M"], "the trace has merges"
+    for name, values in expected.items():
+        interval = device["intervals"][name]
+        assert (interval["count"], interval["total_ns"]) == (len(values), sum(values))
+        assert (interval["min_ns"], interval["max_ns"]) == (min(values), max(values))
+    assert device["queued"] == len(bios)
+    text = opline("btt", merged).stdout
+    assert "Q2Q" in text and "#Q" in text and "NSEEKS" in text
+
+
+def test_btts_filters_choose_requests(merged: Path, opline: Callable[..., Any]) -> None:
+    """The tables of a window, a size and a latency are those of exactly these requests; nothing says so."""
+    whole = list(csv.DictReader(io.StringIO(opline("btt", merged, "--csv").stdout)))
+    slow = list(
+        csv.DictReader(io.StringIO(opline("btt", merged, "--csv", "--latency", ">1ms", "--size", ">4k").stdout))
+    )
+    found = {row["name"]: row for row in slow}
+    times = [
+        r["complete_ns"] - r["issue_ns"]
+        for r in rows(merged, "requests")
+        if r["complete_ns"] and r["issue_ns"] and (r["nr_sectors"] or 0) > 8 and r["outcome"] != "absorbed"
+    ]
+    times = [t for t in times if t > 1_000_000]
+    assert 0 < len(times) == int(found["D2C"]["count"]) < int({r["name"]: r for r in whole}["D2C"]["count"])
+    assert (int(found["D2C"]["min_ns"]), int(found["D2C"]["max_ns"])) == (min(times), max(times))
+    nothing = opline("btt", merged, "--window", "1000:")
+    assert nothing.stdout == "" and "nothing to count: no I/O" in nothing.stderr
+
+
+def test_interferences_filters_and_csv(merged: Path, opline: Callable[..., Any]) -> None:
+    """Of each request that is chosen all owners' times sum to Q2C."""
+    listed = list(csv.DictReader(io.StringIO(opline("interference", merged, "--slowest", "3", "--csv").stdout)))
+    q2c = {str(r["request_id"]): r["complete_ns"] - r["queue_ns"] for r in rows(merged, "requests") if r["complete_ns"]}
+    for op, request in {(row["op_id"], row["request_id"]) for row in listed}:
+        mine = [row for row in listed if (row["op_id"], row["request_id"]) == (op, request)]
+        of_it = [int(r["wait_ns"]) + int(r["service_ns"]) for r in mine]
+        assert sum(of_it) == q2c[request]
+    said = opline("interference", merged, "--slowest", "3", "-i", "discards")
+    assert said.stdout == "" and "no block request of these ops" in said.stderr

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""The shipped model `postgresql` on a recording of Debian's PostgreSQL and pgbench, against pgbench's own log of each
+transaction.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parents[1]
+EXAMPLE = HERE.parent / "examples" / "postgresql"
+CLIENTS, EACH = 4, 12
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def logs() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("pgbench_log", EXAMPLE / "pgbench_log.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("postgresql")
+    subprocess.run(["tar", "-xJf", HERE / "postgresql" / "pgbench-4.tar.xz", "-C", str(folder)], check=True)
+    return folder / "pgbench-4"
+
+
+def rows(opline: Run, recorded: Path, query: str, reader: str = "native") -> list[Row]:
+    done = opline("sql", recorded / "trace", query, "--model", "postgresql", "--reader", reader, "--json")
+    assert done.returncode == 0, done.stderr
+    found: list[Row] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("reader", ["native", "bt2"])
+def test_every_transaction_of_the_log_is_an_op_of_that_length(
+    recorded: Path, logs: ModuleType, opline: Run, reader: str
+) -> None:
+    offset = json.loads((recorded / "clocks.json").read_text())["clocks_before"]["realtime_minus_monotonic_ns"]
+    clients = logs.clients_of(sorted(recorded.glob("pgbench_log.*")), offset)
+    query = "SELECT class, object, begin_ns, end_ns, complete FROM ops ORDER BY begin_ns"
+    ops = rows(opline, recorded, query, reader)
+    assert all(op["complete"] for op in ops)
+    assert sum(op["class"] == "transaction" for op in ops) == CLIENTS * EACH == sum(map(len, clients.values()))
+    backends: dict[str, list[tuple[int, int]]] = {}
+    for op in ops:
+        if op["class"] == "transaction":
+            backends.setdefault(op["object"], []).append((op["begin_ns"], op["end_ns"]))
+    assert [len(found) for found in backends.values()] == CLIENTS * [EACH]
+    taken = {}
+    for client, times in clients.items():
+        backend = min(backends, key=lambda name: logs.apart_ns(times, backends[name]))
+        taken[client] = backend
+        for (begin_ns, end_ns), (op_begin_ns, op_end_ns) in zip(times, backends[backend], strict=True):
+            # pgbench's clock has microseconds; the op lies inside of what the client measured
+            assert begin_ns - 2000 <= op_begin_ns and op_end_ns <= end_ns + 2000
+            assert (end_ns - begin_ns) - (op_end_ns - op_begin_ns) < 1_000_000
+    assert len(set(taken.values())) == CLIENTS
+
+
+def test_all_of_a_transactions_time_has_a_name(recorded: Path, opline: Run) -> None:
+    (found,) = rows(
+        opline, recorded,
+        """SELECT sum(latency_ns) AS latency, sum(unknown_ns) AS unknown, sum(unattributed_ns) AS unattributed,
+            (SELECT sum(duration_ns) FROM stages) AS stages,
+            (SELECT sum(duration_ns) FROM stages WHERE contains(stage, '→')) AS unnamed FROM ops""",
+    )  # fmt: skip
+    assert found["unknown"] == found["unattributed"] == 0 and found["stages"] == found["latency"]
+    assert (found["unnamed"] or 0) < found["latency"] / 1000
+
+
+def test_each_commit_is_flushed_by_its_own_backend_or_by_another(recorded: Path, opline: Run) -> None:
+    """A transaction of pgbench writes: it syncs the WAL itself, or waits for the lock of whoever does."""
+    found = rows(
+        opline, recorded,
+        """SELECT op_id, count(*) FILTER (point LIKE 'synced%') AS own,
+            count(*) FILTER (point LIKE 'wal.other_done%') AS other,
+            count(*) FILTER (point LIKE 'wal.flushed%') AS flushed
+            FROM transitions JOIN ops USING (op_id) WHERE class = 'transaction' GROUP BY op_id""",
+    )  # fmt: skip
+    assert len(found) == CLIENTS * EACH and all(row["flushed"] for row in found)
+    assert all(row["own"] or row["other"] for row in found)
+    assert any(row["own"] for row in found) and any(not row["own"] for row in found)
+
+
+def test_what_a_backend_writes_and_syncs_is_linked_to_its_block_requests(recorded: Path, opline: Run) -> None:
+    found = rows(
+        opline, recorded,
+        """SELECT count(*) FILTER (request_count > 0) AS linked, count(*) AS own FROM ops WHERE op_id IN
+            (SELECT op_id FROM transitions WHERE point LIKE 'synced%')""",
+    )  # fmt: skip
+    assert found == [{"linked": found[0]["own"], "own": found[0]["own"]}] and found[0]["own"] > 0

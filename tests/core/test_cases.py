@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""Every ``tests/cases/ops/*.case``: a model, events, and what the core concluded from them.
+
+``OPLINE_REGEN=1 pytest tests/core/test_cases.py`` rewrites the expectations; without it a mismatch leaves the actual
+output beside the case as ``NAME.case.actual``.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.lib.core_driver import Driver, check_laws, run
+
+STEPS = (("Q", "queue_ns"), ("G", "getrq_ns"), ("I", "insert_ns"), ("D", "issue_ns"), ("C", "complete_ns"))
+STATES = (("on CPU", "on_cpu_ns"), ("runnable", "runnable_ns"), ("I/O", "blocked_io_ns"), ("blocked", "blocked_ns"))
+CASES = sorted((Path(__file__).parents[1] / "cases" / "ops").glob("*.case"))
+
+
+def describe(driver: Driver) -> str:
+    """The conclusions as text: ops with their points, stages and links, devices, then fates and losses."""
+    tables = driver.tables()
+    out: list[str] = []
+
+    def of(table: str, op: dict[str, Any]) -> list[dict[str, Any]]:
+        return [row for row in tables.get(table, []) if row["op_id"] == op["op_id"]]
+
+    for op in sorted(tables.get("ops", []), key=lambda r: r["op_id"]):
+        end = f"latency {op['latency_ns']} unattributed {op['unattributed_ns']} unknown {op['unknown_ns']}"
+        out.append(
+            f"op {op['op_id']} {op['class'] or '-'} {op['object'] or '-'} {op['key'] or '-'} "
+            + (end if op["complete"] else f"incomplete: {op['reason']}")
+        )
+        if op["tainted"]:
+            out.append("  tainted")
+        for t in of("transitions", op):
+            marks = "".join(f" {m}" for m in ("late", "aside") if t[m]) + (
+                f" batch={t['batch_id']}" if t["batch_id"] is not None else ""
+            )
+            marks += "" if t["child"] is None else f" child={t['child']}"
+            out.append(f"  {t['ts_ns'] - op['begin_ns']:>8} {t['point']} tid={t['tid']} {t['evidence']}{marks}")
+        for s in of("stages", op):
+            out.append(f"  stage {s['stage']}: {s['duration_ns']} ({s['kind']}) {s['from_point']}..{s['to_point']}")
+            if s["on_cpu_ns"] is not None:
+                states = " ".join(f"{n} {s[k]}" for n, k in STATES if s[k])
+                woken = "" if s["woken_by_tid"] is None else f" woken by {s['woken_by_comm']}:{s['woken_by_tid']}"
+                out.append(f"    {s['states_tid']}: {states}{woken}")
+        for link in of("links", op):
+            out.append(
+                f"  bio {link['bio_id']} request {link['request_id']} by {link['evidence']}"
+                + (" shared" if link["shared"] else "")
+                + (" ambiguous" if link["ambiguous"] else "")
+                + (" low" if link["confidence"] == "low" and not link["ambiguous"] else "")
+                + (f" {link['bytes']} B" if link["shared"] and link["bytes"] is not None else "")
+            )
+        for d in of("deferred", op):
+            done = "" if d["complete_ns"] is None else f" done {d['complete_ns']}"
+            out.append(
+                f"  later: bio {d['bio_id']} request {d['request_id']} {d['file']} {d['bytes']} B "
+                f"written {d['written_ns']} queued {d['queue_ns']}{done}"
+                + (" shared" if d["shared"] else "")
+                + (" ambiguous" if d["ambiguous"] else "")
+                + (" low" if d["confidence"] == "low" and not d["ambiguous"] else "")
+            )
+        if op["no_request"] not in (None, "no_block_events"):
+            out.append(f"  no request: {op['no_request']}")
+    for b in tables.get("batches", []):
+        out.append(
+            f"batch {b['batch_id']} {b['space']} {b['begin_ns']}..{b['end_ns']} members {b['member_count']} "
+            f"requests {b['request_count']}"
+        )
+    for r in tables.get("requests", []):
+        steps = " ".join(f"{letter}={r[k]}" for letter, k in STEPS if r[k] is not None)
+        out.append(
+            f"request {r['request_id']} {r['rwbs']} {r['sector']}+{r['nr_sectors']} {steps} "
+            f"op={r['op_id']} {r['outcome']}"
+        )
+    for dev, name in sorted(driver.summary().get("devices", {}).items()):
+        out.append(f"device {int(dev) >> 20}:{int(dev) & 0xFFFFF} {name}")
+    fates: dict[str, int] = {}
+    for row in tables.get("fates", []):
+        fates[row["fate"]] = fates.get(row["fate"], 0) + row["count"]
+    out.append("fates " + " ".join(f"{k}={v}" for k, v in sorted(fates.items())))
+    losses = {k: v for k, v in driver.summary()["losses"].items() if v}
+    out.append("losses " + (" ".join(f"{k}={v}" for k, v in sorted(losses.items())) or "none"))
+    return "\n".join(out) + "\n"
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda p: p.stem)
+def test_case(path: Path) -> None:
+    title, model, events, expected = path.read_text().split("---\n")
+    lines = [line for line in events.splitlines() if line.strip() and not line.startswith("#")]
+    driver = run(model, lines)
+    check_laws(driver, sum(line[0].isdigit() for line in lines))
+    actual = describe(driver)
+    if os.environ.get("OPLINE_REGEN"):
+        path.write_text("---\n".join((title, model, events, actual)))
+    elif actual != expected:
+        Path(f"{path}.actual").write_text(actual)
+    assert actual == expected or os.environ.get("OPLINE_REGEN")

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""I/Os that outlive their call, against a simulation of the queue that the kernel keeps for them."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.lib.core_driver import Driver, check_laws, parse_line, plan_of, run
+
+MODEL = """
+[keys]
+aio = "ctx_id"
+[points.io_submit]
+event = "syscall_entry_io_submit"
+role = "begin"
+thread = "switch"
+class = "io_submit"
+ios = { submit = "aio", count = "nr" }
+[points]
+submitted = { event = "syscall_exit_io_submit", thread = "leave", aside = true, ios = { submitted = "ret" } }
+io_getevents = { event = "syscall_entry_io_getevents", ios = { wait = "aio" } }
+"io_getevents returned" = { event = "syscall_exit_io_getevents", ios = { reaped = "ret" } }
+"""
+
+
+@dataclass
+class Kernel:
+    """One context per process; what each I/O went through, by its sector."""
+
+    now: int = 100
+    lines: list[str] = field(default_factory=list)
+    sector: int = 0
+    in_flight: list[tuple[int, int]] = field(default_factory=list)  # (pid, sector)
+    done: dict[int, deque[int]] = field(default_factory=lambda: defaultdict(deque))
+    begun: dict[int, int] = field(default_factory=dict)
+    ended: dict[int, int] = field(default_factory=dict)
+
+    def say(self, text: str) -> int:
+        self.now += 1
+        self.lines.append(f"{self.now} {text}")
+        return self.now
+
+    def submit(self, pid: int, count: int) -> None:
+        begin = self.say(f"syscall_entry_io_submit tid={pid} pid={pid} ctx_id=0x7f00 nr={count}")
+        for _ in range(count):
+            self.sector += 16
+            self.begun[self.sector] = begin
+            self.in_flight.append((pid, self.sector))
+            extent = f"tid={pid} comm=w dev=8388608 sector={self.sector} nr_sector=8 rwbs=33"
+            for step in ("bio_queue", "getrq"):
+                self.say(f"block_{step} {extent}")
+            self.say(f"block_rq_issue {extent} bytes=4096")
+        self.say(f"syscall_exit_io_submit tid={pid} pid={pid} ret={count}")
+
+    def complete(self, which: int) -> None:
+        if self.in_flight:
+            pid, sector = self.in_flight.pop(which % len(self.in_flight))
+            self.say(f"block_rq_complete dev=8388608 sector={sector} nr_sector=8 error=0 rwbs=33")
+            self.done[pid].append(sector)
+
+    def reap(self, pid: int, most: int) -> None:
+        tid = pid + 1000
+        self.say(f"syscall_entry_io_getevents tid={tid} pid={pid} ctx_id=0x7f00 min_nr=0 nr={most}")
+        taken = [self.done[pid].popleft() for _ in range(min(most, len(self.done[pid])))]
+        at = self.say(f"syscall_exit_io_getevents tid={tid} pid={pid} ret={len(taken)}")
+        self.ended.update(dict.fromkeys(taken, at))
+
+
+PIDS = st.sampled_from([10, 20])
+ACTIONS = st.one_of(
+    st.tuples(st.just("submit"), PIDS, st.integers(1, 4)),
+    st.tuples(st.just("complete"), st.integers(0, 9), st.just(0)),
+    st.tuples(st.just("reap"), PIDS, st.integers(0, 3)),
+)
+
+
+def played(actions: list[tuple[str, int, int]]) -> Kernel:
+    kernel = Kernel()
+    for name, a, b in actions:
+        if name == "submit":
+            kernel.submit(a, b)
+        elif name == "complete":
+            kernel.complete(a)
+        else:
+            kernel.reap(a, b)
+    return kernel
+
+
+@given(st.lists(ACTIONS, max_size=30))
+def test_an_op_per_io_from_its_call_to_the_call_that_took_it(actions: list[tuple[str, int, int]]) -> None:
+    kernel = played(actions)
+    driver = run(MODEL, kernel.lines)
+    check_laws(driver, len(kernel.lines))
+    tables = driver.tables()
+    sectors = {b["op_id"]: b["sector"] for b in tables.get("bios", [])}
+    ops = {sectors[op["op_id"]]: op for op in tables.get("ops", [])}
+    assert {s: op["begin_ns"] for s, op in ops.items()} == kernel.begun
+    last = {t["op_id"]: t["point"] for t in tables.get("transitions", []) if not t["late"]}
+    reaped = {s: op["end_ns"] for s, op in ops.items() if last[op["op_id"]] == "reaped"}
+    assert reaped == kernel.ended
+    # The others were done and nobody took them, or never completed.
+    assert {s for s, op in ops.items() if not op["complete"]} == {s for _, s in kernel.in_flight}
+
+
+@given(st.lists(ACTIONS, max_size=12), st.integers(0, 200))
+def test_a_lost_event_breaks_no_law(actions: list[tuple[str, int, int]], lost: int) -> None:
+    lines = played(actions).lines
+    if lines:
+        del lines[lost % len(lines)]
+    check_laws(run(MODEL, lines), len(lines))
+
+
+def test_ios_that_nobody_takes_do_not_stay_in_memory() -> None:
+    """Of a trace that shows no reap the ops are written while it is read, ended by their completion."""
+    kernel = Kernel()
+    driver = Driver(plan_of(MODEL))
+    for _ in range(6000):
+        kernel.submit(10, 1)
+        kernel.complete(0)
+        kernel.now += 100_000  # 0.6 s in all: ops settle 100 ms after their end
+    for text in kernel.lines:
+        driver.push(parse_line(text))
+    driver.drain()
+    early = driver.tables()["ops"]
+    assert len(early) > 4096
+    assert all(op["complete"] for op in early)
+    driver.finish()
+    assert len(driver.tables()["ops"]) == 6000
+    assert driver.summary()["losses"]["reaps_unseen"] == 6000

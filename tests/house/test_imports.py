@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+"""The directions of imports and of #include (docs/design.md), and the doors to what is foreign: bt2, bcc and Python.h
+have one each."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = {"opline": ROOT / "correlator" / "opline", "opline_analyses": ROOT / "analyses" / "opline_analyses"}
+
+# Lowest first: a module imports modules of its own layer and of those before it.
+LAYERS: tuple[tuple[str, ...], ...] = (
+    (
+        "opline.units",
+        "opline.errors",
+        "opline.talk",
+        "opline.values",
+        "opline.paths",
+        "opline.shapes",
+        "opline.folder",
+        "opline.scratch",
+        "opline._core",
+    ),
+    ("opline.losses", "opline.gaps"),
+    ("opline.model",),
+    ("opline.readers",),
+    tuple(f"opline.store.{n}" for n in ("schema", "arrow", "checksums", "manifest", "writer")),
+    ("opline.correlation",),
+    ("opline.store",),
+)
+NATIVE = ROOT / "correlator" / "native" / "src"
+# Lowest first: a file includes files of its own folder and of those before it.
+NATIVE_FOLDERS = (
+    "base",
+    "event",
+    "ctf/metadata",
+    "ctf/decode",
+    "ctf",
+    "block",
+    "model",
+    "op",
+    "sched",
+    "binding",
+    "stitch",
+    "link",
+    "stages",
+    "statistics",
+    "output/csv",
+    "output/parquet",
+    "output",
+    "core",
+)
+# `opline.open` is what a user types: the package's own file names what is above it, and imports it when it is used.
+DOOR = {("opline", "opline_analyses.api")} | {
+    ("opline", f"opline_analyses.api.{name}")
+    for name in ("Heatmap", "LossWarning", "Recorded", "Run", "Table", "correlate", "open", "record")
+}
+CAPTURE_MAY_USE = tuple(
+    f"opline.{name}"
+    for name in ("units", "errors", "values", "paths", "folder", "scratch", "losses", "model", "readers", "capture")
+)
+
+
+def module_name(path: Path) -> str:
+    for package, folder in PACKAGES.items():
+        if folder in path.parents:
+            parts = path.relative_to(folder).with_suffix("").parts
+            return ".".join((package, *parts)).removesuffix(".__init__")
+    raise AssertionError(path)
+
+
+def sources() -> list[Path]:
+    return [path for folder in PACKAGES.values() for path in sorted(folder.rglob("*.py"))]
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module that a file imports, at the top or inside a function; `from a import b` gives a.b."""
+    here = module_name(path).split(".")
+    base = here if path.name == "__init__.py" else here[:-1]
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parent = base[: len(base) - node.level + 1] if node.level else []
+            module = ".".join([*parent, *([node.module] if node.module else [])])
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def inside(module: str, package: str) -> bool:
+    return module == package or module.startswith(package + ".")
+
+
+def layer(module: str) -> int | None:
+    for number, names in enumerate(LAYERS):
+        if any(inside(module, name) for name in names):
+            return number
+    return None
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_point_downwards(path: Path) -> None:
+    module = module_name(path)
+    for target in imports(path):
+        if not (inside(target, "opline") or inside(target, "opline_analyses")):
+            continue
+        if inside(module, "opline"):
+            assert not inside(target, "opline_analyses") or (module, target) in DOOR, f"{module} imports {target}"
+        if inside(module, "opline.capture"):
+            allowed = any(inside(target, name) for name in CAPTURE_MAY_USE) or target == "opline.__version__"
+            assert allowed, f"{module} imports {target}"
+        own, other = layer(module), layer(target)
+        if own is not None:
+            assert not inside(target, "opline.capture"), f"{module} imports {target}"
+            if other is not None:
+                assert other <= own, f"{module} imports {target}, which lies above it"
+
+
+@pytest.mark.parametrize("door", ["bt2", "bcc"])
+def test_one_file_imports(door: str) -> None:
+    users = [path for path in sources() if any(inside(target, door) for target in imports(path))]
+    assert len(users) == 1, f"{door} is imported by {[str(p.relative_to(ROOT)) for p in users]}"
+
+
+def test_one_folder_includes_python() -> None:
+    native = [p for suffix in ("*.cpp", "*.hpp", "*.c", "*.h") for p in (ROOT / "correlator").rglob(suffix)]
+    users = {str(p.parent.relative_to(ROOT)) for p in native if "Python.h>" in p.read_text()}
+    assert users == {"correlator/native/python"}
+
+
+def test_includes_point_downwards() -> None:
+    """Of the native core: a file includes files of its own folder and of those before it; only `ctf` includes `ctf`."""
+    files = [path for path in sorted(NATIVE.rglob("*")) if path.suffix in {".cpp", ".hpp"}]
+    for path in files:
+        folder = str(path.parent.relative_to(NATIVE))
+        for name in re.findall(r'^#include "(.+)"$', path.read_text(), re.MULTILINE):
+            assert (NATIVE / name).is_file(), f"{path} includes {name}, which is no path from {NATIVE}"
+            other = str(Path(name).parent)
+            assert NATIVE_FOLDERS.index(other) <= NATIVE_FOLDERS.index(folder), f"{path} includes {name}"
+            assert inside_folder(folder, "ctf") or not inside_folder(other, "ctf"), f"{path} includes {name}"
+    assert {str(path.parent.relative_to(NATIVE)) for path in files} == set(NATIVE_FOLDERS)
+
+
+def inside_folder(folder: str, outer: str) -> bool:
+    return folder == outer or folder.startswith(outer + "/")
+
+
+def test_every_package_is_installed() -> None:
+    """setup.cfg names the packages one by one: with two roots setuptools can't find them by itself."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    named = set(config["options"]["packages"].split())
+    found = {module_name(path) for path in sources() if path.name == "__init__.py"}
+    assert named == found

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""How long lines, files and functions may be, in everything that is written by hand.
+
+Exempt are lines that can't be broken: rows of tables (Markdown's, a model's rules: TOML has no line break inside an
+inline table), addresses, and code that a page quotes. What is over a limit still is counted per file in a table here,
+which only shrinks: a file that gets better has to be taken out of it.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import lizard
+
+ROOT = Path(__file__).resolve().parents[2]
+COLUMNS, LINES, FUNCTION_LINES, BRANCHES = 120, 400, 80, 40
+
+CODE = (".py", ".c", ".h", ".cpp", ".hpp", ".js")
+TEXTS = (*CODE, ".css", ".html", ".toml", ".md", ".sh", ".yml")
+#: Tables of rows, of which each is a line.
+TABLES = ("correlator/opline/losses.py", "correlator/opline/store/schema.py", "_tp.h")
+#: A page that is generated, and the history.
+LONG = ("docs/commands.md", "CHANGELOG.md")
+LONG_LINES: dict[str, int] = {
+    "docs/design.md": 1,
+    "docs/pictures/draw": 2,
+    "examples/ceph/cluster.sh": 4,
+    "examples/ceph/run": 5,
+    "examples/ci/run": 1,
+    "examples/demo-store/run": 2,
+    "examples/postgresql/run": 7,
+    "tests/vm/image": 6,
+    "tests/vm/machine": 4,
+    "tests/vm/run": 2,
+    "tracepoints/Makefile": 3,
+    "tracepoints/ceph/Makefile": 1,
+}
+LONG_FILES: dict[str, int] = {
+    "analyses/opline_analyses/report/assets/heat.js": 476,
+    "correlator/native/src/output/emit.cpp": 430,
+    "correlator/opline/model/reader.py": 455,
+    "correlator/opline/models/ceph.toml": 410,
+    "docs/design.md": 698,
+    "tests/mutants.py": 430,
+    "tests/analyses/test_analyses_coverage.py": 651,
+    "tests/analyses/test_compare.py": 450,
+    "tests/applications/test_demo_store.py": 418,
+    "tests/capture/test_record.py": 458,
+}
+LONG_FUNCTIONS: dict[str, int] = {
+    "benchmarks/ceph_shim_calls.c:main": 121,
+    "correlator/native/src/binding/classes.cpp:opline::bind_class": 90,
+    "correlator/native/src/core/summary.cpp:opline::Core::summary_json": 121,
+    "correlator/native/src/ctf/decode/decode.cpp:opline::ctf::decode": 121,
+    "correlator/native/src/ctf/decode/straight.cpp:opline::ctf::Straight::Straight": 87,
+    "correlator/native/src/output/emit.cpp:opline::Emitter::Emitter": 112,
+    "correlator/native/src/stitch/joins.cpp:opline::Stitcher::unite": 92,
+    "correlator/opline/model/compile.py:compile_plan": 104,
+    "examples/demo-store/bench_options.c:parse_options": 83,
+}
+BRANCHY_FUNCTIONS: dict[str, int] = {
+    "correlator/native/src/binding/classes.cpp:opline::bind_class": 56,
+    "correlator/native/src/block/find.cpp:opline::block_model::Engine::request_at": 41,
+    "correlator/native/src/ctf/decode/decode.cpp:opline::ctf::decode": 55,
+    "correlator/native/src/stitch/joins.cpp:opline::Stitcher::meet": 47,
+    "correlator/native/src/stitch/joins.cpp:opline::Stitcher::unite": 52,
+    "tests/core/test_cases.py:describe": 42,
+}
+
+
+def files(*suffixes: str) -> list[Path]:
+    """Everything in the repository that ends so, and programs without an ending if "" is asked for."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    found = [ROOT / f for f in listed.splitlines() if not f.endswith(TABLES)]
+    return [f for f in found if f.suffix in suffixes and f.is_file() and (f.suffix or is_script(f))]
+
+
+def is_script(path: Path) -> bool:
+    with path.open("rb") as f:
+        return f.read(2) == b"#!" or path.name == "Makefile"
+
+
+def by_hand(path: Path) -> Iterator[str]:
+    """Lines of prose and code: without what is generated, quoted, or a row."""
+    generated = quoted = False
+    for line in path.read_text().splitlines():
+        generated = generated or "[[[cog" in line
+        if path.suffix == ".md" and line.lstrip().startswith(("```", "~~~")):
+            quoted = not quoted
+        row = line.startswith(("|", "    ")) if path.suffix == ".md" else path.suffix == ".toml" and "{" in line
+        if not (generated or quoted or row or re.search(r"https?://\S{40}", line)):
+            yield line
+        generated = generated and "[[[end]]]" not in line
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def compare(over: dict[str, int], known: dict[str, int], what: str) -> None:
+    worse = {name: n for name, n in over.items() if n > known.get(name, 0)}
+    assert not worse, f"{what}: {worse}"
+    better = known.keys() - over.keys()
+    assert not better, f"within the limit now, so take it out of the table ({what}): {sorted(better)}"
+
+
+def test_lines() -> None:
+    over = Counter(name_of(p) for p in files(*TEXTS, "") for line in by_hand(p) if len(line) > COLUMNS)
+    compare(over, LONG_LINES, f"lines over {COLUMNS} columns")
+
+
+def test_files() -> None:
+    sizes = {name_of(p): len(p.read_text().splitlines()) for p in files(*CODE, ".css", ".toml", ".sh", ".md", "")}
+    over = {name: n for name, n in sizes.items() if n > LINES and name not in LONG}
+    compare(over, LONG_FILES, f"files of more than {LINES} lines")
+
+
+def test_functions() -> None:
+    lines: dict[str, int] = {}
+    branches: dict[str, int] = {}
+    for path in files(*CODE):
+        for f in lizard.analyze_file(str(path)).function_list:
+            if f.length > FUNCTION_LINES:
+                lines[f"{name_of(path)}:{f.name}"] = f.length
+            if f.cyclomatic_complexity > BRANCHES:
+                branches[f"{name_of(path)}:{f.name}"] = f.cyclomatic_complexity
+    compare(lines, LONG_FUNCTIONS, f"functions of more than {FUNCTION_LINES} lines")
+    compare(branches, BRANCHY_FUNCTIONS, f"functions of more than {BRANCHES} branches")

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""What a user installs: the wheel has all that the program needs; a build that can't work says why in plain words."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from opline_analyses.cli import GROUPS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_missing_tools_are_named(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "setup.py", "-q", "build_ext", "--build-lib", tmp_path, "--build-temp", tmp_path],
+        cwd=ROOT,
+        env={"PATH": str(tmp_path), "HOME": str(tmp_path)},
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    for tool in ("g++", "make", "pkg-config"):
+        assert f"the program {tool} (Debian package {tool})" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_install_has_everything(tmp_path: Path) -> None:
+    """`pip install .` into a folder of its own; the program there works without the checkout."""
+    # A copy with its times and objects: what is tested is the packaging, not the compiler.
+    copy = tmp_path / "copy"
+    for folder in ("correlator", "analyses", "tracepoints", "docs", "examples"):
+        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("*.so", "__pycache__", "asan"))
+    for name in ("setup.py", "setup.cfg", "pyproject.toml", "MANIFEST.in", "README.md", "CHANGELOG.md", "LICENSE"):
+        shutil.copy2(ROOT / name, copy / name)
+    target = tmp_path / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    done = subprocess.run(
+        [*pip, "--no-build-isolation", "--no-deps", "--no-index", "--target", target, copy],
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    ask = "import opline._core, pathlib; print(pathlib.Path(opline._core.__file__).parent)"
+    where = subprocess.run(
+        [sys.executable, "-c", ask], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(target)}, text=True,
+        capture_output=True, check=True,
+    ).stdout.strip()  # fmt: skip
+    assert where == str(target / "opline")
+    have = {str(p.relative_to(target)) for p in target.rglob("*")}
+    assert "opline/babeltrace-plugin-opline.so" in have
+    assert {f"opline/capture/{n}.so" for n in ("_bridge", "libopline-ceph", "libopline-ceph-tp")} <= have
+    assert os.access(target / "opline" / "capture" / "opline-ceph-collector", os.X_OK)
+    for model in (ROOT / "correlator" / "opline" / "models").glob("*.toml"):
+        assert f"opline/models/{model.name}" in have
+    for asset in (ROOT / "analyses" / "opline_analyses" / "report" / "assets").iterdir():
+        assert f"opline_analyses/report/assets/{asset.name}" in have
+    check_shared(target / "share", have)
+    packages = {p.parent.relative_to(target) for p in target.rglob("__init__.py")}
+    assert all(str(p).split("/")[0] in ("opline", "opline_analyses") for p in packages), "nothing generic is installed"
+
+
+def check_shared(share: Path, have: set[str]) -> None:
+    """What texts of the program point to is installed, and what the shells read."""
+    pointed = set()
+    for module in (*ROOT.glob("analyses/**/*.py"), *ROOT.glob("correlator/opline/**/*.py")):
+        pointed |= set(re.findall(r"\b(?:docs|examples)/[\w./-]*\.(?:md|c|py|toml)\b", module.read_text()))
+    assert len(pointed) >= 8
+    for name in pointed:
+        assert (share / "doc" / "opline" / name).exists(), f"{name} is not installed"
+    assert {f"share/doc/opline/{n}" for n in ("tracepoints/opline_tp.h", "tracepoints/opline_tp.c")} <= have
+    assert os.access(share / "doc" / "opline" / "examples" / "ceph" / "run", os.X_OK)
+    commands = {name for _, group in GROUPS for name, _, _ in group}
+    assert {f"share/man/man1/opline-{name}.1" for name in commands} | {"share/man/man1/opline.1"} <= have
+    assert {"share/bash-completion/completions/opline", "share/zsh/site-functions/_opline"} <= have
+
+
+def test_metadata_is_in_setup_cfg_only() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert "project" not in project
+    assert "setuptools.build_meta" in project["build-system"]["build-backend"]
+
+
+def test_python_packages_are_pinned() -> None:
+    for name in ("requirements.txt", "requirements-dev.txt"):
+        for line in (ROOT / name).read_text().splitlines():
+            if line and not line.startswith(("#", "-r ")):
+                assert "==" in line, f"{name}: {line}"

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: MIT
+"""`opline iostat`: the seven columns at any interval, the -x columns, and figures that are the definitions' own."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.lib.io_runs import SDA, SDB, ZERO_NS, io_run
+from tests.lib.recorded import RunOf
+
+from opline_analyses.cli import main
+
+MS = 1000  # in the us of io_run
+# r/s Kr/s us/r w/s Kw/s us/w at 153.1 … 155.0 s of "Beyond iostat 1 second samples with DTrace"
+SEED = """
+153.1 10 1280 3875 0 0 0
+153.2 0 0 0 0 0 0
+153.3 10 1280 5506 0 0 0
+153.4 0 0 0 0 0 0
+153.5 0 0 0 0 0 0
+153.6 100 12800 4829 7550 331625 3194
+153.7 10 1280 4082 13240 1993760 22143
+153.8 20 2560 136888 4150 2171420 82941
+153.9 40 5120 13776 1350 286795 73533
+154.0 40 4000 8753 12890 99770 1640
+"""
+
+
+@pytest.fixture
+def said(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[str, str]]:
+    def run(*args: str | Path) -> tuple[str, str]:
+        assert main([str(a) for a in args]) == 0
+        out = capfd.readouterr()
+        return out.out, out.err
+
+    return run
+
+
+Said = Callable[..., tuple[str, str]]
+
+
+def breathing(path: Path) -> tuple[Path, list[str]]:
+    """A run whose 10 Hz rows are the seed's, writes thinned out to every tenth; and these rows."""
+    ios: list[dict[str, Any]] = []
+    rows = []
+    for line in SEED.split("\n")[1:-1]:
+        time, *numbers = line.split()
+        end = round(float(time) * 1000) - 153_000
+        r, kr, ur, w, kw, uw = map(int, numbers)
+        w, kw = w // 100, kw // 100  # of a tenth of a second, and thinned
+        for n, kb, us, kind in ((r // 10, kr // 10, ur, "read"), (w, kw, uw, "write")):
+            for i in range(n):
+                c = (end - 50) * MS + i
+                sectors = 2 * (kb // n + (i < kb % n))
+                ios.append({"d": c - us, "c": c, "kind": kind, "sectors": sectors})
+        cells = [f"{n * 10:.0f}" for n in (r // 10, kr // 10, w, kw)]
+        rows.append([f"{end / 1000:.1f}", cells[0], cells[1], str(ur), cells[2], cells[3], str(uw if w else 0)])
+    return io_run(path, ios, seconds=1.05), [" ".join(r) for r in rows]
+
+
+def test_c6_1_c6_2_c6_4_the_seeds_rows_at_10_hz(tmp_path: Path, said: Said) -> None:
+    """C6.7: the burst that one row per second hides; idle rows are there, with zeros."""
+    run, rows = breathing(tmp_path / "run")
+    text, _ = said("iostat", run, "0.1", "--window", "0:1")
+    lines = text.splitlines()
+    assert lines[0] == "    time         r/s     Kr/s     us/r         w/s     Kw/s     us/w"
+    assert lines[1] == "     0.1          10     1280     3875           0        0        0"
+    assert lines[8] == "     0.8          20     2560   136888         410   217140    82941"
+    assert [" ".join(line.split()) for line in lines[1:]] == rows
+
+
+def test_c6_6_fine_rows_sum_to_the_coarse_row(tmp_path: Path, said: Said) -> None:
+    run, _ = breathing(tmp_path / "run")
+    documents = [json.loads(said("iostat", run, i, "--window", "0:1", "--json")[0]) for i in ("1", "0.1", "7ms")]
+    coarse = documents[0]["rows"][0]
+    assert coarse["write_count"] > 300
+    for found in documents[1:]:
+        for key in ("read_count", "read_bytes", "read_sum_ns", "write_count", "write_bytes", "write_sum_ns"):
+            assert sum(row[key] for row in found["rows"]) == coarse[key]
+
+
+def test_c6_3_rates_are_per_second(tmp_path: Path, said: Said) -> None:
+    run = io_run(tmp_path / "run", [{"d": 1 * MS, "c": 2 * MS}], seconds=0.1)
+    assert said("iostat", run, "0.1")[0].splitlines()[1].split() == ["0.1", "10", "40", "1000", "0", "0", "0"]
+    assert said("iostat", run, "15")[0].splitlines()[1].split()[:4] == ["15", "0.067", "0.27", "1000"]
+
+
+def test_c6_5_over_a_set_of_devices_or_each(tmp_path: Path, said: Said) -> None:
+    ios = [{"d": 1, "c": 2, "dev": SDA}, {"d": 1, "c": 2, "dev": SDB}, {"d": 1, "c": 2, "dev": SDB}]
+    run = io_run(tmp_path / "run", ios, seconds=0.9)
+    assert said("iostat", run, "1")[0].splitlines()[1].split()[1] == "3"
+    assert said("iostat", run, "1", "-d", "sdb")[0].splitlines()[1].split()[1] == "2"
+    each = said("iostat", run, "1", "--per-device")[0].splitlines()[1:]
+    assert [(line.split()[1], line.split()[-1]) for line in each] == [("1", "sda"), ("2", "sdb")]
+
+
+def test_c5_4_the_x_columns_by_their_definitions(tmp_path: Path, said: Said) -> None:
+    """Two reads of 4 KiB overlap, a write of 64 KiB comes later, a flush and a discard are neither."""
+    ios: list[dict[str, Any]] = [
+        {"g": 100 * MS, "d": 110 * MS, "c": 200 * MS},
+        {"g": 150 * MS, "d": 160 * MS, "c": 250 * MS},
+        {"g": 600 * MS, "d": 600 * MS, "c": 700 * MS, "kind": "write", "sectors": 128},
+        {"g": 900 * MS, "d": 900 * MS, "c": 910 * MS, "kind": "flush"},
+        {"g": 900 * MS, "d": 900 * MS, "c": 910 * MS, "kind": "discard"},
+    ]
+    run = io_run(tmp_path / "run", ios, seconds=0.999)
+    header, row = said("iostat", run, "1", "-x")[0].splitlines()
+    assert " ".join(header.split()) == "device r/s rkB/s r_await w/s wkB/s w_await o/s areq-sz aqu-sz %util"
+    # in flight from G to C: 100 + 100 + 100 + 10 + 10 ms, at least one in 150 + 100 + 10 ms of the second
+    assert row.split() == ["sda", "2", "8", "100.000", "1", "64", "100.000", "2", "24.0", "0.32", "26.0"]
+    solaris = said("iostat", run, "1", "--style", "solaris")[0].splitlines()
+    assert " ".join(solaris[0].split()) == "device r/s w/s kr/s kw/s wait actv svc_t %w %b"
+    # waiting for the issue: 10 + 10 ms; at the device: 90 + 90 + 100 + 10 + 10 ms, 140 + 100 + 10 of them busy
+    assert solaris[1].split() == ["sda", "2.0", "1.0", "8.0", "64.0", "0.0", "0.3", "64.0", "2", "25"]
+    _, err = said("iostat", run, "1")
+    assert "2 flushes and discards are neither reads nor writes: -x has them in o/s." in err
+
+
+def test_queue_and_utilisation_are_of_all_that_were_there(tmp_path: Path, said: Said) -> None:
+    """C4.10: counted once, at its end; but the device was busy in every interval that it was there."""
+    run = io_run(tmp_path / "run", [{"g": 50 * MS, "d": 50 * MS, "c": 250 * MS}], seconds=0.299)
+    rows = json.loads(said("iostat", run, "0.1", "-x", "--json")[0])["rows"]
+    assert [r["read_count"] for r in rows] == [0, 0, 1]
+    assert [r["busy_ns"] for r in rows] == [50_000_000, 100_000_000, 50_000_000]
+    seen = json.loads(said("iostat", run, "0.1", "-x", "--window", "0.1:0.2", "--json")[0])["rows"]
+    assert [(r["read_count"], r["busy_ns"]) for r in seen] == [(0, 100_000_000)]
+
+
+def test_c6_8_without_earlier_events_the_issue_is_the_begin_and_is_said_to_be(tmp_path: Path, said: Said) -> None:
+    run = io_run(tmp_path / "run", [{"d": 1 * MS, "c": 3 * MS}], seconds=0.9)
+    text, err = said("iostat", run, "1", "-x")
+    assert text.splitlines()[1].split()[3] == "2.000"
+    assert "no event before the issue was traced" in err
+
+
+def test_csv_has_exact_numbers(tmp_path: Path, said: Said) -> None:
+    run, _ = breathing(tmp_path / "run")
+    rows = list(csv.DictReader(io.StringIO(said("iostat", run, "0.1", "--csv")[0])))
+    found = json.loads(said("iostat", run, "0.1", "--json")[0])
+    assert found["zero_ns"] == ZERO_NS
+    assert [{k: v or None for k, v in r.items()} for r in rows] == [
+        {k: None if v in (None, "") else str(v) for k, v in r.items()} for r in found["rows"]
+    ]
+
+
+def test_a_recorded_trace_against_the_tables(run_of: RunOf, said: Said) -> None:
+    run = run_of("fio-libaio-qd16-hdd-bfq")
+    first = run.core["first_ns"]
+    rows = json.loads(said("iostat", run.path, "50ms", "-x", "--json")[0])["rows"]
+    done = [r for r in run.rows("requests") if r["complete_ns"] is not None and r["getrq_ns"] is not None]
+    for row in rows:
+        dev = int(row["device"].partition(":")[0]) << 20 | int(row["device"].partition(":")[2])
+        mine = [
+            r
+            for r in done
+            if r["dev"] == dev and row["begin_ns"] <= r["complete_ns"] - first < row["end_ns"] and r["kind"] == "read"
+        ]
+        assert (row["read_count"], row["read_bytes"]) == (len(mine), sum(r["nr_sectors"] * 512 for r in mine))
+        assert row["read_sum_ns"] == sum(r["complete_ns"] - r["getrq_ns"] for r in mine)
+    area = sum(r["in_flight_area_ns"] for r in rows)
+    assert area == sum(r["complete_ns"] - r["getrq_ns"] for r in done), "Little's law: areas are the latencies' sum"
+    assert all(0 <= r["busy_ns"] <= 50_000_000 for r in rows)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""`opline plot --op`, `--cdf`, `--stages`: what is drawn is what the run holds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.lib.build_run import P, Rq, RunBuilder
+
+from opline_analyses.cli import main
+from opline_analyses.oplist import OpDetail, read_ops
+from opline_analyses.plot_op import figure
+from opline_analyses.plot_runs import _ranks, cdf, series_of, stages
+from opline_analyses.run import open_tables
+from opline_analyses.selection import Selection
+
+UNIT_NS = 1000  # of an axis in us
+
+
+def some_run() -> RunBuilder:
+    """Two threads, one request; the second op is ten times as slow. And one without an end."""
+    run = RunBuilder()
+    for n, slow in enumerate((1, 10)):
+        t = 1_000_000 * n
+        points = [P("begin", t), P("taken", t + 1000 * slow, tid=2, comm="worker"), P("end", t + 9000 * slow)]
+        request = Rq(q=t + 2000 * slow, g=t + 2500 * slow, d=t + 3000 * slow, c=t + 8000 * slow)
+        run.op(points, [request], op_class="write")
+    run.op([P("begin", 5_000_000)], complete=False, reason="no_end")
+    return run
+
+
+def op_of(tmp_path: Path, op_id: int) -> OpDetail:
+    (op,) = read_ops(open_tables(some_run().write(tmp_path / "run")), Selection("o.op_id = ?", (op_id,)))
+    return op
+
+
+def test_the_bars_of_an_op_sum_to_its_latency(tmp_path: Path) -> None:
+    op = op_of(tmp_path, 1)
+    threads = {stage.tid: f"thread {stage.tid}" for stage in op.stages if stage.tid is not None}
+    (axes,) = figure(op, threads, "t").axes
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    requests = len(op.requests)
+    assert requests == 1 and len(labels) == len(set(threads)) + 1 + requests  # completions have a row of their own
+    bars = [(bar.get_y(), bar.get_width()) for container in axes.containers for bar in container]
+    first_request = len(labels) - requests - 0.5
+    assert op.latency_ns is not None
+    of_stages = sum(width for y, width in bars if y < first_request)
+    assert of_stages * UNIT_NS == pytest.approx(op.latency_ns, abs=1e-6)
+    (q, c) = op.requests[0].queue_ns, op.requests[0].complete_ns
+    assert q is not None and c is not None
+    assert sum(width for y, width in bars if y > first_request) * UNIT_NS == pytest.approx(c - q, abs=1e-6)
+
+
+def test_an_op_is_drawn(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run, out = some_run().write(tmp_path / "run"), tmp_path / "op.svg"
+    assert main(["plot", str(run), "--op", "1", "-o", str(out)]) == 0
+    svg = out.read_text()
+    assert "op 1" in svg and "D2C" in svg and "time since the op" in svg
+    capfd.readouterr()
+    for op_id, said in (("2", "incomplete"), ("17", "no such op")):
+        assert main(["plot", str(run), "--op", op_id, "-o", str(tmp_path / "none.svg")]) == 2
+        assert said in capfd.readouterr().err
+    assert not (tmp_path / "none.svg").exists()
+
+
+def test_the_distribution_has_every_op_and_the_maximum(tmp_path: Path) -> None:
+    one = series_of(open_tables(some_run().write(tmp_path / "run")), Selection(), "run", False)
+    left, right = cdf([one, one], "t").axes
+    assert len(left.lines) == len(right.lines) == 2
+    x, y = map(np.asarray, left.lines[0].get_data())
+    assert list(x) == [9.0, 9.0, 90.0] and list(y) == [0, 0.5, 1]
+    x, y = map(np.asarray, right.lines[0].get_data())
+    assert list(x) == [9.0, 9.0, 90.0] and list(y) == [1, 0.5, 0]
+
+
+@pytest.mark.parametrize("n", [1, 2000, 2001, 1_000_000])
+def test_of_many_ops_the_tail_is_drawn_whole(n: int) -> None:
+    ranks = _ranks(n)
+    assert ranks[0] == 1 and ranks[-1] == n and len(ranks) <= 2000 and (np.diff(ranks) > 0).all()
+    assert set(range(max(1, n - 100), n + 1)) <= set(ranks.tolist())
+
+
+def test_stages_are_rows_with_their_percentiles(tmp_path: Path) -> None:
+    one = series_of(open_tables(some_run().write(tmp_path / "run")), Selection(), "run", False)
+    (axes,) = stages([one], "t").axes
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert labels == [row.stage for row in one.table.stages if row.total_ns] + ["latency"]
+    means = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "."]  # type: ignore[index]
+    rows = [*(row for row in one.table.stages if row.total_ns), one.table.latency]
+    assert means == [max(row.mean_ns, 1) / 1e3 for row in rows]
+    drawn = stages([one, one], "t")
+    assert len([line for line in drawn.axes[0].lines if line.get_marker() == "."]) == 2 * len(rows)
+
+
+def test_runs_on_the_same_axes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    a, b = (str(some_run().write(tmp_path / name)) for name in ("a", "b"))
+    for view in ("--cdf", "--stages"):
+        assert main(["plot", a, view, "--with", b, "-o", str(tmp_path / "two.svg")]) == 0
+        assert re.search(r">\s*a, 2 ops", (tmp_path / "two.svg").read_text())
+        assert re.search(r">\s*b, 2 ops", (tmp_path / "two.svg").read_text())
+    capfd.readouterr()
+    for wrong in (["--with", b], ["--op", "1", "--with", b], ["--op", "1", "--since", "1"], ["--op", "1", "--cdf"]):
+        assert main(["plot", a, *wrong, "-o", str(tmp_path / "none.svg")]) == 2
+        assert capfd.readouterr().err
+    assert main(["plot", a, "--cdf", *["--with", b] * 11, "-o", str(tmp_path / "none.svg")]) == 2
+    assert "more than one picture shows" in capfd.readouterr().err
+    assert not (tmp_path / "none.svg").exists()

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""The recorded traces of tests/traces as the tests see them: names, op models, runs as rows, golden texts.
+
+One run of each trace serves all tests of a session: the fixture ``run_of`` (conftest.py).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow.parquet as pq
+
+from opline.model import Model, load_model
+
+HERE = Path(__file__).parents[1]
+LAB = HERE / "models" / "lab.toml"
+# those that every reader can read: babeltrace2 before 2.1 knows no CTF 2
+NAMES = sorted(
+    path.name.removesuffix(".tar.xz") for path in (HERE / "traces").glob("*.tar.xz") if "-ctf2" not in path.name
+)
+
+Row = dict[str, Any]
+
+
+def unpack(name: str, target: Path) -> Path:
+    """The folder of a recorded trace of tests/traces, unpacked below ``target``, with what says where its files lie."""
+    subprocess.run(["tar", "-xJf", HERE / "traces" / f"{name}.tar.xz", "-C", target], check=True)
+    if (extents := HERE / "traces" / f"{name}.filefrag").exists():
+        shutil.copy(extents, target)
+    return target / name
+
+
+def model_of(name: str) -> Model:
+    """The op model of a recorded trace, by what recorded it."""
+    by_begin = {"ctf": "ceph", "demo": "demo", "fio": "syscalls", "fdatasync": "syscalls"}
+    return load_model(by_begin.get(name.split("-")[0], str(LAB)))
+
+
+@dataclass
+class Correlated:
+    """A trace's run, as rows. Shared by tests: don't change rows."""
+
+    path: Path
+    manifest: dict[str, Any]
+    _read: dict[str, list[Row]] = field(default_factory=dict)
+
+    def rows(self, table: str) -> list[Row]:
+        """A table, read once."""
+        if table not in self._read:
+            self._read[table] = list(pq.read_table(self.path / f"{table}.parquet").to_pylist())
+        return self._read[table]
+
+    @property
+    def core(self) -> dict[str, Any]:
+        """The core's own summary."""
+        return dict(self.manifest["core"])
+
+
+class RunOf(Protocol):
+    """The fixture ``run_of``."""
+
+    def __call__(self, name: str, *, match: str = "pointer", reader: str = "native") -> Correlated:
+        """The run of a recorded trace, correlated once per session and way."""
+
+
+def fates_text(run: Correlated) -> str:
+    """Fate of each event class, then the ledger: the golden form."""
+    rows = sorted((row["event"], row["fate"], row["count"]) for row in run.rows("fates"))
+    rows += sorted(("loss", row["loss"], row["count"]) for row in run.rows("losses"))
+    width = max(len(event) for event, _, _ in rows)
+    return "".join(f"{event:{width}}  {fate:24} {count:>8}\n" for event, fate, count in rows)
+
+
+def check_golden(file: str, actual: str) -> None:
+    """Compare with tests/golden/FILE. ``OPLINE_REGEN=1`` rewrites it; a difference leaves FILE.actual beside."""
+    golden = HERE / "golden" / file
+    if os.environ.get("OPLINE_REGEN"):
+        golden.write_text(actual)
+    expected = golden.read_text() if golden.exists() else ""
+    if actual != expected:
+        golden.with_name(f"{file}.actual").write_text(actual)
+    assert actual == expected

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: MIT
+"""Live views against the same views of a recording: the block events of recorded traces as records of the BPF ring, in
+pieces, with looks between them at odd moments. No number may differ.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import bt2
+import pytest
+from tests.lib.recorded import RunOf, unpack
+
+from opline.errors import UsageError
+from opline.readers.ring import KINDS, LOST, MARK, RECORD, RingReader
+from opline_analyses.cli import main, parser_for
+from opline_analyses.commands.live import VIEWS, Chosen, chosen
+from opline_analyses.live.watch import Stream
+from opline_analyses.run import open_run
+
+TRACES = ("fio-libaio-qd16-hdd-bfq", "ptr-buf-fsync1-ext4")
+NUMBERS = {name: number for number, (name, _) in enumerate(KINDS)}
+
+
+def record(kind: int, ktime: int, **fields: Any) -> bytes:
+    """As struct block_event has it."""
+    comm = str(fields.pop("comm", "")).encode()
+    names = ("rq", "bio", "parent", "sector", "other", "nr_sector", "bytes", "dev", "old_dev", "rwbs", "error", "tid")
+    values = [int(fields.get(name, 0)) for name in names]
+    return RECORD.pack(ktime, *values, 0, int(fields.get("cpu", 0)), kind, 0, int(fields.get("pid", 0)), comm)
+
+
+def sign(kind: int, ktime: int, number: int = 0) -> bytes:
+    return record(kind, ktime, rq=number)
+
+
+def records_of(trace: Path) -> list[bytes]:
+    """All block events of a trace, in order, each as a record."""
+    found = []
+    for message in bt2.TraceCollectionMessageIterator(str(trace)):
+        if not isinstance(message, bt2._EventMessageConst):
+            continue
+        event = message.event
+        name = event.name.removeprefix("block:")
+        if name not in NUMBERS:
+            continue
+        fields = {
+            key: str(v) if isinstance(v, bt2._StringFieldConst) else int(v) for key, v in event.payload_field.items()
+        }
+        fields["other"] = fields.pop("old_sector", fields.pop("new_sector", 0))
+        fields["cpu"] = int(event.packet.context_field["cpu_id"])
+        found.append(record(NUMBERS[name], message.default_clock_snapshot.value, **fields))
+    return found
+
+
+@pytest.fixture(scope="module", params=TRACES)
+def both(request: pytest.FixtureRequest, run_of: RunOf, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
+    """A run, and what the ring would have had."""
+    run = run_of(request.param)
+    with open_run(run.path) as opened:
+        first, last = opened.core("first_ns"), opened.core("last_ns")
+    records = records_of(unpack(request.param, tmp_path_factory.mktemp("trace")))
+    return run.path, sign(MARK, first) + b"".join(records) + sign(MARK, last)
+
+
+def parsed(view: str, *words: str) -> Any:
+    return parser_for(Chosen(view)).parse_intermixed_args(list(words))
+
+
+def live(data: bytes, view: str, *words: str, piece: int = 1_500_001) -> str:
+    """What the view says of these records."""
+    module, name = VIEWS[view]
+    kind = getattr(importlib.import_module(f"opline_analyses.live.{module}"), name)
+    args = parsed(view, *words)
+    out: list[bytes] = []
+    stream = Stream(lambda *now: kind(args, *now), out.append, dict)
+    for at in range(0, len(data), piece):
+        part = data[at : at + piece]
+        stream.feed(part)
+        whole = at + len(part) - (at + len(part)) % RECORD.size
+        if whole:  # the bridge says so after each round
+            stream.ring.until_ns = RECORD.unpack_from(data, whole - RECORD.size)[0]
+        stream.look()
+    stream.end()
+    assert stream.view is not None
+    assert stream.view.late == 0
+    return b"".join(out).decode()
+
+
+def recorded(capfd: pytest.CaptureFixture[str], *words: str | Path) -> str:
+    capfd.readouterr()
+    assert main([str(w) for w in words]) == 0
+    return capfd.readouterr().out
+
+
+def intervals(text: str) -> list[Any]:
+    return [i for line in text.splitlines() for i in json.loads(line)["intervals"]]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--per", "device", "-i", "writes", "--size", "4k"),
+        ("--per", "io", "-Q", "--to", "issue"),
+    ],
+    ids=" ".join,
+)
+def test_histograms_are_those_of_the_recording(
+    both: tuple[Path, bytes], words: tuple[str, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    path, data = both
+    theirs = json.loads(recorded(capfd, "hist", path, "0.1", "--json", *words))["intervals"]
+    assert intervals(live(data, "hist", "0.1", "--json", *words)) == theirs
+
+
+def test_iostat_rows_are_those_of_the_recording(both: tuple[Path, bytes], capfd: pytest.CaptureFixture[str]) -> None:
+    """Queue and utilisation too: what is under way at a tick is in both."""
+    path, data = both
+    for words in (("0.1", "--json"), ("0.1", "-x", "--json"), ("0.25", "-x", "--style", "solaris", "--json")):
+        theirs = [row for row in json.loads(recorded(capfd, "iostat", path, *words))["rows"] if some(row)]
+        ours = [row for row in map(json.loads, live(data, "iostat", *words).splitlines()) if some(row)]
+        assert ours == theirs, words
+
+
+def some(row: dict[str, Any]) -> bool:
+    """A row of nothing: a recording knows from the first interval on which devices there will be."""
+    return any(row[key] for key in row if key.endswith(("_count", "_area_ns", "busy_ns")))
+
+
+def test_logs_sizes_and_maps_are_those_of_the_recording(
+    both: tuple[Path, bytes], capfd: pytest.CaptureFixture[str]
+) -> None:
+    path, data = both
+
+    def rows(text: str) -> list[Any]:
+        return sorted((json.loads(line) | {"id": 0, "op_id": None} for line in text.splitlines()), key=json.dumps)
+
+    assert rows(live(data, "log", "--json")) == rows(recorded(capfd, "log", path, "--json"))
+    assert live(data, "bitesize", "--json") == recorded(capfd, "bitesize", path, "--json")
+    ours, theirs = json.loads(live(data, "heatmap", "--json")), json.loads(recorded(capfd, "heatmap", path, "--json"))
+    for key in ("count", "sum"):
+        assert sum(c[key] for c in ours["cells"]) == sum(c[key] for c in theirs["cells"])
+    said = [json.loads(line) for line in live(data, "outliers", "0.5", "500", "--json", "--limit", "9999").splitlines()]
+    document = json.loads(recorded(capfd, "outliers", path, "0.5", "500", "--json", "--limit", "9999"))
+    assert [s["latency_ns"] for s in said if "latency_ns" in s] == [o["latency_ns"] for o in document["outliers"]]
+    assert [s["devices"] for s in said if "devices" in s] == [i["devices"] for i in document["intervals"]]
+
+
+def test_what_is_shown_does_not_depend_on_when_one_looks(both: tuple[Path, bytes]) -> None:
+    _, data = both
+    whole = live(data, "hist", "0.2", "--json", piece=len(data))
+    assert live(data, "hist", "0.2", "--json", piece=333_333) == whole
+
+
+def test_a_map_has_room_for_everything(both: tuple[Path, bytes]) -> None:
+    """Columns that do not fit become half as many; the sums stay."""
+    _, data = both
+    fine = json.loads(live(data, "heatmap", "--json", "--stepsec", "1ms"))
+    coarse = json.loads(live(data, "heatmap", "--json"))
+    assert coarse["columns"] <= 66 < fine["columns"]
+    assert sum(c["sum"] for c in coarse["cells"]) == sum(c["sum"] for c in fine["cells"])
+
+
+def io_records(at_ns: int, latency_ns: int, sector: int, tid: int = 7) -> list[bytes]:
+    about = {"dev": 8 << 20, "sector": sector, "nr_sector": 8, "tid": tid, "pid": 70, "comm": "fio", "rwbs": 1 << 6}
+    begin = [record(NUMBERS[f"block_{n}"], at_ns, **about, bytes=4096) for n in ("bio_queue", "getrq", "rq_issue")]
+    return [*begin, record(NUMBERS["block_rq_complete"], at_ns + latency_ns, **about)]
+
+
+def test_c4_10_an_io_across_a_tick_is_counted_once_and_idle_intervals_are_rows() -> None:
+    data = sign(MARK, 0) + b"".join(io_records(900_000_000, 200_000_000, 8)) + sign(MARK, 3_500_000_000)
+    found = intervals(live(data, "hist", "1", "--json", piece=RECORD.size))
+    assert [sum(g["count"] for g in i["groups"]) for i in found] == [0, 1, 0, 0]
+    assert found[1]["groups"][0]["sum_ns"] == 200_000_000
+
+
+def test_losses_are_counted_and_filters_by_process_work() -> None:
+    data = sign(MARK, 0) + b"".join(io_records(1000, 50_000, 8)) + sign(LOST, 70_000, 5)
+    data += b"".join(io_records(100_000, 50_000, 16, tid=8)) + sign(MARK, 1_000_000)
+    args = parsed("log", "-p", "70", "--tid", "8", "--json")
+    out: list[bytes] = []
+    from opline_analyses.live.listed import Log
+
+    stream = Stream(lambda *now: Log(args, *now), out.append)
+    stream.feed(data)
+    stream.look()
+    stream.end()
+    assert [json.loads(line)["tid"] for line in b"".join(out).splitlines()] == [8]
+    assert (stream.ring.lost, stream.ring.events) == (5, 8)
+
+
+def test_threads_that_are_remembered_do_not_grow_without_end() -> None:
+    class Nothing:
+        """A core that is told everything and keeps nothing."""
+
+        def add_stream(self, *_: Any) -> int:
+            return 0
+
+        def add_class(self, _name: str, _kernel: bool, fields: list[Any]) -> tuple[int, list[int], int]:
+            return 0, list(range(len(fields))), 0
+
+        def event(self, *_: Any) -> None:
+            pass
+
+    ring: Any = RingReader(Nothing())  # type: ignore[arg-type]
+    for at in range(0, 200_000, 20_000):
+        ring.feed(b"".join(record(0, n, tid=n, pid=n, comm=f"t{n}") for n in range(at, at + 20_000)))
+    assert len(ring.processes) < 150_000
+    assert ring.processes[199_999] == 199_999
+
+
+def test_the_first_word_is_a_view_and_what_follows_the_dashes_a_command() -> None:
+    found, own = chosen(["iostat", "0.1", "-x", "--", "fio", "--name", "x"])
+    assert (found.NAME, own, found._command) == ("live iostat", ["0.1", "-x"], ["fio", "--name", "x"])
+    assert chosen(["5", "3"])[0].NAME == "live hist"
+    with pytest.raises(UsageError, match="which one"):
+        chosen(["hist", "--"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--of", "ops"], "record` first"),
+        (["--class", "read"], "record` first"),
+        (["--window", "1:2"], "has been recorded"),
+        (["--duration", "0"], "more than 0"),
+        (["-p", "4194305"], "no such process"),
+    ],
+)
+def test_what_live_cannot_do_is_one_line(words: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["live", "hist", *words]) == 2
+    assert said in capfd.readouterr().err

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""`opline model`: list, show, compile, lint; against a recorded trace too."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from opline.model import shipped_models
+
+Opline = Callable[..., "subprocess.CompletedProcess[str]"]
+LAB = Path(__file__).resolve().parents[1] / "models" / "lab.toml"
+
+
+def test_list_show_and_compile(opline: Opline, tmp_path: Path) -> None:
+    listed = opline("model", "list").stdout.splitlines()
+    assert [line.split()[0] for line in listed] == shipped_models()
+    mine = tmp_path / "mine.toml"
+    mine.write_text(opline("model", "show", "ceph").stdout)
+    plans = [json.loads(opline("model", "compile", what, "--match", "sector").stdout) for what in ("ceph", mine)]
+    assert plans[0].pop("model") == "ceph" and plans[1].pop("model") == "mine"
+    assert plans[0] == plans[1] and plans[0]["match"] == "sector"
+
+
+def test_lint_of_a_file(opline: Opline, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.toml"
+    bad.write_text('[points]\nx = { evnt = "p:x" }\n[stages]\ns = { from = "x", to = "y" }\n')
+    done = opline("model", "lint", bad)
+    assert done.returncode == 1
+    assert [line.split(": ")[:2] for line in done.stdout.splitlines()] == [
+        [f"{bad}:2", "error"],
+        [f"{bad}:2", "error"],
+        [f"{bad}:4", "error"],
+    ]
+    assert done.stderr == f"opline: {bad}: 3 errors.\n"
+    assert opline("model", "lint", LAB).returncode == 0
+    for missing in ("nosuch", tmp_path / "nosuch.toml"):
+        done = opline("model", "lint", missing)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert opline("model").returncode == 2
+
+
+def test_a_wrong_model_stops_a_command_with_all_its_mistakes(
+    opline: Opline, trace: Callable[[str], Path], tmp_path: Path
+) -> None:
+    bad = tmp_path / "bad.toml"
+    bad.write_text("[points]\nx = { event = 1 }\ny = 3\n")
+    done = opline("ops", trace("app-uring-qd16-nvme"), "--model", bad)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"opline: {bad}:2: error: `event`: a text is wanted, not an integer\n"
+        f"{bad}:3: error: point y: an event's name or a table is wanted\n"
+    )
+
+
+def test_lint_against_a_trace(opline: Opline, trace: Callable[[str], Path], tmp_path: Path) -> None:
+    text = "\n".join(line for line in LAB.read_text().split("\n") if "lab:queue_enter" not in line)
+    text = text.replace("[keys]\n", '[keys]\nlen = "len"\n').replace('"queue_enter"', '"dequeue"')
+    mine = tmp_path / "mine.toml"
+    mine.write_text(text.replace('"lab:io_end", key = "op"', '"lab:io_end", key = "len"'))
+    done = opline("model", "lint", mine, trace("app-uring-qd16-nvme"))
+    lines = mine.read_text().splitlines()
+    said = [line.removeprefix(f"{mine}:").partition(": ") for line in done.stdout.splitlines()]
+    assert {
+        ("sync_begin", "warning: point sync_begin: never seen: the trace has no lab:sync_begin"),
+        ("sync_end", "warning: point sync_end: never seen: the trace has no lab:sync_end"),
+        ("claims", "warning: no point for lab:queue_enter (4000 events): give it one, or list it in `ignore`"),
+        ("io_end", "warning: point io_end: its key len never found an op"),
+    } <= {(lines[int(line) - 1].split(" ")[0], message) for line, _, message in said}
+    assert done.returncode == 0

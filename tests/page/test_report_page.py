@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: MIT
+"""The page in a real browser: its numbers against `opline stages` and SQL, marking, keys, the address, no request.
+
+Skipped where no Chromium is installed: `./check --browser` installs Debian's chromium-headless-shell.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from tests.lib.browser import PROGRAM, Browser, Page
+from tests.lib.recorded import Correlated, RunOf
+from tests.page.test_report import HOSTILE, hostile_run
+
+from opline.talk import shown
+from opline_analyses.cli import main
+from opline_analyses.report import data
+
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium here: ./check --browser installs it")
+STATS = "opline.stats()"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Browser() as running:
+        yield running
+
+
+@pytest.fixture
+def opened(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
+    """Opens the page of a run. At the end: nothing was said on the console, nothing was asked for but the page."""
+    pages: list[tuple[Page, str]] = []
+
+    def get(run: Path, part: str = "", against: Path | None = None, **options: Any) -> Page:
+        file = tmp_path / f"{run.name}.html"
+        if not file.exists():
+            assert main(["report", str(run), *([str(against)] if against else []), "-o", str(file)]) == 0
+        page = browser.open(file, part, **options)
+        pages.append((page, file.as_uri()))
+        return page
+
+    yield get
+    for page, address in pages:
+        assert page.errors == []
+        assert page.requests == [address]
+
+
+@pytest.fixture
+def demo(run_of: RunOf) -> Correlated:
+    return run_of("demo-qd4")
+
+
+def stage_sums(run: Path, where: str) -> tuple[int, int, dict[str, int]]:
+    """By SQL: ops, their latency, and the time of each stage."""
+    con = duckdb.connect()
+    for table in ("ops", "stages"):
+        con.execute(f"CREATE VIEW {table} AS FROM read_parquet('{run}/{table}.parquet')")
+    con.execute(
+        f"""CREATE TABLE marked AS SELECT op_id, latency_ns FROM (
+              SELECT *, begin_ns - (SELECT min(begin_ns) FROM ops) AS t FROM ops) WHERE complete AND {where}"""
+    )
+    ops, latency = con.execute("SELECT count(*), coalesce(sum(latency_ns), 0)::BIGINT FROM marked").fetchall()[0]
+    found = con.execute(
+        "SELECT stage, sum(duration_ns)::BIGINT FROM stages SEMI JOIN marked USING (op_id) GROUP BY stage"
+    )
+    return ops, latency, {stage: total for stage, total in found.fetchall() if total}
+
+
+def page_sums(page: Page) -> tuple[int, int, dict[str, int]]:
+    """What the page has for what is marked."""
+    found = page.ask(STATS)["sums"]
+    names = page.ask("opline.page.runs[opline.state.run].head.stages.map(s => s.name)")
+    stages = {name: int(v) for name, v in zip(names, found["stages"], strict=True) if v}
+    assert sum(stages.values()) + found["unattributed"] == found["latency"]
+    return found["ops"], int(found["latency"]), stages
+
+
+def test_the_whole_run_is_what_opline_stages_prints(
+    demo: Correlated, opened: Callable[..., Page], capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = opened(demo.path)
+    stats = page.ask(STATS)
+    ops = len(demo.rows("ops"))
+    assert stats["sum"] + stats["over"] + stats["under"] == ops == stats["selected"]
+    capsys.readouterr()
+    main(["stages", str(demo.path), "--json"])
+    rows = {row["stage"]: row for row in json.loads(capsys.readouterr().out)["stages"]}
+    printed = page.ask("[...document.querySelectorAll('#stages tbody tr')].map(r => [r.dataset.stage, r.dataset.sum])")
+    assert {name: int(total) for name, total in printed if name != "unattributed"} == {
+        name: row["total_ns"]
+        for name, row in rows.items()
+        if name not in ("unattributed", "unknown", "latency") and row["total_ns"]
+    }
+    assert page.ask("Number(document.querySelector('.law').dataset.law)") == rows["latency"]["total_ns"]
+    assert page.ask("document.querySelectorAll('.oprow[data-op]').length") > 5
+    painted = page.ask(
+        """(() => { const c = document.querySelector('canvas.plot'), b = opline.page.heats[0].box;
+            const d = c.getContext('2d').getImageData(b.x, b.y, b.width, b.height).data; let n = 0;
+            for (let i = 0; i < d.length; i += 4) if (d[i] < 200 && d[i + 2] > d[i] + 40) n++; return n; })()"""
+    )
+    cells = page.ask("opline.page.heats[0].bins.used")
+    assert painted > cells * 5, "a cell is 5 by 5 pixels; lines cover some"
+
+
+def test_what_is_marked_is_what_sql_finds(demo: Correlated, opened: Callable[..., Page]) -> None:
+    page = opened(demo.path)
+    box = page.ask(
+        """(() => { const r = document.querySelector('canvas.over').getBoundingClientRect();
+            const b = opline.page.heats[0].box; return [r.left + b.x, r.top + b.y, b.width, b.height]; })()"""
+    )
+    page.drag((box[0] + 0.3 * box[2], box[1] + 0.1 * box[3]), (box[0] + 0.6 * box[2], box[1] + 0.55 * box[3]))
+    page.frame()
+    t0, t1, l0, l1 = page.ask("opline.state.region")
+    where = f"t >= {t0} AND t < {t1} AND latency_ns >= {l0} AND latency_ns < {l1}"
+    assert page_sums(page) == stage_sums(demo.path, where)
+    marked = page.ask(STATS)["selected"]
+    assert 10 < marked < 1000
+    assert f"{marked} ops marked" in page.ask("document.getElementById('live').textContent")
+    rest = page.ask("[...document.querySelectorAll('#stages tbody tr')].map(r => [r.dataset.stage, r.dataset.rest])")
+    expected = stage_sums(demo.path, f"NOT ({where})")[2]
+    assert {s: int(v) for s, v in rest if v != "0" and s != "unattributed"} == expected
+    classes = page.ask(
+        "[...document.querySelectorAll('[data-dimension=class] tbody tr')].map(r => Number(r.dataset.count))"
+    )
+    assert sum(classes) == marked
+
+
+def test_keys_and_the_address(demo: Correlated, opened: Callable[..., Page]) -> None:
+    page = opened(demo.path)
+    page.ask("document.querySelector('canvas.over').focus()")
+    page.press("ArrowRight")
+    first = page.ask("opline.state.region")
+    assert first is not None
+    page.press("ArrowRight", shift=True)
+    wider = page.ask("opline.state.region")
+    assert wider[0] == first[0]
+    assert wider[1] > first[1]
+    page.press("ArrowUp")
+    assert page.ask("opline.state.region")[2] > 0
+    page.press("Enter")
+    assert page.ask("document.activeElement.id") == "list"
+    opened_op = page.ask("opline.state.op")
+    assert opened_op is not None
+    page.press("j")
+    assert page.ask("opline.state.op") != opened_op
+    page.press("k")
+    assert page.ask("opline.state.op") == opened_op
+    assert page.ask("document.querySelector('[aria-selected=true]').dataset.op") == str(opened_op)
+    for key in ("z", "s", "y", "w"):
+        page.press(key)
+    state = page.ask("JSON.parse(JSON.stringify(opline.state))")
+    assert state["time"] and state["even"] and state["linear"] and state["waited"]
+    stats = page.ask(STATS)
+    part = page.ask("opline.hashOf()")
+    again = opened(demo.path, part)
+    assert again.ask("JSON.parse(JSON.stringify(opline.state))") == state
+    assert again.ask(STATS) == stats
+    page.ask("document.querySelector('#why button').click()")
+    slow = sorted((row["latency_ns"] for row in demo.rows("ops")), reverse=True)[:20]
+    assert page.ask(STATS)["selected"] == len(slow), "the slowest 1 %"
+    assert page.ask("opline.state.region")[2] == slow[-1]
+    page.press("Escape")
+    page.press("0")
+    assert page.ask("[opline.state.region, opline.state.time]") == [None, None]
+    page.press("t")
+    assert page.ask("document.documentElement.dataset.theme") == "dark"
+    page.press("?")
+    assert page.ask("document.getElementById('help').open")
+
+
+def test_an_op_is_what_the_run_has(demo: Correlated, opened: Callable[..., Page]) -> None:
+    slowest = max(demo.rows("ops"), key=lambda row: (row["latency_ns"], -row["op_id"]))
+    page = opened(demo.path, f"#op={slowest['op_id']}")
+    found = page.ask("opline.page.runs[0].detail(opline.page.open)")
+    stages = [row for row in demo.rows("stages") if row["op_id"] == slowest["op_id"]]
+    names = page.ask("opline.page.runs[0].head.stages.map(s => s.name)")
+    assert [(names[s["stage"]], s["begin"], s["duration"]) for s in found["stages"]] == [
+        (row["stage"], row["begin_ns"] - slowest["begin_ns"], row["duration_ns"])
+        for row in sorted(stages, key=lambda row: row["seq"])
+    ]
+    wanted = {row["request_id"] for row in stages if row["request_id"] is not None}
+    requests = [row for row in demo.rows("requests") if row["request_id"] in wanted]
+    steps = ("queue_ns", "getrq_ns", "insert_ns", "issue_ns", "complete_ns")
+    assert [r["steps"] for r in found["requests"]] == [
+        {k: row[s] - slowest["begin_ns"] for k, s in zip("qgidc", steps, strict=True) if row[s] is not None}
+        for row in requests
+    ]
+    assert page.ask("document.querySelectorAll('#waterfall rect').length") >= len(stages)
+    assert page.ask("document.querySelectorAll('#op-table tbody tr').length") == len(stages)
+
+
+def test_a_rounded_page_has_exact_sums_of_what_it_marks(
+    demo: Correlated, opened: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data, "FULL_ROWS", 0)
+    monkeypatch.setattr(data, "DETAIL", 300)
+    page = opened(demo.path, "#b=80000001,160000001,1400001,13000001")
+    t0, t1, l0, l1 = page.ask("opline.state.region")
+    assert (t0, t1, l0, l1) != (80000001, 160000001, 1400001, 13000001), "it follows the cells"
+    expected = stage_sums(demo.path, f"t >= {t0} AND t < {t1} AND latency_ns >= {l0} AND latency_ns < {l1}")
+    assert page_sums(page) == expected
+    assert page.ask(STATS)["selected"] == expected[0]
+    page.press("Escape")
+    assert page_sums(page) == stage_sums(demo.path, "true")
+    stats = page.ask(STATS)
+    assert stats["sum"] + stats["over"] + stats["under"] == len(demo.rows("ops"))
+    page.press("j")
+    assert page.ask("opline.page.runs[0].detail(opline.page.open).latency") == max(
+        r["latency_ns"] for r in demo.rows("ops")
+    )
+
+
+def test_a_hostile_run_shows_its_names_and_runs_nothing(tmp_path: Path, opened: Callable[..., Page]) -> None:
+    page = opened(hostile_run(tmp_path / "run"), "#op=7")
+    text = page.ask("document.body.innerText")
+    visible = shown(HOSTILE)
+    assert visible[:40] in text
+    assert page.ask("document.querySelectorAll('img, iframe, object').length") == 0
+    assert page.ask("opline.page.runs[0].head.stages.map(s => s.name)").count(visible) == 1
+    ops, latency, stages = stage_sums(tmp_path / "run", "true")
+    assert page_sums(page) == (ops, latency, {shown(name): total for name, total in stages.items()})
+    assert page.ask("opline.page.runs[0].head.start_ns") == str(2**60 + 1)
+    page.press("j")
+
+
+def test_two_runs_stand_on_the_same_axes(tmp_path: Path, demo: Correlated, opened: Callable[..., Page]) -> None:
+    other = hostile_run(tmp_path / "other")
+    page = opened(demo.path, against=other)
+    assert page.ask("opline.page.heats.map(h => h.bins.sum + h.bins.over + h.bins.under)") == [
+        len(demo.rows("ops")),
+        40,
+    ]
+    axes = page.ask("opline.page.heats.map(h => [h.axis, h.time])")
+    assert axes[0] == axes[1]
+    both = page.ask(
+        "[...document.querySelectorAll('#stages tbody tr')].map(r => [r.dataset.stage, r.dataset.rest, r.dataset.sum])"
+    )
+    for column, run in ((1, demo.path), (2, other)):
+        expected = {shown(name): total for name, total in stage_sums(run, "true")[2].items()}
+        assert {row[0]: int(row[column]) for row in both if row[column] != "0"} == expected
+    assert "block requests per op" in page.ask("document.getElementById('comparison-text').textContent")
+    page.press("r")
+    assert page_sums(page)[0] == 40
+    page.press("j")
+    assert page.ask("opline.page.runs[1].opIds[opline.page.open]") == 39
+
+
+def test_a_phone_and_a_printer(demo: Correlated, opened: Callable[..., Page]) -> None:
+    page = opened(demo.path, "#op=817", width=390)
+    assert page.ask("document.documentElement.scrollWidth") <= 390
+    assert page.call("Page.printToPDF")["data"].startswith("JVBER")

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""The exports, read back with the consumers' own classes, against SQL.
+
+Perfetto's trace processor is a program that its package fetches when it is first used: not here. Its rules are checked
+on the decoded packets: slices of a track nest, each ends, each track is described.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
+from tests.lib.recorded import Correlated, RunOf
+from tests.page.test_report import HOSTILE, hostile_run
+
+from opline.talk import shown
+from opline_analyses.cli import main
+
+
+@pytest.fixture
+def demo(run_of: RunOf) -> Correlated:
+    return run_of("demo-qd4")
+
+
+def sums(run: Path) -> Counter[str]:
+    con = duckdb.connect()
+    found = con.execute(f"SELECT stage, sum(duration_ns)::BIGINT FROM '{run}/stages.parquet' GROUP BY stage").fetchall()
+    return Counter({shown(stage): total for stage, total in found})
+
+
+def exported(run: Path, form: str, tmp_path: Path, *more: str) -> bytes:
+    assert main(["export", str(run), "--to", form, *more, "-o", str(tmp_path / "out")]) == 0
+    return (tmp_path / "out").read_bytes()
+
+
+def slices_of(data: bytes) -> tuple[dict[int, Any], list[tuple[int, int, int, int, Any]]]:
+    """Tracks, and slices as (track, begin, end, depth, event); fails where they don't nest."""
+    tracks: dict[int, Any] = {}
+    events: defaultdict[int, list[Any]] = defaultdict(list)
+    for packet in pb.Trace.FromString(data).packet:
+        assert packet.trusted_packet_sequence_id
+        if packet.HasField("track_descriptor"):
+            tracks[packet.track_descriptor.uuid] = packet.track_descriptor
+        else:
+            assert packet.track_event.track_uuid in tracks
+            events[packet.track_event.track_uuid].append(packet)
+    slices = []
+    for track, packets in events.items():
+        open_ones: list[Any] = []
+        last = 0
+        for packet in sorted(packets, key=lambda p: p.timestamp):  # stable, as a reader sorts
+            assert packet.timestamp >= last
+            last = packet.timestamp
+            if packet.track_event.type == pb.TrackEvent.TYPE_SLICE_BEGIN:
+                open_ones.append(packet)
+            elif packet.track_event.type == pb.TrackEvent.TYPE_SLICE_END:
+                begun = open_ones.pop()
+                slices.append((track, begun.timestamp, packet.timestamp, len(open_ones), begun.track_event))
+        assert not open_ones
+    return tracks, slices
+
+
+def test_perfetto_has_every_stage_and_request_and_what_is_in_flight(demo: Correlated, tmp_path: Path) -> None:
+    data = exported(demo.path, "perfetto", tmp_path)
+    tracks, slices = slices_of(data)
+    kinds = {track: {a.name for a in event.debug_annotations} for track, _, _, depth, event in slices if depth == 0}
+    stages: Counter[str] = Counter()
+    flows: Counter[int] = Counter()
+    requests = 0
+    for track, begin, end, depth, event in slices:
+        if depth == 0 and "kind" in kinds[track]:
+            stages[event.name] += end - begin
+            flows[event.flow_ids[0]] += 1
+        elif depth == 0:
+            requests += 1
+    assert stages == sums(demo.path)
+    assert flows == Counter(row["op_id"] + 1 for row in demo.rows("stages"))
+    assert requests == len({row["request_id"] for row in demo.rows("links")})
+    names = {descriptor.name for descriptor in tracks.values()}
+    assert "ops in flight" in names
+    assert any(name.startswith("device ") for name in names)
+    trace = pb.Trace.FromString(data)
+    (track,) = (p.track_descriptor.uuid for p in trace.packet if p.track_descriptor.name == "ops in flight")
+    values = [(p.timestamp, p.track_event.counter_value) for p in trace.packet if p.track_event.track_uuid == track]
+    area = sum(value * (after - at) for (at, value), (after, _) in itertools.pairwise(values))
+    assert area == sum(row["latency_ns"] for row in demo.rows("ops"))
+    assert values[-1][1] == 0
+
+
+def test_otlp_has_a_trace_per_op(demo: Correlated, tmp_path: Path) -> None:
+    request = ExportTraceServiceRequest.FromString(exported(demo.path, "otlp", tmp_path))
+    (scope,) = request.resource_spans[0].scope_spans
+    spans: defaultdict[bytes, list[Any]] = defaultdict(list)
+    for span in scope.spans:
+        assert len(span.trace_id) == 16
+        assert len(span.span_id) == 8
+        spans[span.trace_id].append(span)
+    assert len(spans) == len(demo.rows("ops"))
+    assert len({span.span_id for span in scope.spans}) == len(scope.spans)
+    totals: Counter[str] = Counter()
+    for of_op in spans.values():
+        (root,) = [s for s in of_op if not s.parent_span_id]
+        stages = [s for s in of_op if any(a.key == "opline.kind" for a in s.attributes)]
+        for stage in stages:
+            assert stage.parent_span_id == root.span_id
+            assert root.start_time_unix_nano <= stage.start_time_unix_nano
+            assert stage.end_time_unix_nano <= root.end_time_unix_nano
+            totals[stage.name] += stage.end_time_unix_nano - stage.start_time_unix_nano
+    assert totals == sums(demo.path)
+
+
+def test_folded_stacks_sum_to_the_latency(demo: Correlated, tmp_path: Path) -> None:
+    lines = exported(demo.path, "folded", tmp_path).decode().splitlines()
+    stacks = [line.rsplit(" ", 1) for line in lines]
+    totals: Counter[str] = Counter()
+    for stack, weight in stacks:
+        assert len(stack.split(";")) == 3
+        totals[stack.split(";")[2]] += int(weight)
+    assert totals.total() == sum(row["latency_ns"] for row in demo.rows("ops"))
+    assert +totals == +sums(demo.path)
+
+
+def test_folded_stacks_are_of_the_chosen_ops(demo: Correlated, tmp_path: Path) -> None:
+    lines = exported(demo.path, "folded", tmp_path, "--slowest", "3").decode().splitlines()
+    slowest = sorted((row["latency_ns"] for row in demo.rows("ops")), reverse=True)[:3]
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in lines) == sum(slowest)
+
+
+def test_otlp_is_written_in_parts(demo: Correlated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opline_analyses.export.otlp.PART_OPS", 2)
+    request = ExportTraceServiceRequest.FromString(exported(demo.path, "otlp", tmp_path, "--limit", "5"))
+    assert [len({s.trace_id for s in r.scope_spans[0].spans}) for r in request.resource_spans] == [2, 2, 1]
+    assert len({r.resource.SerializeToString() for r in request.resource_spans}) == 1
+
+
+@pytest.mark.parametrize(
+    ("form", "module", "package"),
+    [("perfetto", "perfetto", "perfetto"), ("otlp", "opentelemetry", "opentelemetry-proto")],
+)
+def test_a_format_whose_package_is_not_installed_says_which(
+    form: str,
+    module: str,
+    package: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    class Absent:
+        def find_spec(self, name: str, *_: Any) -> None:
+            if name.partition(".")[0] == module:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    for name in [n for n in sys.modules if n.partition(".")[0] == module or n == f"opline_analyses.export.{form}"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Absent(), *sys.meta_path])
+    run = hostile_run(tmp_path / "run")
+    assert main(["export", str(run), "--to", form, "-o", str(tmp_path / "out")]) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert said == [f"opline: --to {form} needs the Python package {package}: pip install 'opline[export]'"]
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("form", ["perfetto", "otlp", "folded"])
+def test_names_of_any_kind_and_times_beyond_doubles(form: str, tmp_path: Path) -> None:
+    data = exported(hostile_run(tmp_path / "run"), form, tmp_path, "--class", f"class {HOSTILE}")
+    assert data
+    if form == "perfetto":
+        _, slices = slices_of(data)
+        assert min(begin for _, begin, *_ in slices) == 2**60 + 1
+    if form == "folded":
+        assert all(line.rsplit(" ", 1)[1].isdigit() for line in data.decode().splitlines())

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""Ctrl-C, SIGTERM and SIGHUP at any time: 128 + n, soon, nothing half-written, no temporary file left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from opline import scratch
+
+PROGRAM = [sys.executable, "-P", "-m", "opline_analyses"]
+MODEL = str(Path(__file__).parents[1] / "models" / "lab.toml")
+NAME = "app-sync-qd4-nvme"
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Has a process a handler for the signal? proc(5), SigCgt."""
+    caught = next(
+        (line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt")), "0"
+    )
+    return bool(int(caught.split()[-1], 16) >> (number - 1) & 1)
+
+
+def interrupted(argv: list[str], number: signal.Signals, delay_s: float, tmp: Path) -> tuple[int, str]:
+    """Exit status and standard error of a command that gets a signal some time after it was ready for one (before that
+    it is Python's own start that is interrupted); the status must come soon.
+    """
+    process = subprocess.Popen(
+        argv, env=dict(os.environ, TMPDIR=str(tmp)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: [signal.signal(n, signal.SIG_DFL) for n in ENDING],
+    )  # fmt: skip
+    while process.poll() is None and not catches(process.pid, signal.SIGTERM):  # Python itself catches SIGINT
+        time.sleep(0.005)
+    time.sleep(delay_s)
+    process.send_signal(number)
+    sent = time.monotonic()
+    _, said = process.communicate(timeout=60)
+    assert time.monotonic() - sent < 10
+    return process.returncode, said
+
+
+@pytest.mark.parametrize("command", ["stages", "plot", "csv", "requests", "ops"])
+def test_a_signal_at_any_time_ends_a_command(command: str, trace: Callable[[str], Path], tmp_path: Path) -> None:
+    """The command says 128 + n, or it had been done by then."""
+    folder, out = trace(NAME), tmp_path / "out"
+    tmp = tmp_path / "tmp"
+    tmp.mkdir()
+    options = {"plot": ["-o", str(out / "plot.svg")], "csv": ["-o", str(out / "ops.csv"), "--limit", "5"]}
+    argv = [*PROGRAM, command, str(folder), "--model", MODEL, *options.get(command, [])]
+    for i, delay_s in enumerate((0.0, 0.03, 0.1, 0.2, 0.4)):
+        out.mkdir(exist_ok=True)
+        number = ENDING[i % 3]
+        status, said = interrupted(argv, number, delay_s, tmp)
+        assert status in (0, 128 + number), said
+        assert "internal error" not in said
+        assert "Traceback" not in said
+        assert not list(tmp.glob("opline-*"))
+        assert not list(out.glob("*.part"))
+
+
+SWALLOWS = """
+import os, signal, sys, time
+from opline_analyses import cli, interrupts
+class Swallows:
+    NAME, HELP, EXAMPLES = "stages", "x", ""
+    def prepare_parser(self, parser): pass
+    def run(self, args):
+        class Gone:
+            def __del__(self):
+                signal.raise_signal(signal.{number})  # what is raised here is printed and forgotten by Python
+                time.sleep(0)
+        Gone()
+        try:
+            {then}
+        except BaseException:
+            time.sleep(0.4)  # tidying up is not interrupted
+            print("tidy", flush=True)
+            raise
+        return 0
+cli.load = lambda name: Swallows()
+sys.argv = ["opline", "stages"]
+cli.program()
+"""
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("then", ["time.sleep(30)", "raise ValueError('Query interrupted')", "pass"])
+def test_a_signal_that_somebody_swallows_ends_the_command_all_the_same(number: str, then: str) -> None:
+    code = SWALLOWS.format(number=number, then=then)
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
+        preexec_fn=lambda: [signal.signal(n, signal.SIG_DFL) for n in ENDING],
+    )  # fmt: skip
+    assert done.returncode == 128 + getattr(signal, number), done.stderr
+    assert done.stdout == ("" if then == "pass" else "tidy\n") and "internal error" not in done.stderr
+    assert time.monotonic() - began < 20
+
+
+def test_what_a_killed_process_left_is_swept_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = "import os\nfrom opline.scratch import scratch\nwith scratch('run') as p: os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", code], env=dict(os.environ, TMPDIR=str(tmp_path)), timeout=60)
+    (left,) = tmp_path.iterdir()
+    (left / "file").touch()
+    somebodys = tmp_path / left.name.replace("opline-", "other-")
+    somebodys.mkdir()
+    with scratch.scratch("count") as mine:
+        assert not left.exists() and Path(mine).is_dir()
+        assert scratch.sweep() == [] and Path(mine).is_dir()
+    assert [p.name for p in tmp_path.iterdir()] == [somebodys.name]
+
+
+def test_a_folder_that_somebody_holds_and_a_link_are_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process of another PID namespace looks as if it were gone."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    target = tmp_path / "precious"
+    target.mkdir()
+    (tmp_path / "opline-run-4194304999-1-abc").symlink_to(target)
+    with scratch.scratch("run") as mine:
+        held = tmp_path / "opline-run-4194304998-1-abcdef"
+        Path(mine).rename(held)
+        assert scratch.sweep() == [] and held.is_dir() and target.is_dir()
+    assert scratch.sweep() == [str(held)]

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""opline in Python: the tables are the run's, the options the commands', and the notebook in examples runs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from tests.lib.build_run import P, RunBuilder
+from tests.lib.recorded import Correlated, RunOf
+from tests.page.test_report import HOSTILE, hostile_run
+
+import opline
+from opline.errors import OplineError, UsageError
+from opline.store.schema import TABLES
+from opline_analyses.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def demo(run_of: RunOf) -> Correlated:
+    return run_of("demo-qd4")
+
+
+def test_every_table_is_there_with_its_rows(demo: Correlated) -> None:
+    with opline.open(demo.path) as run:
+        for spec in TABLES:
+            table = getattr(run, spec.name)
+            assert table.columns == tuple(column.name for column in spec.columns)
+            assert len(table) == len(demo.rows(spec.name))
+        assert run.ops.arrow().to_pylist() == demo.rows("ops")
+        assert sum(batch.num_rows for batch in run.stages.batches(1000)) == len(demo.rows("stages"))
+
+
+def test_statistics_are_those_of_the_command(demo: Correlated, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["stages", str(demo.path), "--csv", "--class", "read", "--since", "0.05"]) == 0
+    rows = {row["stage"]: row for row in csv.DictReader(io.StringIO(capfd.readouterr().out))}
+    with opline.open(demo.path) as run:
+        table = run.stage_table(class_="read", since=0.05)
+        for stage in (*table.stages, table.latency):
+            assert (rows[stage.stage]["p99_ns"], rows[stage.stage]["count"]) == (str(stage.p99_ns), str(stage.count))
+
+
+def test_a_heat_map_is_that_of_the_command(demo: Correlated, capfd: pytest.CaptureFixture[str]) -> None:
+    options = ["--of", "ops", "--log", "--rows", "50", "--stepsec", "10ms"]
+    assert main(["heatmap", str(demo.path), "--json", *options]) == 0
+    with opline.open(demo.path) as run:
+        heatmap = run.heatmap(of="ops", log=True, rows=50, stepsec="10ms")
+    assert heatmap.record() == json.loads(capfd.readouterr().out)
+    assert heatmap.svg().startswith("<?xml")
+
+
+def test_pandas_keeps_integers_and_what_is_unknown(tmp_path: Path) -> None:
+    built = RunBuilder()
+    built.op([P("a", 2**60 + 1), P("b", 2**60 + 900, stage="s")])  # no double has the first number
+    built.op([P("a", 2**60 + 5)], complete=False)
+    with opline.open(built.write(tmp_path / "run")) as run:
+        frame = run.ops.where("begin_ns > ?", 2**60).df()
+        assert frame["begin_ns"].tolist() == [2**60 + 1, 2**60 + 5]
+        assert frame["latency_ns"].tolist() == [899, pd.NA]
+
+
+def test_sql_asks_and_says_what_is_wrong(demo: Correlated) -> None:
+    with opline.open(demo.path) as run:
+        (row,) = run.sql("SELECT count(*) FROM ops WHERE class = ? -- comment", "read").rows()
+        assert row == (sum(r["class"] == "read" for r in demo.rows("ops")),)
+        assert run.sql("SELECT op_id FROM ops ORDER BY latency_ns DESC, op_id").head(3).rows() == [
+            (r["op_id"],) for r in sorted(demo.rows("ops"), key=lambda r: (-r["latency_ns"], r["op_id"]))[:3]
+        ]
+        for wrong in ("SELEC", "SELECT nix FROM ops", "DROP VIEW ops", "SELECT 1; SELECT 2", "SELECT * FROM run"):
+            with pytest.raises(OplineError, match=r"^SQL: ") as caught:
+                run.sql(wrong).rows()
+            assert "\n" not in str(caught.value)
+        with pytest.raises(UsageError, match="--nix"):
+            run.stage_table(nix=1)
+        with pytest.raises(OplineError, match="no table nix"):
+            run.table("nix")
+
+
+def test_names_are_texts_in_a_notebook(tmp_path: Path) -> None:
+    with opline.open(hostile_run(tmp_path / "run")) as run:
+        shown = run.ops._repr_html_()
+        assert HOSTILE not in shown
+        assert "<script" not in shown + run._repr_html_()
+        assert "\u202e" not in shown
+
+
+def test_what_is_missing_is_a_warning(demo: Correlated, run_of: RunOf) -> None:
+    lossy = run_of("discard-tiny-buffers")
+    with pytest.warns(opline.LossWarning, match="data loss: discarded_events"):
+        run = opline.open(lossy.path)
+    assert run.missing()
+    assert "kinds of losses" in repr(run)
+    run.close()
+    run.close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        opline.open(demo.path).close()
+
+
+def test_a_trace_is_correlated_for_a_while_or_for_good(demo: Correlated, tmp_path: Path) -> None:
+    trace = demo.manifest["trace"]
+    with opline.correlate(trace, "demo", tmp_path / "kept") as run:
+        assert run.ops.arrow().to_pylist() == demo.rows("ops")
+    assert (tmp_path / "kept" / "manifest.json").is_file()
+    # a process that never closes it leaves nothing behind
+    program = f"import opline; run = opline.open({trace!r}, 'demo'); print(len(run.ops), run._run.path)"
+    done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True, check=True)
+    number, path = done.stdout.split()
+    assert int(number) == len(demo.rows("ops"))
+    assert not Path(path).exists()
+
+
+def test_the_package_alone_imports_nothing_above_it() -> None:
+    program = (
+        "import sys, opline; print([m for m in sys.modules if m.startswith(('opline.', 'opline_analyses', 'duckdb'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_the_notebook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its cells, one after the other; what a cell ends with can be shown."""
+    import ast
+
+    notebook = json.loads((ROOT / "examples" / "notebook" / "first_look.ipynb").read_text())
+    monkeypatch.chdir(ROOT / "examples" / "notebook")
+    names: dict[str, Any] = {}
+    shown = []
+    for cell in notebook["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        assert cell["outputs"] == []
+        tree = ast.parse("".join(cell["source"]))
+        last = tree.body[-1]
+        if isinstance(last, ast.Expr) and not isinstance(last.value, ast.Call):
+            tree.body.pop()
+        exec(compile(tree, "cell", "exec"), names)
+        if isinstance(last, ast.Expr) and last not in tree.body:
+            value = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+            shown.append(getattr(value, "_repr_html_", getattr(value, "_repr_svg_", value.__repr__))())
+    assert [text[:5] for text in shown[:2]] == ["<p>&l", "<tabl"]
+    assert "2003 ops" in shown[0]
+    assert shown[-1].startswith("<?xml")

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""Which reader reads a trace, and what --verbose says about it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.lib.recorded import model_of
+from tests.readers.test_readers import plain
+
+from opline import _core
+from opline.correlation import correlate
+from opline.model import load_model
+from opline.readers.ctf import version
+from opline.readers.metadata import metadata_text
+from opline.readers.trace import find_traces
+from opline.store.schema import TABLES
+from opline_analyses.cli import main
+
+SAID = "opline: {}: read by {}: {}"
+
+
+@pytest.fixture
+def two_clocks(trace: Callable[[str], Path], tmp_path: Path) -> Path:
+    """A sound trace that the native reader does not recognise: its metadata has a second clock, which nothing uses."""
+    folder = tmp_path / "two-clocks"
+    folder.mkdir()
+    source = min(p.parent for p in trace("app-sync-2m-nvme-split").rglob("metadata"))
+    for path in source.iterdir():
+        if path.name not in ("metadata", "index"):
+            (folder / path.name).symlink_to(path)
+    text = metadata_text(source)
+    (folder / "metadata").write_text("/* CTF 1.8 */\n" + text + 'clock { name = "other"; freq = 1000; };\n')
+    return folder
+
+
+def stderr_of(capfd: pytest.CaptureFixture[str], *args: str | Path, status: int = 0) -> list[str]:
+    capfd.readouterr()
+    assert main(list(map(str, args))) == status
+    return capfd.readouterr().err.splitlines()
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_verbose_says_which_reader_and_why(
+    place: str, trace: Callable[[str], Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = trace("demo-ctf2")
+    args = ["events", str(folder), "--limit", "1"]
+    said = stderr_of(capfd, *(["--verbose", *args] if place == "before" else [*args, "--verbose"]))
+    inner = folder / "ust" / "uid" / "0" / "64-bit"
+    assert said == [SAID.format(inner, "the native reader", "it recognised the trace")]
+    assert stderr_of(capfd, *args) == []
+
+
+def test_what_the_native_reader_does_not_recognise(two_clocks: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    args = ("events", two_clocks, "--limit", "1", "--verbose")
+    why = f"{two_clocks}: 2 clocks in one trace"
+    bt2 = f"babeltrace2 {version()}"
+    assert stderr_of(capfd, *args) == [
+        SAID.format(two_clocks, bt2, f"the native reader does not recognise the trace: {why}")
+    ]
+    assert stderr_of(capfd, *args, "--reader", "native", status=1) == [
+        f"opline: The native reader does not read this: {why}. Use --reader bt2."
+    ]
+    assert stderr_of(capfd, *args, "--reader", "bt2") == [SAID.format(two_clocks, bt2, "it was asked for")]
+
+
+def test_the_environment_chooses_and_the_option_wins(
+    two_clocks: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    args = ("events", two_clocks, "--limit", "1", "--verbose")
+    monkeypatch.setenv("OPLINE_READER", "native")
+    assert "does not read this" in stderr_of(capfd, *args, status=1)[0]
+    assert "it was asked for" in stderr_of(capfd, *args, "--reader", "bt2")[0]
+    monkeypatch.setenv("OPLINE_READER", "babeltrace")
+    assert stderr_of(capfd, *args, status=2) == ["opline: There is no reader 'babeltrace': one of auto, native, bt2."]
+
+
+def test_a_run_says_who_read_its_trace(
+    trace: Callable[[str], Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    correlate(trace("demo-ctf2"), load_model("demo"), tmp_path, progress=False)
+    assert stderr_of(capfd, "ops", tmp_path, "--verbose", "--slowest", "1") == [
+        f"opline: {tmp_path}: a run; its trace was read by the reader native: it recognised the trace"
+    ]
+
+
+@pytest.mark.parametrize("name", ["app-libaio-qd16-nvme", "demo-qd4", "discard-tiny-buffers", "ctf-merged"])
+def test_one_thread_or_two_give_the_same_tables(
+    name: str, trace: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for threads in ("1", "2"):
+        monkeypatch.setenv("OPLINE_THREADS", threads)
+        correlate(trace(name), model_of(name), tmp_path / threads, reader="native", progress=False)
+    for spec in TABLES:
+        one, two = (plain(tmp_path / threads / f"{spec.name}.parquet") for threads in ("1", "2"))
+        assert one.equals(two), spec.name
+
+
+@pytest.mark.parametrize("name", ["app-sync-qd4-nvme", "app-libaio-qd16-nvme", "demo-qd4"])
+def test_one_thread_or_two_count_the_same(name: str, trace: Callable[[str], Path]) -> None:
+    """Statistics alone, which the thread that decodes counts, too."""
+    found = []
+    for threads in (1, 2):
+        reader = _core.NativeReader([str(path) for path in find_traces(trace(name))])
+        core = _core.Core(model_of(name).plan_json())
+        core.keep_tables(())
+        core.keep_statistics(True, ())
+        reader.open(core, threads)
+        while reader.run(10_000):
+            pass
+        found.append((core.statistics(), core.summary()))
+    assert found[0] == found[1]
+    assert json.loads(found[0][0])["latency"]["count"] > 512  # more than wait in two blocks
+
+
+def test_reading_that_is_given_up_ends_its_thread(trace: Callable[[str], Path]) -> None:
+    reader = _core.NativeReader([str(path) for path in find_traces(trace("app-sync-qd4-nvme"))])
+    core = _core.Core(model_of("app-sync-qd4-nvme").plan_json())
+    reader.open(core, 2)
+    assert reader.run(10_000)
+    assert 10_000 <= core.events_seen() < 98_936
+    assert reader.losses()["messages"] == []
+
+
+def test_a_number_of_threads_that_is_none(trace: Callable[[str], Path], capfd: pytest.CaptureFixture[str]) -> None:
+    said = stderr_of(capfd, "events", trace("demo-ctf2"), "--limit", "1", "--threads", "many", status=2)
+    assert said == ["opline: A number of threads is to be 1 to 1024, not 'many' (--threads, OPLINE_THREADS)."]

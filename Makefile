@@ -11,8 +11,8 @@ CLANG_FORMAT ?= clang-format-14
 DOCS := $(wildcard README.md docs/*.md correlator/opline/store/arrow.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test lint format format-check ruff mypy docs-check docs pictures native-test native-asan \
-	native-fuzz regen bench clean
+.PHONY: help setup build test lint format format-check ruff mypy docs-check docs pictures native-test
+.PHONY: native-asan native-fuzz regen bench clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1\t\2/p' Makefile | expand -t 14

@@ -19,9 +19,11 @@ from opline.model import Model, load_model
 
 HERE = Path(__file__).parents[1]
 LAB = HERE / "models" / "lab.toml"
-# those that every reader can read: babeltrace2 before 2.1 knows no CTF 2
+# those that every reader of CTF can read: babeltrace2 before 2.1 knows no CTF 2
 NAMES = sorted(
-    path.name.removesuffix(".tar.xz") for path in (HERE / "traces").glob("*.tar.xz") if "-ctf2" not in path.name
+    path.name.removesuffix(".tar.xz")
+    for path in (HERE / "traces").glob("*.tar.xz")
+    if "-ctf2" not in path.name and not path.name.startswith("blktrace-")
 )
 
 Row = dict[str, Any]

@@ -3,23 +3,18 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <tuple>
+#include <utility>
 
 #include "core/impl.hpp"
 
 namespace opline {
 
-std::string Core::statistics_json() {
-    if (!impl_->statistics) throw std::runtime_error("No statistics were kept");
-    auto out = impl_->statistics->json();
-    out["incomplete"] = impl_->ops_incomplete;
-    const auto &d = impl_->deferred;
-    out["deferred"] = {{"rows", d.rows}, {"bytes", d.bytes}, {"done", d.done}, {"wait_ns", d.wait_ns}};
-    return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+namespace {
 
-std::string Core::summary_json() const {
-    using nlohmann::json;
-    const Impl &m = *impl_;
+using nlohmann::json;
+
+json hops_of(const LinkCounts &l, const BlockCounts &b) {
     auto hop = [](const HopAgreement &h) {
         return json{{"agree", h.agree},
                     {"differ", h.differ},
@@ -28,83 +23,86 @@ std::string Core::summary_json() const {
                     {"neither", h.neither},
                     {"ambiguous", h.ambiguous}};
     };
+    return {{"op_to_bio",
+             {{"agree", l.agree},
+              {"differ", l.differ},
+              {"thread_only", l.thread_only},
+              {"sector_only", l.sector_only},
+              {"neither", l.neither},
+              {"ambiguous", l.ambiguous},
+              {"batch", l.batch},
+              {"page", l.page},
+              {"extents", l.extents}}},
+            {"bio_to_request", hop(b.bio_to_request)},
+            {"request_to_issue", hop(b.request_to_issue)},
+            {"request_to_complete", hop(b.request_to_complete)}};
+}
+
+// Of Core::Impl, which has no name here.
+template <class Impl>
+json losses_of(const Impl &m) {
     const BlockCounts &b = m.block.counts();
     const LinkCounts &l = m.linker.counts();
     const StitchCounts &s = m.stitcher.counts();
-    json out;
-    out["events"] = m.events;
-    out["block_events"] = m.block_events;
-    out["first_ns"] = m.first_ns == kNoTime ? json(nullptr) : json(m.first_ns);
-    out["last_ns"] = m.last_ns == kNoTime ? json(nullptr) : json(m.last_ns);
-    out["ops"] = {{"complete", m.ops_complete},
-                  {"incomplete", m.ops_incomplete},
-                  {"tainted", m.ops_tainted},
-                  {"without_request", m.unlinked_ops},
-                  {"by_shape", m.ops_by_shape}};
-    out["joins"] = {{"by_key", s.halves_joined}, {"by_order", s.halves_joined_by_order}};
-    out["hops"] = {{"op_to_bio",
-                    {{"agree", l.agree},
-                     {"differ", l.differ},
-                     {"thread_only", l.thread_only},
-                     {"sector_only", l.sector_only},
-                     {"neither", l.neither},
-                     {"ambiguous", l.ambiguous},
-                     {"batch", l.batch},
-                     {"page", l.page},
-                     {"extents", l.extents}}},
-                   {"bio_to_request", hop(b.bio_to_request)},
-                   {"request_to_issue", hop(b.request_to_issue)},
-                   {"request_to_complete", hop(b.request_to_complete)}};
-    out["losses"] = {{"discarded_events", m.discarded_events},
-                     {"discarded_packets", m.discarded_packets},
-                     {"discarded_unknown_count", m.discarded_unknown},
-                     {"collector_lost", m.collector_lost},
-                     {"streams_missing", m.streams_missing},
-                     {"events_missing", m.events_missing},
-                     {"damaged_streams", m.damages.size()},
-                     {"events_out_of_order", m.out_of_order},
-                     {"states_missing", m.sched.missing()},
-                     {"partition_violations", m.partition_violations},
-                     {"interval_violations", b.interval_violations},
-                     {"incomplete_ops", m.ops_incomplete},
-                     {"tainted_ops", m.ops_tainted},
-                     {"late_transitions", m.late_transitions},
-                     {"key_conflicts", s.key_conflicts},
-                     {"ends_without_op", s.ends_without_op},
-                     {"evicted_ops", s.evicted_ops},
-                     {"evicted_page_owners", m.linker.evicted_pages()},
-                     {"evicted_unsynced_writes", m.linker.evicted_writes()},
-                     {"batches_left_open", s.batches_left_open},
-                     {"reaps_unseen", s.reaps_unseen},
-                     {"order_mismatches", s.order_mismatches},
-                     {"ambiguous_halves", s.ambiguous_halves},
-                     {"evicted_facts", s.evicted_facts},
-                     {"batch_counts_differ", s.batch_counts_differ},
-                     {"unmatched_getrq", b.unmatched_getrq},
-                     {"unmatched_merge", b.unmatched_merge},
-                     {"unmatched_issue", b.unmatched_issue},
-                     {"unmatched_complete", b.unmatched_complete},
-                     {"unmatched_requeue", b.unmatched_requeue},
-                     {"second_completions", b.second_completions},
-                     {"requests_incomplete", b.incomplete_at_end},
-                     {"pointer_reuse", b.pointer_reuse},
-                     {"evicted_block_state", b.evicted},
-                     {"unmatched_insert", b.unmatched_insert},
-                     {"unmatched_split", b.unmatched_split},
-                     {"unmatched_bio_complete", b.unmatched_bio_complete},
-                     {"unmatched_rq_bio", b.unmatched_rq_bio},
-                     {"bios_lost", b.lost_bios},
-                     {"requests_given_up", b.presumed_lost},
-                     {"devices_incomplete", b.incomplete_devices},
-                     {"links_refused", l.refused},
-                     {"bios_elsewhere", l.elsewhere},
-                     {"request_size_differs", b.size_differs}};
-    out["damaged"] = json::array();
+    return {{"discarded_events", m.discarded_events},
+            {"discarded_packets", m.discarded_packets},
+            {"discarded_unknown_count", m.discarded_unknown},
+            {"collector_lost", m.collector_lost},
+            {"streams_missing", m.streams_missing},
+            {"events_missing", m.events_missing},
+            {"damaged_streams", m.damages.size()},
+            {"events_out_of_order", m.out_of_order},
+            {"states_missing", m.sched.missing()},
+            {"partition_violations", m.partition_violations},
+            {"interval_violations", b.interval_violations},
+            {"incomplete_ops", m.ops_incomplete},
+            {"tainted_ops", m.ops_tainted},
+            {"late_transitions", m.late_transitions},
+            {"key_conflicts", s.key_conflicts},
+            {"ends_without_op", s.ends_without_op},
+            {"evicted_ops", s.evicted_ops},
+            {"evicted_page_owners", m.linker.evicted_pages()},
+            {"evicted_unsynced_writes", m.linker.evicted_writes()},
+            {"batches_left_open", s.batches_left_open},
+            {"reaps_unseen", s.reaps_unseen},
+            {"order_mismatches", s.order_mismatches},
+            {"ambiguous_halves", s.ambiguous_halves},
+            {"evicted_facts", s.evicted_facts},
+            {"batch_counts_differ", s.batch_counts_differ},
+            {"unmatched_getrq", b.unmatched_getrq},
+            {"unmatched_merge", b.unmatched_merge},
+            {"unmatched_issue", b.unmatched_issue},
+            {"unmatched_complete", b.unmatched_complete},
+            {"unmatched_requeue", b.unmatched_requeue},
+            {"second_completions", b.second_completions},
+            {"requests_incomplete", b.incomplete_at_end},
+            {"pointer_reuse", b.pointer_reuse},
+            {"evicted_block_state", b.evicted},
+            {"unmatched_insert", b.unmatched_insert},
+            {"unmatched_split", b.unmatched_split},
+            {"unmatched_bio_complete", b.unmatched_bio_complete},
+            {"unmatched_rq_bio", b.unmatched_rq_bio},
+            {"bios_lost", b.lost_bios},
+            {"requests_given_up", b.presumed_lost},
+            {"devices_incomplete", b.incomplete_devices},
+            {"links_refused", l.refused},
+            {"bios_elsewhere", l.elsewhere},
+            {"request_size_differs", b.size_differs}};
+}
+
+template <class Impl>
+json damaged_of(const Impl &m) {
+    json out = json::array();
     for (const auto &d : m.damages) {
         json from = nullptr;
         if (d.from_ns != kNoTime) from = d.from_ns;
-        out["damaged"].push_back({{"stream", d.stream}, {"from_ns", from}, {"why", d.why}});
+        out.push_back({{"stream", d.stream}, {"from_ns", from}, {"why", d.why}});
     }
+    return out;
+}
+
+template <class Impl>
+void add_fates(const Impl &m, json &out) {
     std::map<std::string, std::uint64_t> orphans;
     std::map<std::string, std::map<std::string, std::uint64_t>> fates;
     for (const auto &[name, counts] : m.fates())
@@ -116,7 +114,11 @@ std::string Core::summary_json() const {
         }
     out["orphans"] = orphans;
     out["fates"] = fates;
-    for (const auto &[dev, name] : m.device_names) out["devices"][std::to_string(dev)] = name;
+}
+
+template <class Impl>
+// How often each point matched, and each use of a key found its op.
+void add_points(const Impl &m, json &out) {
     std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> points;
     std::map<std::tuple<std::uint32_t, std::uint32_t>, std::pair<std::uint64_t, std::uint64_t>> keys;
     for (const auto &c : m.classes)
@@ -142,6 +144,39 @@ std::string Core::summary_json() const {
                                {"point", m.plan.points[std::get<0>(where)].name},
                                {"found", counts.first},
                                {"missed", counts.second}});
+}
+
+}  // namespace
+
+std::string Core::statistics_json() {
+    if (!impl_->statistics) throw std::runtime_error("No statistics were kept");
+    auto out = impl_->statistics->json();
+    out["incomplete"] = impl_->ops_incomplete;
+    const auto &d = impl_->deferred;
+    out["deferred"] = {{"rows", d.rows}, {"bytes", d.bytes}, {"done", d.done}, {"wait_ns", d.wait_ns}};
+    return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string Core::summary_json() const {
+    const Impl &m = *impl_;
+    const StitchCounts &s = m.stitcher.counts();
+    json out;
+    out["events"] = m.events;
+    out["block_events"] = m.block_events;
+    out["first_ns"] = m.first_ns == kNoTime ? json(nullptr) : json(m.first_ns);
+    out["last_ns"] = m.last_ns == kNoTime ? json(nullptr) : json(m.last_ns);
+    out["ops"] = {{"complete", m.ops_complete},
+                  {"incomplete", m.ops_incomplete},
+                  {"tainted", m.ops_tainted},
+                  {"without_request", m.unlinked_ops},
+                  {"by_shape", m.ops_by_shape}};
+    out["joins"] = {{"by_key", s.halves_joined}, {"by_order", s.halves_joined_by_order}};
+    out["hops"] = hops_of(m.linker.counts(), m.block.counts());
+    out["losses"] = losses_of(m);
+    out["damaged"] = damaged_of(m);
+    add_fates(m, out);
+    for (const auto &[dev, name] : m.device_names) out["devices"][std::to_string(dev)] = name;
+    add_points(m, out);
     return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

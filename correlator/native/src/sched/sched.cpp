@@ -82,7 +82,8 @@ void SchedTimelines::add(Timeline &t, Change c) {
     if (t.changes.size() - t.first > kChangesKept) t.forget(t.changes.size() - kChangesKept / 2);
 }
 
-// A switch of that CPU is missing, in which the one thread went and the other came: neither is known from its last change.
+// A switch of that CPU is missing, in which the one thread went and the other came: neither is known from its last
+// change.
 void SchedTimelines::missed(std::uint32_t host, const Running &ran, std::int64_t prev_tid) {
     ++missing_;
     if (Timeline *t = threads_.find(thread_of(host, ran.tid)))

@@ -30,8 +30,8 @@ struct StateSplit {
 
 class SchedTimelines {
   public:
-    // prev_state as LTTng writes it: see sched/sched.cpp. `cpu`: kNoCpu where only some threads' switches are known. On a
-    // CPU each switch takes up where the one before left off: where it does not, one is missing.
+    // prev_state as LTTng writes it: see sched/sched.cpp. `cpu`: kNoCpu where only some threads' switches are known. On
+    // a CPU each switch takes up where the one before left off: where it does not, one is missing.
     void on_switch(std::uint32_t host, std::uint32_t cpu, std::int64_t ts_ns, std::int64_t prev_tid,
                    std::int64_t prev_state, std::int64_t next_tid);
     // `waker`: whoever the CPU ran, also where an interrupt did it. -1 unknown.

@@ -14,8 +14,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
-from tests.block_capture import loop_device
-from tests.recorded import Correlated, Row
+from tests.lib.block_capture import loop_device
+from tests.lib.recorded import Correlated, Row
 
 from opline.correlation import correlate
 from opline.model import load_model

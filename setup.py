@@ -73,7 +73,8 @@ def documents() -> list[Path]:
 def shell_pages(package: Path, share: Path) -> list[Path]:
     """Man pages and completion, made below ``share`` by the program that has been built around ``package``."""
     make = [sys.executable, "-m", "opline_analyses.pages", str(share)]
-    subprocess.run(make, check=True, env={**os.environ, "PYTHONPATH": str(package.parent)})
+    path = os.pathsep.join((str(package.parent), *filter(None, sys.path)))  # where pip has put shtab for the build
+    subprocess.run(make, check=True, env={**os.environ, "PYTHONPATH": path})
     return [path for path in sorted(share.rglob("*")) if path.is_file()]
 
 

@@ -22,6 +22,14 @@ HUES = {
     "unknown": ("#777777",),
 }
 UNATTRIBUTED = "#C8C8C8"
+#: What a thread did, by the column of the table stages, with what pictures call it.
+STATES = {
+    "on_cpu_ns": ("on CPU", "#2E7D32"),
+    "runnable_ns": ("waits for a CPU", "#F0C000"),
+    "blocked_io_ns": ("blocked on I/O", "#6A1B9A"),
+    "blocked_ns": ("blocked", "#9E9E9E"),
+}
+STATES_UNKNOWN = "state unknown"
 # Towards white (above 0) or black (below), so that neighbours are far apart.
 _STEPS = (0.0, 0.45, -0.35, 0.65, 0.22, -0.2)
 _BLOCK = (

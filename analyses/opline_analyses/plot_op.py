@@ -2,7 +2,8 @@
 """The picture of one op, a waterfall: threads as rows, its stages as bars, its block requests below, step by step.
 
 Takes an op whole (oplist.read_ops) and the names of its threads; gives a matplotlib figure. Time runs from the op's
-begin. Where the op passes from one thread to another an arrow says so. What no stage claims is hatched.
+begin. Where the op passes from one thread to another an arrow says so. What no stage claims is hatched. Where the run
+has the threads' states, a strip below each stage says how long its thread did what (not when); unknown is hatched.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from opline.talk import shown
-from opline_analyses.colours import UNATTRIBUTED, stage_colour
+from opline_analyses.colours import STATES, STATES_UNKNOWN, UNATTRIBUTED, stage_colour
 from opline_analyses.plot import dress, label_of, time_unit
 from opline_analyses.report.rows import NO_THREAD
 from opline_analyses.text import count_of, device_name, duration, percent
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from opline_analyses.oplist import OpDetail, Request
+    from opline_analyses.oplist import Interval, OpDetail, Request
 
 MOST_REQUESTS = 24
 MOST_STAGES = 16  # in the legend
@@ -33,6 +34,7 @@ _ROW_INCHES = 0.34
 _ARROW = {
     "arrowstyle": "-|>", "color": "#444444", "linewidth": 0.7, "mutation_scale": 7, "shrinkA": 0, "shrinkB": 0,
 }  # fmt: skip
+_STRIP = 0.13  # of a row
 _NARROW = 0.035  # of the picture's width: a bar that is narrower has no letters in it
 
 
@@ -76,6 +78,8 @@ def _stages(axes: Axes, op: OpDetail, places: list[int], divisor: float) -> None
             _bar(axes, place, (at_ns - op.begin_ns) / divisor, (stage.begin_ns - at_ns) / divisor, UNATTRIBUTED, True)
         begin, width = (stage.begin_ns - op.begin_ns) / divisor, stage.duration_ns / divisor
         _bar(axes, place, begin, width, stage_colour(stage.stage, stage.kind), stage.kind == "unknown")
+        if any(other.on_cpu_ns is not None for other in op.stages):
+            _strip(axes, place, begin, divisor, stage)
         at_ns = stage.begin_ns + stage.duration_ns
     for (a, one), (b, two) in pairwise(zip(places, op.stages, strict=True)):
         if a != b:
@@ -94,6 +98,19 @@ def _bar(
         place, width, left=begin, height=height, color=colour, edgecolor="white" if hatched else colour,
         linewidth=0.6, hatch="////" if hatched else None,
     )  # fmt: skip
+
+
+def _strip(axes: Axes, place: int, begin: float, divisor: float, stage: Interval) -> None:
+    """What the thread did in the stage, part by part."""
+    below = place + 0.31 + _STRIP / 2
+    if stage.on_cpu_ns is None:
+        _bar(axes, below, begin, stage.duration_ns / divisor, UNATTRIBUTED, True, height=_STRIP)
+        return
+    for name, (_, colour) in STATES.items():
+        width = (getattr(stage, name) or 0) / divisor
+        if width:
+            _bar(axes, below, begin, width, colour, False, height=_STRIP)
+        begin += width
 
 
 def _request_label(request: Request, devices: dict[int, str]) -> str:
@@ -142,6 +159,16 @@ def _legend(axes: Axes, op: OpDetail) -> None:
                 label=f"unattributed  {duration(op.unattributed_ns)}  {percent(op.unattributed_ns, op.latency_ns)}%",
             )
         )  # fmt: skip
+    if any(stage.on_cpu_ns is not None for stage in op.stages):
+        handles.append(Patch(facecolor="none", label="strip below a stage: its thread,"))
+        handles.append(Patch(facecolor="none", label="how long it did what, not when"))
+        for name, (text, colour) in STATES.items():
+            total = sum(getattr(stage, name) or 0 for stage in op.stages)
+            handles.append(Patch(facecolor=colour, label=f"{text}  {duration(total)}"))
+        unknown = sum(stage.duration_ns for stage in op.stages if stage.on_cpu_ns is None)
+        if unknown:
+            label = f"{STATES_UNKNOWN}  {duration(unknown)}"
+            handles.append(Patch(facecolor=UNATTRIBUTED, edgecolor="white", hatch="////", label=label))
     axes.legend(
         handles=handles, loc="upper left", bbox_to_anchor=(1.01, 0.98), frameon=False, fontsize=8, borderaxespad=0
     )

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from tests.lib.build_run import P, Rq, RunBuilder
 
 from opline_analyses.cli import main
+from opline_analyses.colours import STATES, STATES_UNKNOWN, UNATTRIBUTED
 from opline_analyses.oplist import OpDetail, read_ops
 from opline_analyses.plot_op import figure
 from opline_analyses.plot_runs import _ranks, cdf, series_of, stages
@@ -52,6 +54,32 @@ def test_the_bars_of_an_op_sum_to_its_latency(tmp_path: Path) -> None:
     (q, c) = op.requests[0].queue_ns, op.requests[0].complete_ns
     assert q is not None and c is not None
     assert sum(width for y, width in bars if y > first_request) * UNIT_NS == pytest.approx(c - q, abs=1e-6)
+
+
+def test_what_threads_did_is_a_strip_below_each_stage(tmp_path: Path) -> None:
+    built = some_run()
+    first, *others = [row for row in built.rows["stages"] if row["op_id"] == 1]  # the first one's states are unknown
+    for row in others:
+        row |= {"on_cpu_ns": 1000, "runnable_ns": 2000, "blocked_io_ns": 0, "blocked_ns": row["duration_ns"] - 3000}
+    (op,) = read_ops(open_tables(built.write(tmp_path / "run")), Selection("o.op_id = 1"))
+    threads = {stage.tid: f"thread {stage.tid}" for stage in op.stages if stage.tid is not None}
+    (axes,) = figure(op, threads, "t").axes
+    widths: dict[str, float] = {}
+    for bar in (bar for container in axes.containers for bar in container):
+        if bar.get_height() < 0.2:
+            colour = to_hex(bar.get_facecolor()).upper()
+            widths[colour] = widths.get(colour, 0) + bar.get_width() * UNIT_NS
+    assert widths == pytest.approx(
+        {
+            STATES["on_cpu_ns"][1]: 1000 * len(others),
+            STATES["runnable_ns"][1]: 2000 * len(others),
+            STATES["blocked_ns"][1]: sum(row["blocked_ns"] for row in others),
+            UNATTRIBUTED: first["duration_ns"],
+        }
+    )
+    legend = axes.get_legend()
+    assert legend is not None
+    assert any(text.get_text().startswith(STATES_UNKNOWN) for text in legend.get_texts())
 
 
 def test_an_op_is_drawn(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,7 @@ from tests.page.test_report import HOSTILE, hostile_run
 
 from opline.talk import shown
 from opline_analyses.cli import main
+from opline_analyses.colours import STATES, STATES_UNKNOWN
 from opline_analyses.report import data
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium here: ./check --browser installs it")
@@ -254,3 +255,33 @@ def test_a_phone_and_a_printer(demo: Correlated, opened: Callable[..., Page]) ->
     page = opened(demo.path, "#op=817", width=390)
     assert page.ask("document.documentElement.scrollWidth") <= 390
     assert page.call("Page.printToPDF")["data"].startswith("JVBER")
+
+
+def test_what_a_thread_did_in_each_stage(run_of: RunOf, opened: Callable[..., Page]) -> None:
+    """In an op's strips and its table; what is not known is drawn as unknown."""
+    run = run_of("demo-kernel")
+    names = ("on_cpu_ns", "runnable_ns", "blocked_io_ns", "blocked_ns")
+    half_known = {r["op_id"] for r in run.rows("stages") if r["on_cpu_ns"] is None}
+    complete = {r["op_id"] for r in run.rows("ops") if r["complete"]}
+    for op in (min(half_known & complete), max(complete - half_known)):
+        page = opened(run.path, f"#op={op}")
+        page.wait(f"document.getElementById('op-note').textContent.startsWith('op {op} ')")
+        drawn = page.ask(
+            """[...document.querySelectorAll('#waterfall g.states')].map(g => [...g.querySelectorAll('rect')].map(
+                r => [r.dataset.state, r.dataset.ns === undefined ? null : Number(r.dataset.ns)]))"""
+        )
+        rows = sorted((r for r in run.rows("stages") if r["op_id"] == op), key=lambda r: r["seq"])
+        expected = [
+            [["unknown", None]] if r["on_cpu_ns"] is None else [[STATES[name][0], r[name]] for name in names if r[name]]
+            for r in rows
+        ]
+        assert sorted(drawn, key=str) == sorted(expected, key=str)
+        assert page.ask("document.querySelector('.stateslegend').textContent").startswith("strip below a stage")
+        cells = page.ask("[...document.querySelectorAll('#op-table tbody tr')].map(r => r.lastChild.textContent)")
+        assert [text == STATES_UNKNOWN for text in cells] == [r["on_cpu_ns"] is None for r in rows]
+
+
+def test_a_run_without_states_has_no_strip(tmp_path: Path, opened: Callable[..., Page]) -> None:
+    page = opened(hostile_run(tmp_path / "run"), "#op=1")
+    page.wait("document.getElementById('op-note').textContent.startsWith('op 1 ')")
+    assert page.ask("document.querySelectorAll('#waterfall g.states, .stateslegend').length") == 0

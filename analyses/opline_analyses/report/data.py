@@ -15,10 +15,10 @@ import numpy as np
 from opline.errors import OplineError
 from opline.talk import shown
 from opline_analyses import checks, ledger
-from opline_analyses.colours import UNATTRIBUTED, stage_colour
+from opline_analyses.colours import STATES, STATES_UNKNOWN, UNATTRIBUTED, stage_colour
 from opline_analyses.report.cells import CODES_PER_ROW, TICK_NS, cells_of, sample
 from opline_analyses.report.columns import Column, Columns, zigzag
-from opline_analyses.report.detail import add_lists, add_requests, add_stages, group
+from opline_analyses.report.detail import add_lists, add_requests, add_stages, group, states_of
 from opline_analyses.report.devices import add_devices
 from opline_analyses.report.ops import NAME_LENGTH, Ops, read_ops
 from opline_analyses.report.rows import NO_THREAD, StageRows, Sums, fingerprints, names_of_threads, stage_rows, sums
@@ -182,13 +182,16 @@ def _threads(columns: Columns, run: Run, which: Column, lists: list[list[int]]) 
 
 def _details(columns: Columns, run: Run, ops: Ops, rows: StageRows, chosen: Column) -> dict[str, Any]:
     begin = ops.begin_ns[chosen]
-    paths = add_stages(columns, rows, begin + ops.start_ns, len(chosen))
+    states = states_of(run, ops.op_id[chosen])
+    paths = add_stages(columns, rows, begin + ops.start_ns, len(chosen), states)
     add_lists(columns, "paths", paths)
     names = add_requests(columns, run, ops.op_id[chosen], ops.start_ns, begin)
     devs = run.rows("SELECT DISTINCT dev FROM requests ORDER BY dev")
     known = run.device_names()
     return {
         **names,
+        "states": list(STATES.values()) if states is not None else None,
+        "states_unknown": STATES_UNKNOWN,
         "device_names": {str(dev): _name(known.get(dev) or f"{dev >> 20}:{dev & 0xFFFFF}") for (dev,) in devs},
         "devices": add_devices(columns, run, ops.start_ns, int((ops.begin_ns + ops.latency_ns).max(initial=0))),
     }

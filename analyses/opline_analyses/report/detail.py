@@ -4,7 +4,8 @@
 Takes stage rows; adds columns. The list of an op's stages is one of few, its *path*; so is the list of its threads. The
 durations are written path by path, and in a path stage by stage: what lies together resembles each other.
 
-    durations, gaps: for path p with n ops and L stages, L times n numbers; of op number r in p, stage j, at j * n + r
+    durations, gaps, states: for path p with n ops and L stages, L times n numbers; of op number r in p, stage j, at
+    j * n + r
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from opline_analyses.report.rows import StageRows, fingerprints
 from opline_analyses.run import Run
 
 ABSENT_TIME = -1
+STATE_COLUMNS = ("on_cpu", "runnable", "blocked_io")  # blocked otherwise: the rest of the stage
 
 
 def group(rows: StageRows, items: Column, ops: int) -> tuple[Column, list[list[int]]]:
@@ -36,8 +38,30 @@ def group(rows: StageRows, items: Column, ops: int) -> tuple[Column, list[list[i
     return which, lists
 
 
-def add_stages(columns: Columns, rows: StageRows, begin_ns: Column, ops: int) -> list[list[int]]:
-    """Adds paths and durations of ``ops`` ops. ``begin_ns``: of each op, of the run's clock. Gives the paths."""
+def states_of(run: Run, op_ids: Column) -> list[Column] | None:
+    """Of the stages of these ops, in the ops' order and by seq: how long the thread ran, waited for a CPU, was blocked
+    on I/O; the first one and one more, 0 where its states are unknown. None: the run has no thread's states.
+    """
+    if not run.rows("SELECT 1 FROM stages WHERE on_cpu_ns IS NOT NULL LIMIT 1"):
+        return None
+    run.con.execute("CREATE OR REPLACE TEMP TABLE chunk AS SELECT unnest(?::BIGINT[]) AS op_id", [op_ids.tolist()])
+    found = run.con.execute(
+        """SELECT op_id, seq, coalesce(on_cpu_ns + 1, 0) AS on_cpu, coalesce(runnable_ns, 0) AS runnable,
+                  coalesce(blocked_io_ns, 0) AS blocked_io
+           FROM stages SEMI JOIN chunk USING (op_id)"""
+    ).fetchnumpy()
+    by_id = np.argsort(op_ids)
+    place = by_id[np.searchsorted(op_ids[by_id], found["op_id"])] if len(op_ids) else found["op_id"]
+    order = np.lexsort((found["seq"], place))
+    return [np.asarray(found[name], np.int64)[order] for name in STATE_COLUMNS]
+
+
+def add_stages(
+    columns: Columns, rows: StageRows, begin_ns: Column, ops: int, states: list[Column] | None
+) -> list[list[int]]:
+    """Adds paths, durations and states of ``ops`` ops. ``begin_ns``: of each op, of the run's clock; ``states``: as
+    states_of gives them. Gives the paths.
+    """
     which, paths = group(rows, rows.stage.astype(np.int64), ops)
     before = np.concatenate(([0], (rows.begin_ns + rows.duration_ns)[:-1])) if len(rows.op) else rows.begin_ns
     before = np.where(rows.seq == 0, begin_ns[rows.op], before) if len(rows.op) else before
@@ -45,6 +69,8 @@ def add_stages(columns: Columns, rows: StageRows, begin_ns: Column, ops: int) ->
     columns.add("detail.path", which)
     columns.add("detail.durations", rows.duration_ns[order])
     columns.add("detail.gaps", zigzag((rows.begin_ns - before)[order]))
+    for name, values in zip(STATE_COLUMNS, states or (), strict=states is not None):
+        columns.add(f"detail.{name}", values[order])
     return paths
 
 

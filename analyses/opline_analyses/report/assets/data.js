@@ -266,12 +266,22 @@ export class Run {
         stage: columns['paths.items'][pathStarts[p] + j],
         thread: columns['thread_lists.items'][threads + j],
         begin: at,
-        duration: length
+        duration: length,
+        states: this._states(place, length)
       });
       at += length;
       sum += length;
     }
     return { i, id: this.opIds[i], begin, latency, stages, unattributed: latency - sum, requests: this._requests(d) };
+  }
+
+  /** How long the thread did what head.states names, in that order; null: unknown. */
+  _states(place, length) {
+    const { columns, head } = this;
+    if (!head.states || !columns['detail.on_cpu'][place]) return null;
+    const found = [columns['detail.on_cpu'][place] - 1, columns['detail.runnable'][place],
+      columns['detail.blocked_io'][place]];
+    return [...found, length - found.reduce((a, b) => a + b, 0)];
   }
 
   _requests(d) {

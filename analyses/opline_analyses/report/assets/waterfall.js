@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One op: a row per thread with its stages as bars, a dotted arrow where the op passes on to another thread, and a row
-// per block request with its steps Q G I D C. Time that no stage claims is an empty dashed box, never a bar.
+// per block request with its steps Q G I D C. Time that no stage claims is an empty dashed box, never a bar. Where the run
+// has the threads' states, a strip below a stage says how long its thread did what (not when); hatched: unknown.
 import { byId, el, name, svg } from './dom.js';
 import { count, duration, exact, seconds } from './format.js';
 import { linearTicks } from './scales.js';
@@ -10,6 +11,7 @@ import { state } from './state.js';
 const ROW = 24;
 const LABEL = 190;
 const TOP = 24;
+const STRIP = 4; // height of the thread's states
 
 /** Where an instant of the op is drawn, 0 to 1: by time; evened out by the cube root of each interval's length. */
 export function placer(detail, even) {
@@ -45,7 +47,8 @@ export function layout(run, detail) {
       row: rowOf(label === run.head.no_thread ? 'block completion' : label),
       from: s.begin,
       to: s.begin + s.duration,
-      stage: s.stage
+      stage: s.stage,
+      states: s.states
     };
     bar.row.bars.push(bar);
     order.push(bar);
@@ -98,7 +101,8 @@ export function drawWaterfall(run, detail, i) {
       +
       `${detail.requests.length} block request${detail.requests.length === 1 ? '' : 's'}`
       + (state.even ? '; widths evened out: read the times, not the lengths' : ''));
-  host.replaceChildren(picture(run, detail, host.clientWidth || 900), table(run, detail));
+  host.replaceChildren(...[picture(run, detail, host.clientWidth || 900), statesLegend(run), table(run, detail)].filter(
+    Boolean));
 }
 
 function picture(run, detail, width) {
@@ -132,7 +136,10 @@ function picture(run, detail, width) {
   });
   arrows(root, order, x);
   for (const row of rows) {
-    for (const b of row.bars) root.append(barOf(x(b.from), x(b.to), row.y, ...look(run, b)));
+    for (const b of row.bars) {
+      root.append(barOf(x(b.from), x(b.to), row.y, ...look(run, b)));
+      if (run.head.states && !b.gap) root.append(stripOf(run, b, x(b.from), x(b.to), row.y + ROW - 6));
+    }
   }
   detail.requests.forEach((request, k) => {
     const y = TOP + (rows.length + k) * ROW;
@@ -155,6 +162,41 @@ function look(run, b) {
   if (b.gap) return ['unattributed', null, b.to - b.from, 'gap'];
   const stage = run.head.stages[b.stage];
   return [stage.name, stage.colour, b.to - b.from, stage.kind === 'unknown' ? 'unknownbar' : ''];
+}
+
+/** What the thread did: "on CPU 3.1 us, blocked 8 us", or that it is unknown. */
+const saidStates = (run, states) =>
+  states ? run.head.states.map(([text], k) => [text, states[k]]).filter(([, ns]) => ns).map(([text, ns]) =>
+             `${text} ${exact(ns)}`).join(', ') : run.head.states_unknown;
+
+function stripOf(run, b, from, to, y) {
+  const width = Math.max(1, to - from);
+  const group = svg('g', { class: 'states' }, svg('title', {}, saidStates(run, b.states)));
+  if (!b.states) {
+    group.append(svg('rect', { x: from, y, width, height: STRIP, fill: 'url(#hatch)', 'data-state': 'unknown' }));
+    return group;
+  }
+  const whole = b.to - b.from || 1;
+  let at = from;
+  b.states.forEach((ns, k) => {
+    if (!ns) return;
+    const wide = width * ns / whole;
+    const [text, fill] = run.head.states[k];
+    group.append(svg('rect', { x: at, y, width: wide, height: STRIP, fill, 'data-state': text, 'data-ns': ns }));
+    at += wide;
+  });
+  return group;
+}
+
+/** What the colours of the strips mean. */
+function statesLegend(run) {
+  if (!run.head.states) return null;
+  const swatch = (fill, more) => svg('svg', { width: 14, height: 8 },
+    svg('rect', { width: 14, height: 8, fill, class: more ?? null }));
+  const entries = run.head.states.map(([text, fill]) => [text, swatch(fill)]);
+  entries.push([run.head.states_unknown, swatch('url(#hatch)')]);
+  return el('p', { className: 'stateslegend' }, 'strip below a stage: how long its thread did what, not when: ',
+    entries.flatMap(([text, mark]) => [mark, ` ${text} `]));
 }
 
 const shorten = (text, most) => (text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text);
@@ -204,7 +246,8 @@ function table(run, detail) {
   const rows = detail.stages.map(
     (s) => el('tr', {}, el('td', { className: 'number' }, exact(s.begin)),
       el('td', { className: 'number' }, exact(s.duration)), el('td', {}, name(run.head.stages[s.stage].name)),
-      el('td', {}, run.head.stages[s.stage].kind), el('td', {}, name(run.head.threads[s.thread]))));
+      el('td', {}, run.head.stages[s.stage].kind), el('td', {}, name(run.head.threads[s.thread])),
+      run.head.states ? el('td', {}, saidStates(run, s.states)) : null));
   const requests = detail.requests.map(
     (r) => el('tr', {}, el('td', {}, name(r.device)), el('td', {}, r.flags),
       el('td', { className: 'number' }, r.sector === null ? '' : count(r.sector)),
@@ -214,7 +257,7 @@ function table(run, detail) {
       el('td', { className: 'number' }, String(r.ops))));
   const head = (names) => el('thead', {}, el('tr', {}, names.map((n) => el('th', { scope: 'col' }, n))));
   return el('details', {}, el('summary', {}, 'This op as a table'),
-    el('table', { className: 'plain', id: 'op-table' }, head(['from', 'takes', 'stage', 'kind', 'thread']),
+    el('table', { className: 'plain', id: 'op-table' }, head(['from', 'takes', 'stage', 'kind', 'thread', ...run.head.states ? ['its thread'] : []]),
       el('tbody', {}, rows)),
     requests.length ? el('table', { className: 'plain' },
       head(['device', 'flags', 'sector', 'sectors', 'Q', 'G', 'I', 'D', 'C', 'in flight', 'ops']),

@@ -33,6 +33,7 @@ KINDS = {
 }
 PER = {
     "device": "dev", "io": "kind", "rwbs": "rwbs", "comm": "comm", "tid": "tid", "class": "class", "stage": "stage",
+    "thread": "concat(coalesce(comm, '?'), ':', coalesce(tid::VARCHAR, '?'))",
 }  # fmt: skip
 DEVICE_AND_IO = "device and io"  # groups that are named "sda read"
 BATCH_ROWS = 1 << 16

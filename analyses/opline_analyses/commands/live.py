@@ -63,7 +63,7 @@ class Chosen:
 
     def run(self, args: argparse.Namespace) -> int:
         """Looks on."""
-        return _run(args, self._view, self._command)
+        return look_on(args, self._view, self._command)
 
 
 def chosen(argv: Sequence[str]) -> tuple[Chosen, list[str]]:
@@ -86,7 +86,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """The view that is meant if none is named."""
-    return _run(args, "hist", ())
+    return look_on(args, "hist")
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -99,7 +99,8 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--window and --at are for what has been recorded.")
 
 
-def _run(args: argparse.Namespace, view: str, command: Sequence[str]) -> int:
+def look_on(args: argparse.Namespace, view: str, command: Sequence[str] = ()) -> int:
+    """A view of what happens, until it is over; the exit status. Raises OplineError, UsageError."""
     from opline.capture.livesource import lacking
     from opline.errors import OplineError
     from opline.talk import talk
@@ -120,7 +121,7 @@ def _run(args: argparse.Namespace, view: str, command: Sequence[str]) -> int:
     talk(f"tracing block I/O: {until}.")
     from opline_analyses.live.watch import Wish, watch
 
-    module, name = VIEWS[view]
+    module, name = VIEWS[view] if view in VIEWS else (view, view.title())
     kind = getattr(importlib.import_module(f"opline_analyses.live.{module}"), name)
     with output(args.output) as out:
         status, lost = watch(

@@ -20,6 +20,7 @@ from opline_analyses.text import encoded
 
 if TYPE_CHECKING:
     from opline_analyses.intervals import Cells
+    from opline_analyses.iostat import Row
     from opline_analyses.live.snapshot import Snapshot
 
 
@@ -47,8 +48,8 @@ class Iostat(Intervals):
             for batch in io_filter.batches(self.settled, rows, "device"):
                 part.add(batch)
 
-    def interval(self, index: int, cells: Cells, begins: bool) -> bytes:
-        """See Intervals."""
+    def device_rows(self, index: int, cells: Cells) -> list[Row]:
+        """The rows of an interval that is over."""
         series, end_ns = self.series(index), self.grid.begin_ns(index + 1)
         parts = []
         for rows, part in zip(self._present, self._parts, strict=True):
@@ -58,6 +59,11 @@ class Iostat(Intervals):
         found = rows_of(self.settled, {index: cells}, parts, series, self.per_device)
         for part in self._parts:
             part.forget_before(end_ns)
+        return found
+
+    def interval(self, index: int, cells: Cells, begins: bool) -> bytes:
+        """See Intervals."""
+        series, found = self.series(index), self.device_rows(index, cells)
         self.others += sum(row.others.count for row in found)
         if self.args.json:
             return "".join(json.dumps(row.record()) + "\n" for row in found).encode()

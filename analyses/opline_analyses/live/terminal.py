@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""The terminal of `opline top`: lines onto a screen of its own, keys without Enter, and all as it was at the end.
+
+Python's own curses: it knows terminals by their terminfo and resizes, and needs no further package on a server.
+"""
+
+from __future__ import annotations
+
+import curses
+import shutil
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_open: list[Terminal] = []
+
+
+def restore() -> None:
+    """Every terminal as it was, whatever has happened."""
+    while _open:
+        _open.pop().close()
+
+
+class Terminal:
+    """Begins with the first drawing. ``close`` may be called again."""
+
+    def __init__(self) -> None:
+        self._screen: Any = None
+        self._size = (0, 0)
+
+    def _begun(self) -> Any:
+        if self._screen is None:
+            self._screen = curses.initscr()
+            curses.noecho()
+            curses.cbreak()
+            self._screen.nodelay(True)
+            self._screen.keypad(False)
+            with suppress(curses.error):  # a terminal that can't hide it
+                curses.curs_set(0)
+            _open.append(self)
+        return self._screen
+
+    def size(self) -> tuple[int, int]:
+        """Columns and lines, as they are now."""
+        found = shutil.get_terminal_size()
+        return found.columns, found.lines
+
+    def draw(self, lines: Sequence[str]) -> None:
+        """The lines, from the top; what does not fit is cut off."""
+        screen = self._begun()
+        if self._size != (size := self.size()):
+            self._size = size
+            curses.resizeterm(size[1], size[0])
+            screen.clear()
+        screen.erase()
+        for place, line in enumerate(lines[: size[1]]):
+            with suppress(curses.error):  # the last cell of the last line
+                screen.addnstr(
+                    place, 0, line, size[0], curses.A_REVERSE if place in (0, size[1] - 1) else curses.A_NORMAL
+                )
+        screen.redrawwin()  # what somebody else has written on it is gone
+        screen.refresh()
+
+    def keys(self) -> list[str]:
+        """What was pressed since the last time."""
+        if self._screen is None:
+            return []
+        found = []
+        while (key := self._screen.getch()) != -1:
+            if 0 <= key < 0x100:
+                found.append(chr(key))
+        return found
+
+    def close(self) -> None:
+        """The terminal as it was."""
+        if self._screen is not None:
+            self._screen = None
+            with suppress(curses.error):
+                curses.curs_set(1)
+            curses.endwin()

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+"""`opline top`: devices, the threads that queue, and the slowest I/Os of the last interval, on one screen.
+
+What is shown is a value, `Screen`, which gives lines; drawing and keys are the terminal's (`terminal`). Devices are as
+of `iostat -x`, exact; threads and I/Os are of the same interval.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from opline.talk import shown
+from opline_analyses import io_filter, io_log, iostat
+from opline_analyses.intervals import Cell, Tally
+from opline_analyses.live.iostat import Iostat
+from opline_analyses.live.terminal import Terminal
+from opline_analyses.text import device_name, duration, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opline_analyses.intervals import Cells
+    from opline_analyses.iostat import Row
+    from opline_analyses.live.snapshot import Snapshot
+
+SORTS = ("ios", "bytes", "latency", "name")
+KEYS = "q quit   s sort   i reads/writes   / filter   f freeze"
+_KINDS = ("all", "reads", "writes")
+_SLOWEST = 10
+
+
+@dataclass(slots=True)
+class Screen:
+    """What there is to show, and how somebody wants it."""
+
+    devices: list[Row] = field(default_factory=list)
+    threads: dict[str, Cell] = field(default_factory=dict)  # by name and TID
+    slowest: list[dict[str, Any]] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    length_s: float = 1.0
+    sort: str = "ios"
+    kind: str = "all"
+    pattern: str = ""
+    typing: bool = False
+    frozen: bool = False
+
+    def press(self, key: str) -> bool:
+        """Takes a key; whether it was the one that ends it."""
+        if self.typing:
+            if key in ("\n", "\r", "\x1b"):
+                self.typing = False
+                self.pattern = "" if key == "\x1b" else self.pattern
+            elif key in ("\x7f", "\b"):
+                self.pattern = self.pattern[:-1]
+            elif key.isprintable():
+                self.pattern += key
+        elif key == "s":
+            self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
+        elif key == "i":
+            self.kind = _KINDS[(_KINDS.index(self.kind) + 1) % len(_KINDS)]
+        elif key == "/":
+            self.typing, self.pattern = True, ""
+        elif key in ("f", " "):
+            self.frozen = not self.frozen
+        return key in ("q", "Q") and not self.typing
+
+    def _meant(self, name: str) -> bool:
+        return self.pattern in name
+
+    def _cells(self, row: Row) -> Any:
+        return {"all": row.all, "reads": row.reads, "writes": row.writes}[self.kind]
+
+    def _ordered_devices(self) -> list[Row]:
+        keys = {
+            "ios": lambda row: -self._cells(row).count,
+            "bytes": lambda row: -self._cells(row).size,
+            "latency": lambda row: -(self._cells(row).mean or 0),
+            "name": lambda row: row.device,
+        }
+        return sorted((row for row in self.devices if self._meant(row.device)), key=keys[self.sort])
+
+    def _ordered_threads(self) -> list[tuple[str, Cell]]:
+        keys = {
+            "ios": lambda who: (-who[1].count, who[0]),
+            "bytes": lambda who: (-who[1].size, who[0]),
+            "latency": lambda who: (-(who[1].mean or 0), who[0]),
+            "name": lambda who: who[0],
+        }
+        return sorted((who for who in self.threads.items() if self._meant(who[0])), key=keys[self.sort])
+
+    def lines(self, width: int, height: int) -> list[str]:
+        """So many lines at most, each so wide at most: a head, devices, threads, I/Os, and what the keys are."""
+        found = [f"opline top  {self.seconds:.1f} s, each {self.length_s:g} s  {'FROZEN  ' if self.frozen else ''}"]
+        found[0] += f"sort: {self.sort}  {self.kind}" + (f"  /{self.pattern}" if self.typing or self.pattern else "")
+        room = max(0, height - 5)
+        devices = self._ordered_devices()[: max(1, room // 4)]
+        found += ["", *table(iostat.LINUX_HEADER, [iostat.linux_cells(row) for row in devices])]
+        slow = self._slow()[: max(1, room // 4)]
+        threads = self._ordered_threads()[: max(1, room - len(devices) - len(slow) - 4)]
+        found += ["", *table(("thread", "I/O/s", "MiB/s", "mean", "max"), [self._who(*who) for who in threads])]
+        found += ["", *table(("slowest", "latency", "rwbs", "device", "sector", "bytes"), slow)]
+        found = found[: max(0, height - 1)]
+        found += [""] * (height - 1 - len(found))
+        return [shown(line)[:width] for line in (*found, KEYS)][:height]
+
+    def _who(self, name: str, cell: Cell) -> list[str]:
+        rate, size = cell.count / self.length_s, cell.size / self.length_s / 2**20
+        return [name, iostat.rate(rate), f"{size:.1f}", duration(cell.mean or 0), duration(cell.most or 0)]
+
+    def _slow(self) -> list[list[str]]:
+        kinds = {"all": None, "reads": "read", "writes": "write"}
+        rows = []
+        for io in self.slowest:
+            device = "" if io["dev"] is None else device_name(self.names, io["dev"])
+            name = f"{io['comm'] or '?'}:{'?' if io['tid'] is None else io['tid']}"
+            if kinds[self.kind] in (None, io["kind"]) and (self._meant(name) or self._meant(device)):
+                where = "" if io["sector"] is None else str(io["sector"])
+                rows.append([name, duration(io["latency_ns"]), str(io["rwbs"]), device, where, str(io["bytes"])])
+        return rows
+
+
+class Top(Iostat):
+    """Redrawn when an interval is over, and when a key is pressed. Frozen, it goes on counting."""
+
+    def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
+        super().__init__(args, settled, under_way)
+        self.screen = Screen(sort=args.sort, length_s=self.grid.step_ns / 1e9)
+        self._by_thread = Tally(self.grid)
+        self._slowest: list[dict[str, Any]] = []
+        self.look_every_s = 0.1
+        self._terminal = Terminal()
+
+    def take(self) -> Iterator[bytes]:
+        """See View."""
+        yield from super().take()
+        for batch in io_filter.batches(self.settled, self.rows, "thread"):
+            self._by_thread.add(batch)
+        self._slowest += io_log.ios(self.settled, self.rows, "latency", _SLOWEST)
+        pressed = self._terminal.keys()
+        for pressed_one in pressed:
+            self.done |= self.screen.press(pressed_one)
+        if pressed or self._shown == 0:
+            self._draw()
+
+    def interval(self, index: int, cells: Cells, begins: bool) -> bytes:
+        """See Intervals."""
+        del begins
+        devices = self.device_rows(index, cells)
+        until_ns = self.grid.begin_ns(index + 1)
+        threads = {name: cell for (name, _), cell in dict(self._by_thread.take(until_ns)).get(index, {}).items()}
+        ended = [io for io in self._slowest if io["end_ns"] < until_ns - self.zero_ns]
+        self._slowest = [io for io in self._slowest if io["end_ns"] >= until_ns - self.zero_ns]
+        slowest = sorted(ended, key=lambda io: -io["latency_ns"])[:_SLOWEST]
+        if not self.screen.frozen:
+            self.screen.devices, self.screen.threads, self.screen.slowest = devices, threads, slowest
+            self.screen.names = self.settled.device_names()
+            self.screen.seconds = (until_ns - self.zero_ns) / 1e9
+            self._draw()
+        return b""
+
+    def _draw(self) -> None:
+        self._terminal.draw(self.screen.lines(*self._terminal.size()))
+
+    def summary(self) -> bytes:
+        """The terminal is as it was; nothing is left on it."""
+        self._terminal.close()
+        return b""

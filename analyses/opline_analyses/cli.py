@@ -76,7 +76,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("log", "log", "every I/O on a line, in iosnoop's columns"),
             ("bitesize", "bitesize", "how large the issued I/Os are, in buckets of one's own choice"),
             ("burst", "burst", "bursts that a mean hides, whether they return, and where to look"),
-            ("top", "top", "devices, threads and the slowest I/Os now, on one screen with keys"),
+            ("top", "top", "devices, threads and the slowest I/Os now: one screen, with keys"),
             ("live", "live", "hist, iostat, outliers, log, bitesize or heatmap, while it runs"),
         ),
     ),
@@ -188,7 +188,7 @@ def _dispatch(argv: Sequence[str]) -> int:
         from difflib import get_close_matches
 
         near = get_close_matches(name, _known(), 3)
-        near.sort(key=lambda known: -len(os.path.commonprefix((known, name))))  # opz: ops, not top
+        near.sort(key=lambda known: known[:1] != name[:1])  # opz: ops, not top
         hint = f" Did you mean {near[0]}?" if near else " `opline --help` lists the commands."
         talk(f"no command {name}.{hint}")
         return 2

@@ -12,7 +12,7 @@ from opline_analyses import io_filter
 from opline_analyses.commands.live import look_on
 
 NAME = "top"
-HELP = "devices, threads and the slowest I/Os now, on one screen with keys"
+HELP = "devices, threads and the slowest I/Os now: one screen, with keys"
 INTERMIXED = True  # INTERVAL also behind options
 SORTS = ("ios", "bytes", "latency", "name")
 EXAMPLES = """\

@@ -7,15 +7,15 @@ WAIT #46929157733848: nam='db file sequential read' ela= 977 file#=7 block#=2961
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from opline.errors import OplineError
-from opline_analyses.intervals import Batch
+from opline_analyses.two_columns import batch_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from opline_analyses.intervals import Batch
 
 LINE = re.compile(
     r"WAIT\s+#.*?\bnam(?:e)?='(?P<name>[^']+)'.*?\bela=\s*(?P<ela>\d+)\b.*?\btim=\s*(?P<tim>\d+)\b.*", re.IGNORECASE
@@ -46,5 +46,4 @@ def read(lines: Iterable[str], path: str, event: str = EVENT, exactly: bool = Fa
     if not times:
         most = sorted(others, key=lambda name: -others[name])[:_TOLD]
         raise OplineError(f"{path} has no wait for {event!r}; --event names another one: {', '.join(most) or 'none'}.")
-    nothing: Any = np.zeros(len(times), np.int64)
-    return Batch(np.array(times, np.int64), np.array(waits, np.int64), nothing, nothing, [""])
+    return batch_of(times, waits, path)

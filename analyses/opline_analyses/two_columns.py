@@ -62,8 +62,16 @@ def read(path: StrPath, time_ns: int) -> tuple[Batch, int]:
         raise OplineError(f"Cannot read {path}: {error.strerror}.") from error
     if not times:
         raise OplineError(f"{path} has no line with two numbers, a time and a value.")
+    return batch_of(times, values, path), skipped
+
+
+def batch_of(times: Sequence[int], values: Sequence[int], path: StrPath) -> Batch:
+    """Times and values that nothing else is known of. Raises OplineError for a number that no column holds."""
     nothing: Any = np.zeros(len(times), np.int64)
-    return Batch(np.array(times, np.int64), np.array(values, np.int64), nothing, nothing, [""]), skipped
+    try:
+        return Batch(np.array(times, np.int64), np.array(values, np.int64), nothing, nothing, [""])
+    except OverflowError as error:
+        raise OplineError(f"{path} has a number that is too large: 2^63 ns are 292 years.") from error
 
 
 def percentiles(batch: Batch, first_ns: int, step_ns: int, last: int, wanted: Sequence[float]) -> tuple[Line, ...]:

@@ -230,6 +230,13 @@ def test_c3_16_oracles_trace_has_exact_waits(counted: Answer, refused: Answer) -
     assert "--event names another one: db file sequential read, log file sync" in refused(text, "hist", "-e", "none")
 
 
+def test_numbers_that_no_column_holds_are_one_line(refused: Answer) -> None:
+    err = refused("1000000 5\n3000000 1e300\n")
+    assert "has a number that is too large" in err and len(err.splitlines()) == 1
+    assert "too large" in refused(waits((10**18, 977, "db file sequential read")))
+    assert "not a bucket and its count" in refused(records("9" * 5000 + ",1\n"))
+
+
 def test_two_columns_have_a_histogram(counted: Answer) -> None:
     found, _ = counted("1000000 5\n3000000 9.5\n", "--unitstime", "us", "--unit", "ms")
     assert found["intervals"][0]["groups"][0]["sum_ns"] == 14_500_000

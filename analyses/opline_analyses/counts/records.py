@@ -26,8 +26,8 @@ SOURCES = ("bpf", "systemtap", "dtrace", "oracle")
 BEGIN = re.compile(r"\s*<\s*begin\s+record\s*>\s*", re.IGNORECASE)
 _END = re.compile(r"\s*<\s*end\s+record\s*>\s*", re.IGNORECASE)
 _UNITS = {"millisec": "ms", "microsec": "us", "nanosec": "ns"}
-_BAR = re.compile(r"\s*(-?\d+)\s*\|[@\s]*?\s*(\d+)\s*")
-_PAIR = re.compile(r"\s*(-?\d+)\s*,\s*(\d+)\s*")
+_BAR = re.compile(r"\s*(-?\d{1,18})\s*\|[@\s]*?\s*(\d{1,18})\s*")
+_PAIR = re.compile(r"\s*(-?\d{1,18})\s*,\s*(\d{1,18})\s*")
 
 
 def bucket_of(value: int, unit_ns: int, upper: bool) -> Bucket:

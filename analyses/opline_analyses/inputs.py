@@ -64,6 +64,12 @@ def kind_of(path: StrPath) -> Kind | None:
     return None if _is_trace(found) else _of(found)
 
 
+def kind_as_asked(path: StrPath, unitstime: str | None) -> Kind | None:
+    """What an input is; two columns where --unitstime says so, whatever it begins with."""
+    found = kind_of(path)
+    return _kinds()[-1] if found is None and unitstime is not None else found
+
+
 def _is_trace(lines: list[str]) -> bool:
     from opline.readers.text_lines import is_block_line, parse
 

@@ -46,6 +46,14 @@ def test_c7_1_two_columns_in_any_order(tmp_path: Path, said: Said) -> None:
     assert sum(c["sum"] for c in found["cells"]) == 100_500, "in thousandths"
 
 
+def test_c7_2_the_option_says_what_the_text_is(tmp_path: Path, said: Said) -> None:
+    """Also behind a long preface, which alone shows nothing."""
+    file = tmp_path / "t.txt"
+    file.write_text("# a\n# b\n# c\n1 20\n2 30\n")
+    assert sum(c["count"] for c in json.loads(said("heatmap", "--unitstime=s", file, "--json"))["cells"]) == 2
+    assert main(["heatmap", str(file)]) == 1
+
+
 def test_c7_2_c7_8_trace2heatmaps_command_line(tmp_path: Path, said: Said) -> None:
     file = tmp_path / "out.lat_us"
     file.write_text("".join(f"{1_000_000 + 1000 * n} {n}\n" for n in range(1000)))

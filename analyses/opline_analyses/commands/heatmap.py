@@ -17,7 +17,7 @@ from opline_analyses.commands.common import add_output, add_run, opened, output
 from opline_analyses.commands.latencymap import add_latencymap, arguments
 from opline_analyses.commands.latencymap import run as run_latencymap
 from opline_analyses.commands.other_inputs import add_inputs, counts_of, values_of, without_ios
-from opline_analyses.inputs import COUNTS, kind_of
+from opline_analyses.inputs import COUNTS, kind_as_asked
 from opline_analyses.quantities import DURATIONS, Limits, duration_ns, limits, round_up, seconds, size_bytes
 
 if TYPE_CHECKING:
@@ -276,10 +276,8 @@ def run(args: argparse.Namespace) -> int:
     """Draws the map."""
     if args.style == "latencymap":
         return run_latencymap(args)
-    kind = kind_of(args.run)
+    kind = kind_as_asked(args.run, args.unitstime)
     if kind is None:
-        if args.unitstime is not None:
-            raise UsageError(f"{args.run} does not begin with two columns of numbers, which --unitstime is for.")
         return _of_run(args)
     picture = args.output is not None and args.output.suffix.lower() == ".svg"
     maps: list[tuple[str, Map]]

@@ -13,7 +13,7 @@ from opline.errors import UsageError
 from opline_analyses import io_filter
 from opline_analyses.commands.common import add_form, add_intervals, add_run, csv_output, interval_ns, opened, output
 from opline_analyses.commands.other_inputs import add_inputs, counts_of, values_of, without_ios
-from opline_analyses.inputs import COUNTS, kind_of
+from opline_analyses.inputs import COUNTS, kind_as_asked
 from opline_analyses.quantities import DURATIONS, duration_ns
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
     """Prints the histograms."""
     from opline_analyses.io_series import series_of, tables_needed
 
-    if (kind := kind_of(args.run)) is not None:
+    if (kind := kind_as_asked(args.run, args.unitstime)) is not None:
         return _of_counts(args, kind) if kind.has == COUNTS else _of_values(args, kind)
     unit = unit_of(args)
     buckets, interval = buckets_of(args, unit), interval_ns(args)

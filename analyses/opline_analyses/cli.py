@@ -57,6 +57,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("stages", "stages", "count, mean, percentiles, max and share of each stage"),
             ("why", "why", "why the slow ops are slow: against typical ones, stage by stage"),
             ("report", "report", "the run as one HTML page, to look at and to mail"),
+            ("view", "view", "the page of runs of any size, in a browser on this machine"),
             ("plot", "plot", "every op of the run over time; one op; distributions (PNG, SVG)"),
             ("graph", "graph", "which point follows which, how often, how long; compare two runs"),
             ("requests", "requests", "one line per block request: steps, owner, queue met"),

@@ -47,7 +47,8 @@ def cells_of(begin_ns: Column, latency_ns: Column) -> Cells:
     edges = code_edges(int(latency_ns.max(initial=0)))
     tick = begin_ns // TICK_NS
     code = np.searchsorted(edges, latency_ns, "right") - 1
-    ticks = max(1, -(-(int(tick.max(initial=0)) + 1) // MOST_COLUMNS))
+    span = int(tick[-1]) - int(tick[0]) + 1 if len(tick) else 1  # of a part of a run: its own
+    ticks = max(1, -(-span // MOST_COLUMNS))
     rows = int(code.max(initial=0)) // CODES_PER_ROW + 1
     found, cell = np.unique(tick // ticks * rows + code // CODES_PER_ROW, return_inverse=True)
     return Cells(edges, ticks * TICK_NS, tick, code, cell, found // rows, found % rows)

@@ -50,8 +50,12 @@ class PageData:
 def page_data(run: Run, which: Selection, tainted: bool = False, limit: int = BLOB_LIMIT) -> PageData:
     """The page of the selected ops. Raises OplineError where no op counts. ``limit``: bytes of the blob."""
     table = stage_table(run, which, tainted)
-    (total,) = run.row("SELECT count(*) FROM stages")
-    tested = _checks(run, which, table, total)
+    (rows,) = run.row("SELECT count(*) FROM stages")
+    tested = _checks(run, which, table, rows)
+    total = rows  # of the ops that are chosen
+    if rows > FULL_ROWS:
+        chosen = f"SELECT count(*) FROM stages WHERE op_id IN ({which.of('o.op_id')})"
+        (total,) = run.row(chosen, which.parameters)
     why = _why(run, which, tainted) if total <= FULL_ROWS else None
     select_counted(run, which, True)
     ops = read_ops(run)

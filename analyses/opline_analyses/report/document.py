@@ -25,7 +25,7 @@ from opline_analyses.text import percent, table_digits, us
 #: In this order: a module uses what stands before it.
 MODULES = (
     "dom.js", "format.js", "decode.js", "data.js", "state.js", "scales.js", "heat.js", "stages.js", "who.js", "list.js",
-    "waterfall.js", "devices.js", "facts.js", "main.js",
+    "served.js", "waterfall.js", "devices.js", "facts.js", "main.js",
 )  # fmt: skip
 _IMPORT = re.compile(r"^import (\{[^}]*\}) from '\./([a-z]+)\.js';$", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.MULTILINE)
@@ -36,11 +36,13 @@ def asset(name: str) -> str:
     return (resources.files("opline_analyses.report") / "assets" / name).read_text(encoding="utf-8")
 
 
-def script() -> str:
-    """All modules as one: each in a function of its own, which gives what it exports."""
+def script(served: bool = False) -> str:
+    """All modules as one: each in a function of its own, which gives what it exports. That of a file can ask nobody for
+    anything.
+    """
     parts = []
     for name in MODULES:
-        text = asset(name)
+        text = asset("unserved.js" if name == "served.js" and not served else name)
         exports = ", ".join(_EXPORT.findall(text))
         body = _EXPORT.sub("", _IMPORT.sub(r"const \1 = module_\2;", text))
         parts.append(f"const module_{name.removesuffix('.js')} = (() => {{\n{body}\nreturn {{ {exports} }};\n}})();\n")
@@ -51,11 +53,12 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def policy(code: str, style: str) -> str:
-    """The page's Content-Security-Policy."""
+def policy(code: str, style: str, served: bool = False) -> str:
+    """The page's Content-Security-Policy. ``served``: it may ask the server that it comes from."""
     return (
         f"default-src 'none'; script-src '{_hash(code)}'; style-src '{_hash(style)}'; img-src data: blob:; "
-        "base-uri 'none'; form-action 'none'"
+        + ("connect-src 'self'; " if served else "")
+        + "base-uri 'none'; form-action 'none'"
     )
 
 
@@ -77,13 +80,15 @@ def embedded(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def document(title: str, pages: list[PageData], comparison: str | None = None) -> bytes:
-    """The file. ``pages``: of one run, or of two; ``comparison``: what `opline compare` says of these."""
-    code, style = script(), asset("page.css")
+def document(title: str, pages: list[PageData], comparison: str | None = None, served: bool = False) -> bytes:
+    """The file. ``pages``: of one run, or of two; ``comparison``: what `opline compare` says of these; ``served``: by
+    `opline view`.
+    """
+    code, style = script(served), asset("page.css")
     name = shown(title)
     parts = {
         "TITLE": html.escape(name),
-        "POLICY": html.escape(policy(code, style), quote=True).replace("&#x27;", "'"),
+        "POLICY": html.escape(policy(code, style, served), quote=True).replace("&#x27;", "'"),
         "STYLE": style,
         "SUMMARY": "\n".join(summary(page.table) for page in pages),
         "HEAD": embedded({"title": name, "runs": [page.head for page in pages], "comparison": comparison}),

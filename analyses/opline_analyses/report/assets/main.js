@@ -8,6 +8,7 @@ import { Heat, axisOf } from './heat.js';
 import { drawStages } from './stages.js';
 import { drawWho } from './who.js';
 import { OpList } from './list.js';
+import { openPart, openWhole } from './served.js';
 import { drawWaterfall } from './waterfall.js';
 import { drawDevices } from './devices.js';
 import { drawFacts, drawHeader, drawTables, drawWhy } from './facts.js';
@@ -145,9 +146,13 @@ function nudge(dx, dy, widen) {
   if (next[1] > next[0] && next[3] > next[2]) update({ region: next.map(Math.round) });
 }
 
+/** Whether the server could give finer cells. */
+const canRefine = () => current().head.served && !current().full;
+
 const actions = {
   z: () => state.region && setTime([state.region[0], state.region[1]]),
-  0: () => update({ time: null }),
+  0: () => (current().head.part ? openWhole() : update({ time: null })),
+  f: () => canRefine() && openPart(current(), state.region ?? timeShown()),
   '+': () => { const [a, b] = timeShown(); setTime([a + (b - a) / 4, b - (b - a) / 4]); },
   '-': () => { const [a, b] = timeShown(); setTime([a - (b - a) / 2, b + (b - a) / 2]); },
   s: () => update({ even: !state.even }),
@@ -182,7 +187,7 @@ function theme() {
 }
 
 function wire() {
-  for (const [id, key] of [['clear', 'Escape'], ['zoom', 'z'], ['whole', '0'], ['linear', 'y'], ['waited', 'w'],
+  for (const [id, key] of [['clear', 'Escape'], ['zoom', 'z'], ['finer', 'f'], ['whole', '0'], ['linear', 'y'], ['waited', 'w'],
          ['theme', 't'], ['even', 's'], ['helpkey', '?'], ['other', 'r']]) {
     byId(id).addEventListener('click', () => actions[key]());
   }
@@ -237,6 +242,7 @@ async function start() {
   drawFacts(page.runs);
   drawWhy(page.runs,
     (run, from) => update({ run, value: -1, region: [0, Math.ceil(wholeTime()[1]), from, Number.MAX_SAFE_INTEGER] }));
+  byId('finer').hidden = !canRefine();
   byId('other').hidden = page.runs.length < 2;
   byId('comparison').hidden = !comparison;
   byId('comparison-text').textContent = comparison ?? '';

@@ -4,6 +4,7 @@
 // has the threads' states, a strip below a stage says how long its thread did what (not when); hatched: unknown.
 import { byId, el, name, svg } from './dom.js';
 import { count, duration, exact, seconds } from './format.js';
+import { fetchOp } from './served.js';
 import { linearTicks } from './scales.js';
 import { dark } from './stages.js';
 import { state } from './state.js';
@@ -85,6 +86,14 @@ export function drawWaterfall(run, detail, i) {
     host.replaceChildren(el('p', { className: 'message' }, 'Click an op in the heat map or in the list, or press j.'));
     return;
   }
+  if (!detail && run.head.served) {
+    note.textContent = `op ${run.opIds[i]}: asked for`;
+    host.replaceChildren();
+    const still = () => state.op === run.opIds[i];
+    fetchOp(run, i).then(({ alone, detail: whole }) => still() && drawDetail(alone, whole, 0),
+      (error) => still() && host.replaceChildren(el('p', { className: 'message' }, String(error))));
+    return;
+  }
   if (!detail) {
     note.textContent = `op ${run.opIds[i]}`;
     host.replaceChildren(el('p', { className: 'message' },
@@ -93,6 +102,12 @@ export function drawWaterfall(run, detail, i) {
       el('code', {}, `opline ops RUN --op ${run.opIds[i]}`)));
     return;
   }
+  drawDetail(run, detail, i);
+}
+
+function drawDetail(run, detail, i) {
+  const host = byId('waterfall');
+  const note = byId('op-note');
   const sum = detail.stages.reduce((a, s) => a + s.duration, 0);
   note.replaceChildren(`op ${detail.id} `, name(run.className(i)),
     ` ${duration(detail.latency)}, begins at ${seconds(detail.begin, 9)} s; ` +

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""`opline view RUN ...`: the page, served to a browser on this machine, of runs of any size."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import ExitStack
+from pathlib import Path
+
+from opline.errors import OplineError
+from opline_analyses import ledger
+from opline_analyses.commands.common import add_model, tell_losses
+from opline_analyses.selection import add_filters, add_tainted, selection
+
+NAME = "view"
+HELP = "the page of runs of any size, in a browser on this machine"
+EXAMPLES = """\
+The page is that of `opline report`. Of a run that is too large to be held in one
+page, every op opens in full, and `finer` (the key f) asks for the part that is
+shown, or marked, with finer cells. Ctrl-C ends it.
+
+The server listens on 127.0.0.1 alone, only reads, and knows the address with
+its token only: whoever has the address may look. From another machine:
+ssh -L 8700:127.0.0.1:8700 HOST, and there `opline view run1 --port 8700`.
+
+examples:
+  opline view run1
+  opline view before after --port 8700
+"""
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text}: must be 0 to 65535")
+    return int(text)
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    parser.add_argument("runs", metavar="RUN", nargs="+", help="runs, recordings, or traces (with --model)")
+    parser.add_argument("--port", metavar="N", type=_port, default=0, help="the port (default: one that is free)")
+    add_model(parser)
+    add_filters(parser)
+    add_tainted(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serves until Ctrl-C."""
+    from opline_analyses.run import open_run
+    from opline_analyses.view.pages import Pages, Viewed
+    from opline_analyses.view.server import HOST, Server
+
+    with ExitStack() as stack:
+        viewed = []
+        lost = 0
+        for path in args.runs:
+            opened = stack.enter_context(
+                open_run(path, args.model, args.reader, args.extents, interruptible=False)  # queries are in threads
+            )
+            entries = ledger.entries(opened)
+            tell_losses(entries)
+            lost += ledger.bad_count(entries)
+            viewed.append(Viewed(opened, Path(path).resolve().name, selection(opened, args), args.tainted))
+        if args.max_loss is not None and lost > args.max_loss:
+            raise OplineError(f"{lost} lost, more than --max-loss {args.max_loss}.", exit_code=3)
+        try:
+            server = stack.enter_context(Server(Pages(viewed), args.port))
+        except OSError as error:
+            raise OplineError(f"Cannot listen on {HOST}, port {args.port}: {error.strerror}.") from error
+        print(server.address, flush=True)
+        server.serve_forever()
+    return 0

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""An HTTP server for one person on this machine: 127.0.0.1 alone, GET alone, and only who knows the token.
+
+The token is in the address. A page of somebody else's, open in the same browser, does not know it; and a name that
+somebody has bound to 127.0.0.1 (DNS rebinding) is not the Host that is asked for.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from opline.errors import OplineError
+from opline.talk import shown
+from opline_analyses.view.pages import Pages
+
+HOST = "127.0.0.1"
+_PATH = re.compile(r"/([A-Za-z0-9_-]+)/(?:(\d{1,6})/(?:op/(\d{1,18}))?)?", re.ASCII)
+_TIME = re.compile(r"-?\d{1,19}", re.ASCII)
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class Server(ThreadingHTTPServer):
+    """The server, listening; ``address`` is what to open."""
+
+    daemon_threads = True
+
+    def __init__(self, pages: Pages, port: int = 0) -> None:
+        """``port``: 0 is any that is free. Raises OSError."""
+        self.pages = pages
+        self.token = secrets.token_urlsafe(24)
+        super().__init__((HOST, port), _Handler)
+        self.hosts = {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
+
+    @property
+    def address(self) -> str:
+        """The URL of the list of runs; of the run where there is one."""
+        only = "0/" if len(self.pages) == 1 else ""
+        return f"http://{HOST}:{self.server_port}/{self.token}/{only}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing is said of a browser that has gone."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+    server_version = "opline"
+    sys_version = ""
+    timeout = 30
+
+    def do_GET(self) -> None:
+        host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
+        if host not in self.server.hosts or (origin is not None and origin != f"http://{host}"):
+            self._answer(403, b"This server is for one browser on this machine.\n")
+            return
+        parts = urlsplit(self.path)
+        found = _PATH.fullmatch(parts.path)
+        if found is None or not hmac.compare_digest(found[1], self.server.token):
+            self._answer(404, b"Not found: the address is the one that opline view has printed.\n")
+            return
+        try:
+            self._give(found[2], found[3], parse_qs(parts.query))
+        except OplineError as error:
+            self._answer(404, f"{shown(str(error))}\n".encode("utf-8", "backslashreplace"))
+
+    def _give(self, run: str | None, op: str | None, query: dict[str, list[str]]) -> None:
+        pages = self.server.pages
+        if run is None:
+            self._answer(200, pages.listed(), "text/html; charset=utf-8")
+        elif int(run) >= len(pages):
+            self._answer(404, b"There is no such run.\n")
+        elif op is not None:
+            self._answer(200, pages.op(int(run), int(op)), "application/json")
+        else:
+            page = pages.page(int(run), _time(query, "since"), _time(query, "until"))
+            self._answer(200, page, "text/html; charset=utf-8")
+
+    def _answer(self, status: int, body: bytes, kind: str = "text/plain; charset=utf-8") -> None:
+        self.send_response(status)
+        for name, value in {**_HEADERS, "Content-Type": kind, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """A terminal needs no line for each page; the address has the token."""
+
+
+def _time(query: dict[str, list[str]], name: str) -> int | None:
+    """A time of the run's clock, ns. Raises OplineError."""
+    if name not in query:
+        return None
+    text = query[name][-1]
+    if not _TIME.fullmatch(text) or abs(int(text)) >= 1 << 63:
+        raise OplineError(f"{name} is not a time in ns.")
+    return int(text)

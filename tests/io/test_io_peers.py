@@ -46,6 +46,15 @@ def test_c7_1_two_columns_in_any_order(tmp_path: Path, said: Said) -> None:
     assert sum(c["sum"] for c in found["cells"]) == 100_500, "in thousandths"
 
 
+def test_c7_2_the_shells_own_redirection_makes_a_picture(tmp_path: Path) -> None:
+    (tmp_path / "out.lat_us").write_text("".join(f"{1_000_000 + 1000 * n} {n}\n" for n in range(100)))
+    words = ["heatmap", "--unitstime=us", "--unitslat=us", "--grid", str(tmp_path / "out.lat_us")]
+    for name, begins in (("x.svg", "<?xml"), ("x.txt", "Latency Heat Map")):
+        with (tmp_path / name).open("w") as out:
+            subprocess.run([sys.executable, "-m", "opline_analyses", *words], stdout=out, check=True)
+        assert (tmp_path / name).read_text().startswith(begins)
+
+
 def test_c7_2_the_option_says_what_the_text_is(tmp_path: Path, said: Said) -> None:
     """Also behind a long preface, which alone shows nothing."""
     file = tmp_path / "t.txt"

@@ -8,6 +8,7 @@ import json
 import os
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
@@ -32,11 +33,11 @@ NAME = "heatmap"
 HELP = "latency, size or offset of all I/Os over time: terminal or SVG"
 EXAMPLES = """\
 Darker is more. Every I/O is in a cell: what --minlat and --maxlat leave out is
-in a row below or above. -o FILE.svg draws a picture: the mouse shows a cell's
-time, range, count and share, a click the command that lists its I/Os. The
-options of trace2heatmap.pl have their own names, and its two columns of text
-(a time, a value) are drawn, too; so are histograms of other tools (`opline hist
---help` lists them), a column for each.
+in a row below or above. -o FILE.svg, or > FILE.svg, draws a picture: the mouse
+shows a cell's time, range, count and share, a click the command that lists its
+I/Os. The options of trace2heatmap.pl have their own names, and its two columns
+of text (a time, a value) are drawn, too; so are histograms of other tools
+(`opline hist --help` lists them), a column for each.
 
 examples:
   opline heatmap run1
@@ -272,6 +273,16 @@ def _of_values(args: argparse.Namespace, kind: Kind, columns: int, number: int) 
     return map_of(tally, Series(tally.grid, 0, last, first), scale, measure, lines)
 
 
+def _is_picture(args: argparse.Namespace) -> bool:
+    """Whether the output is a file of this kind, also where the shell has opened it: > x.svg."""
+    if args.output is not None:
+        return bool(args.output.suffix.lower() == ".svg")
+    try:
+        return Path("/proc/self/fd/1").readlink().suffix.lower() == ".svg"
+    except OSError:
+        return False
+
+
 def run(args: argparse.Namespace) -> int:
     """Draws the map."""
     if args.style == "latencymap":
@@ -279,7 +290,7 @@ def run(args: argparse.Namespace) -> int:
     kind = kind_as_asked(args.run, args.unitstime)
     if kind is None:
         return _of_run(args)
-    picture = args.output is not None and args.output.suffix.lower() == ".svg"
+    picture = _is_picture(args)
     maps: list[tuple[str, Map]]
     if kind.has == COUNTS:
         maps = _of_counts(args, kind)
@@ -313,7 +324,7 @@ def _of_counts(args: argparse.Namespace, kind: Kind) -> list[tuple[str, Map]]:
 def _of_run(args: argparse.Namespace) -> int:
     from opline_analyses.io_series import tables_needed
 
-    picture = args.output is not None and args.output.suffix.lower() == ".svg"
+    picture = _is_picture(args)
     if args.per_device and (picture or args.json):
         raise UsageError("--per-device is for the terminal: a picture of one device has -d.")
     measure = measure_of(args)

@@ -136,6 +136,12 @@ def test_in_a_browser(server: Server, demo: Correlated, monkeypatch: pytest.Monk
         page.wait("document.documentElement?.dataset.ready === '1' && opline.page.runs[0].full")
         inside = [r for r in ops if first + span * 45 // 100 <= r["begin_ns"] < first + span * 55 // 100]
         assert page.ask("opline.stats().selected") == len(inside)
+        span = max(r["end_ns"] for r in inside) - min(r["begin_ns"] for r in inside)  # not from the run's start
+        rate = round(len(inside) * 1e9 / span)
+        subtitle = page.ask("document.getElementById('subtitle').textContent")
+        said = re.search(r", ([\d\s]+)/s", subtitle)
+        assert said is not None
+        assert abs(int(re.sub(r"\s", "", said[1])) - rate) <= 1, subtitle
         page.press("0")
         page.wait("document.documentElement?.dataset.ready === '1' && !opline.page.runs[0].full")
         assert page.errors == []

@@ -136,6 +136,7 @@ def _head(
         "counts_tainted": tainted,
         "counted": table.ops,
         "start_ns": str(ops.start_ns),  # may be beyond 2^53: a text
+        "first_ns": int(ops.begin_ns[0]) if len(ops) else 0,  # from the run's start; of a part of a run not 0
         "span_ns": last,
         "model": _name(str(model.get("name", "?"))),
         "wall": _name(str((recording.get("begin") or {}).get("wall") or "").split(".")[0].replace("T", " ")),

@@ -9,9 +9,10 @@ const mark = (passed) => (passed === null ? '·' : passed ? '✓' : '✗');
 export function drawHeader(runs) {
   byId('subtitle').replaceChildren(...runs.map((run, k) => {
     const { head } = run;
-    const rate = head.span_ns ? `, ${count((head.ops * 1e9) / head.span_ns)}/s` : '';
+    const span = head.span_ns - head.first_ns;
+    const rate = span ? `, ${count((head.ops * 1e9) / span)}/s` : '';
     return el('span', {}, runs.length > 1 ? [el('b', {}, `${'AB'[k]} `), name(head.name), ': '] : '',
-      `${count(head.ops)} ops in ${duration(head.span_ns)}${rate}, mean ${
+      `${count(head.ops)} ops in ${duration(span)}${rate}, mean ${
         duration(head.latency.total_ns / (head.latency.count || 1))}, model `,
       name(head.model), head.wall ? ', recorded ' : '', head.wall ? [name(head.wall), ' UTC'] : '');
   }));

@@ -8,7 +8,8 @@ PYTHON_DIRS := $(wildcard setup.py correlator analyses tests benchmarks examples
 C_FILES = $(shell find correlator/native tracepoints examples tests benchmarks -name '*.[ch]' -o -name '*.[ch]pp' | \
 	grep -v -e /build/ -e '_tp\.h$$')
 CLANG_FORMAT ?= clang-format-14
-DOCS := $(wildcard README.md docs/*.md correlator/opline/store/arrow.py)
+DOCS := $(wildcard README.md docs/*.md correlator/opline/store/arrow.py \
+	correlator/native/src/output/columns.hpp)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build test lint format format-check ruff mypy docs-check docs pictures native-test

@@ -7,23 +7,8 @@
 #include "output/emit_rows.hpp"
 
 namespace opline {
-namespace {
 
-Table make(const char *name, std::initializer_list<std::pair<const char *, ColumnType>> columns) {
-    std::vector<Column> made;
-    for (const auto &[column, type] : columns) made.emplace_back(column, type);
-    return Table(name, std::move(made));
-}
-
-constexpr auto I64 = ColumnType::kInt64;
-constexpr auto U64 = ColumnType::kUint64;
-constexpr auto I32 = ColumnType::kInt32;
-constexpr auto U32 = ColumnType::kUint32;
-constexpr auto BOOL = ColumnType::kBool;
-constexpr auto DICT = ColumnType::kDict;
-constexpr auto TEXT = ColumnType::kText;
-
-}  // namespace
+using namespace columns;
 
 std::string rwbs_letters(std::uint32_t r) {
     std::string s;
@@ -46,112 +31,11 @@ Emitter::Emitter(StringPool &strings, const std::vector<std::string> &key_space_
     evidence_ = {strings.intern("begin"), 0, strings.intern("thread"), strings.intern("batch"),
                  strings.intern("completion")};
     for (const auto &name : key_space_names) key_evidence_.push_back(strings.intern("key:" + name));
-    tables_.push_back(make("ops", {{"op_id", I64},        {"class", DICT},        {"object", TEXT},
-                                   {"key", TEXT},         {"host", DICT},         {"pid", I32},
-                                   {"comm", DICT},        {"begin_tid", I64},     {"end_tid", I64},
-                                   {"begin_ns", I64},     {"end_ns", I64},        {"latency_ns", I64},
-                                   {"complete", BOOL},    {"reason", DICT},       {"tainted", BOOL},
-                                   {"offset_bytes", I64}, {"length_bytes", I64},  {"transition_count", U32},
-                                   {"late_count", U32},   {"request_count", U32}, {"dev", U32},
-                                   {"sector", U64},       {"no_request", DICT},   {"unattributed_ns", I64},
-                                   {"unknown_ns", I64}}));
-    tables_.push_back(make("transitions", {{"op_id", I64},
-                                           {"seq", U32},
-                                           {"ts_ns", I64},
-                                           {"point", DICT},
-                                           {"event", DICT},
-                                           {"tid", I64},
-                                           {"pid", I32},
-                                           {"cpu", U32},
-                                           {"comm", DICT},
-                                           {"evidence", DICT},
-                                           {"late", BOOL},
-                                           {"aside", BOOL},
-                                           {"batch_id", I64},
-                                           {"child", I32}}));
-    tables_.push_back(make("stages", {{"op_id", I64},
-                                      {"seq", U32},
-                                      {"stage", DICT},
-                                      {"kind", DICT},
-                                      {"from_point", DICT},
-                                      {"to_point", DICT},
-                                      {"begin_ns", I64},
-                                      {"duration_ns", I64},
-                                      {"tid", I64},
-                                      {"request_id", I64},
-                                      {"states_tid", I64},
-                                      {"on_cpu_ns", I64},
-                                      {"runnable_ns", I64},
-                                      {"blocked_io_ns", I64},
-                                      {"blocked_ns", I64},
-                                      {"woken_by_tid", I64},
-                                      {"woken_by_comm", DICT}}));
-    tables_.push_back(make("requests", {{"request_id", I64},     {"dev", U32},        {"sector", U64},
-                                        {"nr_sectors", U32},     {"kind", DICT},      {"rwbs", DICT},
-                                        {"queue_ns", I64},       {"getrq_ns", I64},   {"insert_ns", I64},
-                                        {"first_issue_ns", I64}, {"issue_ns", I64},   {"complete_ns", I64},
-                                        {"q2c_ns", I64},         {"d2c_ns", I64},     {"queue_tid", I32},
-                                        {"queue_comm", DICT},    {"issue_tid", I32},  {"issue_comm", DICT},
-                                        {"queue_cpu", U32},      {"issue_cpu", U32},  {"complete_cpu", U32},
-                                        {"error", I32},          {"bio_count", U32},  {"merge_count", U32},
-                                        {"requeue_count", U32},  {"in_flight", U32},  {"op_count", U32},
-                                        {"op_id", I64},          {"ambiguous", BOOL}, {"outcome", DICT},
-                                        {"flushed_by", I64}}));
-    tables_.push_back(make("bios", {{"bio_id", I64},
-                                    {"request_id", I64},
-                                    {"dev", U32},
-                                    {"sector", U64},
-                                    {"nr_sectors", U32},
-                                    {"kind", DICT},
-                                    {"queue_ns", I64},
-                                    {"getrq_ns", I64},
-                                    {"merge_ns", I64},
-                                    {"tid", I32},
-                                    {"comm", DICT},
-                                    {"parent_id", I64},
-                                    {"split_from_id", I64},
-                                    {"op_id", I64},
-                                    {"op_by_thread", I64},
-                                    {"op_by_sector", I64},
-                                    {"op_by_extent", I64},
-                                    {"sector_candidates", U32},
-                                    {"batch_id", I64}}));
-    tables_.push_back(make("links", {{"op_id", I64},
-                                     {"bio_id", I64},
-                                     {"request_id", I64},
-                                     {"evidence", DICT},
-                                     {"request_evidence", DICT},
-                                     {"confidence", DICT},
-                                     {"bytes", U64},
-                                     {"shared", BOOL},
-                                     {"ambiguous", BOOL}}));
-    tables_.push_back(make("deferred", {{"op_id", I64},
-                                        {"bio_id", I64},
-                                        {"request_id", I64},
-                                        {"file", DICT},
-                                        {"bytes", U64},
-                                        {"written_ns", I64},
-                                        {"queue_ns", I64},
-                                        {"issue_ns", I64},
-                                        {"complete_ns", I64},
-                                        {"tid", I32},
-                                        {"comm", DICT},
-                                        {"evidence", DICT},
-                                        {"confidence", DICT},
-                                        {"shared", BOOL},
-                                        {"ambiguous", BOOL}}));
-    tables_.push_back(make("batches", {{"batch_id", I64},
-                                       {"space", DICT},
-                                       {"tid", I32},
-                                       {"begin_ns", I64},
-                                       {"end_ns", I64},
-                                       {"member_count", U32},
-                                       {"request_count", U32},
-                                       {"declared_count", U32}}));
-    tables_.push_back(make("fates", {{"event", DICT}, {"fate", DICT}, {"count", U64}}));
-    tables_.push_back(
-        make("discarded", {{"stream", TEXT}, {"begin_ns", I64}, {"end_ns", I64}, {"count", U64}, {"packets", BOOL}}));
-    tables_.push_back(make("losses", {{"loss", DICT}, {"severity", DICT}, {"origin", DICT}, {"count", U64}}));
+    for (const auto &table : columns::kTables) {
+        std::vector<Column> made;
+        for (const auto &c : table.columns) made.emplace_back(c.name, c.type);
+        tables_.emplace_back(table.name, std::move(made));
+    }
     kept_.assign(tables_.size(), 1);
 }
 
@@ -205,13 +89,20 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
         }
         if (!kept(kTransitions)) continue;
         Row row(table(kTransitions));
-        row.i64(id).u32(seq++).i64(t.ts_ns).dict(p.label).dict_or_absent(t.event).i64_if(t.tid >= 0, t.tid);
-        row.i32_if(t.pid >= 0, t.pid).u32_if(t.cpu != kNoCpu, t.cpu).dict_or_absent(t.comm);
-        row.dict(evidence_name(t));
-        row.flag(p.late)
-            .flag(p.aside)
-            .i64_if(t.batch >= 0, t.batch)
-            .i32_if(p.child != 0, static_cast<std::int32_t>(p.child));
+        row.i64(transitions::op_id, id)
+            .u32(transitions::seq, seq++)
+            .i64(transitions::ts_ns, t.ts_ns)
+            .dict(transitions::point, p.label)
+            .dict_or_absent(transitions::event, t.event)
+            .i64_if(transitions::tid, t.tid >= 0, t.tid);
+        row.i32_if(transitions::pid, t.pid >= 0, t.pid)
+            .u32_if(transitions::cpu, t.cpu != kNoCpu, t.cpu)
+            .dict_or_absent(transitions::comm, t.comm);
+        row.dict(transitions::evidence, evidence_name(t));
+        row.flag(transitions::late, p.late)
+            .flag(transitions::aside, p.aside)
+            .i64_if(transitions::batch_id, t.batch >= 0, t.batch)
+            .i32_if(transitions::child, p.child != 0, static_cast<std::int32_t>(p.child));
     }
     seq = 0;
     if (kept(kStages))
@@ -219,15 +110,23 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
             static const StateSplit unknown;
             const StateSplit &split = a.states.empty() ? unknown : a.states[seq];
             Row row(table(kStages));
-            row.i64(id).u32(seq++).dict(s.stage).dict(s.kind).dict(s.from).dict(s.to).i64(s.begin_ns);
-            row.i64(s.duration_ns)
-                .i64_if(s.tid >= 0, s.tid)
-                .i64_if(s.request != 0, static_cast<std::int64_t>(s.request));
-            row.i64_if(split.known, split.tid)
-                .i64_if(split.known, split.on_cpu_ns)
-                .i64_if(split.known, split.runnable_ns);
-            row.i64_if(split.known, split.blocked_io_ns).i64_if(split.known, split.blocked_ns);
-            row.i64_if(split.woken_by_tid >= 0, split.woken_by_tid).dict_or_absent(split.woken_by_comm);
+            row.i64(stages::op_id, id)
+                .u32(stages::seq, seq++)
+                .dict(stages::stage, s.stage)
+                .dict(stages::kind, s.kind)
+                .dict(stages::from_point, s.from)
+                .dict(stages::to_point, s.to)
+                .i64(stages::begin_ns, s.begin_ns);
+            row.i64(stages::duration_ns, s.duration_ns)
+                .i64_if(stages::tid, s.tid >= 0, s.tid)
+                .i64_if(stages::request_id, s.request != 0, static_cast<std::int64_t>(s.request));
+            row.i64_if(stages::states_tid, split.known, split.tid)
+                .i64_if(stages::on_cpu_ns, split.known, split.on_cpu_ns)
+                .i64_if(stages::runnable_ns, split.known, split.runnable_ns);
+            row.i64_if(stages::blocked_io_ns, split.known, split.blocked_io_ns)
+                .i64_if(stages::blocked_ns, split.known, split.blocked_ns);
+            row.i64_if(stages::woken_by_tid, split.woken_by_tid >= 0, split.woken_by_tid)
+                .dict_or_absent(stages::woken_by_comm, split.woken_by_comm);
         }
     for (const auto &cut : a.requests)
         if (!r.request || cut.q < r.request->q) r.request = &cut;
@@ -279,47 +178,71 @@ void Emitter::op_row(const Op &op, const OpRow &r, const OpFacts &facts) {
     const bool ended = facts.complete;
     const RequestCut *request = r.request;
     Row row(table(kOps));
-    row.i64(static_cast<std::int64_t>(op.serial))
-        .dict_or_absent(op.op_class)
-        .text_or_absent(op.object)
-        .text_or_absent(op.key_text);
-    row.dict_or_absent(op.host)
-        .i32_if(op.pid >= 0, op.pid)
-        .dict_or_absent(r.first_comm)
-        .i64_if(r.first_tid >= 0, r.first_tid);
-    row.i64_if(ended && r.end_tid >= 0, r.end_tid);
-    row.i64(op.begin_ns).i64_if(ended, op.end_ns).i64_if(ended, op.end_ns - op.begin_ns).flag(ended);
-    row.dict_or_absent(facts.reason).flag(facts.tainted).i64_if(op.has_offset, op.offset_bytes);
-    row.i64_if(op.has_length, op.length_bytes).u32(r.transitions).u32(r.late);
-    row.u32(r.requests).u32_if(request != nullptr, request ? request->dev : 0);
-    row.u64_if(request && request->sector != kNoSector, request ? request->sector : 0).dict_or_absent(facts.no_request);
-    row.i64_if(ended, r.unattributed_ns).i64_if(ended, r.unknown_ns);
+    row.i64(ops::op_id, static_cast<std::int64_t>(op.serial))
+        .dict_or_absent(ops::class_, op.op_class)
+        .text_or_absent(ops::object, op.object)
+        .text_or_absent(ops::key, op.key_text);
+    row.dict_or_absent(ops::host, op.host)
+        .i32_if(ops::pid, op.pid >= 0, op.pid)
+        .dict_or_absent(ops::comm, r.first_comm)
+        .i64_if(ops::begin_tid, r.first_tid >= 0, r.first_tid);
+    row.i64_if(ops::end_tid, ended && r.end_tid >= 0, r.end_tid);
+    row.i64(ops::begin_ns, op.begin_ns)
+        .i64_if(ops::end_ns, ended, op.end_ns)
+        .i64_if(ops::latency_ns, ended, op.end_ns - op.begin_ns)
+        .flag(ops::complete, ended);
+    row.dict_or_absent(ops::reason, facts.reason)
+        .flag(ops::tainted, facts.tainted)
+        .i64_if(ops::offset_bytes, op.has_offset, op.offset_bytes);
+    row.i64_if(ops::length_bytes, op.has_length, op.length_bytes)
+        .u32(ops::transition_count, r.transitions)
+        .u32(ops::late_count, r.late);
+    row.u32(ops::request_count, r.requests).u32_if(ops::dev, request != nullptr, request ? request->dev : 0);
+    row.u64_if(ops::sector, request && request->sector != kNoSector, request ? request->sector : 0)
+        .dict_or_absent(ops::no_request, facts.no_request);
+    row.i64_if(ops::unattributed_ns, ended, r.unattributed_ns).i64_if(ops::unknown_ns, ended, r.unknown_ns);
 }
 
 void Emitter::request(const Request &r, const Flush *flush, const Served &served) {
     if (!kept(kRequests)) return;
     const bool done = r.complete_ns != kNoTime;
     Row row(table(kRequests));
-    row.i64(static_cast<std::int64_t>(r.id)).u32(r.dev).u64_if(r.sector != kNoSector, r.sector).u32(r.nr_sectors);
-    row.dict(kind_name(r.kind)).dict(rwbs_name(r.rwbs)).time(r.queue_ns).time(r.getrq_ns).time(r.insert_ns);
+    row.i64(requests::request_id, static_cast<std::int64_t>(r.id))
+        .u32(requests::dev, r.dev)
+        .u64_if(requests::sector, r.sector != kNoSector, r.sector)
+        .u32(requests::nr_sectors, r.nr_sectors);
+    row.dict(requests::kind, kind_name(r.kind))
+        .dict(requests::rwbs, rwbs_name(r.rwbs))
+        .time(requests::queue_ns, r.queue_ns)
+        .time(requests::getrq_ns, r.getrq_ns)
+        .time(requests::insert_ns, r.insert_ns);
     const auto issue_ns = flush ? flush->issue_ns : r.issue_ns;
-    row.time(flush ? issue_ns : r.first_issue_ns).time(issue_ns).time(r.complete_ns);
-    row.i64_if(done && r.queue_ns != kNoTime,
+    row.time(requests::first_issue_ns, flush ? issue_ns : r.first_issue_ns)
+        .time(requests::issue_ns, issue_ns)
+        .time(requests::complete_ns, r.complete_ns);
+    row.i64_if(requests::q2c_ns, done && r.queue_ns != kNoTime,
                r.complete_ns - (done && r.queue_ns != kNoTime ? r.queue_ns : r.complete_ns));
-    row.i64_if(done && issue_ns != kNoTime, r.complete_ns - (done && issue_ns != kNoTime ? issue_ns : r.complete_ns));
-    row.i32_if(r.queue_tid >= 0, r.queue_tid).dict_or_absent(r.queue_comm).i32_if(r.issue_tid >= 0, r.issue_tid);
-    row.dict_or_absent(r.issue_comm)
-        .u32_if(r.queue_cpu != kNoCpu, r.queue_cpu)
-        .u32_if(r.issue_cpu != kNoCpu, r.issue_cpu);
-    row.u32_if(r.complete_cpu != kNoCpu, r.complete_cpu).i32_if(done, r.error);
-    row.u32(static_cast<std::uint32_t>(r.bios.size())).u32(r.merges).u32(r.requeues);
-    row.u32_if(r.first_issue_ns != kNoTime && r.in_flight_known, r.in_flight).u32(served.ops);
-    row.i64_if(served.only != 0, static_cast<std::int64_t>(served.only == 0 ? 0 : serial_of(served.only)))
-        .flag(r.ambiguous);
+    row.i64_if(requests::d2c_ns, done && issue_ns != kNoTime,
+               r.complete_ns - (done && issue_ns != kNoTime ? issue_ns : r.complete_ns));
+    row.i32_if(requests::queue_tid, r.queue_tid >= 0, r.queue_tid)
+        .dict_or_absent(requests::queue_comm, r.queue_comm)
+        .i32_if(requests::issue_tid, r.issue_tid >= 0, r.issue_tid);
+    row.dict_or_absent(requests::issue_comm, r.issue_comm)
+        .u32_if(requests::queue_cpu, r.queue_cpu != kNoCpu, r.queue_cpu)
+        .u32_if(requests::issue_cpu, r.issue_cpu != kNoCpu, r.issue_cpu);
+    row.u32_if(requests::complete_cpu, r.complete_cpu != kNoCpu, r.complete_cpu).i32_if(requests::error, done, r.error);
+    row.u32(requests::bio_count, static_cast<std::uint32_t>(r.bios.size()))
+        .u32(requests::merge_count, r.merges)
+        .u32(requests::requeue_count, r.requeues);
+    row.u32_if(requests::in_flight, r.first_issue_ns != kNoTime && r.in_flight_known, r.in_flight)
+        .u32(requests::op_count, served.ops);
+    row.i64_if(requests::op_id, served.only != 0,
+               static_cast<std::int64_t>(served.only == 0 ? 0 : serial_of(served.only)))
+        .flag(requests::ambiguous, r.ambiguous);
     constexpr std::array<std::string_view, 4> outcomes = {"absorbed", "reused", "completed", "open"};
     const std::size_t outcome = r.absorbed_by != 0 ? 0 : r.reused ? 1 : done ? 2 : 3;
-    row.dict(word(outcomes_[outcome], outcomes[outcome]));
-    row.i64_if(flush != nullptr, flush ? static_cast<std::int64_t>(flush->request) : 0);
+    row.dict(requests::outcome, word(outcomes_[outcome], outcomes[outcome]));
+    row.i64_if(requests::flushed_by, flush != nullptr, flush ? static_cast<std::int64_t>(flush->request) : 0);
 }
 
 void Emitter::bio(const Bio &b, const BioLink *link) {
@@ -327,20 +250,25 @@ void Emitter::bio(const Bio &b, const BioLink *link) {
     auto op_of = [](std::uint64_t ref) { return static_cast<std::int64_t>(ref == 0 ? 0 : serial_of(ref)); };
     const std::uint64_t chosen = link ? link->chosen : b.owner.op;
     Row row(table(kBios));
-    row.i64(static_cast<std::int64_t>(b.id)).i64_if(b.request != 0, static_cast<std::int64_t>(b.request)).u32(b.dev);
-    row.u64_if(b.sector != kNoSector, b.sector)
-        .u32(b.nr_sectors)
-        .dict(kind_name(b.kind))
-        .time(b.queue_ns)
-        .time(b.getrq_ns)
-        .time(b.merge_ns);
-    row.i32_if(b.tid >= 0, b.tid).dict_or_absent(b.comm).i64_if(b.parent != 0, static_cast<std::int64_t>(b.parent));
-    row.i64_if(b.split_from != 0, static_cast<std::int64_t>(b.split_from)).i64_if(chosen != 0, op_of(chosen));
-    row.i64_if(link && link->by_thread != 0, op_of(link ? link->by_thread : 0));
-    row.i64_if(link && link->by_sector != 0, op_of(link ? link->by_sector : 0));
-    row.i64_if(link && link->by_extent != 0, op_of(link ? link->by_extent : 0));
-    row.u32_if(link && !link->inherited, link ? link->candidates : 0);
-    row.i64_if(b.owner.batch != 0, static_cast<std::int64_t>(b.owner.batch) - 1);
+    row.i64(bios::bio_id, static_cast<std::int64_t>(b.id))
+        .i64_if(bios::request_id, b.request != 0, static_cast<std::int64_t>(b.request))
+        .u32(bios::dev, b.dev);
+    row.u64_if(bios::sector, b.sector != kNoSector, b.sector)
+        .u32(bios::nr_sectors, b.nr_sectors)
+        .dict(bios::kind, kind_name(b.kind))
+        .time(bios::queue_ns, b.queue_ns)
+        .time(bios::getrq_ns, b.getrq_ns)
+        .time(bios::merge_ns, b.merge_ns);
+    row.i32_if(bios::tid, b.tid >= 0, b.tid)
+        .dict_or_absent(bios::comm, b.comm)
+        .i64_if(bios::parent_id, b.parent != 0, static_cast<std::int64_t>(b.parent));
+    row.i64_if(bios::split_from_id, b.split_from != 0, static_cast<std::int64_t>(b.split_from))
+        .i64_if(bios::op_id, chosen != 0, op_of(chosen));
+    row.i64_if(bios::op_by_thread, link && link->by_thread != 0, op_of(link ? link->by_thread : 0));
+    row.i64_if(bios::op_by_sector, link && link->by_sector != 0, op_of(link ? link->by_sector : 0));
+    row.i64_if(bios::op_by_extent, link && link->by_extent != 0, op_of(link ? link->by_extent : 0));
+    row.u32_if(bios::sector_candidates, link && !link->inherited, link ? link->candidates : 0);
+    row.i64_if(bios::batch_id, b.owner.batch != 0, static_cast<std::int64_t>(b.owner.batch) - 1);
 }
 
 std::uint32_t Emitter::rules_name(std::uint32_t rules) {
@@ -368,63 +296,73 @@ void Emitter::link(const LinkRow &l, std::uint64_t bio, IoKind kind, std::uint64
     if (csv_ && csv_->form() == OpCsv::Form::kOps) csv_->bio(l.op, bio, io_kind_name(kind));
     if (!kept(kLinks)) return;
     Row(table(kLinks))
-        .i64(static_cast<std::int64_t>(l.op))
-        .i64(static_cast<std::int64_t>(bio))
-        .i64_if(request != 0, static_cast<std::int64_t>(request))
-        .dict(rules_name(l.rules))
-        .dict_or_absent(request == 0 ? 0 : word(matches_[by_pointer], by_pointer ? "pointer" : "sector"))
-        .dict(confidence_name(l.rules, l.ambiguous, l.doubtful))
-        .u64_if(l.bytes != 0, l.bytes)
-        .flag(l.shared)
-        .flag(l.ambiguous);
+        .i64(links::op_id, static_cast<std::int64_t>(l.op))
+        .i64(links::bio_id, static_cast<std::int64_t>(bio))
+        .i64_if(links::request_id, request != 0, static_cast<std::int64_t>(request))
+        .dict(links::evidence, rules_name(l.rules))
+        .dict_or_absent(links::request_evidence,
+                        request == 0 ? 0 : word(matches_[by_pointer], by_pointer ? "pointer" : "sector"))
+        .dict(links::confidence, confidence_name(l.rules, l.ambiguous, l.doubtful))
+        .u64_if(links::bytes, l.bytes != 0, l.bytes)
+        .flag(links::shared, l.shared)
+        .flag(links::ambiguous, l.ambiguous);
 }
 
 void Emitter::deferred(const DeferredRow &d, const Bio &b, const BioLink &link, const std::string &file) {
     if (!kept(kDeferred)) return;
     Row row(table(kDeferred));
-    row.i64(static_cast<std::int64_t>(d.op)).i64(static_cast<std::int64_t>(b.id));
-    row.i64_if(b.request != 0, static_cast<std::int64_t>(b.request)).dict(strings_.intern(file)).u64(d.bytes);
-    row.i64(d.written_ns).time(b.queue_ns).time(link.issue_ns);
-    row.time(link.complete_ns != kNoTime ? link.complete_ns : b.complete_ns)
-        .i32_if(b.tid >= 0, b.tid)
-        .dict_or_absent(b.comm);
-    row.dict(rules_name(rule::kPage))
-        .dict(confidence_name(rule::kPage, d.ambiguous, d.doubtful))
-        .flag(d.shared)
-        .flag(d.ambiguous);
+    row.i64(deferred::op_id, static_cast<std::int64_t>(d.op)).i64(deferred::bio_id, static_cast<std::int64_t>(b.id));
+    row.i64_if(deferred::request_id, b.request != 0, static_cast<std::int64_t>(b.request))
+        .dict(deferred::file, strings_.intern(file))
+        .u64(deferred::bytes, d.bytes);
+    row.i64(deferred::written_ns, d.written_ns)
+        .time(deferred::queue_ns, b.queue_ns)
+        .time(deferred::issue_ns, link.issue_ns);
+    row.time(deferred::complete_ns, link.complete_ns != kNoTime ? link.complete_ns : b.complete_ns)
+        .i32_if(deferred::tid, b.tid >= 0, b.tid)
+        .dict_or_absent(deferred::comm, b.comm);
+    row.dict(deferred::evidence, rules_name(rule::kPage))
+        .dict(deferred::confidence, confidence_name(rule::kPage, d.ambiguous, d.doubtful))
+        .flag(deferred::shared, d.shared)
+        .flag(deferred::ambiguous, d.ambiguous);
 }
 
 void Emitter::batch(const Batch &b) {
     if (!kept(kBatches)) return;
     Row(table(kBatches))
-        .i64(static_cast<std::int64_t>(b.serial))
-        .dict(b.space)
-        .i32(static_cast<std::int32_t>(b.tid))
-        .i64(b.begin_ns)
-        .time(b.end_ns)
-        .u32(b.members)
-        .u32(static_cast<std::uint32_t>(b.requests.size()))
-        .u32_if(b.declared >= 0, static_cast<std::uint32_t>(b.declared));
+        .i64(batches::batch_id, static_cast<std::int64_t>(b.serial))
+        .dict(batches::space, b.space)
+        .i32(batches::tid, static_cast<std::int32_t>(b.tid))
+        .i64(batches::begin_ns, b.begin_ns)
+        .time(batches::end_ns, b.end_ns)
+        .u32(batches::member_count, b.members)
+        .u32(batches::request_count, static_cast<std::uint32_t>(b.requests.size()))
+        .u32_if(batches::declared_count, b.declared >= 0, static_cast<std::uint32_t>(b.declared));
 }
 
 void Emitter::loss(std::string_view name, std::string_view severity, std::string_view origin, std::uint64_t count) {
     if (!kept(kLosses)) return;
     Row(table(kLosses))
-        .dict(strings_.intern(name))
-        .dict(strings_.intern(severity))
-        .dict(strings_.intern(origin))
-        .u64(count);
+        .dict(losses::loss, strings_.intern(name))
+        .dict(losses::severity, strings_.intern(severity))
+        .dict(losses::origin, strings_.intern(origin))
+        .u64(losses::count, count);
 }
 
 void Emitter::fate(std::uint32_t event_name, std::string_view fate, std::uint64_t count) {
     if (!kept(kFates)) return;
-    Row(table(kFates)).dict(event_name).dict(strings_.intern(fate)).u64(count);
+    Row(table(kFates)).dict(fates::event, event_name).dict(fates::fate, strings_.intern(fate)).u64(fates::count, count);
 }
 
 void Emitter::discarded(std::string_view stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
                         bool packets) {
     if (!kept(kDiscarded)) return;
-    Row(table(kDiscarded)).text(stream).time(begin_ns).time(end_ns).u64_if(count != 0, count).flag(packets);
+    Row(table(kDiscarded))
+        .text(discarded::stream, stream)
+        .time(discarded::begin_ns, begin_ns)
+        .time(discarded::end_ns, end_ns)
+        .u64_if(discarded::count, count != 0, count)
+        .flag(discarded::packets, packets);
 }
 
 }  // namespace opline

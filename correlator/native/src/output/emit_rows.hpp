@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tables by number, and how their rows are filled. Private to the emitter.
+// How rows of tables are filled. Private to the emitter.
 #pragma once
 #include <algorithm>
 #include <cassert>
@@ -7,115 +7,132 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <type_traits>
 
 #include "base/table.hpp"
 #include "event/event.hpp"
+#include "output/columns.hpp"
 
 namespace opline {
 
-enum TableIndex {
-    kOps,
-    kTransitions,
-    kStages,
-    kRequests,
-    kBios,
-    kLinks,
-    kDeferred,
-    kBatches,
-    kFates,
-    kDiscarded,
-    kLosses
+// Which columns of a row were put: all of them have to be, each once.
+class Completeness {
+  public:
+    explicit Completeness(const Table &table) : table_(table) {}
+    ~Completeness() { assert(put_ == (std::uint64_t{1} << table_.columns.size()) - 1); }
+    Completeness(const Completeness &) = delete;
+    void put(std::size_t place) {
+        assert((put_ >> place & 1) == 0);
+        put_ |= std::uint64_t{1} << place;
+    }
+
+  private:
+    [[maybe_unused]] const Table &table_;
+    std::uint64_t put_ = 0;
 };
 
-// Fills one row, column after column.
+// Fills one row. Columns are named (output/columns.hpp); a value of another type than the column's does not compile.
 class Row {
   public:
-    explicit Row(Table &table) : table_(table), row_(table.add_row()), column_(table.columns.data()) {}
-    ~Row() { assert(column_ == table_.columns.data() + table_.columns.size()); }
-    Row(const Row &) = delete;
-    Row &i64(std::int64_t v) { return put(v); }
-    Row &u64(std::uint64_t v) { return put(v); }
-    Row &i32(std::int32_t v) { return put(v); }
-    Row &u32(std::uint32_t v) { return put(v); }
-    Row &flag(bool v) { return put(static_cast<std::uint8_t>(v)); }
-    Row &text(std::string_view v) {
-        (column_++)->put_text(row_, v);
+    explicit Row(Table &table) : complete_(table), columns_(table.columns.data()), row_(table.add_row()) {}
+    Row &i64(columns::I64 c, std::int64_t v) { return put(c.place, v); }
+    Row &u64(columns::U64 c, std::uint64_t v) { return put(c.place, v); }
+    Row &i32(columns::I32 c, std::int32_t v) { return put(c.place, v); }
+    Row &u32(columns::U32 c, std::uint32_t v) { return put(c.place, v); }
+    Row &flag(columns::Bool c, bool v) { return put(c.place, static_cast<std::uint8_t>(v)); }
+    Row &dict(columns::Dict c, std::uint32_t id) { return put(c.place, id); }
+    Row &text(columns::Text c, std::string_view v) {
+        complete_.put(c.place);
+        columns_[c.place].put_text(row_, v);
         return *this;
     }
-    Row &dict(std::uint32_t id) { return u32(id); }
-    Row &absent() {
-        (column_++)->put_absent(row_);
-        return *this;
-    }
-    Row &time(std::int64_t v) { return v == kNoTime ? absent() : i64(v); }
-    Row &dict_or_absent(std::uint32_t id) { return id == 0 ? absent() : u32(id); }
-    Row &text_or_absent(std::string_view v) { return v.empty() ? absent() : text(v); }
-    Row &i64_if(bool known, std::int64_t v) { return known ? i64(v) : absent(); }
-    Row &i32_if(bool known, std::int32_t v) { return known ? i32(v) : absent(); }
-    Row &u32_if(bool known, std::uint32_t v) { return known ? u32(v) : absent(); }
-    Row &u64_if(bool known, std::uint64_t v) { return known ? u64(v) : absent(); }
+    Row &time(columns::I64 c, std::int64_t v) { return i64_if(c, v != kNoTime, v); }
+    Row &dict_or_absent(columns::Dict c, std::uint32_t id) { return id == 0 ? absent(c.place) : dict(c, id); }
+    Row &text_or_absent(columns::Text c, std::string_view v) { return v.empty() ? absent(c.place) : text(c, v); }
+    Row &i64_if(columns::I64 c, bool known, std::int64_t v) { return known ? i64(c, v) : absent(c.place); }
+    Row &i32_if(columns::I32 c, bool known, std::int32_t v) { return known ? i32(c, v) : absent(c.place); }
+    Row &u32_if(columns::U32 c, bool known, std::uint32_t v) { return known ? u32(c, v) : absent(c.place); }
+    Row &u64_if(columns::U64 c, bool known, std::uint64_t v) { return known ? u64(c, v) : absent(c.place); }
 
   private:
     template <class T>
-    Row &put(T v) {
-        (column_++)->put(row_, v);
+    Row &put(std::size_t place, T v) {
+        complete_.put(place);
+        columns_[place].put(row_, v);
         return *this;
     }
-    [[maybe_unused]] Table &table_;
+    Row &absent(std::size_t place) {
+        complete_.put(place);
+        columns_[place].put_absent(row_);
+        return *this;
+    }
+    Completeness complete_;
+    Column *columns_;
     std::size_t row_;
-    Column *column_;
 };
 
-// Fills some rows at once, column after column.
+// The type in which a column's values are stored.
+template <ColumnType Type>
+using StoredAs = std::conditional_t<
+    Type == ColumnType::kInt64, std::int64_t,
+    std::conditional_t<Type == ColumnType::kUint64, std::uint64_t,
+                       std::conditional_t<Type == ColumnType::kInt32, std::int32_t,
+                                          std::conditional_t<Type == ColumnType::kBool, std::uint8_t, std::uint32_t>>>>;
+
+// Fills some rows at once.
 class RowBlock {
   public:
     RowBlock(Table &table, std::size_t rows)
-        : table_(table), n_(rows), row_(table.add_rows(rows)), column_(table.columns.data()) {}
-    ~RowBlock() { assert(column_ == table_.columns.data() + table_.columns.size()); }
-    RowBlock(const RowBlock &) = delete;
-    template <class T>
-    RowBlock &all(T v) {
-        std::fill_n((column_++)->put_many<T>(row_), n_, v);
+        : complete_(table), columns_(table.columns.data()), n_(rows), row_(table.add_rows(rows)) {}
+    template <ColumnType Type>
+    RowBlock &all(ColumnName<Type> c, StoredAs<Type> v) {
+        std::fill_n(at(c).template put_many<StoredAs<Type>>(row_), n_, v);
         return *this;
     }
-    template <class T>
-    RowBlock &copy(const T *values) {
-        std::memcpy((column_++)->put_many<T>(row_), values, n_ * sizeof(T));
+    template <ColumnType Type>
+    RowBlock &copy(ColumnName<Type> c, const StoredAs<Type> *values) {
+        std::memcpy(at(c).template put_many<StoredAs<Type>>(row_), values, n_ * sizeof *values);
         return *this;
     }
     // Values that stay where they are.
-    template <class T>
-    RowBlock &repeat(const T *values) {
-        (column_++)->repeat(row_, values, n_);
+    template <ColumnType Type>
+    RowBlock &repeat(ColumnName<Type> c, const StoredAs<Type> *values) {
+        at(c).repeat(row_, values, n_);
         return *this;
     }
     // value(i) of rows that are present.
-    template <class T, class Value>
-    RowBlock &each(Value value) {
-        T *to = (column_++)->put_many<T>(row_);
+    template <ColumnType Type, class Value>
+    RowBlock &each(ColumnName<Type> c, Value value) {
+        auto *to = at(c).template put_many<StoredAs<Type>>(row_);
         for (std::size_t i = 0; i < n_; ++i) to[i] = value(i);
         return *this;
     }
     // value(i), absent where it is not known(value).
-    template <class T, class Value, class Known>
-    RowBlock &each(Value value, Known known) {
-        Column &c = *column_++;
+    template <ColumnType Type, class Value, class Known>
+    RowBlock &each(ColumnName<Type> c, Value value, Known known) {
+        Column &column = at(c);
         for (std::size_t i = 0; i < n_; ++i) {
-            const T v = value(i);
-            if (known(v)) c.put(row_ + i, v);
-            else c.put_absent(row_ + i);
+            const StoredAs<Type> v = value(i);
+            if (known(v)) column.put(row_ + i, v);
+            else column.put_absent(row_ + i);
         }
         return *this;
     }
-    RowBlock &absent(int columns) {
-        while (columns-- > 0) (column_++)->put_absent(row_, n_);
+    template <ColumnType... Types>
+    RowBlock &absent(ColumnName<Types>... all) {
+        (at(all).put_absent(row_, n_), ...);
         return *this;
     }
 
   private:
-    [[maybe_unused]] Table &table_;
+    template <ColumnType Type>
+    Column &at(ColumnName<Type> c) {
+        complete_.put(c.place);
+        return columns_[c.place];
+    }
+    Completeness complete_;
+    Column *columns_;
     std::size_t n_, row_;
-    Column *column_;
 };
 
 }  // namespace opline

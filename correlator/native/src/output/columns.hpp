@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+// The tables of a run and their columns: numbers by which the emitter names them, so that a value can't get into
+// another column. Declared in opline/store/schema.py, and written down here from there (`make docs`).
+#pragma once
+#include <cstddef>
+#include <initializer_list>
+#include <vector>
+
+#include "base/table.hpp"
+
+namespace opline {
+
+// A column of one type, by its place in its table.
+template <ColumnType Type>
+struct ColumnName {
+    std::size_t place;
+};
+
+struct ColumnDecl {
+    const char *name;
+    ColumnType type;
+};
+struct TableDecl {
+    const char *name;
+    std::initializer_list<ColumnDecl> columns;
+};
+
+namespace columns {
+
+using I64 = ColumnName<ColumnType::kInt64>;
+using U64 = ColumnName<ColumnType::kUint64>;
+using I32 = ColumnName<ColumnType::kInt32>;
+using U32 = ColumnName<ColumnType::kUint32>;
+using Bool = ColumnName<ColumnType::kBool>;
+using Dict = ColumnName<ColumnType::kDict>;
+using Text = ColumnName<ColumnType::kText>;
+
+// clang-format off
+// [[[cog
+// import textwrap
+// from opline.store.schema import TABLES
+// TYPES = {"i64": ("I64", "kInt64"), "u64": ("U64", "kUint64"), "i32": ("I32", "kInt32"), "u32": ("U32", "kUint32"),
+//          "bool": ("Bool", "kBool"), "dict": ("Dict", "kDict"), "text": ("Text", "kText")}
+// print("enum : int {")
+// for spec in TABLES:
+//     print(f"    k{spec.name.title()},")
+// print("};")
+// for spec in TABLES:
+//     print(f"namespace {spec.name} {{")
+//     for n, c in enumerate(spec.columns):
+//         print(f"constexpr {TYPES[c.type][0]} {c.name + '_' * (c.name == 'class')}{{{n}}};")
+//     print("}")
+// print("const TableDecl kTables[] = {")
+// for spec in TABLES:
+//     print(f'    {{"{spec.name}", {{')
+//     for line in textwrap.wrap(", ".join(f'{{"{c.name}",~ColumnType::{TYPES[c.type][1]}}}' for c in spec.columns), 112):
+//         print("        " + line.replace("~", " "))
+//     print("    }},")
+// print("};")
+// ]]]
+enum : int {
+    kOps,
+    kTransitions,
+    kStages,
+    kRequests,
+    kBios,
+    kLinks,
+    kDeferred,
+    kBatches,
+    kFates,
+    kLosses,
+    kDiscarded,
+};
+namespace ops {
+constexpr I64 op_id{0};
+constexpr Dict class_{1};
+constexpr Text object{2};
+constexpr Text key{3};
+constexpr Dict host{4};
+constexpr I32 pid{5};
+constexpr Dict comm{6};
+constexpr I64 begin_tid{7};
+constexpr I64 end_tid{8};
+constexpr I64 begin_ns{9};
+constexpr I64 end_ns{10};
+constexpr I64 latency_ns{11};
+constexpr Bool complete{12};
+constexpr Dict reason{13};
+constexpr Bool tainted{14};
+constexpr I64 offset_bytes{15};
+constexpr I64 length_bytes{16};
+constexpr U32 transition_count{17};
+constexpr U32 late_count{18};
+constexpr U32 request_count{19};
+constexpr U32 dev{20};
+constexpr U64 sector{21};
+constexpr Dict no_request{22};
+constexpr I64 unattributed_ns{23};
+constexpr I64 unknown_ns{24};
+}
+namespace transitions {
+constexpr I64 op_id{0};
+constexpr U32 seq{1};
+constexpr I64 ts_ns{2};
+constexpr Dict point{3};
+constexpr Dict event{4};
+constexpr I64 tid{5};
+constexpr I32 pid{6};
+constexpr U32 cpu{7};
+constexpr Dict comm{8};
+constexpr Dict evidence{9};
+constexpr Bool late{10};
+constexpr Bool aside{11};
+constexpr I64 batch_id{12};
+constexpr I32 child{13};
+}
+namespace stages {
+constexpr I64 op_id{0};
+constexpr U32 seq{1};
+constexpr Dict stage{2};
+constexpr Dict kind{3};
+constexpr Dict from_point{4};
+constexpr Dict to_point{5};
+constexpr I64 begin_ns{6};
+constexpr I64 duration_ns{7};
+constexpr I64 tid{8};
+constexpr I64 request_id{9};
+constexpr I64 states_tid{10};
+constexpr I64 on_cpu_ns{11};
+constexpr I64 runnable_ns{12};
+constexpr I64 blocked_io_ns{13};
+constexpr I64 blocked_ns{14};
+constexpr I64 woken_by_tid{15};
+constexpr Dict woken_by_comm{16};
+}
+namespace requests {
+constexpr I64 request_id{0};
+constexpr U32 dev{1};
+constexpr U64 sector{2};
+constexpr U32 nr_sectors{3};
+constexpr Dict kind{4};
+constexpr Dict rwbs{5};
+constexpr I64 queue_ns{6};
+constexpr I64 getrq_ns{7};
+constexpr I64 insert_ns{8};
+constexpr I64 first_issue_ns{9};
+constexpr I64 issue_ns{10};
+constexpr I64 complete_ns{11};
+constexpr I64 q2c_ns{12};
+constexpr I64 d2c_ns{13};
+constexpr I32 queue_tid{14};
+constexpr Dict queue_comm{15};
+constexpr I32 issue_tid{16};
+constexpr Dict issue_comm{17};
+constexpr U32 queue_cpu{18};
+constexpr U32 issue_cpu{19};
+constexpr U32 complete_cpu{20};
+constexpr I32 error{21};
+constexpr U32 bio_count{22};
+constexpr U32 merge_count{23};
+constexpr U32 requeue_count{24};
+constexpr U32 in_flight{25};
+constexpr U32 op_count{26};
+constexpr I64 op_id{27};
+constexpr Bool ambiguous{28};
+constexpr Dict outcome{29};
+constexpr I64 flushed_by{30};
+}
+namespace bios {
+constexpr I64 bio_id{0};
+constexpr I64 request_id{1};
+constexpr U32 dev{2};
+constexpr U64 sector{3};
+constexpr U32 nr_sectors{4};
+constexpr Dict kind{5};
+constexpr I64 queue_ns{6};
+constexpr I64 getrq_ns{7};
+constexpr I64 merge_ns{8};
+constexpr I32 tid{9};
+constexpr Dict comm{10};
+constexpr I64 parent_id{11};
+constexpr I64 split_from_id{12};
+constexpr I64 op_id{13};
+constexpr I64 op_by_thread{14};
+constexpr I64 op_by_sector{15};
+constexpr I64 op_by_extent{16};
+constexpr U32 sector_candidates{17};
+constexpr I64 batch_id{18};
+}
+namespace links {
+constexpr I64 op_id{0};
+constexpr I64 bio_id{1};
+constexpr I64 request_id{2};
+constexpr Dict evidence{3};
+constexpr Dict request_evidence{4};
+constexpr Dict confidence{5};
+constexpr U64 bytes{6};
+constexpr Bool shared{7};
+constexpr Bool ambiguous{8};
+}
+namespace deferred {
+constexpr I64 op_id{0};
+constexpr I64 bio_id{1};
+constexpr I64 request_id{2};
+constexpr Dict file{3};
+constexpr U64 bytes{4};
+constexpr I64 written_ns{5};
+constexpr I64 queue_ns{6};
+constexpr I64 issue_ns{7};
+constexpr I64 complete_ns{8};
+constexpr I32 tid{9};
+constexpr Dict comm{10};
+constexpr Dict evidence{11};
+constexpr Dict confidence{12};
+constexpr Bool shared{13};
+constexpr Bool ambiguous{14};
+}
+namespace batches {
+constexpr I64 batch_id{0};
+constexpr Dict space{1};
+constexpr I32 tid{2};
+constexpr I64 begin_ns{3};
+constexpr I64 end_ns{4};
+constexpr U32 member_count{5};
+constexpr U32 request_count{6};
+constexpr U32 declared_count{7};
+}
+namespace fates {
+constexpr Dict event{0};
+constexpr Dict fate{1};
+constexpr U64 count{2};
+}
+namespace losses {
+constexpr Dict loss{0};
+constexpr Dict severity{1};
+constexpr Dict origin{2};
+constexpr U64 count{3};
+}
+namespace discarded {
+constexpr Text stream{0};
+constexpr I64 begin_ns{1};
+constexpr I64 end_ns{2};
+constexpr U64 count{3};
+constexpr Bool packets{4};
+}
+const TableDecl kTables[] = {
+    {"ops", {
+        {"op_id", ColumnType::kInt64}, {"class", ColumnType::kDict}, {"object", ColumnType::kText},
+        {"key", ColumnType::kText}, {"host", ColumnType::kDict}, {"pid", ColumnType::kInt32},
+        {"comm", ColumnType::kDict}, {"begin_tid", ColumnType::kInt64}, {"end_tid", ColumnType::kInt64},
+        {"begin_ns", ColumnType::kInt64}, {"end_ns", ColumnType::kInt64}, {"latency_ns", ColumnType::kInt64},
+        {"complete", ColumnType::kBool}, {"reason", ColumnType::kDict}, {"tainted", ColumnType::kBool},
+        {"offset_bytes", ColumnType::kInt64}, {"length_bytes", ColumnType::kInt64},
+        {"transition_count", ColumnType::kUint32}, {"late_count", ColumnType::kUint32},
+        {"request_count", ColumnType::kUint32}, {"dev", ColumnType::kUint32}, {"sector", ColumnType::kUint64},
+        {"no_request", ColumnType::kDict}, {"unattributed_ns", ColumnType::kInt64}, {"unknown_ns", ColumnType::kInt64}
+    }},
+    {"transitions", {
+        {"op_id", ColumnType::kInt64}, {"seq", ColumnType::kUint32}, {"ts_ns", ColumnType::kInt64},
+        {"point", ColumnType::kDict}, {"event", ColumnType::kDict}, {"tid", ColumnType::kInt64},
+        {"pid", ColumnType::kInt32}, {"cpu", ColumnType::kUint32}, {"comm", ColumnType::kDict},
+        {"evidence", ColumnType::kDict}, {"late", ColumnType::kBool}, {"aside", ColumnType::kBool},
+        {"batch_id", ColumnType::kInt64}, {"child", ColumnType::kInt32}
+    }},
+    {"stages", {
+        {"op_id", ColumnType::kInt64}, {"seq", ColumnType::kUint32}, {"stage", ColumnType::kDict},
+        {"kind", ColumnType::kDict}, {"from_point", ColumnType::kDict}, {"to_point", ColumnType::kDict},
+        {"begin_ns", ColumnType::kInt64}, {"duration_ns", ColumnType::kInt64}, {"tid", ColumnType::kInt64},
+        {"request_id", ColumnType::kInt64}, {"states_tid", ColumnType::kInt64}, {"on_cpu_ns", ColumnType::kInt64},
+        {"runnable_ns", ColumnType::kInt64}, {"blocked_io_ns", ColumnType::kInt64}, {"blocked_ns", ColumnType::kInt64},
+        {"woken_by_tid", ColumnType::kInt64}, {"woken_by_comm", ColumnType::kDict}
+    }},
+    {"requests", {
+        {"request_id", ColumnType::kInt64}, {"dev", ColumnType::kUint32}, {"sector", ColumnType::kUint64},
+        {"nr_sectors", ColumnType::kUint32}, {"kind", ColumnType::kDict}, {"rwbs", ColumnType::kDict},
+        {"queue_ns", ColumnType::kInt64}, {"getrq_ns", ColumnType::kInt64}, {"insert_ns", ColumnType::kInt64},
+        {"first_issue_ns", ColumnType::kInt64}, {"issue_ns", ColumnType::kInt64}, {"complete_ns", ColumnType::kInt64},
+        {"q2c_ns", ColumnType::kInt64}, {"d2c_ns", ColumnType::kInt64}, {"queue_tid", ColumnType::kInt32},
+        {"queue_comm", ColumnType::kDict}, {"issue_tid", ColumnType::kInt32}, {"issue_comm", ColumnType::kDict},
+        {"queue_cpu", ColumnType::kUint32}, {"issue_cpu", ColumnType::kUint32}, {"complete_cpu", ColumnType::kUint32},
+        {"error", ColumnType::kInt32}, {"bio_count", ColumnType::kUint32}, {"merge_count", ColumnType::kUint32},
+        {"requeue_count", ColumnType::kUint32}, {"in_flight", ColumnType::kUint32}, {"op_count", ColumnType::kUint32},
+        {"op_id", ColumnType::kInt64}, {"ambiguous", ColumnType::kBool}, {"outcome", ColumnType::kDict},
+        {"flushed_by", ColumnType::kInt64}
+    }},
+    {"bios", {
+        {"bio_id", ColumnType::kInt64}, {"request_id", ColumnType::kInt64}, {"dev", ColumnType::kUint32},
+        {"sector", ColumnType::kUint64}, {"nr_sectors", ColumnType::kUint32}, {"kind", ColumnType::kDict},
+        {"queue_ns", ColumnType::kInt64}, {"getrq_ns", ColumnType::kInt64}, {"merge_ns", ColumnType::kInt64},
+        {"tid", ColumnType::kInt32}, {"comm", ColumnType::kDict}, {"parent_id", ColumnType::kInt64},
+        {"split_from_id", ColumnType::kInt64}, {"op_id", ColumnType::kInt64}, {"op_by_thread", ColumnType::kInt64},
+        {"op_by_sector", ColumnType::kInt64}, {"op_by_extent", ColumnType::kInt64},
+        {"sector_candidates", ColumnType::kUint32}, {"batch_id", ColumnType::kInt64}
+    }},
+    {"links", {
+        {"op_id", ColumnType::kInt64}, {"bio_id", ColumnType::kInt64}, {"request_id", ColumnType::kInt64},
+        {"evidence", ColumnType::kDict}, {"request_evidence", ColumnType::kDict}, {"confidence", ColumnType::kDict},
+        {"bytes", ColumnType::kUint64}, {"shared", ColumnType::kBool}, {"ambiguous", ColumnType::kBool}
+    }},
+    {"deferred", {
+        {"op_id", ColumnType::kInt64}, {"bio_id", ColumnType::kInt64}, {"request_id", ColumnType::kInt64},
+        {"file", ColumnType::kDict}, {"bytes", ColumnType::kUint64}, {"written_ns", ColumnType::kInt64},
+        {"queue_ns", ColumnType::kInt64}, {"issue_ns", ColumnType::kInt64}, {"complete_ns", ColumnType::kInt64},
+        {"tid", ColumnType::kInt32}, {"comm", ColumnType::kDict}, {"evidence", ColumnType::kDict},
+        {"confidence", ColumnType::kDict}, {"shared", ColumnType::kBool}, {"ambiguous", ColumnType::kBool}
+    }},
+    {"batches", {
+        {"batch_id", ColumnType::kInt64}, {"space", ColumnType::kDict}, {"tid", ColumnType::kInt32},
+        {"begin_ns", ColumnType::kInt64}, {"end_ns", ColumnType::kInt64}, {"member_count", ColumnType::kUint32},
+        {"request_count", ColumnType::kUint32}, {"declared_count", ColumnType::kUint32}
+    }},
+    {"fates", {
+        {"event", ColumnType::kDict}, {"fate", ColumnType::kDict}, {"count", ColumnType::kUint64}
+    }},
+    {"losses", {
+        {"loss", ColumnType::kDict}, {"severity", ColumnType::kDict}, {"origin", ColumnType::kDict},
+        {"count", ColumnType::kUint64}
+    }},
+    {"discarded", {
+        {"stream", ColumnType::kText}, {"begin_ns", ColumnType::kInt64}, {"end_ns", ColumnType::kInt64},
+        {"count", ColumnType::kUint64}, {"packets", ColumnType::kBool}
+    }},
+};
+// [[[end]]]
+// clang-format on
+
+}  // namespace columns
+}  // namespace opline

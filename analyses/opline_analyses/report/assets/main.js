@@ -187,8 +187,8 @@ function theme() {
 }
 
 function wire() {
-  for (const [id, key] of [['clear', 'Escape'], ['zoom', 'z'], ['finer', 'f'], ['whole', '0'], ['linear', 'y'], ['waited', 'w'],
-         ['theme', 't'], ['even', 's'], ['helpkey', '?'], ['other', 'r']]) {
+  for (const [id, key] of [['clear', 'Escape'], ['zoom', 'z'], ['finer', 'f'], ['whole', '0'], ['linear', 'y'],
+         ['waited', 'w'], ['theme', 't'], ['even', 's'], ['helpkey', '?'], ['other', 'r']]) {
     byId(id).addEventListener('click', () => actions[key]());
   }
   document.addEventListener('keydown', keys);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One op: a row per thread with its stages as bars, a dotted arrow where the op passes on to another thread, and a row
-// per block request with its steps Q G I D C. Time that no stage claims is an empty dashed box, never a bar. Where the run
-// has the threads' states, a strip below a stage says how long its thread did what (not when); hatched: unknown.
+// per block request with its steps Q G I D C. Time that no stage claims is an empty dashed box, never a bar. Where the
+// run has the threads' states, a strip below a stage says how long its thread did what (not when); hatched: unknown.
 import { byId, el, name, svg } from './dom.js';
 import { count, duration, exact, seconds } from './format.js';
 import { fetchOp } from './served.js';
@@ -272,7 +272,8 @@ function table(run, detail) {
       el('td', { className: 'number' }, String(r.ops))));
   const head = (names) => el('thead', {}, el('tr', {}, names.map((n) => el('th', { scope: 'col' }, n))));
   return el('details', {}, el('summary', {}, 'This op as a table'),
-    el('table', { className: 'plain', id: 'op-table' }, head(['from', 'takes', 'stage', 'kind', 'thread', ...run.head.states ? ['its thread'] : []]),
+    el('table', { className: 'plain', id: 'op-table' },
+      head(['from', 'takes', 'stage', 'kind', 'thread', ...run.head.states ? ['its thread'] : []]),
       el('tbody', {}, rows)),
     requests.length ? el('table', { className: 'plain' },
       head(['device', 'flags', 'sector', 'sectors', 'Q', 'G', 'I', 'D', 'C', 'in flight', 'ops']),

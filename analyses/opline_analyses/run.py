@@ -232,9 +232,11 @@ def open_run(
     extents: Sequence[Path] = (),
     tables: Sequence[str] | None = None,
     interruptible: bool = True,
+    otherwise: str | None = None,
 ) -> Iterator[Run]:
     """Opens a run; correlates first where a recording or a trace is given (into a temporary run with rows of these
-    ``tables`` only). Closes, and forgets a temporary run, at the end. ``interruptible``: see Run.
+    ``tables`` only). Closes, and forgets a temporary run, at the end. ``interruptible``: see Run. ``otherwise``: the
+    model of a trace of which none is named or known.
     """
     given = Path(path)
     if not given.exists():
@@ -246,7 +248,9 @@ def open_run(
             from opline.store.run import open_or_correlate
 
             path_of_tables = stack.enter_context(
-                open_or_correlate(given, model=model, reader=reader, extents=extents, tables=tables)
+                open_or_correlate(
+                    given, model=model, reader=reader, extents=extents, otherwise=otherwise, tables=tables
+                )
             ).path
         run = open_tables(path_of_tables, None if path_of_tables == given else given, stack, interruptible)
         if path_of_tables == given:

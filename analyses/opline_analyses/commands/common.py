@@ -13,7 +13,7 @@ from opline.errors import OplineError, UsageError
 from opline.gaps import closing_line
 from opline.losses import Gap
 from opline.paths import plain
-from opline.store.run import BareTrace, is_run, locate
+from opline.store.run import BLOCKS_MODEL, BareTrace, is_run, locate
 from opline.talk import talk
 from opline_analyses import ledger
 from opline_analyses.files import complete_file, output_path
@@ -127,17 +127,23 @@ def check_losses(args: argparse.Namespace, found: list[ledger.Entry]) -> None:
 
 @contextmanager
 def opened(
-    args: argparse.Namespace, losses: bool = True, path: str | Path | None = None, tables: Sequence[str] | None = None
+    args: argparse.Namespace,
+    losses: bool = True,
+    path: str | Path | None = None,
+    tables: Sequence[str] | None = None,
+    blocks: bool = False,
 ) -> Iterator[Run]:
     """The run that RUN (or ``path``) names; what was lost in it goes to stderr first. A trace's temporary run has rows
-    of these ``tables`` only.
+    of these ``tables`` only. What is about block requests (``blocks``, or such tables alone) needs no op model.
 
     Raises OplineError with exit status 3 at the end, when all is written, if that is more than --max-loss.
     """
     from opline_analyses.run import open_run
 
     refuse_other(path or args.run)
-    with open_run(path or args.run, args.model, args.reader, args.extents, tables) as run:
+    blocks = blocks or (tables is not None and set(tables) <= {"requests", "bios"})
+    otherwise = BLOCKS_MODEL if blocks else None
+    with open_run(path or args.run, args.model, args.reader, args.extents, tables, otherwise=otherwise) as run:
         if losses:
             tell_losses(ledger.entries(run))
         yield run

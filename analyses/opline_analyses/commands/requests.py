@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
 
     order = args.by or ("q2c" if args.slowest is not None else "time")
     limit = args.slowest if args.slowest is not None else args.limit
-    with opened(args) as opened_run, csv_output(args) if args.csv else output(args.output) as out:
+    with opened(args, blocks=True) as opened_run, csv_output(args) if args.csv else output(args.output) as out:
         wanted = Wanted(all_ids(rows_of(opened_run, args, source(without=""))), args.owned, order, limit)
         if args.json:
             for row in requests(opened_run, wanted):

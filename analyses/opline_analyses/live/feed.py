@@ -15,7 +15,7 @@ from opline import _core
 from opline.model import load_model
 from opline.readers.ring import RingReader
 from opline.store.arrow import arrow_schema
-from opline.store.run import TEXTS_MODEL
+from opline.store.run import BLOCKS_MODEL
 from opline.store.schema import BY_NAME
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Feed:
     """Records in (``ring.feed``), tables out."""
 
     def __init__(self) -> None:
-        self._core = _core.Core(load_model(TEXTS_MODEL).plan_json())
+        self._core = _core.Core(load_model(BLOCKS_MODEL).plan_json())
         self._core.keep_tables(("requests",))
         self.ring = RingReader(self._core)
         self._words: list[str] = []

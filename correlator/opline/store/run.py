@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from opline.paths import StrPath
 
 
-TEXTS_MODEL = "generic"  # text and blktrace have block events alone: there is no op, whichever model
+BLOCKS_MODEL = "generic"  # where block events alone count: there is no op, whichever model
 
 
 class RunOnDisk(Value):
@@ -49,11 +49,16 @@ class BareTrace(Value):
 
 
 def locate(
-    path: StrPath, model: str | None = None, *, reader: str | None = None, extents: Sequence[Path] = ()
+    path: StrPath,
+    model: str | None = None,
+    *,
+    reader: str | None = None,
+    extents: Sequence[Path] = (),
+    otherwise: str | None = None,
 ) -> RunOnDisk | BareTrace:
     """The run at ``path``, or the trace that is to be correlated first. A recording (``recording.json`` beside
     ``trace/``) is correlated in place at first need, with the model that it was recorded with; a bare trace, another
-    model or further ``extents`` are the caller's to correlate.
+    model or further ``extents`` are the caller's to correlate. ``otherwise``: the model where none is named or known.
 
     Raises OplineError.
     """
@@ -80,8 +85,8 @@ def locate(
                     "leave out --model and --extents."
                 )
     traces = find_traces(trace)  # what is wrong with the trace comes before what is missing on the command line
-    if model is None and not os.path.isdir(traces[0]):
-        model = TEXTS_MODEL
+    if model is None:
+        model = otherwise if os.path.isdir(traces[0]) else BLOCKS_MODEL  # text and blktrace have block events alone
     if model is None:
         raise UsageError(f"{path} is a trace: say with --model which op model it has (`opline model list`).")
     return BareTrace(trace, load_model(model))
@@ -94,6 +99,7 @@ def open_or_correlate(
     *,
     reader: str | None = None,
     extents: Sequence[Path] = (),
+    otherwise: str | None = None,
     tables: Sequence[str] | None = None,
 ) -> Iterator[RunOnDisk]:
     """The run that ``locate`` finds; a trace is correlated into a temporary one that is removed afterwards, with rows
@@ -101,7 +107,7 @@ def open_or_correlate(
 
     Raises OplineError.
     """
-    found = locate(path, model, reader=reader, extents=extents)
+    found = locate(path, model, reader=reader, extents=extents, otherwise=otherwise)
     if isinstance(found, RunOnDisk):
         yield found
         return

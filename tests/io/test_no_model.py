@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""What is about block requests needs no op model; what is about ops asks for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from opline_analyses.cli import main
+
+NAME = "fio-libaio-qd16-hdd-bfq"
+
+
+@pytest.mark.parametrize(
+    "command", ["hist", "iostat", "heatmap", "log", "bitesize", "outliers", "burst", "requests", "btt"]
+)
+def test_a_trace_alone_is_enough_for_the_block_layer(
+    command: str, trace: Callable[[str], Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, str(trace(NAME))]) == 0
+    alone = capfd.readouterr().out
+    assert main([command, str(trace(NAME)), "--model", "generic"]) == 0
+    assert alone == capfd.readouterr().out != ""
+
+
+@pytest.mark.parametrize("arguments", [["stages"], ["why"], ["hist", "--of", "ops"]])
+def test_ops_need_a_model(
+    arguments: list[str], trace: Callable[[str], Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    command, *options = arguments
+    assert main([command, str(trace(NAME)), *options]) == 2
+    assert "say with --model" in capfd.readouterr().err

@@ -82,7 +82,12 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_filters(parser)
     add_tainted(parser)
     parser.add_argument(
-        "--limit", metavar="PERCENT", type=_percent, default=0.05, help="a change below does not matter (default: 5)"
+        "--limit",
+        dest="matters",
+        metavar="PERCENT",
+        type=_percent,
+        default=0.05,
+        help="a change below does not matter (default: 5)",
     )
     parser.add_argument("--all", action="store_true", help="a line for each figure, told or not")
     parser.add_argument("--save", metavar="FILE", type=output_path, help="write the runs' figures to FILE, a baseline")
@@ -173,7 +178,7 @@ def run(args: argparse.Namespace) -> int:
         if not b:
             return 0
     findings = gate.judge(conditions, a, b) if conditions else []
-    found = compare(a, b, args.limit)
+    found = compare(a, b, args.matters)
     doubted = list(doubts(found))
     for line in doubted:
         talk(f"warning: {line}")

@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.lib.io_runs import SDB, io_run
@@ -32,7 +33,7 @@ def said(capfd: pytest.CaptureFixture[str]) -> Said:
 @pytest.fixture
 def some(tmp_path: Path) -> Path:
     """Reads on one device, writes on the other: 12 and 8, of 8 and 16 sectors, over two seconds."""
-    ios = [{"d": 100_000 * n, "c": 100_000 * n + 300 + n} for n in range(12)]
+    ios: list[dict[str, Any]] = [{"d": 100_000 * n, "c": 100_000 * n + 300 + n} for n in range(12)]
     ios += [
         {"d": 200_000 * n, "c": 200_000 * n + 5000, "dev": SDB, "kind": "write", "sectors": 16, "rwbs": "WS"}
         for n in range(8)

@@ -36,7 +36,7 @@ def test_ops_of_the_classes_that_the_client_counts(trace: Callable[[str], Path],
     """fio's own reads and writes; what else the machine did is no part of its mean. fio's text as it printed it."""
     name = "fio-psync-qd1-nvme"
     (tmp_path / "trace").symlink_to(trace(name))
-    said = (Path(__file__).parent / "traces" / f"{name}.out").read_text()
+    said = (Path(__file__).parents[1] / "traces" / f"{name}.out").read_text()
     (tmp_path / "stdout.txt").write_text(said)
     (tmp_path / "recording.json").write_text(json.dumps({"schema": "opline-recording"}))
     model = load_model("syscalls")

@@ -39,7 +39,8 @@ formats of sums, over the ops that count (as in `opline stages`):
   lami         LAMI 1.0: result tables, for readers of the LTTng analyses
 
 Ops without an end are left out, but for arrow. perfetto holds all selected ops
-in memory: take a part of a large run (--since, --slowest). The others don't.
+in memory, speedscope and openmetrics a part of each: of a large run take a part
+(--since, --slowest).
 
 examples:
   opline export run1 --to perfetto --slowest 1000 -o run1.pftrace

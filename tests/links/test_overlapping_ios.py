@@ -83,6 +83,8 @@ def test_the_guesses_among_ios_on_the_same_sectors_are_right(runs: dict[str, Cor
     ambiguous = {right: counts["low", True, right] for right in (True, False)}
     assert sum(ambiguous.values()) > 500, counts
     assert ambiguous[True] >= RIGHT * sum(ambiguous.values()), counts
-    # what is not marked is right
-    assert not any(n for (confidence, marked, right), n in counts.items() if not right and not marked), counts
+    # What is not marked is right, but for neighbours of completions that no BPF program saw (tracepoints/COLLECTOR.md).
+    unseen = sum(r["complete_ns"] is None for r in runs["pointer"].rows("requests"))
+    unmarked = sum(n for (_, marked, right), n in counts.items() if not right and not marked)
+    assert unmarked <= unseen, counts
     assert not any(n for (confidence, marked, _), n in counts.items() if marked and confidence != "low"), counts

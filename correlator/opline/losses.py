@@ -82,7 +82,7 @@ LOSSES: tuple[Loss, ...] = (
     Loss("unknown_events", _ERROR, _R, "An event's id is not in the metadata: the rest of that packet is not read, and is an interval with discarded events whose number is not known."),
     Loss("events_out_of_order", _NOTICE, _C, "Events that came earlier than the one before them in the merged order; they were used all the same."),
     Loss("partition_violations", _ERROR, _C, "Stages that do not sum to the op's latency: a fault of opline. Please report it with the trace."),
-    Loss("states_missing", _NOTICE, _C, "Switches and wake-ups of threads that are not in the trace, as others show: a CPU's next switch begins with another thread, or a sleeper runs and nobody woke it. What these threads did meanwhile is not known. Normal where the trace follows some processes alone (`lttng track`)."),
+    Loss("states_missing", _NOTICE, _C, "Switches and wake-ups of threads that are not in the trace, as others show: a CPU's next switch begins with another thread, or only one of the two events of a wake-up is there. What these threads did meanwhile is not known. Normal where the trace follows some processes alone (`lttng track`)."),
     Loss("interval_violations", _ERROR, _C, "Steps of a request or a bio that came before the step that they follow: left out, so that no interval is negative. Events out of order or lost, else a fault of opline."),
     Loss("incomplete_ops", _NOTICE, _C, "Ops without an end: still running when tracing stopped, or their end was lost. Left out of statistics."),
     Loss("tainted_ops", _NOTICE, _C, "Ops that overlap discarded events, or a gap that the recorder knew of. Left out of statistics unless asked for."),

@@ -104,10 +104,9 @@ void SchedTimelines::on_switch(std::uint32_t host, std::uint32_t cpu, std::int64
     if (usable(ts_ns, prev_tid)) add(threads_[thread_of(host, prev_tid)], {ts_ns, -1, 0, run_after(prev_state), false});
     if (!usable(ts_ns, next_tid)) return;
     Timeline &next = threads_[thread_of(host, next_tid)];
-    if (wakes_seen_ && !next.waking && next.sleeps()) {
-        ++missing_;  // its wake-up: since when it could have run is not known
-        next.changes.back().run = ThreadRun::kGone;
-    }
+    // It ran and nobody woke it: its wake-up is missing, or a signal (io_uring's work, too) kept it from sleeping.
+    // Since when it could have run is not known.
+    if (wakes_seen_ && !next.waking && next.sleeps()) next.changes.back().run = ThreadRun::kGone;
     // The kernel writes both, one after the other: what the missing one would have said is known from its twin.
     if (wakings_seen_ && wakeups_seen_ && next.waking && (next.only_wakeup || !next.wakeup)) ++missing_;
     add(next, {ts_ns, -1, 0, ThreadRun::kOnCpu, false});

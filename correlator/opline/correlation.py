@@ -152,7 +152,7 @@ def _maps(trace: StrPath, named: Sequence[Path]) -> dict[Path, list[FileMap]]:
     from opline.readers.extents import read_extents
 
     maps = {path.absolute(): read_extents(path) for path in named}
-    own = recording_of(trace) is not None
+    own = _recording_folder(trace) is not None
     for path in map(Path, beside):
         if path.absolute() not in maps:
             maps[path.absolute()] = read_extents(path)
@@ -280,10 +280,13 @@ def digest(model: Model) -> str:
 
 def recording_of(trace: StrPath) -> dict[str, Any] | None:
     """What `opline record` wrote about the trace, if it recorded it."""
-    for folder in (trace, os.path.dirname(plain(trace))):
-        if is_recording(folder):
-            return dict(read_json(os.path.join(folder, "recording.json"), RECORDING))
-    return None
+    folder = _recording_folder(trace)
+    return None if folder is None else dict(read_json(os.path.join(folder, "recording.json"), RECORDING))
+
+
+def _recording_folder(trace: StrPath) -> StrPath | None:
+    """The recording's directory, where the trace is one or lies in one."""
+    return next((folder for folder in (trace, os.path.dirname(plain(trace))) if is_recording(folder)), None)
 
 
 def gaps_in(trace: StrPath, recording: dict[str, Any] | None) -> list[Gap]:

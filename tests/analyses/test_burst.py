@@ -11,41 +11,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.lib.io_runs import io_run
+from tests.lib.io_runs import TEN_HERTZ, io_run
 
 from opline_analyses.bursts import MOST, PEAK, Burst, bursts, period
 from opline_analyses.cli import main
-
-# time, reads/s, read KB/s, us per read, writes/s, write KB/s, us per write: ten rows a second, as "Beyond iostat 1
-# second samples with DTrace" shows them.
-SEED = """
-153.1 10 1280 3875 0 0 0
-153.2 0 0 0 0 0 0
-153.3 10 1280 5506 0 0 0
-153.4 0 0 0 0 0 0
-153.5 0 0 0 0 0 0
-153.6 100 12800 4829 7550 331625 3194
-153.7 10 1280 4082 13240 1993760 22143
-153.8 20 2560 136888 4150 2171420 82941
-153.9 40 5120 13776 1350 286795 73533
-154.0 40 4000 8753 12890 99770 1640
-154.1 80 10240 6460 1140 23800 879
-154.2 30 1450 6748 240 240 923
-154.3 20 2560 7926 0 0 0
-154.4 200 25600 11560 0 0 0
-154.5 0 0 0 0 0 0
-154.6 1420 179665 9317 0 0 0
-154.7 1300 151960 8097 0 0 0
-154.8 0 0 0 0 0 0
-154.9 0 0 0 0 0 0
-155.0 10 1280 10052 0 0 0
-"""
 
 
 def seed_ios() -> list[dict[str, Any]]:
     """I/Os of which each tenth of a second has the numbers of its row."""
     ios = []
-    for n, line in enumerate(SEED.split("\n")[1:-1]):
+    for n, line in enumerate(TEN_HERTZ.splitlines()):
         _, *numbers = line.split()
         for kind, (rate, kib, us) in zip(("read", "write"), (numbers[:3], numbers[3:]), strict=True):
             count, sectors = int(rate) // 10, int(kib) * 2 // 10

@@ -24,24 +24,14 @@ from opline_analyses.cli import main
 
 PEERS = Path(os.environ.get("OPLINE_PEERS", "/nonexistent"))
 peers = pytest.mark.skipif(not PEERS.is_dir(), reason="OPLINE_PEERS names no folder with the original programs")
-Said = Callable[..., str]
+Printed = Callable[..., str]
 
 
-@pytest.fixture
-def said(capfd: pytest.CaptureFixture[str]) -> Said:
-    def run(*args: str | Path) -> str:
-        capfd.readouterr()
-        assert main([str(a) for a in args]) == 0
-        return capfd.readouterr().out
-
-    return run
-
-
-def test_c7_1_two_columns_in_any_order(tmp_path: Path, said: Said) -> None:
+def test_c7_1_two_columns_in_any_order(tmp_path: Path, printed: Printed) -> None:
     """A header, blank and short lines are skipped; the earliest line need not be the first."""
     file = tmp_path / "t.txt"
     file.write_text("TIME DELTA\n2500000 30\n\n1000000 10 more\n7\n1000000.5 20.5\n4000000 40\n")
-    found = json.loads(said("heatmap", "--unitstime=us", "--stepsec=1", "--rows=4", file, "--json"))
+    found = json.loads(printed("heatmap", "--unitstime=us", "--stepsec=1", "--rows=4", file, "--json"))
     assert [(c["column"], c["count"]) for c in found["cells"]] == [(0, 1), (0, 1), (1, 1), (3, 1)]
     assert sum(c["sum"] for c in found["cells"]) == 100_500, "in thousandths"
 
@@ -55,19 +45,19 @@ def test_c7_2_the_shells_own_redirection_makes_a_picture(tmp_path: Path) -> None
         assert (tmp_path / name).read_text().startswith(begins)
 
 
-def test_c7_2_the_option_says_what_the_text_is(tmp_path: Path, said: Said) -> None:
+def test_c7_2_the_option_says_what_the_text_is(tmp_path: Path, printed: Printed) -> None:
     """Also behind a long preface, which alone shows nothing."""
     file = tmp_path / "t.txt"
     file.write_text("# a\n# b\n# c\n1 20\n2 30\n")
-    assert sum(c["count"] for c in json.loads(said("heatmap", "--unitstime=s", file, "--json"))["cells"]) == 2
+    assert sum(c["count"] for c in json.loads(printed("heatmap", "--unitstime=s", file, "--json"))["cells"]) == 2
     assert main(["heatmap", str(file)]) == 1
 
 
-def test_c7_2_c7_8_trace2heatmaps_command_line(tmp_path: Path, said: Said) -> None:
+def test_c7_2_c7_8_trace2heatmaps_command_line(tmp_path: Path, printed: Printed) -> None:
     file = tmp_path / "out.lat_us"
     file.write_text("".join(f"{1_000_000 + 1000 * n} {n}\n" for n in range(1000)))
     args = ("heatmap", "--unitstime=us", "--unitslat=us", "--grid", "--maxlat=500", "--title=zoom", file)
-    said(*args, "-o", tmp_path / "x.svg")
+    printed(*args, "-o", tmp_path / "x.svg")
     cells = [e for e in ET.parse(tmp_path / "x.svg").iter() if e.get("class") == "cell"]
     assert sum(int(e.get("data-count", "0")) for e in cells) == 1000
     assert sum(int(e.get("data-count", "0")) for e in cells if "500us and above" in e.get("data-told", "")) == 500
@@ -75,12 +65,12 @@ def test_c7_2_c7_8_trace2heatmaps_command_line(tmp_path: Path, said: Said) -> No
     assert main(["heatmap", "--unitstime=s", "--stepsec=1", str(file)]) == 2, "C7.4: too many columns"
 
 
-def test_two_columns_out_and_in_again(run_of: RunOf, tmp_path: Path, said: Said) -> None:
+def test_two_columns_out_and_in_again(run_of: RunOf, tmp_path: Path, printed: Printed) -> None:
     run = run_of("fio-libaio-qd16-hdd-bfq")
     done = [r for r in run.rows("requests") if r["complete_ns"] is not None]
     file = tmp_path / "pairs.txt"
-    file.write_text(said("log", run.path, "--pairs"))
-    found = json.loads(said("heatmap", "--unitstime=us", file, "--json"))
+    file.write_text(printed("log", run.path, "--pairs"))
+    found = json.loads(printed("heatmap", "--unitstime=us", file, "--json"))
     assert sum(c["count"] for c in found["cells"]) == len(done)
     assert sum(c["sum"] for c in found["cells"]) == sum(r["complete_ns"] - r["issue_ns"] for r in done)
 
@@ -96,19 +86,19 @@ def records(text: str) -> list[tuple[int, dict[int, int]]]:
     return found
 
 
-def test_c3_2_c3_9_records_for_latencymap(tmp_path: Path, said: Said) -> None:
+def test_c3_2_c3_9_records_for_latencymap(tmp_path: Path, printed: Printed) -> None:
     """Cumulative; 5 us are in bucket 4, and what is below 1 us in bucket 1."""
     us = [0.5, 5, 7.9, 8, 1000]
     run = io_run(tmp_path / "run", [{"d": 100_000 * n, "c": 100_000 * n + v} for n, v in enumerate(us)], seconds=0.45)
-    found = records(said("hist", run, "0.1", "--style", "latencymap"))
+    found = records(printed("hist", run, "0.1", "--style", "latencymap"))
     assert [sum(counts.values()) for _, counts in found] == [0, 1, 2, 3, 4, 5]
     assert found[-1][1] == {1: 1, 4: 2, 8: 1, 512: 1}
     assert {b - a for (a, _), (b, _) in pairwise(found)} == {100_000}
 
 
 @peers
-def test_latencymap_reads_our_records_to_their_end(run_of: RunOf, said: Said) -> None:
-    text = said("hist", run_of("fio-libaio-qd16-hdd-bfq").path, "0.1", "--style", "latencymap")
+def test_latencymap_reads_our_records_to_their_end(run_of: RunOf, printed: Printed) -> None:
+    text = printed("hist", run_of("fio-libaio-qd16-hdd-bfq").path, "0.1", "--style", "latencymap")
     program = [sys.executable, str(PEERS / "PyLatencyMap" / "LatencyMap.py"), "-d", "2", "--screen_delay", "0"]
     done = subprocess.run(program, input=text, text=True, capture_output=True, check=True)
     assert "Reached EOF from data source" in done.stdout
@@ -116,20 +106,23 @@ def test_latencymap_reads_our_records_to_their_end(run_of: RunOf, said: Said) ->
 
 
 @peers
-def test_c7_8_trace2heatmap_leaves_out_its_last_column_and_top_row(said: Said, tmp_path: Path) -> None:
+def test_c7_8_trace2heatmap_leaves_out_its_last_column_and_top_row(printed: Printed, tmp_path: Path) -> None:
     """Of its own example 42 of 15 288 events, the greatest latency among them; ours has all."""
     example = PEERS / "HeatMap" / "example-trace.txt"
     options = ("--unitstime=us", "--unitslabel=us")
     program = ["perl", str(PEERS / "HeatMap" / "trace2heatmap.pl"), *options, str(example)]
     theirs = subprocess.run(program, text=True, capture_output=True, check=True).stdout
     drawn = sum(int(n) for n in re.findall(r"onmouseover=\"s\('[^']*','[^']*',(\d+),", theirs))
-    ours = json.loads(said("heatmap", *options, example, "--json"))
+    ours = json.loads(printed("heatmap", *options, example, "--json"))
     assert (drawn, sum(c["count"] for c in ours["cells"])) == (15_288 - 42, 15_288)
 
 
 @peers
 def test_c4_10_iolatencys_own_awk_forgets_what_crosses_a_tick(
-    trace: Callable[[str], Path], opline: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, said: Said
+    trace: Callable[[str], Path],
+    opline: Callable[..., subprocess.CompletedProcess[str]],
+    tmp_path: Path,
+    printed: Printed,
 ) -> None:
     """The same text through its awk program: --compat gives its sum, and we count all."""
     events = opline("events", trace("fio-libaio-qd16-hdd-bfq")).stdout.splitlines()
@@ -154,6 +147,6 @@ def test_c4_10_iolatencys_own_awk_forgets_what_crosses_a_tick(
     def total(text: str) -> int:
         return sum(int(n) for n in re.findall(r"-> \d+ *: (\d+)", text))
 
-    ours = [said("hist", tmp_path / "ftrace.txt", "1", "--style", "iolatency", *o) for o in ((), ("--compat",))]
+    ours = [printed("hist", tmp_path / "ftrace.txt", "1", "--style", "iolatency", *o) for o in ((), ("--compat",))]
     assert total(ours[0]) == 10_240
     assert total(theirs) == total(ours[1]) == 10_237

@@ -11,25 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.lib.io_runs import SDA, SDB, ZERO_NS, io_run
+from tests.lib.io_runs import SDA, SDB, TEN_HERTZ, ZERO_NS, io_run
 from tests.lib.recorded import RunOf
 
 from opline_analyses.cli import main
 
 MS = 1000  # in the us of io_run
-# r/s Kr/s us/r w/s Kw/s us/w at 153.1 … 155.0 s of "Beyond iostat 1 second samples with DTrace"
-SEED = """
-153.1 10 1280 3875 0 0 0
-153.2 0 0 0 0 0 0
-153.3 10 1280 5506 0 0 0
-153.4 0 0 0 0 0 0
-153.5 0 0 0 0 0 0
-153.6 100 12800 4829 7550 331625 3194
-153.7 10 1280 4082 13240 1993760 22143
-153.8 20 2560 136888 4150 2171420 82941
-153.9 40 5120 13776 1350 286795 73533
-154.0 40 4000 8753 12890 99770 1640
-"""
 
 
 @pytest.fixture
@@ -49,7 +36,7 @@ def breathing(path: Path) -> tuple[Path, list[str]]:
     """A run whose 10 Hz rows are the seed's, writes thinned out to every tenth; and these rows."""
     ios: list[dict[str, Any]] = []
     rows = []
-    for line in SEED.split("\n")[1:-1]:
+    for line in TEN_HERTZ.splitlines()[:10]:
         time, *numbers = line.split()
         end = round(float(time) * 1000) - 153_000
         r, kr, ur, w, kw, uw = map(int, numbers)

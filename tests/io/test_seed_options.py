@@ -15,19 +15,9 @@ import pytest
 from tests.lib.io_runs import SDB, io_run
 from tests.lib.recorded import RunOf
 
-from opline_analyses.cli import main, parser_of
+from opline_analyses.cli import parser_of
 
-Said = Callable[..., str]
-
-
-@pytest.fixture
-def said(capfd: pytest.CaptureFixture[str]) -> Said:
-    def run(*words: str | Path) -> str:
-        capfd.readouterr()
-        assert main([str(word) for word in words]) == 0
-        return capfd.readouterr().out
-
-    return run
+Printed = Callable[..., str]
 
 
 @pytest.fixture
@@ -41,13 +31,13 @@ def some(tmp_path: Path) -> Path:
     return io_run(tmp_path / "run", ios, seconds=1.9)
 
 
-def test_c4_5_each_block_has_the_time_of_day(run_of: RunOf, said: Said) -> None:
+def test_c4_5_each_block_has_the_time_of_day(run_of: RunOf, printed: Printed) -> None:
     """iolatency's HH:MM:SS and a colon, a second apart; without the option none."""
     words = ("hist", run_of("fio-libaio-qd16-hdd-bfq").path, "1", "3", "--style", "iolatency")
     times = re.compile(r"^(\d\d):(\d\d):(\d\d):$", re.MULTILINE)
-    found = [int(h) * 3600 + int(m) * 60 + int(s) for h, m, s in times.findall(said(*words, "-T"))]
+    found = [int(h) * 3600 + int(m) * 60 + int(s) for h, m, s in times.findall(printed(*words, "-T"))]
     assert len(found) == 3 and {(b - a) % 86_400 for a, b in pairwise(found)} == {1}
-    assert not times.findall(said(*words))
+    assert not times.findall(printed(*words))
 
 
 def test_c4_8_the_help_names_every_option_of_iolatency_and_iosnoop() -> None:
@@ -56,12 +46,12 @@ def test_c4_8_the_help_names_every_option_of_iolatency_and_iosnoop() -> None:
         assert all(re.search(rf"^  {option}\b", text, re.MULTILINE) for option in options), command
 
 
-def test_c2_15_where_a_latency_begins_and_of_what(tmp_path: Path, said: Said) -> None:
+def test_c2_15_where_a_latency_begins_and_of_what(tmp_path: Path, printed: Printed) -> None:
     """SystemTap's ioblock, block_rq and ioscheduler variants: bios from their queue, requests from issue, or insert."""
     run = io_run(tmp_path / "run", [{"q": 0, "g": 100, "i": 400, "d": 1000, "c": 5000}], seconds=0.5)
 
     def mean(*options: str) -> float:
-        document = json.loads(said("hist", run, "--json", *options))
+        document = json.loads(printed("hist", run, "--json", *options))
         return float(document["intervals"][0]["groups"][0]["sum_ns"]) / 1000
 
     assert [mean(), mean("-Q"), mean("--from", "queue"), mean("--from", "insert", "--to", "issue")] == [
@@ -69,8 +59,8 @@ def test_c2_15_where_a_latency_begins_and_of_what(tmp_path: Path, said: Said) ->
     ]  # fmt: skip
 
 
-def test_c5_6_the_first_look_has_a_row_for_each_device(some: Path, said: Said) -> None:
-    rows = json.loads(said("iostat", some, "-x", "--json"))["rows"]
+def test_c5_6_the_first_look_has_a_row_for_each_device(some: Path, printed: Printed) -> None:
+    rows = json.loads(printed("iostat", some, "-x", "--json"))["rows"]
     assert [(r["device"], r["read_count"], r["write_count"], r["write_bytes"]) for r in rows] == [
         ("sda", 12, 0, 0), ("sdb", 0, 8, 8 * 8192),
     ]  # fmt: skip
@@ -79,27 +69,27 @@ def test_c5_6_the_first_look_has_a_row_for_each_device(some: Path, said: Said) -
 
 @pytest.mark.parametrize("parts", [(("-d", "sda"), ("-d", "!sda")), (("-i", "reads"), ("-i", "writes"))])
 def test_c7_12_what_filters_leave_is_what_they_left_out_of(
-    some: Path, said: Said, parts: tuple[tuple[str, str], ...]
+    some: Path, printed: Printed, parts: tuple[tuple[str, str], ...]
 ) -> None:
     def total(*options: str) -> int:
-        return sum(cell["count"] for cell in json.loads(said("heatmap", some, "--json", *options))["cells"])
+        return sum(cell["count"] for cell in json.loads(printed("heatmap", some, "--json", *options))["cells"])
 
     assert [total(*part) for part in parts] == [12, 8] and total() == 20
 
 
 @pytest.mark.parametrize("step", ["0.1", "0.03"])
-def test_c7_7_the_grid_is_at_round_seconds(some: Path, said: Said, tmp_path: Path, step: str) -> None:
+def test_c7_7_the_grid_is_at_round_seconds(some: Path, printed: Printed, tmp_path: Path, step: str) -> None:
     """Whatever the width of a column; trace2heatmap.pl labels every tenth."""
-    said("heatmap", some, "--stepsec", step, "--grid", "-o", tmp_path / "x.svg")
+    printed("heatmap", some, "--stepsec", step, "--grid", "-o", tmp_path / "x.svg")
     texts = [e.text or "" for e in ET.parse(tmp_path / "x.svg").iter() if e.tag.endswith("text")]
     marks = [float(m[1]) for text in texts if (m := re.fullmatch(r"([\d.]+)s", text))]
     apart = {round(b - a, 6) for a, b in pairwise(marks)}
     assert len(marks) > 2 and len(apart) == 1 and apart <= {0.1, 0.2, 0.5, 1.0}
 
 
-def test_c7_17_offsets_in_ms_are_drawn(tmp_path: Path, said: Said) -> None:
+def test_c7_17_offsets_in_ms_are_drawn(tmp_path: Path, printed: Printed) -> None:
     """The two columns of offsets-perf.pl --ms: seconds, and the millisecond within."""
     file = tmp_path / "offsets.txt"
     file.write_text("".join(f"{n // 10} {n % 10 * 97}\n" for n in range(40)))
-    found = json.loads(said("heatmap", "--unitslabel=ms", "--stepsec=1", "--rows=10", file, "--json"))
+    found = json.loads(printed("heatmap", "--unitslabel=ms", "--stepsec=1", "--rows=10", file, "--json"))
     assert found["columns"] == 4 and sum(cell["count"] for cell in found["cells"]) == 40

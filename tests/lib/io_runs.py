@@ -10,6 +10,30 @@ from tests.lib.build_run import P, Rq, RunBuilder
 
 SDA, SDB = 8 << 20, 8 << 20 | 16
 ZERO_NS = 5_000_000_000
+# Time, reads/s, read KB/s, us per read, writes/s, write KB/s, us per write: ten rows a second, as "Beyond iostat 1
+# second samples with DTrace" shows them.
+TEN_HERTZ = """\
+153.1 10 1280 3875 0 0 0
+153.2 0 0 0 0 0 0
+153.3 10 1280 5506 0 0 0
+153.4 0 0 0 0 0 0
+153.5 0 0 0 0 0 0
+153.6 100 12800 4829 7550 331625 3194
+153.7 10 1280 4082 13240 1993760 22143
+153.8 20 2560 136888 4150 2171420 82941
+153.9 40 5120 13776 1350 286795 73533
+154.0 40 4000 8753 12890 99770 1640
+154.1 80 10240 6460 1140 23800 879
+154.2 30 1450 6748 240 240 923
+154.3 20 2560 7926 0 0 0
+154.4 200 25600 11560 0 0 0
+154.5 0 0 0 0 0 0
+154.6 1420 179665 9317 0 0 0
+154.7 1300 151960 8097 0 0 0
+154.8 0 0 0 0 0 0
+154.9 0 0 0 0 0 0
+155.0 10 1280 10052 0 0 0
+"""
 
 
 def io_run(path: Path, ios: list[dict[str, Any]], *, seconds: float = 1.0, names: dict[int, str] | None = None) -> Path:

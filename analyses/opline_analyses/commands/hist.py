@@ -117,16 +117,29 @@ def run(args: argparse.Namespace) -> int:
         rows = io_filter.rows_of(opened_run, args)
         series = series_of(rows, interval, args.count)
         counted = _counted(opened_run, args, rows, series, buckets)
-        with csv_output(args) if args.csv else output(args.output) as out:
-            if args.json:
-                out.write((json.dumps(document(counted, series, buckets, rows), indent=1) + "\n").encode())
-            elif args.csv:
-                out.write(csv_of(counted, series, buckets).encode())
-            else:
-                from opline_analyses.text import encoded
-
-                out.write(encoded(text(opened_run, args, counted, series, buckets, unit, rows)))
+        _write(opened_run, args, counted, series, buckets, unit, rows)
     return 0
+
+
+def _write(
+    run: Run | None,
+    args: argparse.Namespace,
+    counted: list[tuple[int, Cells]],
+    series: Series,
+    buckets: Buckets,
+    unit: str,
+    rows: io_filter.Rows,
+) -> None:
+    """The intervals in the form that was asked for. ``run``: None of single latencies."""
+    with csv_output(args) if args.csv else output(args.output) as out:
+        if args.json:
+            out.write((json.dumps(document(counted, series, buckets, rows), indent=1) + "\n").encode())
+        elif args.csv:
+            out.write(csv_of(counted, series, buckets).encode())
+        else:
+            from opline_analyses.text import encoded
+
+            out.write(encoded(text(run, args, counted, series, buckets, unit, rows)))
 
 
 def _of_counts(args: argparse.Namespace, kind: Kind) -> int:
@@ -158,7 +171,6 @@ def _of_values(args: argparse.Namespace, kind: Kind) -> int:
     from opline_analyses.io_series import Series, told
     from opline_analyses.io_sources import Source
     from opline_analyses.quantities import Limits
-    from opline_analyses.text import encoded
 
     without_ios(args, kind, ("buckets",))
     unit = unit_of(args)
@@ -173,13 +185,7 @@ def _of_values(args: argparse.Namespace, kind: Kind) -> int:
     tally.add(batch)
     rows = io_filter.Rows(Source(one + "s", "", one, "latency"), "", (), Limits(), io_filter.Window(), first, last)
     counted = summed(list(told(tally, series))) if args.cumulative else list(told(tally, series))
-    with csv_output(args) if args.csv else output(args.output) as out:
-        if args.json:
-            out.write((json.dumps(document(counted, series, buckets, rows), indent=1) + "\n").encode())
-        elif args.csv:
-            out.write(csv_of(counted, series, buckets).encode())
-        else:
-            out.write(encoded(text(None, args, counted, series, buckets, unit, rows)))
+    _write(None, args, counted, series, buckets, unit, rows)
     return 0
 
 

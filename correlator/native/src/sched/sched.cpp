@@ -106,30 +106,27 @@ void SchedTimelines::on_switch(std::uint32_t host, std::uint32_t cpu, std::int64
     Timeline &next = threads_[thread_of(host, next_tid)];
     // It ran and nobody woke it: its wake-up is missing, or a signal (io_uring's work, too) kept it from sleeping.
     // Since when it could have run is not known.
-    if (wakes_seen_ && !next.waking && next.sleeps()) next.changes.back().run = ThreadRun::kGone;
+    if (wakes_seen() && !next.woken() && next.sleeps()) next.changes.back().run = ThreadRun::kGone;
     // The kernel writes both, one after the other: what the missing one would have said is known from its twin.
-    if (wakings_seen_ && wakeups_seen_ && next.waking && (next.only_wakeup || !next.wakeup)) ++missing_;
+    if (wakings_seen_ && wakeups_seen_ && next.waking != next.wakeup) ++missing_;
     add(next, {ts_ns, -1, 0, ThreadRun::kOnCpu, false});
-    next.waking = next.wakeup = next.only_wakeup = false;
+    next.waking = next.wakeup = false;
 }
 
 // Only a sleeper is woken. A thread may be woken between its decision to sleep and the switch: its sched_waking comes
 // before the switch then, its sched_wakeup after it, on another CPU than the waker's.
 void SchedTimelines::on_wake(std::uint32_t host, std::int64_t ts_ns, Wake kind, std::int64_t tid,
                              std::int64_t waker_tid, std::uint32_t waker_comm) {
-    wakes_seen_ = true;
     (kind == Wake::kWaking ? wakings_seen_ : wakeups_seen_) = true;
     if (!usable(ts_ns, tid)) return;
     Timeline *t = kind == Wake::kNew ? &threads_[thread_of(host, tid)] : threads_.find(thread_of(host, tid));
     if (!t) return;  // what it did before is not known
-    if (kind == Wake::kWaking) t->only_wakeup = false;
-    else t->wakeup = true;
-    if (kind == Wake::kWakeup && !t->waking) t->only_wakeup = true;
-    if (kind == Wake::kWaking || !t->waking) {
+    if (kind == Wake::kWaking || !t->woken()) {
         t->waker_tid = static_cast<std::int32_t>(waker_tid);
         t->waker_comm = waker_comm;
-        t->waking = true;
     }
+    t->waking = t->waking || kind != Wake::kWakeup;
+    t->wakeup = t->wakeup || kind != Wake::kWaking;
     if (t->sleeps() || kind == Wake::kNew) add(*t, {ts_ns, t->waker_tid, t->waker_comm, ThreadRun::kRunnable, true});
 }
 
@@ -159,7 +156,7 @@ StateSplit SchedTimelines::split(std::uint32_t host, std::int64_t tid, std::int6
                                  const std::vector<RequestCut> &requests) const {
     StateSplit out;
     const Timeline *t = threads_.find(thread_of(host, tid));
-    if (!t || !wakes_seen_ || end_ns > ends_ns_) return out;
+    if (!t || !wakes_seen() || end_ns > ends_ns_) return out;
     const std::size_t after = t->after(begin_ns);
     if (after == t->first) return out;
     auto at = t->changes.begin() + static_cast<std::ptrdiff_t>(after);

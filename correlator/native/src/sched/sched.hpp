@@ -65,9 +65,9 @@ class SchedTimelines {
         std::size_t first = 0;        // those before it are forgotten
         std::int32_t waker_tid = -1;  // of a sched_waking since it last ran
         std::uint32_t waker_comm = 0;
-        bool waking = false, wakeup = false;  // since it last ran: any, a sched_wakeup (or its first)
-        bool only_wakeup = false;             // and no sched_waking
-        mutable std::size_t asked = 0;        // where after() was
+        bool waking = false, wakeup = false;  // there was one since it last ran; its first is both
+        bool woken() const { return waking || wakeup; }
+        mutable std::size_t asked = 0;  // where after() was
         bool sleeps() const {
             return !changes.empty() &&
                    (changes.back().run == ThreadRun::kUninterruptible || changes.back().run == ThreadRun::kSleeping);
@@ -78,6 +78,8 @@ class SchedTimelines {
     bool usable(std::int64_t ts_ns, std::int64_t tid) const {
         return tid > 0 && ts_ns > begins_ns_ && ts_ns <= ends_ns_;
     }
+    // Without them waiting for a CPU looks like sleep.
+    bool wakes_seen() const { return wakings_seen_ || wakeups_seen_; }
     void add(Timeline &, Change);
     struct Running {
         std::int64_t tid = -1, since_ns = kNoTime;
@@ -88,7 +90,6 @@ class SchedTimelines {
     FlatMap<std::uint64_t, Running> running_;  // by host and CPU
     std::int64_t begins_ns_ = kNoTime, ends_ns_ = std::numeric_limits<std::int64_t>::max();
     bool wakings_seen_ = false, wakeups_seen_ = false;
-    bool wakes_seen_ = false;  // without them waiting for a CPU looks like sleep
     std::uint64_t changes_ = 0, missing_ = 0;
 };
 

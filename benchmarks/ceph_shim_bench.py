@@ -30,7 +30,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from opline.capture import preload
+from opline.capture.ceph import preload
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))

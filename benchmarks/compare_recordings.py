@@ -29,10 +29,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from opline_analyses import gate
-from opline_analyses.compare import Comparison, Row, compare
-from opline_analyses.figures import Figures, baseline_text, read_baseline
-from opline_analyses.verdicts import runs_needed
+from opline_analyses.compare import gate
+from opline_analyses.compare.compare import Comparison, Row, compare
+from opline_analyses.compare.figures import Figures, baseline_text, read_baseline
+from opline_analyses.compare.verdicts import runs_needed
 
 ROOT = Path(__file__).resolve().parent.parent
 OPLINE = Path(sys.executable).with_name("opline")

@@ -11,10 +11,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from opline.capture import leftovers
-from opline.capture.session import Session
-from opline.capture.sessiond import attach
-from opline.capture.signals import Signals
+from opline.capture.directory import leftovers
+from opline.capture.lttng.session import Session
+from opline.capture.lttng.sessiond import attach
+from opline.capture.machine.signals import Signals
 
 HERE = Path(__file__).resolve().parent
 MODEL = HERE / "bench.toml"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The bridge: one thread that takes the BPF programs' records out of their ring buffer, puts them in order of kernel
-// time, and passes them on as events of a UST provider. Loaded by Python (opline/capture/bpf.py) through ctypes. It is
-// built once for each provider (BRIDGE_PROVIDER_H): block_provider.h for the block layer's tracepoints and system
+// time, and passes them on as events of a UST provider. Loaded by Python (opline/capture/bpf/bpf.py) through ctypes. It
+// is built once for each provider (BRIDGE_PROVIDER_H): block_provider.h for the block layer's tracepoints and system
 // calls, probe_provider.h for uprobes on ceph-osd; hit_provider.h, for declared probes, writes a CTF stream instead.
 //
 // Order. A program reads the clock after it has reserved its record. So of what the thread has not yet seen when it

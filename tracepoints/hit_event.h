@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Hits of declared probes (a model's [probes]): the record that a program hands to the bridge. The programs themselves
-// are generated (opline/capture/hit_programs.py): their fields lie in `payload` as they do in the trace, 8 bytes for an
-// integer, so much as was asked for a text.
+// are generated (opline/capture/probes/hit_programs.py): their fields lie in `payload` as they do in the trace, 8 bytes
+// for an integer, so much as was asked for a text.
 #pragma once
 
 #define KIND_COUNT 256  // programs: one for each set of places of a probe whose arguments lie alike

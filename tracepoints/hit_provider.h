@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What the bridge (bridge.c) does with hits of declared probes: they become a CTF stream of their own, packets as LTTng
 // writes them (CTF 1.8, lttng-tools 2.13, src/bin/lttng-sessiond/ust-metadata.cpp, src/common/index/ctf-index.h), a
-// file per CPU with its index. The metadata is opline/capture/hit_trace.py's. Why no UST provider: docs/probes.md.
+// file per CPU with its index. The metadata is opline/capture/probes/hit_trace.py's. Why no UST provider:
+// docs/probes.md.
 //
 //   packet   magic, uuid, stream 0, instance | begin, end, content and packet bits, number, discarded, cpu
 //   event    id 65535, the event's number (4), ktime (8) | vpid (4), vtid (4), procname (17) | payload

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Uprobes on ceph-osd: which functions, what each one's arguments name, and the record that a hit hands to the bridge.
-// One list, from which the BPF programs, the UST events and opline/capture/probes.py are made.
+// One list, from which the BPF programs, the UST events and opline/capture/ceph/osd_probes.py are made.
 //
 // The symbols are those of Ceph 16.2 (C++ names with their arguments: another signature is another symbol, so a probe
 // never reads arguments that it does not know). Where a build lacks one, that event is not there. x86-64 only:

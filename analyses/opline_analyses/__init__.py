@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Analyses of runs, their pictures, and the command line.
 
-Every analysis is one file: it takes a `run.Run`, asks it with SQL, and gives rows, lines or a picture.
+Every analysis is one file: it takes a `runs.run.Run`, asks it with SQL, and gives rows, lines or a picture. Each folder
+has one subject; docs/design.md has their order.
 The files in `commands` put them on the command line, and are the only ones that print.
 """

@@ -17,7 +17,7 @@ from functools import partial
 
 from opline.errors import OplineError
 from opline.talk import explaining, talk
-from opline_analyses import interrupts
+from opline_analyses.base import interrupts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def parser_for(command: Command) -> argparse.ArgumentParser:
 
 def version() -> str:
     """The program's version, its readers, and the versions of babeltrace2 and LTTng that it finds."""
-    from opline_analyses.versions import version_lines
+    from opline_analyses.base.versions import version_lines
 
     return "\n".join(version_lines()) + "\n"
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from opline_analyses.run import open_run
+from opline_analyses.runs.run import open_run
 
 # In the order in which a write passes them (src/osd/OpRequest.h); those before are stamped by the messenger.
 STATES = ("queued_for_pg", "reached_pg", "started", "op_commit", "commit_sent", "done")

@@ -12,17 +12,17 @@ import pytest
 from tests.lib.build_run import P, Rq, RunBuilder
 
 from opline.errors import OplineError
-from opline_analyses import checks
 from opline_analyses.cli import main
-from opline_analyses.client import ClientReport, parse_report, read_report
-from opline_analyses.client_files import find_log, find_report
-from opline_analyses.client_log import join_client_log
-from opline_analyses.coverage import measure, ratio
-from opline_analyses.fio_log import Joined
-from opline_analyses.run import open_tables
-from opline_analyses.selection import Selection, clients_classes
-from opline_analyses.span import Span, client_span
-from opline_analyses.stages import select_counted
+from opline_analyses.client import checks
+from opline_analyses.client.client import ClientReport, parse_report, read_report
+from opline_analyses.client.client_files import find_log, find_report
+from opline_analyses.client.client_log import join_client_log
+from opline_analyses.client.coverage import measure, ratio
+from opline_analyses.client.fio_log import Joined
+from opline_analyses.client.span import Span, client_span
+from opline_analyses.ops.stages import select_counted
+from opline_analyses.runs.run import open_tables
+from opline_analyses.runs.selection import Selection, clients_classes
 
 # The ceph-devel mail's block, tabs as in the mail.
 MAIL = """

@@ -15,9 +15,9 @@ import pytest
 from tests.lib.build_run import P, Rq, RunBuilder
 
 from opline_analyses.cli import main
-from opline_analyses.graph import difference, transition_graph, write_graph
-from opline_analyses.run import Run, open_tables
-from opline_analyses.selection import Selection
+from opline_analyses.ops.graph import difference, transition_graph, write_graph
+from opline_analyses.runs.run import Run, open_tables
+from opline_analyses.runs.selection import Selection
 
 
 def two_paths(extra: bool = False, slower_ns: int = 0) -> RunBuilder:
@@ -182,8 +182,8 @@ def test_png_and_the_same_bytes_twice(tmp_path: Path) -> None:
 
 
 def test_stacked_stages_sum_to_the_latency(tmp_path: Path) -> None:
-    from opline_analyses.plot import _layers
-    from opline_analyses.stages import select_counted
+    from opline_analyses.ops.stages import select_counted
+    from opline_analyses.pictures.plot import _layers
 
     run = opened(tmp_path, "a")
     select_counted(run, Selection(), tainted=False)

@@ -25,10 +25,10 @@ from opline import _core
 from opline.correlation import stage_statistics
 from opline.errors import OplineError
 from opline_analyses.commands.stages import render
-from opline_analyses.op_csv import FIXED, collector, feed, stage_column, write
-from opline_analyses.run import Run, open_tables
-from opline_analyses.selection import Selection
-from opline_analyses.stages import stage_table, table_of
+from opline_analyses.ops.op_csv import FIXED, collector, feed, stage_column, write
+from opline_analyses.ops.stages import stage_table, table_of
+from opline_analyses.runs.run import Run, open_tables
+from opline_analyses.runs.selection import Selection
 
 
 def nearest_rank(values: list[int], q: float) -> int:

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.lib.build_run import P, Rq, RunBuilder
 
-from opline_analyses.oplist import OpDetail, Passed, read_ops
-from opline_analyses.run import open_tables
-from opline_analyses.selection import Selection
-from opline_analyses.transitions import ceph_devel_list, default_list, lines_of, mail_label
+from opline_analyses.ops.oplist import OpDetail, Passed, read_ops
+from opline_analyses.ops.transitions import ceph_devel_list, default_list, lines_of, mail_label
+from opline_analyses.runs.run import open_tables
+from opline_analyses.runs.selection import Selection
 
 # http://www.spinics.net/lists/ceph-devel: "performance latency analysis with LTTng"; the mail indents by one tab.
 MAIL = """\

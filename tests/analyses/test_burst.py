@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.lib.io_runs import TEN_HERTZ, io_run
 
-from opline_analyses.bursts import MOST, PEAK, Burst, bursts, period
+from opline_analyses.block.bursts import MOST, PEAK, Burst, bursts, period
 from opline_analyses.cli import main
 
 

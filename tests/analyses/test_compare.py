@@ -16,16 +16,16 @@ import numpy as np
 import pytest
 from tests.lib.build_run import P, Rq, RunBuilder
 
-from opline_analyses import student
 from opline_analyses.cli import main
-from opline_analyses.compare import Comparison, compare, doubts
-from opline_analyses.compare_text import text_lines
-from opline_analyses.figures import Device, Figures, Times, baseline_text, figures_of, read_baseline
-from opline_analyses.run import open_tables
-from opline_analyses.selection import Selection
-from opline_analyses.sketch import BINS, sketch_of, sketches
-from opline_analyses.stages import select_counted
-from opline_analyses.verdicts import FAMILY, by, change, difference, holm, least_seen, runs_needed, verdict
+from opline_analyses.compare import student
+from opline_analyses.compare.compare import Comparison, compare, doubts
+from opline_analyses.compare.figures import Device, Figures, Times, baseline_text, figures_of, read_baseline
+from opline_analyses.compare.sketch import BINS, sketch_of, sketches
+from opline_analyses.compare.text import text_lines
+from opline_analyses.compare.verdicts import FAMILY, by, change, difference, holm, least_seen, runs_needed, verdict
+from opline_analyses.ops.stages import select_counted
+from opline_analyses.runs.run import open_tables
+from opline_analyses.runs.selection import Selection
 
 # --- statistics -------------------------------------------------------------------------------------------------------
 
@@ -435,7 +435,7 @@ def test_usage_errors(args: list[str], said: str, capfd: pytest.CaptureFixture[s
 
 
 def test_the_picture_has_a_line_for_each_run(runs: list[Path], tmp_path: Path) -> None:
-    from opline_analyses.compare_plot import figure as picture
+    from opline_analyses.compare.plot import figure as picture
 
     found = [figures_of(open_tables(p), Selection(), p.name, 0, sketched=True) for p in runs]
     left, right = picture(compare(found[:2], found[2:])).axes

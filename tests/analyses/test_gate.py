@@ -13,10 +13,10 @@ import pytest
 from tests.analyses.test_compare import built, figures, side
 
 from opline.errors import UsageError
-from opline_analyses import gate
 from opline_analyses.cli import main
-from opline_analyses.figures import Figures, baseline_text
-from opline_analyses.verdicts import difference
+from opline_analyses.compare import gate
+from opline_analyses.compare.figures import Figures, baseline_text
+from opline_analyses.compare.verdicts import difference
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from opline.correlation import correlate
 from opline.model import load_model
-from opline_analyses.interference import NOBODY, Ahead, share_out
+from opline_analyses.ops.interference import NOBODY, Ahead, share_out
 
 LAB = Path(__file__).parents[1] / "models" / "lab.toml"
 

@@ -13,12 +13,12 @@ from tests.lib.build_run import P, RunBuilder
 from tests.lib.recorded import RunOf
 
 from opline_analyses.commands.why import NAME
-from opline_analyses.run import Run, open_tables
-from opline_analyses.selection import Selection
-from opline_analyses.why_root import Cause, charge
-from opline_analyses.why_sets import choose, slowest_rule
-from opline_analyses.why_tail import Tail, tail_blame
-from opline_analyses.why_tail_text import cause_lines, caused_sentence, percentile_lines
+from opline_analyses.runs.run import Run, open_tables
+from opline_analyses.runs.selection import Selection
+from opline_analyses.why.root import Cause, charge
+from opline_analyses.why.sets import choose, slowest_rule
+from opline_analyses.why.tail import Tail, tail_blame
+from opline_analyses.why.tail_text import cause_lines, caused_sentence, percentile_lines
 
 WORKER, COMMIT = 200, 300
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from tests.lib.build_run import P, Rq, RunBuilder
 
-from opline_analyses.run import open_tables
-from opline_analyses.selection import Selection
-from opline_analyses.why_attributes import Attribute, attributes, numeric, valued
-from opline_analyses.why_separators import Separation, phi, separate, what_separates
-from opline_analyses.why_sets import choose, slowest_rule
+from opline_analyses.runs.run import open_tables
+from opline_analyses.runs.selection import Selection
+from opline_analyses.why.attributes import Attribute, attributes, numeric, valued
+from opline_analyses.why.separators import Separation, phi, separate, what_separates
+from opline_analyses.why.sets import choose, slowest_rule
 
 OPS = 6000
 SLOW = 60

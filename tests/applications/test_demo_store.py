@@ -27,7 +27,7 @@ import pytest
 from tests.capture.test_record import wait_for
 from tests.truth_demo import check
 
-from opline.capture import blocksource
+from opline.capture.sources import blocksource
 from opline.model import load_model
 
 pytestmark = pytest.mark.live

@@ -7,8 +7,8 @@ import struct
 
 import pytest
 
-from opline.capture.bpf import definitions
-from opline.capture.btf import KERNEL_BTF, Btf
+from opline.capture.bpf.bpf import definitions
+from opline.capture.bpf.btf import KERNEL_BTF, Btf
 from opline.errors import OplineError
 
 NEEDS_BTF = pytest.mark.skipif(not KERNEL_BTF.exists(), reason="this kernel has no BTF")

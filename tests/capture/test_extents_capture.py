@@ -21,9 +21,9 @@ import pytest
 from tests.lib.block_capture import dev_of, loop_device
 from tests.lib.recorded import Correlated
 
-from opline.capture.descendants import Descendants
-from opline.capture.fiemap import Extent, extents, moved, place
-from opline.capture.openfiles import mounts
+from opline.capture.bpf.descendants import Descendants
+from opline.capture.collectors.fiemap import Extent, extents, moved, place
+from opline.capture.collectors.openfiles import mounts
 from opline.correlation import correlate
 from opline.model import load_model
 from opline.readers.extents import read_extents

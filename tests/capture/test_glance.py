@@ -11,8 +11,8 @@ from pathlib import Path
 from opline.correlation import stage_statistics
 from opline.model import load_model
 from opline_analyses.cli import load, parser_of
-from opline_analyses.client import parse_report
-from opline_analyses.glance import glance_lines, next_lines
+from opline_analyses.client.client import parse_report
+from opline_analyses.client.glance import glance_lines, next_lines
 
 
 def test_ops_beside_the_clients_own_figures(trace: Callable[[str], Path], tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from opline.capture import leftovers
-from opline.capture.processes import boot_id, identify
+from opline.capture.directory import leftovers
+from opline.capture.machine.processes import boot_id, identify
 from opline.errors import OplineError
 
 NOBODY = 65534
@@ -200,7 +200,7 @@ def test_a_folder_below_tmp_of_an_older_opline_becomes_ours_alone(tmp_path: Path
     """As a user who is not root, in a /tmp of the test's own."""
     code = (
         "import os, pathlib, sys; os.setgid(65534); os.setuid(65534)\n"
-        "from opline.capture import leftovers\n"
+        "from opline.capture.directory import leftovers\n"
         "folder = pathlib.Path('/tmp/opline-65534'); folder.mkdir(); folder.chmod(0o755)\n"
         "print(leftovers.sweep(), oct(folder.stat().st_mode & 0o7777))\n"
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from opline.capture import ceph, preload
+from opline.capture.ceph import ceph, preload
 from opline.capture.doctor import examine
 from opline.errors import OplineError, UsageError
 from opline.model import check_text, load_model

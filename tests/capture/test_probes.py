@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from opline.capture import attach, hit_programs, probesource
-from opline.capture.declared import from_json, to_json
-from opline.capture.elf import Elf
-from opline.capture.hit_programs import UnreadableError, find, operand
-from opline.capture.offers import offers
+from opline.capture.probes import hit_programs
+from opline.capture.probes.declared import from_json, to_json
+from opline.capture.probes.elf import Elf
+from opline.capture.probes.hit_programs import UnreadableError, find, operand
+from opline.capture.probes.offers import offers
+from opline.capture.recorder import attach
+from opline.capture.sources import probesource
 from opline.errors import OplineError
 from opline.model import Model, Problem, check_text, lttng_claims
 

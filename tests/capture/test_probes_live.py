@@ -17,7 +17,7 @@ from typing import Any
 import bt2
 import pytest
 
-from opline.capture.declared import to_json
+from opline.capture.probes.declared import to_json
 from opline.model import load_model
 
 SOURCES = Path(__file__).parents[1] / "probed_app"
@@ -90,7 +90,7 @@ def lossy(probed: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
     (folder / "probes.json").write_text(to_json(load_model(model).probes, {"probed": [probed]}))
     what = ["--probes", str(folder / "probes.json"), "--trace", str(folder / "trace" / "probes")]
     small = ["--ring-bytes", str(1 << 16), "--period-us", "100000"]
-    argv = [sys.executable, "-P", "-m", "opline.capture.collector", *what, *small]
+    argv = [sys.executable, "-P", "-m", "opline.capture.collectors.collector", *what, *small]
     with subprocess.Popen(argv, stdout=-1, text=True) as collector:
         assert collector.stdout is not None
         assert json.loads(collector.stdout.readline())["ready"]

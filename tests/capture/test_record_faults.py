@@ -29,10 +29,10 @@ from tests.capture.test_record import (
     wait_for_ticks,
 )
 
-from opline.capture import leftovers
-from opline.capture.buffers import Buffers
-from opline.capture.place import Place
-from opline.capture.processes import identify
+from opline.capture.directory import leftovers
+from opline.capture.directory.buffers import Buffers
+from opline.capture.directory.place import Place
+from opline.capture.machine.processes import identify
 from opline.correlation import gaps_in
 from opline.errors import UsageError
 

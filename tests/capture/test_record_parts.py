@@ -14,15 +14,17 @@ from pathlib import Path
 
 import pytest
 
-from opline.capture import ctfindex, devices, leftovers, recipe, recording, space
-from opline.capture.bpf import KINDS
+from opline.capture.bpf.bpf import KINDS
+from opline.capture.directory import leftovers, recording
+from opline.capture.directory.recording import ChannelNote, Command, Recording
 from opline.capture.doctor import Check, Report
-from opline.capture.machine import Host, sample_clocks
-from opline.capture.options import check_subbuf
-from opline.capture.processes import Process, boot_id, identify
-from opline.capture.recording import ChannelNote, Command, Recording
-from opline.capture.session import parse_counts
-from opline.capture.summary import summary_lines
+from opline.capture.lttng import ctfindex, recipe
+from opline.capture.lttng.session import parse_counts
+from opline.capture.machine import devices, space
+from opline.capture.machine.machine import Host, sample_clocks
+from opline.capture.machine.processes import Process, boot_id, identify
+from opline.capture.recorder.options import check_subbuf
+from opline.capture.recorder.summary import summary_lines
 from opline.errors import OplineError, UsageError
 from opline.folder import Folder
 from opline_analyses.commands.doctor import lines

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from opline.errors import OplineError, UsageError
-from opline_analyses import series
+from opline_analyses.base import series
 from opline_analyses.cli import main
 from opline_analyses.commands import record
 

@@ -19,11 +19,11 @@ import pytest
 from tests.lib.block_capture import loop_device
 from tests.lib.recorded import Correlated, Row
 
-from opline.capture import recipe
+from opline.capture.lttng import recipe
 from opline.correlation import correlate
 from opline.model import load_model
-from opline_analyses.checks import BYTES_LIMIT
 from opline_analyses.cli import main
+from opline_analyses.client.checks import BYTES_LIMIT
 
 pytestmark = pytest.mark.live
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from tests.lib.block_capture import capture
 
-from opline.capture import blocksource, processes
-from opline.capture.bridge import load_library
-from opline.capture.probes import BRIDGE, probe_list
+from opline.capture.bpf.bridge import load_library
+from opline.capture.ceph.osd_probes import BRIDGE, probe_list
+from opline.capture.machine import processes
+from opline.capture.sources import blocksource
 from opline.errors import OplineError
 
 SOURCE = Path(__file__).parents[1] / "fake_osd" / "fake_osd.cpp"

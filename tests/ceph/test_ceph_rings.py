@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from tests.lib.ceph_truth import Event, events_of
 
-from opline.capture import ringsource
+from opline.capture.sources import ringsource
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIM = ROOT / "correlator" / "opline" / "capture" / "libopline-ceph.so"

@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 from tests.lib.ceph_truth import events_of
 
-from opline.capture import ringsource
+from opline.capture.sources import ringsource
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="becomes other users")
 NOBODY, ANOTHER = 65534, 65533

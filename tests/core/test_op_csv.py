@@ -21,12 +21,12 @@ from tests.lib.recorded import LAB, NAMES, RunOf, model_of
 from opline import _core
 from opline.errors import OplineError
 from opline_analyses.cli import main
-from opline_analyses.client_files import find_log
-from opline_analyses.client_log import join_client_log
-from opline_analyses.columns import ABSENT
-from opline_analyses.op_csv import FIXED, STAGE_COLUMNS, collector, stage_column, write
-from opline_analyses.run import open_tables
-from opline_analyses.stages import stages_in_order
+from opline_analyses.client.client_files import find_log
+from opline_analyses.client.client_log import join_client_log
+from opline_analyses.ops.op_csv import FIXED, STAGE_COLUMNS, collector, stage_column, write
+from opline_analyses.ops.stages import stages_in_order
+from opline_analyses.runs.columns import ABSENT
+from opline_analyses.runs.run import open_tables
 
 Trace = Callable[[str], Path]
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from tests.lib.recorded import LAB, NAMES, RunOf, check_golden, fates_text
 
-from opline_analyses import ledger
-from opline_analyses.run import open_tables
+from opline_analyses.runs import ledger
+from opline_analyses.runs.run import open_tables
 
 DIRECT = {"app-sync-qd4-nvme": 3000, "app-libaio-qd16-nvme": 4000, "app-uring-qd16-nvme": 4000}
 

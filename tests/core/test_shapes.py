@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Ops that pass the same points in the same order are attributed once (docs/design.md, "Shapes"). What that gives is
+"""Ops that pass the same points in the same order are attributed once (docs/stitching.md, "Shapes"). What that gives is
 the same as attributing each by itself, which is the definition.
 """
 

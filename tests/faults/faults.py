@@ -25,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from opline.capture import leftovers
+from opline.capture.directory import leftovers
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RUNTIME = Path("/tmp/rt")

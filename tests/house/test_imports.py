@@ -57,6 +57,35 @@ NATIVE_FOLDERS = (
     "output",
     "core",
 )
+# Folders of a package, lowest first; what is in none of them lies above all.
+ROOMS = {
+    "opline.capture": (
+        "machine",
+        "directory",
+        "lttng",
+        "bpf",
+        "probes",
+        "ceph",
+        "collectors",
+        "sources",
+        "recorder",
+    ),
+    "opline_analyses": (
+        "base",
+        "runs",
+        "intervals",
+        "block",
+        "ops",
+        "pictures",
+        "counts",
+        "client",
+        "compare",
+        "why",
+        "report",
+        "export",
+        "view",
+    ),
+}
 # `opline.open` is what a user types: the package's own file names what is above it, and imports it when it is used.
 DOOR = {("opline", "opline_analyses.api")} | {
     ("opline", f"opline_analyses.api.{name}")
@@ -120,6 +149,28 @@ def test_imports_point_downwards(path: Path) -> None:
             assert not inside(target, "opline.capture"), f"{module} imports {target}"
             if other is not None:
                 assert other <= own, f"{module} imports {target}, which lies above it"
+
+
+def room(module: str, package: str) -> int:
+    """The place of a module's folder among the package's."""
+    folder = module.removeprefix(package + ".").split(".")[0]
+    return ROOMS[package].index(folder) if folder in ROOMS[package] else len(ROOMS[package])
+
+
+@pytest.mark.parametrize("package", ROOMS)
+def test_rooms_import_downwards(package: str) -> None:
+    modules = {module_name(path): path for path in sources() if inside(module_name(path), package)}
+    assert {room(module, package) for module in modules} == set(range(len(ROOMS[package]) + 1))
+    upwards = [
+        f"{module} imports {target}"
+        for module, path in modules.items()
+        for target in imports(path)
+        if inside(target, package)
+        and target != package
+        and any(inside(target, known) for known in modules)
+        and room(target, package) > room(module, package)
+    ]
+    assert not upwards, "\n".join(upwards)
 
 
 @pytest.mark.parametrize("door", ["bt2", "bcc"])

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opline.errors import UsageError
-from opline_analyses.buckets import Buckets, Fine, Linear, Listed, PowerOfTwo, Within, bit_lengths
-from opline_analyses.intervals import Batch, Grid, Occupancy, Tally
-from opline_analyses.quantities import Limits, decimals_of, duration_ns, limits, seconds, size_bytes
+from opline_analyses.base.quantities import Limits, decimals_of, duration_ns, limits, seconds, size_bytes
+from opline_analyses.intervals.buckets import Buckets, Fine, Linear, Listed, PowerOfTwo, Within, bit_lengths
+from opline_analyses.intervals.intervals import Batch, Grid, Occupancy, Tally
 
 KINDS: list[Buckets] = [
     PowerOfTwo(1000), PowerOfTwo(1), Fine(1, 2), Fine(1, 4), Fine(1000, 2), Linear(700), Listed((5, 100, 4096)),

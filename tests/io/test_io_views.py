@@ -16,9 +16,9 @@ import pytest
 from tests.lib.io_runs import SDA, SDB, io_run
 from tests.lib.recorded import RunOf
 
+from opline_analyses.block.outliers import probability
 from opline_analyses.cli import main
-from opline_analyses.heatmap_text import BLUE, RED, heat, step_of
-from opline_analyses.outliers import probability
+from opline_analyses.pictures.heatmap_text import BLUE, RED, heat, step_of
 
 Said = Callable[..., tuple[str, str]]
 SVG = "{http://www.w3.org/2000/svg}"

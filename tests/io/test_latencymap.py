@@ -17,7 +17,7 @@ from tests.io.test_counts import records
 from tests.lib.io_runs import io_run
 
 from opline_analyses.cli import main
-from opline_analyses.heatmap_text import BLUE, RED
+from opline_analyses.pictures.heatmap_text import BLUE, RED
 
 PEERS = Path(os.environ.get("OPLINE_PEERS", "/nonexistent"))
 Said = Callable[..., list[str]]

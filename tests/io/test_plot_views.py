@@ -11,13 +11,13 @@ import pytest
 from matplotlib.colors import to_hex
 from tests.lib.build_run import P, Rq, RunBuilder
 
+from opline_analyses.base.colours import STATES, STATES_UNKNOWN, UNATTRIBUTED
 from opline_analyses.cli import main
-from opline_analyses.colours import STATES, STATES_UNKNOWN, UNATTRIBUTED
-from opline_analyses.oplist import OpDetail, read_ops
-from opline_analyses.plot_op import figure
-from opline_analyses.plot_runs import _ranks, cdf, series_of, stages
-from opline_analyses.run import open_tables
-from opline_analyses.selection import Selection
+from opline_analyses.ops.oplist import OpDetail, read_ops
+from opline_analyses.pictures.plot_op import figure
+from opline_analyses.pictures.plot_runs import _ranks, cdf, series_of, stages
+from opline_analyses.runs.run import open_tables
+from opline_analyses.runs.selection import Selection
 
 UNIT_NS = 1000  # of an axis in us
 

@@ -17,12 +17,12 @@ from typing import Any
 
 import bt2
 
-from opline.capture.leftovers import State
-from opline.capture.recipe import Channel
-from opline.capture.session import Session
-from opline.capture.sessiond import Sessiond, attach
+from opline.capture.directory.leftovers import State
+from opline.capture.lttng.recipe import Channel
+from opline.capture.lttng.session import Session
+from opline.capture.lttng.sessiond import Sessiond, attach
 
-MODULE = [sys.executable, "-m", "opline.capture.collector"]
+MODULE = [sys.executable, "-m", "opline.capture.collectors.collector"]
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from opline.capture.output import Follower
+from opline.capture.directory.output import Follower
 from opline.errors import OplineError
 from opline.folder import Folder
 from opline.readers.trace import find_traces, readers_of_traces

@@ -19,7 +19,7 @@ from opline.readers.ring import KINDS, LOST, MARK, RECORD, RingReader
 from opline_analyses.cli import main, parser_for
 from opline_analyses.commands.live import VIEWS, Chosen, chosen
 from opline_analyses.live.watch import Stream
-from opline_analyses.run import open_run
+from opline_analyses.runs.run import open_run
 
 TRACES = ("fio-libaio-qd16-hdd-bfq", "ptr-buf-fsync1-ext4")
 NUMBERS = {name: number for number, (name, _) in enumerate(KINDS)}

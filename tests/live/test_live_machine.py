@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from tests.lib.block_capture import loop_device
 
-from opline.capture import livesource
-from opline.capture.runtime import runtime_dir
+from opline.capture.directory.runtime import runtime_dir
+from opline.capture.sources import livesource
 
 OPLINE = Path(sys.executable).with_name("opline")
 live = pytest.mark.live

@@ -19,9 +19,9 @@ from tests.lib.io_runs import ZERO_NS
 from tests.live.test_live import record, sign
 
 from opline.readers.ring import MARK
+from opline_analyses.block.iostat import Row
 from opline_analyses.cli import main, parser_of
-from opline_analyses.intervals import Cell
-from opline_analyses.iostat import Row
+from opline_analyses.intervals.intervals import Cell
 from opline_analyses.live.top import Screen
 
 SECOND = 10**9

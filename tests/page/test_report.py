@@ -20,16 +20,16 @@ from hypothesis import strategies as st
 from tests.lib.build_run import P, Rq, RunBuilder
 from tests.lib.recorded import Correlated, RunOf
 
+from opline_analyses.base.colours import shades, stage_colour
 from opline_analyses.cli import main
-from opline_analyses.colours import shades, stage_colour
-from opline_analyses.intervals import time_within
+from opline_analyses.intervals.intervals import time_within
 from opline_analyses.report import data
 from opline_analyses.report.cells import cells_of, code_edges, sample
 from opline_analyses.report.columns import Columns, decoded, zigzag
 from opline_analyses.report.data import PageData, page_data
 from opline_analyses.report.document import document, script
-from opline_analyses.run import open_tables
-from opline_analyses.selection import Selection
+from opline_analyses.runs.run import open_tables
+from opline_analyses.runs.selection import Selection
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u2028\u202e\"'`${x}\\"
 

@@ -18,8 +18,8 @@ from tests.lib.recorded import Correlated, RunOf
 from tests.page.test_report import HOSTILE, hostile_run
 
 from opline.talk import shown
+from opline_analyses.base.colours import STATES, STATES_UNKNOWN
 from opline_analyses.cli import main
-from opline_analyses.colours import STATES, STATES_UNKNOWN
 from opline_analyses.report import data
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium here: ./check --browser installs it")

@@ -22,8 +22,8 @@ from tests.page.test_report import hostile_run
 from opline.errors import OplineError
 from opline_analyses.report import data
 from opline_analyses.report.columns import decoded
-from opline_analyses.run import open_run
-from opline_analyses.selection import Selection
+from opline_analyses.runs.run import open_run
+from opline_analyses.runs.selection import Selection
 from opline_analyses.view.pages import Pages, Viewed
 from opline_analyses.view.server import Server
 

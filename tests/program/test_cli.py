@@ -20,7 +20,7 @@ from tests.lib.build_run import P, Rq, RunBuilder
 
 from opline_analyses import cli
 from opline_analyses.cli import GROUPS, load, main, parser_of
-from opline_analyses.run import open_run
+from opline_analyses.runs.run import open_run
 
 COMMANDS = [name for _, group in GROUPS for name, _, _ in group]
 

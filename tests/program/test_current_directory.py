@@ -12,7 +12,8 @@ import pytest
 from tests.house.test_imports import PACKAGES, sources
 from tests.lib.build_run import P, RunBuilder
 
-from opline.capture import blocksource, machine
+from opline.capture.machine import machine
+from opline.capture.sources import blocksource
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 MODULES = (
@@ -73,7 +74,7 @@ def test_one_function_starts_python() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Attribute) and node.attr == "executable":
                 users.add(str(path.relative_to(PACKAGES["opline"])))
-    assert users == {"capture/processes.py"}
+    assert users == {"capture/machine/processes.py"}
 
 
 def test_pictures_are_drawn_by_our_settings(tmp_path: Path, opline: Program) -> None:

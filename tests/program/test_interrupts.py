@@ -69,7 +69,8 @@ def test_a_signal_at_any_time_ends_a_command(command: str, trace: Callable[[str]
 
 SWALLOWS = """
 import os, signal, sys, time
-from opline_analyses import cli, interrupts
+from opline_analyses import cli
+from opline_analyses.base import interrupts
 class Swallows:
     NAME, HELP, EXAMPLES = "stages", "x", ""
     def prepare_parser(self, parser): pass

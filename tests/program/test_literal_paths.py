@@ -15,7 +15,7 @@ from tests.lib.build_run import P, RunBuilder
 
 from opline.errors import OplineError
 from opline_analyses.cli import main
-from opline_analyses.run import open_tables
+from opline_analyses.runs.run import open_tables
 
 #: a name, and one that it would mean as a pattern
 NAMES = (

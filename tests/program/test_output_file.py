@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from tests.lib.build_run import small_run
 
+from opline_analyses.base.files import complete_file
 from opline_analyses.cli import main
-from opline_analyses.files import complete_file
 
 #: every command that has -o, and what it needs to write something
 COMMANDS = (

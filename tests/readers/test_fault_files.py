@@ -20,8 +20,8 @@ from opline.errors import OplineError
 from opline.model import load_model
 from opline.shapes import fault_in
 from opline_analyses.cli import main
-from opline_analyses.client_log import join_client_log
-from opline_analyses.run import open_tables
+from opline_analyses.client.client_log import join_client_log
+from opline_analyses.runs.run import open_tables
 
 LAB = str(Path(__file__).parents[1] / "models" / "lab.toml")
 Capture = pytest.CaptureFixture[str]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The shim's collector: takes records out of all threads' rings, puts them in the order of their times, and passes them
 // on as events of the provider `cephring`. opline-ceph-collector SOCKET [UID...]; `opline record` starts it
-// (opline/capture/ringsource.py) and the contract is there.
+// (opline/capture/sources/ringsource.py) and the contract is there.
 //
 // Order. A thread says that it is writing before it reads the clock. So when the collector reads the clock, looks for
 // new rings, and then finds nobody writing, no record with an earlier time can still come; of a ring whose thread is

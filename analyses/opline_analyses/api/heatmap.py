@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from opline_analyses.commands.heatmap import drawn, maps_of_run, measure_of
 
 if TYPE_CHECKING:
-    from opline_analyses import io_filter
-    from opline_analyses.heatmap import Map
-    from opline_analyses.run import Run
+    from opline_analyses.block import io_filter
+    from opline_analyses.pictures.heatmap import Map
+    from opline_analyses.runs.run import Run
 
 
 class Heatmap:

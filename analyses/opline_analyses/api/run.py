@@ -14,13 +14,13 @@ from typing import Any
 from opline.errors import OplineError
 from opline.store.schema import BY_NAME, TABLES
 from opline.talk import shown
-from opline_analyses import ledger
 from opline_analyses.api.heatmap import Heatmap, heatmap_of
 from opline_analyses.api.options import Option, arguments
 from opline_analyses.api.table import Table
-from opline_analyses.run import Connection, asked, open_run, readable
-from opline_analyses.selection import selection
-from opline_analyses.stages import StageTable, stage_table
+from opline_analyses.ops.stages import StageTable, stage_table
+from opline_analyses.runs import ledger
+from opline_analyses.runs.run import Connection, asked, open_run, readable
+from opline_analyses.runs.selection import selection
 
 
 class LossWarning(UserWarning):

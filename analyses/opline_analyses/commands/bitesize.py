@@ -9,14 +9,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
-from opline_analyses import io_filter
+from opline_analyses.base.quantities import duration_ns
+from opline_analyses.block import io_filter
 from opline_analyses.commands.common import add_form, add_run, csv_output, opened, output
-from opline_analyses.quantities import duration_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from opline_analyses.intervals import Cell
+    from opline_analyses.intervals.intervals import Cell
 
 NAME = "bitesize"
 HELP = "how large the issued I/Os are, in buckets of one's own choice"
@@ -59,10 +59,10 @@ def limits_of(text: str) -> tuple[int, ...]:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the histogram."""
-    from opline_analyses.buckets import Listed
-    from opline_analyses.intervals import by_group
-    from opline_analyses.io_series import count_rows, series_of, tables_needed
-    from opline_analyses.io_sources import issued
+    from opline_analyses.block.io_series import count_rows, series_of, tables_needed
+    from opline_analyses.block.io_sources import issued
+    from opline_analyses.intervals.buckets import Listed
+    from opline_analyses.intervals.intervals import by_group
 
     limits = limits_of(args.limits)
     if args.duration is not None:
@@ -85,8 +85,8 @@ def run(args: argparse.Namespace) -> int:
 
 def shown(args: argparse.Namespace, limits: tuple[int, ...], cells: dict[int, Cell]) -> bytes:
     """The buckets in the form that is asked for."""
-    from opline_analyses.intervals import merged
-    from opline_analyses.text import csv_text, encoded
+    from opline_analyses.base.text import csv_text, encoded
+    from opline_analyses.intervals.intervals import merged
 
     counts = [cells[i].count if i in cells else 0 for i in range(len(limits) + 1)]
     whole = merged({("", i): cell for i, cell in cells.items()})
@@ -101,7 +101,7 @@ def shown(args: argparse.Namespace, limits: tuple[int, ...], cells: dict[int, Ce
 
 
 def _lines(limits: Sequence[int], counts: Sequence[int]) -> Iterator[str]:
-    from opline_analyses.hist import bar
+    from opline_analyses.intervals.hist import bar
 
     def row(low: str, high: str, count: int) -> str:
         return f"   {low:>10} -> {high:<10}: {count:<8} |{bar(count, max(counts), 38):<38}|"

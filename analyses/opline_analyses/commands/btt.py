@@ -8,11 +8,11 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
-from opline_analyses import io_filter
-from opline_analyses.btt import ORDER, Device, devices
+from opline_analyses.base.text import csv_text, device_name, encoded, table
+from opline_analyses.block import io_filter
+from opline_analyses.block.btt import ORDER, Device, devices
+from opline_analyses.block.io_sources import requests as source
 from opline_analyses.commands.common import add_form, add_run, csv_output, opened, output
-from opline_analyses.io_sources import requests as source
-from opline_analyses.text import csv_text, device_name, encoded, table
 
 NAME = "btt"
 HELP = "the block layer's intervals per device: btt's tables, but exact"

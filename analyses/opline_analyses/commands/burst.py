@@ -8,17 +8,17 @@ import json
 import shlex
 from typing import TYPE_CHECKING
 
-from opline_analyses import io_filter
+from opline_analyses.base.quantities import decimals_of, duration_ns, round_up, seconds
+from opline_analyses.block import io_filter
 from opline_analyses.commands.common import add_form, add_run, csv_output, opened, output
-from opline_analyses.quantities import decimals_of, duration_ns, round_up, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from opline_analyses.bursts import Burst
-    from opline_analyses.intervals import Cell, Cells
-    from opline_analyses.io_series import Series
+    from opline_analyses.block.bursts import Burst
+    from opline_analyses.block.io_series import Series
+    from opline_analyses.intervals.intervals import Cell, Cells
 
 NAME = "burst"
 HELP = "bursts that a mean hides, whether they return, and where to look"
@@ -53,8 +53,8 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the bursts."""
     from opline.errors import UsageError
-    from opline_analyses.io_series import count_rows, round_interval, series_of, tables_needed, told
-    from opline_analyses.text import csv_text, encoded
+    from opline_analyses.base.text import csv_text, encoded
+    from opline_analyses.block.io_series import count_rows, round_interval, series_of, tables_needed, told
 
     if args.of not in ("requests", "bios"):
         raise UsageError(f"--of {args.of}: bursts are of block I/O.")
@@ -87,7 +87,7 @@ def _number(cell: Cell, by: str) -> int:
 
 def _measured(counted: Sequence[Cells], of: str, first: int, last: int, series: Series) -> dict[str, Any]:
     """A stretch in exact numbers: the I/Os of a kind in it; means of reads and writes, in it and outside."""
-    from opline_analyses.intervals import Cell
+    from opline_analyses.intervals.intervals import Cell
 
     sums = {name: Cell() for name in ("read_in", "read_out", "write_in", "write_out")}
     inside = Cell()
@@ -106,7 +106,7 @@ def _measured(counted: Sequence[Cells], of: str, first: int, last: int, series: 
 
 def _found(args: argparse.Namespace, counted: Sequence[Cells], series: Series) -> list[dict[str, Any]]:
     """Per kind of I/O its bursts and their period."""
-    from opline_analyses.bursts import bursts, period
+    from opline_analyses.block.bursts import bursts, period
 
     kinds = sorted({kind for cells in counted for kind, _ in cells})
     found = []
@@ -135,8 +135,8 @@ def _found(args: argparse.Namespace, counted: Sequence[Cells], series: Series) -
 
 def _none(kind: dict[str, Any], by: str) -> str:
     """Why there is no burst."""
-    from opline_analyses.bursts import FEWEST_IOS
-    from opline_analyses.text import count_of
+    from opline_analyses.base.text import count_of
+    from opline_analyses.block.bursts import FEWEST_IOS
 
     if kind["count"] < FEWEST_IOS:
         return f"{count_of(kind['count'], 'I/O')}, too few for a burst (fewer than {FEWEST_IOS})."
@@ -146,7 +146,7 @@ def _none(kind: dict[str, Any], by: str) -> str:
 
 
 def _text(args: argparse.Namespace, found: list[dict[str, Any]], series: Series) -> Iterator[str]:
-    from opline_analyses.text import count_of, duration, table
+    from opline_analyses.base.text import count_of, duration, table
 
     step, digits = series.grid.step_ns, max(1, decimals_of(series.grid.step_ns))
     shown = []

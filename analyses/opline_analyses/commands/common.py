@@ -15,8 +15,8 @@ from opline.losses import Gap
 from opline.paths import plain
 from opline.store.run import BLOCKS_MODEL, BareTrace, is_run, locate
 from opline.talk import talk
-from opline_analyses import ledger
-from opline_analyses.files import complete_file, output_path
+from opline_analyses.base.files import complete_file, output_path
+from opline_analyses.runs import ledger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
     from opline.paths import StrPath
-    from opline_analyses.run import Run
+    from opline_analyses.runs.run import Run
 
 
 def add_run(parser: argparse.ArgumentParser, optional: bool = False) -> None:
@@ -80,7 +80,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 def refuse_other(path: StrPath) -> None:
     """Raises UsageError for an input that is neither a run nor a trace but another tool's histograms or latencies."""
     if not os.path.isdir(path):
-        from opline_analyses.inputs import refuse
+        from opline_analyses.counts.inputs import refuse
 
         refuse(path)
 
@@ -138,7 +138,7 @@ def opened(
 
     Raises OplineError with exit status 3 at the end, when all is written, if that is more than --max-loss.
     """
-    from opline_analyses.run import open_run
+    from opline_analyses.runs.run import open_run
 
     refuse_other(path or args.run)
     blocks = blocks or (tables is not None and set(tables) <= {"requests", "bios"})
@@ -194,7 +194,7 @@ def interval_ns(args: argparse.Namespace) -> int | None:
     text = args.interval if args.interval is not None else args.every
     if text is None:
         return None
-    from opline_analyses.quantities import duration_ns
+    from opline_analyses.base.quantities import duration_ns
 
     found = duration_ns(text, "INTERVAL")
     if found <= 0:
@@ -211,7 +211,7 @@ def csv_output(args: argparse.Namespace) -> Iterator[BinaryIO]:
         return
     import tempfile
 
-    from opline_analyses.safe_cells import write_safe_cells
+    from opline_analyses.base.safe_cells import write_safe_cells
 
     with tempfile.TemporaryFile() as plain:
         yield plain

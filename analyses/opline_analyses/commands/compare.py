@@ -9,7 +9,8 @@ from pathlib import Path
 
 from opline.errors import UsageError
 from opline.talk import talk
-from opline_analyses import ledger
+from opline_analyses.base.files import output_path
+from opline_analyses.base.text import count_of, csv_text, encoded, json_shown
 from opline_analyses.commands.common import (
     add_form,
     add_model,
@@ -18,15 +19,14 @@ from opline_analyses.commands.common import (
     opened,
     output,
 )
-from opline_analyses.files import output_path
-from opline_analyses.selection import add_filters, add_tainted, selection
-from opline_analyses.text import count_of, csv_text, encoded, json_shown
+from opline_analyses.runs import ledger
+from opline_analyses.runs.selection import add_filters, add_tainted, selection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from opline_analyses.figures import Figures
+    from opline_analyses.compare.figures import Figures
 
 PICTURES = (".png", ".svg", ".pdf")
 DPI = 110
@@ -139,7 +139,7 @@ def _sides(args: argparse.Namespace) -> tuple[list[Path], list[Path]]:
 
 def _figures(args: argparse.Namespace, path: Path, sketched: bool) -> list[Figures]:
     """Of a run, or of all runs of a baseline. Raises OplineError."""
-    from opline_analyses.figures import figures_of, read_baseline
+    from opline_analyses.compare.figures import figures_of, read_baseline
 
     if path.is_file():
         if given := [o for o in ("op_class", "comm", "pid", "since", "until") if getattr(args, o) is not None]:
@@ -158,10 +158,10 @@ def _figures(args: argparse.Namespace, path: Path, sketched: bool) -> list[Figur
 
 def run(args: argparse.Namespace) -> int:
     """Prints the comparison, or keeps a baseline; the exit status says whether a --fail-if holds."""
-    from opline_analyses import gate
-    from opline_analyses.compare import compare, doubts
-    from opline_analyses.compare_text import COLUMNS, document, records, text_lines
-    from opline_analyses.figures import baseline_text
+    from opline_analyses.compare import gate
+    from opline_analyses.compare.compare import compare, doubts
+    from opline_analyses.compare.figures import baseline_text
+    from opline_analyses.compare.text import COLUMNS, document, records, text_lines
 
     conditions = [gate.parse(text) for text in args.fail_if]
     if args.junit and not conditions:
@@ -193,8 +193,8 @@ def run(args: argparse.Namespace) -> int:
             else:
                 out.write(encoded([*text_lines(found, args.all), *gate.text_lines(findings)]))
     if args.plot:
-        from opline_analyses.compare_plot import figure
-        from opline_analyses.plot import save
+        from opline_analyses.compare.plot import figure
+        from opline_analyses.pictures.plot import save
 
         save(figure(found), args.plot, DPI)
         talk(f"wrote {args.plot}")

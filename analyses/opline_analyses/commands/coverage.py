@@ -11,18 +11,18 @@ from typing import Any
 
 from opline.errors import UsageError
 from opline.talk import talk
-from opline_analyses import checks
-from opline_analyses.client import ClientReport, read_report
-from opline_analyses.client_files import find_log, find_report
-from opline_analyses.client_log import join_client_log
+from opline_analyses.base.files import complete_file, output_path
+from opline_analyses.base.text import duration, encoded, percent, table, us
+from opline_analyses.client import checks
+from opline_analyses.client.client import ClientReport, read_report
+from opline_analyses.client.client_files import find_log, find_report
+from opline_analyses.client.client_log import join_client_log
+from opline_analyses.client.coverage import UNSPLIT, Coverage, measure, per_op
+from opline_analyses.client.fio_log import Joined
+from opline_analyses.client.span import client_span
 from opline_analyses.commands.common import add_output, add_run, opened, output
-from opline_analyses.coverage import UNSPLIT, Coverage, measure, per_op
-from opline_analyses.files import complete_file, output_path
-from opline_analyses.fio_log import Joined
-from opline_analyses.run import Run
-from opline_analyses.selection import add_filters, clients_classes, selection
-from opline_analyses.span import client_span
-from opline_analyses.text import duration, encoded, percent, table, us
+from opline_analyses.runs.run import Run
+from opline_analyses.runs.selection import add_filters, clients_classes, selection
 
 NAME = "coverage"
 PIECE = 0.005  # of the mean: smaller ones are not shown

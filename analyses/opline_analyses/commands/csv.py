@@ -10,8 +10,7 @@ from opline import _core
 from opline.correlation import feed_csv, recording_of
 from opline.store.run import BareTrace
 from opline.talk import talk
-from opline_analyses import ledger
-from opline_analyses.client_files import find_log
+from opline_analyses.client.client_files import find_log
 from opline_analyses.commands.common import (
     add_output,
     add_run,
@@ -23,8 +22,9 @@ from opline_analyses.commands.common import (
     tell_gaps_of_trace,
     tell_losses,
 )
-from opline_analyses.op_csv import FIXED, collector, feed, write
-from opline_analyses.selection import add_filters, add_which, filtered, selection
+from opline_analyses.ops.op_csv import FIXED, collector, feed, write
+from opline_analyses.runs import ledger
+from opline_analyses.runs.selection import add_filters, add_which, filtered, selection
 
 NAME = "csv"
 HELP = "one row per op, one column per stage"
@@ -110,7 +110,7 @@ def _of_run(args: argparse.Namespace, rows: _core.OpCsv) -> int:
             which = which.also("o.complete")
         log = args.client_log or next(filter(None, map(find_log, opened_run.places())), None)
         if log and not args.stages:
-            from opline_analyses.client_log import join_client_log
+            from opline_analyses.client.client_log import join_client_log
 
             join_client_log(opened_run, log)
         feed(opened_run, which, rows, stages=args.stages, client=log is not None)

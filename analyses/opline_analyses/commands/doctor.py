@@ -11,10 +11,10 @@ import textwrap
 from pathlib import Path
 
 from opline.capture.doctor import Check, Report, examine
-from opline.capture.offers import Offers, offers
+from opline.capture.probes.offers import Offers, offers
 from opline.errors import UsageError
 from opline.talk import shown
-from opline_analyses.text import json_shown
+from opline_analyses.base.text import json_shown
 
 NAME = "doctor"
 HELP = "what this machine can capture, with what, and what to install"

@@ -8,9 +8,9 @@ import importlib
 
 from opline.errors import OplineError
 from opline.talk import talk
+from opline_analyses.base.files import complete_file, output_path
 from opline_analyses.commands.common import add_run, opened
-from opline_analyses.files import complete_file, output_path
-from opline_analyses.selection import add_filters, add_which, selection
+from opline_analyses.runs.selection import add_filters, add_which, selection
 
 NAME = "export"
 HELP = "the run for Perfetto, Jaeger, Prometheus, flame graphs and others"

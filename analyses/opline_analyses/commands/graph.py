@@ -7,9 +7,9 @@ import argparse
 import json
 
 from opline.errors import UsageError
+from opline_analyses.base.text import encoded, table
 from opline_analyses.commands.common import add_output, add_run, opened, output
-from opline_analyses.selection import add_filters, add_tainted, selection
-from opline_analyses.text import encoded, table
+from opline_analyses.runs.selection import add_filters, add_tainted, selection
 
 NAME = "graph"
 HELP = "which point follows which, how often, how long; compare two runs"
@@ -55,7 +55,7 @@ def _format(args: argparse.Namespace) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the graph or the difference."""
-    from opline_analyses.graph import difference, difference_rows, text_rows, transition_graph, write_graph
+    from opline_analyses.ops.graph import difference, difference_rows, text_rows, transition_graph, write_graph
 
     form = _format(args)
     if args.diff:

@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
 from opline.talk import talk
-from opline_analyses import io_filter
+from opline_analyses.base.quantities import DURATIONS, Limits, duration_ns, limits, round_up, seconds, size_bytes
+from opline_analyses.block import io_filter
 from opline_analyses.commands.common import add_output, add_run, opened, output
 from opline_analyses.commands.latencymap import add_latencymap, arguments
 from opline_analyses.commands.latencymap import run as run_latencymap
 from opline_analyses.commands.other_inputs import add_inputs, counts_of, values_of, without_ios
-from opline_analyses.inputs import COUNTS, kind_as_asked
-from opline_analyses.quantities import DURATIONS, Limits, duration_ns, limits, round_up, seconds, size_bytes
+from opline_analyses.counts.inputs import COUNTS, kind_as_asked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from opline_analyses.heatmap import Line, Map, Measure, Scale
-    from opline_analyses.inputs import Kind
-    from opline_analyses.io_series import Series
-    from opline_analyses.run import Run
+    from opline_analyses.block.io_series import Series
+    from opline_analyses.counts.inputs import Kind
+    from opline_analyses.pictures.heatmap import Line, Map, Measure, Scale
+    from opline_analyses.runs.run import Run
 
 NAME = "heatmap"
 HELP = "latency, size or offset of all I/Os over time: terminal or SVG"
@@ -103,8 +103,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def measure_of(args: argparse.Namespace) -> Measure:
     """What the vertical axis is. Raises UsageError."""
-    from opline_analyses.heatmap import Measure
-    from opline_analyses.io_series import LATENCY
+    from opline_analyses.block.io_series import LATENCY
+    from opline_analyses.pictures.heatmap import Measure
 
     if args.unit is None:
         args.unit = "us"
@@ -130,7 +130,7 @@ def number_of(args: argparse.Namespace, name: str, unit: str) -> int | None:
 
 
 def _scale(run: Run, rows: io_filter.Rows, args: argparse.Namespace, measure: Measure, number: int) -> Scale:
-    from opline_analyses.heatmap import scale_of
+    from opline_analyses.pictures.heatmap import scale_of
 
     low, high = number_of(args, "minlat", args.unit), number_of(args, "maxlat", args.unit)
     lowest = False  # the axis begins near the least value, at a round one
@@ -153,8 +153,8 @@ def _scale(run: Run, rows: io_filter.Rows, args: argparse.Namespace, measure: Me
 
 
 def _series(rows: io_filter.Rows, args: argparse.Namespace, columns: int) -> Series:
-    from opline_analyses.heatmap import check_columns
-    from opline_analyses.io_series import round_interval, series_of
+    from opline_analyses.block.io_series import round_interval, series_of
+    from opline_analyses.pictures.heatmap import check_columns
 
     whole = series_of(rows, None)
     step = duration_ns(args.stepsec, "--stepsec") if args.stepsec is not None else None
@@ -211,7 +211,7 @@ def _lines(
     run: Run, rows: io_filter.Rows, series: Series, measure: Measure, wanted: Sequence[float]
 ) -> tuple[Line, ...]:
     """The percentiles of each column: the least value that so many per cent of its I/Os do not exceed."""
-    from opline_analyses.heatmap import line_of
+    from opline_analyses.pictures.heatmap import line_of
 
     if not wanted:
         return ()
@@ -231,10 +231,10 @@ def _lines(
 
 def _of_values(args: argparse.Namespace, kind: Kind, columns: int, number: int) -> Map:
     """The map of single latencies, which no I/O is known of; its times are shown from the first."""
-    from opline_analyses import two_columns
-    from opline_analyses.heatmap import Measure, check_columns, map_of, percents, scale_of
-    from opline_analyses.intervals import Grid, Tally
-    from opline_analyses.io_series import Series, round_interval
+    from opline_analyses.block.io_series import Series, round_interval
+    from opline_analyses.counts import two_columns
+    from opline_analyses.intervals.intervals import Grid, Tally
+    from opline_analyses.pictures.heatmap import Measure, check_columns, map_of, percents, scale_of
 
     without_ios(args, kind, ("compat", "minlat", "maxlat", "steplat", "rows", "percentiles"))
     if kind.name == "columns":
@@ -322,7 +322,7 @@ def _of_counts(args: argparse.Namespace, kind: Kind) -> list[tuple[str, Map]]:
 
 
 def _of_run(args: argparse.Namespace) -> int:
-    from opline_analyses.io_series import tables_needed
+    from opline_analyses.block.io_series import tables_needed
 
     picture = _is_picture(args)
     if args.per_device and (picture or args.json):
@@ -342,8 +342,8 @@ def maps_of_run(
     """The I/Os that are meant, and the map of them, or of each device's, by its name. ``picture``: as many columns and
     rows as one has. Raises UsageError.
     """
-    from opline_analyses.heatmap import map_of, percents
-    from opline_analyses.io_series import count_rows
+    from opline_analyses.block.io_series import count_rows
+    from opline_analyses.pictures.heatmap import map_of, percents
 
     rows = io_filter.rows_of(run, args)
     if args.value == "offset":
@@ -372,12 +372,12 @@ def drawn(args: argparse.Namespace, rows: io_filter.Rows | None, heatmap: Map, d
     if args.json:
         return json.dumps(_document(heatmap), indent=1) + "\n"
     if picture:
-        from opline_analyses.heatmap_svg import Look, document
+        from opline_analyses.pictures.heatmap_svg import Look, document
 
         look = Look(title, args.fonttype, args.fontsize, args.boxsize, args.grid, args.accstats)
         return document(heatmap, look, (lambda c, r: _of_cell(args, rows, heatmap, c, r)) if rows is not None else None)
     from opline.talk import shown
-    from opline_analyses.heatmap_text import colours_wanted, lines
+    from opline_analyses.pictures.heatmap_text import colours_wanted, lines
 
     colours = colours_wanted(args.color, args.output is None and sys.stdout.isatty())
     text = lines(heatmap, colours, args.map == "waited", rows.source.one if rows is not None else "event", shown(title))

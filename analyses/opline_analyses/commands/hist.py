@@ -10,20 +10,20 @@ import json
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
-from opline_analyses import io_filter
+from opline_analyses.base.quantities import DURATIONS, duration_ns
+from opline_analyses.block import io_filter
 from opline_analyses.commands.common import add_form, add_intervals, add_run, csv_output, interval_ns, opened, output
 from opline_analyses.commands.other_inputs import add_inputs, counts_of, values_of, without_ios
-from opline_analyses.inputs import COUNTS, kind_as_asked
-from opline_analyses.quantities import DURATIONS, duration_ns
+from opline_analyses.counts.inputs import COUNTS, kind_as_asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opline_analyses.buckets import Buckets
-    from opline_analyses.inputs import Kind
-    from opline_analyses.intervals import Cell, Cells
-    from opline_analyses.io_series import Series
-    from opline_analyses.run import Run
+    from opline_analyses.block.io_series import Series
+    from opline_analyses.counts.inputs import Kind
+    from opline_analyses.intervals.buckets import Buckets
+    from opline_analyses.intervals.intervals import Cell, Cells
+    from opline_analyses.runs.run import Run
 
 NAME = "hist"
 HELP = "latency distributions: per interval, per device, side by side"
@@ -79,7 +79,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def buckets_of(args: argparse.Namespace, unit: str) -> Buckets:
     """The buckets that the options mean. Raises UsageError."""
-    from opline_analyses.buckets import Fine, Linear, PowerOfTwo
+    from opline_analyses.intervals.buckets import Fine, Linear, PowerOfTwo
 
     if args.style != "table" and args.buckets != "log2":
         raise UsageError(f"--style {args.style} has powers of two: leave out --buckets {args.buckets}.")
@@ -105,7 +105,7 @@ def unit_of(args: argparse.Namespace) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the histograms."""
-    from opline_analyses.io_series import series_of, tables_needed
+    from opline_analyses.block.io_series import series_of, tables_needed
 
     if (kind := kind_as_asked(args.run, args.unitstime)) is not None:
         return _of_counts(args, kind) if kind.has == COUNTS else _of_values(args, kind)
@@ -137,16 +137,16 @@ def _write(
         elif args.csv:
             out.write(csv_of(counted, series, buckets).encode())
         else:
-            from opline_analyses.text import encoded
+            from opline_analyses.base.text import encoded
 
             out.write(encoded(text(run, args, counted, series, buckets, unit, rows)))
 
 
 def _of_counts(args: argparse.Namespace, kind: Kind) -> int:
     """Prints another tool's histograms."""
+    from opline_analyses.base.text import encoded
     from opline_analyses.counts import histograms
     from opline_analyses.counts.collected import grouped
-    from opline_analyses.text import encoded
 
     without_ios(args, kind)
     interval = interval_ns(args)
@@ -167,10 +167,10 @@ def _of_counts(args: argparse.Namespace, kind: Kind) -> int:
 
 def _of_values(args: argparse.Namespace, kind: Kind) -> int:
     """Prints the histograms of single latencies, which no I/O is known of."""
-    from opline_analyses.intervals import Grid, Tally
-    from opline_analyses.io_series import Series, told
-    from opline_analyses.io_sources import Source
-    from opline_analyses.quantities import Limits
+    from opline_analyses.base.quantities import Limits
+    from opline_analyses.block.io_series import Series, told
+    from opline_analyses.block.io_sources import Source
+    from opline_analyses.intervals.intervals import Grid, Tally
 
     without_ios(args, kind, ("buckets",))
     unit = unit_of(args)
@@ -193,7 +193,7 @@ def _counted(
     run: Run, args: argparse.Namespace, rows: io_filter.Rows, series: Series, buckets: Buckets
 ) -> list[tuple[int, Cells]]:
     """The cells of each interval."""
-    from opline_analyses.io_series import LATENCY, count_rows, told
+    from opline_analyses.block.io_series import LATENCY, count_rows, told
 
     value = LATENCY
     if args.compat:  # its loop compares with `>`: what is a power of two exactly is in the bucket below
@@ -206,7 +206,7 @@ def _counted(
 
 def summed(counted: list[tuple[int, Cells]]) -> list[tuple[int, Cells]]:
     """Each interval with what came before."""
-    from opline_analyses.intervals import Cell
+    from opline_analyses.intervals.intervals import Cell
 
     sums: dict[tuple[str, int], Cell] = {}
     found = []
@@ -234,9 +234,9 @@ def text(
     """The intervals as --style has them. ``run``: None of single latencies.
     ``begins``: what a style prints before its first one is wanted.
     """
-    from opline_analyses import hist
-    from opline_analyses.intervals import by_group
-    from opline_analyses.wall_clock import time_of_day
+    from opline_analyses.intervals import hist
+    from opline_analyses.intervals.intervals import by_group
+    from opline_analyses.runs.wall_clock import time_of_day
 
     names = _names(counted) or [""]
     if args.style == "hist_log" and begins:
@@ -272,8 +272,8 @@ def text(
 
 def _records(counted: list[tuple[int, Cells]], series: Series, unit: str, rows: io_filter.Rows) -> Iterator[str]:
     """For LatencyMap.py, which shows differences: the first one is to be empty."""
-    from opline_analyses import hist
-    from opline_analyses.intervals import by_group
+    from opline_analyses.intervals import hist
+    from opline_analyses.intervals.intervals import by_group
 
     label = f"{rows.source.name} {rows.source.measured}"
     for index, cells in counted:
@@ -285,7 +285,7 @@ def _records(counted: list[tuple[int, Cells]], series: Series, unit: str, rows: 
 def _tables(
     groups: dict[str, dict[int, Cell]], names: list[str], buckets: Buckets, unit: str, rows: io_filter.Rows
 ) -> Iterator[str]:
-    from opline_analyses import hist
+    from opline_analyses.intervals import hist
 
     beside = 4  # more of them don't fit into a line
     for at in range(0, len(names), beside):
@@ -299,8 +299,8 @@ def _tables(
 
 
 def _filters(run: Run | None, args: argparse.Namespace) -> Iterator[str]:
-    from opline_analyses import hist
-    from opline_analyses.requests import device_number
+    from opline_analyses.block.requests import device_number
+    from opline_analyses.intervals import hist
 
     operation = {("reads",): 0, ("writes",): 1}.get(tuple(args.io or ()), -1)
     device = device_number(run, args.device[0]) if run and args.device and len(args.device) == 1 else None

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 from opline.errors import OplineError
 from opline.talk import talk
-from opline_analyses import io_filter
-from opline_analyses.btt import Chosen
+from opline_analyses.base.text import count_of, csv_text, device_name, encoded, percent, table, us
+from opline_analyses.block import io_filter
+from opline_analyses.block.btt import Chosen
+from opline_analyses.block.io_sources import requests as source
 from opline_analyses.commands.common import add_form, add_run, csv_output, opened, output
-from opline_analyses.interference import Blame, interference
-from opline_analyses.io_sources import requests as source
-from opline_analyses.run import Run
-from opline_analyses.text import count_of, csv_text, device_name, encoded, percent, table, us
+from opline_analyses.ops.interference import Blame, interference
+from opline_analyses.runs.run import Run
 
 NAME = "interference"
 HELP = "who an op's block requests waited for, by owner"

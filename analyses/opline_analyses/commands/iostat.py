@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
 from opline.talk import talk
-from opline_analyses import io_filter
+from opline_analyses.block import io_filter
 from opline_analyses.commands.common import add_form, add_intervals, add_run, csv_output, interval_ns, opened, output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opline_analyses.io_series import Series
-    from opline_analyses.iostat import Row
+    from opline_analyses.block.io_series import Series
+    from opline_analyses.block.iostat import Row
 
 NAME = "iostat"
 HELP = "rates, sizes, latencies, queue and utilisation per interval"
@@ -64,8 +64,8 @@ def style_of(args: argparse.Namespace) -> tuple[str, bool]:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the rows."""
-    from opline_analyses.io_series import round_interval, series_of, tables_needed
-    from opline_analyses.iostat_rows import await_begins, rows_over_time
+    from opline_analyses.block.io_series import round_interval, series_of, tables_needed
+    from opline_analyses.block.iostat_rows import await_begins, rows_over_time
 
     if args.of not in ("requests", "bios"):
         raise UsageError(f"--of {args.of}: iostat counts block I/O; `opline hist --of {args.of}` counts {args.of}.")
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
             elif args.csv:
                 out.write(csv_of(found).encode())
             else:
-                from opline_analyses.text import encoded
+                from opline_analyses.base.text import encoded
 
                 out.write(encoded(text(found, series, style, per_device)))
     return 0
@@ -103,9 +103,9 @@ def text(
     """The rows as --style has them; ``begins``: with the header, which a table per device has always; ``single``: there
     is one interval only, whose time is not shown (default: as the series says).
     """
-    from opline_analyses import iostat
-    from opline_analyses.quantities import seconds
-    from opline_analyses.text import table
+    from opline_analyses.base.quantities import seconds
+    from opline_analyses.base.text import table
+    from opline_analyses.block import iostat
 
     single = series.first == series.last if single is None else single
     digits = series.digits
@@ -134,7 +134,7 @@ def text(
 
 def csv_of(found: list[Row]) -> str:
     """The rows as CSV."""
-    from opline_analyses.text import csv_text
+    from opline_analyses.base.text import csv_text
 
     records = [row.record() for row in found]
     return csv_text(list(records[0]) if records else ["begin_ns"], records, "\r\n")

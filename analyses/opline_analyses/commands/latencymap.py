@@ -13,16 +13,17 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from opline.errors import OplineError, UsageError
-from opline_analyses import inputs, io_filter
+from opline_analyses.base.quantities import DURATIONS, duration_ns, seconds
+from opline_analyses.block import io_filter
 from opline_analyses.commands.common import opened, output
 from opline_analyses.commands.other_inputs import values_of, without_ios
-from opline_analyses.quantities import DURATIONS, duration_ns, seconds
+from opline_analyses.counts import inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from opline_analyses.counts.screen import Column
-    from opline_analyses.intervals import Cell, Cells
+    from opline_analyses.intervals.intervals import Cell, Cells
 
 _SHORT = {"-n": "--num_records", "-d": "--debug_level"}
 FRAME_S = 0.1
@@ -65,9 +66,9 @@ def add_latencymap(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Draws the screen: again and again on a terminal, else its last state; with --debug_level 2 each of them."""
+    from opline_analyses.base.text import encoded
     from opline_analyses.counts.screen import CLEAR, Options, Screen
-    from opline_analyses.heatmap_text import colours_wanted
-    from opline_analyses.text import encoded
+    from opline_analyses.pictures.heatmap_text import colours_wanted
 
     for name, option in (("json", "--json"), ("percentiles", "--percentiles"), ("title", "--title")):
         if getattr(args, name):
@@ -166,8 +167,8 @@ def _unit_ns(args: argparse.Namespace) -> int:
 
 
 def _of_run(args: argparse.Namespace) -> Iterator[Column]:
-    from opline_analyses.buckets import PowerOfTwo
-    from opline_analyses.io_series import count_rows, series_of, tables_needed, told
+    from opline_analyses.block.io_series import count_rows, series_of, tables_needed, told
+    from opline_analyses.intervals.buckets import PowerOfTwo
 
     buckets, step = PowerOfTwo(_unit_ns(args)), _step_ns(args)
     with opened(args, tables=tables_needed(args)) as opened_run:
@@ -179,8 +180,8 @@ def _of_run(args: argparse.Namespace) -> Iterator[Column]:
 
 
 def _of_values(args: argparse.Namespace, kind: inputs.Kind) -> Iterator[Column]:
-    from opline_analyses.buckets import PowerOfTwo
-    from opline_analyses.intervals import Grid, Tally
+    from opline_analyses.intervals.buckets import PowerOfTwo
+    from opline_analyses.intervals.intervals import Grid, Tally
 
     buckets, step = PowerOfTwo(_unit_ns(args)), _step_ns(args)
     batch, one = values_of(args, kind)

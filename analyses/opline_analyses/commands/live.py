@@ -101,10 +101,10 @@ def _check(args: argparse.Namespace) -> None:
 
 def look_on(args: argparse.Namespace, view: str, command: Sequence[str] = ()) -> int:
     """A view of what happens, until it is over; the exit status. Raises OplineError, UsageError."""
-    from opline.capture.livesource import lacking
+    from opline.capture.sources.livesource import lacking
     from opline.errors import OplineError
     from opline.talk import talk
-    from opline_analyses.quantities import duration_ns
+    from opline_analyses.base.quantities import duration_ns
 
     _check(args)
     text = args.live_duration or (args.duration if view in ("log", "bitesize") else None)

@@ -10,9 +10,9 @@ import json
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
-from opline_analyses import io_filter
+from opline_analyses.base.quantities import duration_ns
+from opline_analyses.block import io_filter
 from opline_analyses.commands.common import add_output, add_run, add_safe_cells, csv_output, opened, output
-from opline_analyses.quantities import duration_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,8 +59,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the I/Os."""
     from opline.talk import shown
-    from opline_analyses.io_log import COLUMNS, header, ios, line
-    from opline_analyses.io_series import tables_needed, tell_left_out
+    from opline_analyses.block.io_log import COLUMNS, header, ios, line
+    from opline_analyses.block.io_series import tables_needed, tell_left_out
 
     if args.duration is not None:
         if args.window is not None:

@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from opline.errors import OplineError
-from opline_analyses import integrity, ledger
+from opline_analyses.base.text import count_of, csv_text, encoded, table
 from opline_analyses.commands.common import add_output, add_run, opened, output
-from opline_analyses.run import Run
-from opline_analyses.text import count_of, csv_text, encoded, table
+from opline_analyses.runs import integrity, ledger
+from opline_analyses.runs.run import Run
 
 NAME = "losses"
 HELP = "the fate of every event, what is missing, and what to do about it"

@@ -10,8 +10,8 @@ from collections import Counter
 
 from opline.model import Problem, check_text, check_trace, format_problem, load_model, read_text, shipped_models
 from opline.talk import shown, talk
-from opline_analyses.run import open_run
-from opline_analyses.text import json_shown
+from opline_analyses.base.text import json_shown
+from opline_analyses.runs.run import open_run
 
 NAME = "model"
 HELP = "check an op model, also against a trace"

@@ -7,11 +7,11 @@ import argparse
 import json
 
 from opline.talk import talk
+from opline_analyses.base.text import encoded, json_shown
 from opline_analyses.commands.common import add_output, add_run, opened, output
-from opline_analyses.oplist import read_ops
-from opline_analyses.selection import add_filters, add_which, selection
-from opline_analyses.text import encoded, json_shown
-from opline_analyses.transitions import STYLES, state_list
+from opline_analyses.ops.oplist import read_ops
+from opline_analyses.ops.transitions import STYLES, state_list
+from opline_analyses.runs.selection import add_filters, add_which, selection
 
 NAME = "ops"
 HELP = "each op's transitions, with its block requests between them"

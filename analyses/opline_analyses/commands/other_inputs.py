@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from opline.errors import UsageError
 from opline.talk import talk
-from opline_analyses import inputs
+from opline_analyses.counts import inputs
 
 if TYPE_CHECKING:
     from opline_analyses.counts.collected import Collected
-    from opline_analyses.intervals import Batch
+    from opline_analyses.intervals.intervals import Batch
 
 _OF_IOS: tuple[tuple[str, str, Any], ...] = (
     ("model", "--model", None), ("reader", "--reader", None), ("extents", "--extents", []),
@@ -29,7 +29,7 @@ _OF_IOS: tuple[tuple[str, str, Any], ...] = (
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    from opline_analyses.quantities import DURATIONS
+    from opline_analyses.base.quantities import DURATIONS
 
     group = parser.add_argument_group("RUN is of another tool: its histograms, or a time and a latency on each line")
     group.add_argument("-e", "--event", metavar="E", help="of Oracle's 10046 trace (default: db file sequential read)")
@@ -61,11 +61,11 @@ def counts_of(args: argparse.Namespace, kind: inputs.Kind) -> Collected:
 def values_of(args: argparse.Namespace, kind: inputs.Kind) -> tuple[Batch, str]:
     """The times and latencies, in ns, and what one of them is called. Raises OplineError."""
     if kind.name == "oracle":
-        from opline_analyses.oracle_trace import EVENT, read
+        from opline_analyses.counts.oracle_trace import EVENT, read
 
         return read(inputs.lines_of(args.run), str(args.run), args.event or EVENT, args.case_sensitive), "wait"
-    from opline_analyses import two_columns
-    from opline_analyses.quantities import DURATIONS
+    from opline_analyses.base.quantities import DURATIONS
+    from opline_analyses.counts import two_columns
 
     unit = args.unit or "us"
     if unit not in DURATIONS:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
 from opline.talk import talk
-from opline_analyses import io_filter
+from opline_analyses.base.quantities import duration_ns
+from opline_analyses.block import io_filter
 from opline_analyses.commands.common import add_output, add_run, opened, output
-from opline_analyses.quantities import duration_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opline_analyses.intervals import Cell, Cells
-    from opline_analyses.io_series import Series
-    from opline_analyses.run import Run
+    from opline_analyses.block.io_series import Series
+    from opline_analyses.intervals.intervals import Cell, Cells
+    from opline_analyses.runs.run import Run
 
 NAME = "outliers"
 HELP = "I/Os above a threshold; the odd disk against a good one"
@@ -58,7 +58,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def threshold_ns(args: argparse.Namespace) -> int:
     """What an outlier takes longer than. Raises UsageError."""
-    from opline_analyses.outliers import THRESHOLD_US
+    from opline_analyses.block.outliers import THRESHOLD_US
 
     text = args.threshold if args.threshold is not None else args.threshold_us
     return duration_ns(text, "--threshold", "us") if text is not None else THRESHOLD_US * 1000
@@ -66,10 +66,10 @@ def threshold_ns(args: argparse.Namespace) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Prints outliers, statistics and the comparison."""
-    from opline_analyses import outliers
-    from opline_analyses.io_log import ios
-    from opline_analyses.io_series import count_rows, series_of, tables_needed, told
-    from opline_analyses.text import device_name, encoded
+    from opline_analyses.base.text import device_name, encoded
+    from opline_analyses.block import outliers
+    from opline_analyses.block.io_log import ios
+    from opline_analyses.block.io_series import count_rows, series_of, tables_needed, told
 
     if args.of not in ("requests", "bios"):
         raise UsageError(f"--of {args.of}: outliers are of devices; `opline why` explains slow ops.")
@@ -116,9 +116,9 @@ def run(args: argparse.Namespace) -> int:
 def _compared(
     run: Run, rows: io_filter.Rows, counted: list[tuple[int, Cells]], slow: dict[str, int], threshold: int
 ) -> tuple[dict[str, object], list[str]] | None:
-    from opline_analyses import outliers
-    from opline_analyses.buckets import PowerOfTwo
-    from opline_analyses.intervals import Cell, Grid, Tally, by_group
+    from opline_analyses.block import outliers
+    from opline_analyses.intervals.buckets import PowerOfTwo
+    from opline_analyses.intervals.intervals import Cell, Grid, Tally, by_group
 
     devices: dict[str, Cell] = {}
     for _, cells in counted:
@@ -138,9 +138,10 @@ def compared(
     """The suspect and a good device, of histograms (powers of two of 1 us) and numbers of outliers by device: as a
     document, and as lines. None where there is no such pair.
     """
-    from opline_analyses import hist, outliers
-    from opline_analyses.buckets import PowerOfTwo
-    from opline_analyses.text import duration, percent
+    from opline_analyses.base.text import duration, percent
+    from opline_analyses.block import outliers
+    from opline_analyses.intervals import hist
+    from opline_analyses.intervals.buckets import PowerOfTwo
 
     devices = {name: hist.whole(histogram) for name, histogram in groups.items()}
     pair = outliers.suspect_and_good(devices, {name: n for name, n in slow.items() if n})

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from opline.errors import UsageError
 from opline.talk import talk
+from opline_analyses.base.files import output_path
 from opline_analyses.commands.common import add_run, opened
-from opline_analyses.files import output_path
-from opline_analyses.selection import Selection, add_filters, filtered, selection
+from opline_analyses.runs.selection import Selection, add_filters, filtered, selection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,14 +73,14 @@ def _check(args: argparse.Namespace) -> None:
 def run(args: argparse.Namespace) -> int:
     """Draws the picture."""
     _check(args)
-    from opline_analyses.plot import save
+    from opline_analyses.pictures.plot import save
 
     if args.drawn_op is not None:
         fig = _one_op(args)
     elif args.cdf or args.stages:
         fig = _distributions(args)
     else:
-        from opline_analyses.plot import figure
+        from opline_analyses.pictures.plot import figure
 
         with opened(args) as opened_run:
             fig = figure(opened_run, selection(opened_run, args), _title(args), args.tainted)
@@ -98,9 +98,9 @@ def _title(args: argparse.Namespace) -> str:
 
 
 def _one_op(args: argparse.Namespace) -> Figure:
-    from opline_analyses.oplist import read_ops
-    from opline_analyses.plot_op import figure
-    from opline_analyses.report.rows import names_of_threads
+    from opline_analyses.ops.oplist import read_ops
+    from opline_analyses.ops.rows import names_of_threads
+    from opline_analyses.pictures.plot_op import figure
 
     with opened(args) as opened_run:
         op = next(read_ops(opened_run, Selection("o.op_id = ?", (args.drawn_op,))), None)
@@ -113,7 +113,7 @@ def _one_op(args: argparse.Namespace) -> Figure:
 
 
 def _distributions(args: argparse.Namespace) -> Figure:
-    from opline_analyses.plot_runs import MOST_RUNS, cdf, series_of, stages
+    from opline_analyses.pictures.plot_runs import MOST_RUNS, cdf, series_of, stages
 
     paths = [args.run, *args.others]
     if len(paths) > MOST_RUNS:

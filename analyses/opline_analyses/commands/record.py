@@ -10,14 +10,15 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from opline.capture import preload, recipe
-from opline.capture.options import Options
-from opline.capture.record import Recorder
-from opline.capture.space import parse_bytes
-from opline.capture.summary import summary_lines
+from opline.capture.ceph import preload
+from opline.capture.lttng import recipe
+from opline.capture.machine.space import parse_bytes
+from opline.capture.recorder.options import Options
+from opline.capture.recorder.record import Recorder
+from opline.capture.recorder.summary import summary_lines
 from opline.errors import UsageError
 from opline.talk import talk
-from opline_analyses.series import closing_lines, make_directory, plan
+from opline_analyses.base.series import closing_lines, make_directory, plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -219,7 +220,7 @@ def _record(args: argparse.Namespace, command: list[str], model: Model | None, d
 def _first_look(directory: Path, model: Model | None, events: int | None, *, with_next: bool) -> list[str]:
     """What the recording came to and what to type next. A machine that only records has nothing to count ops with."""
     try:
-        from opline_analyses.glance import glance_lines, next_lines
+        from opline_analyses.client.glance import glance_lines, next_lines
 
         lines = list(glance_lines(directory, model, events)) if model else []
         return [*lines, *(next_lines(directory, model is not None) if with_next else ())]

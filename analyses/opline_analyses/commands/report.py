@@ -7,9 +7,9 @@ import argparse
 from pathlib import Path
 
 from opline.talk import shown, talk
+from opline_analyses.base.files import complete_file, output_path
 from opline_analyses.commands.common import add_run, opened
-from opline_analyses.files import complete_file, output_path
-from opline_analyses.selection import add_filters, add_tainted, selection
+from opline_analyses.runs.selection import add_filters, add_tainted, selection
 
 NAME = "report"
 HELP = "the run as one HTML page, to look at and to mail"
@@ -49,9 +49,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the page."""
-    from opline_analyses.compare import compare
-    from opline_analyses.compare_text import text_lines
-    from opline_analyses.figures import figures_of
+    from opline_analyses.compare.compare import compare
+    from opline_analyses.compare.figures import figures_of
+    from opline_analyses.compare.text import text_lines
     from opline_analyses.report.data import BLOB_LIMIT, page_data
     from opline_analyses.report.document import document
 

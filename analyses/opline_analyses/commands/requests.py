@@ -8,11 +8,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from opline_analyses.base.text import csv_text, encoded, table, us
+from opline_analyses.block.io_filter import add_io_filters
+from opline_analyses.block.requests import COLUMNS, ORDERS, Wanted, requests
 from opline_analyses.commands.common import add_form, add_run, csv_output, opened, output
-from opline_analyses.io_filter import add_io_filters
-from opline_analyses.requests import COLUMNS, ORDERS, Wanted, requests
-from opline_analyses.run import Run
-from opline_analyses.text import csv_text, encoded, table, us
+from opline_analyses.runs.run import Run
 
 NAME = "requests"
 HELP = "one line per block request: steps, owner, queue met"
@@ -95,8 +95,8 @@ def text_lines(run: Run, wanted: Wanted) -> Iterator[str]:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the requests."""
-    from opline_analyses.io_filter import all_ids, rows_of
-    from opline_analyses.io_sources import requests as source
+    from opline_analyses.block.io_filter import all_ids, rows_of
+    from opline_analyses.block.io_sources import requests as source
 
     order = args.by or ("q2c" if args.slowest is not None else "time")
     limit = args.slowest if args.slowest is not None else args.limit

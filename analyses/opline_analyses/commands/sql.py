@@ -7,9 +7,9 @@ import argparse
 import json
 
 from opline.store.schema import TABLES
+from opline_analyses.base.text import encoded, table
 from opline_analyses.commands.common import add_form, add_model, csv_output, opened, output
-from opline_analyses.lockdown import check, lock
-from opline_analyses.text import encoded, table
+from opline_analyses.runs.lockdown import check, lock
 
 NAME = "sql"
 HELP = "ask the run's tables with SQL"
@@ -47,7 +47,7 @@ def _cell(value: object) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the query and prints its rows."""
-    from opline_analyses.run import asked
+    from opline_analyses.runs.run import asked
 
     with opened(args) as opened_run, asked(opened_run):
         if not args.unrestricted:
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         columns, types = result.columns, [str(t) for t in result.types]
         with csv_output(args) if args.csv else output(args.output) as out:
             if args.csv:
-                from opline_analyses.query_csv import write_csv
+                from opline_analyses.runs.query_csv import write_csv
 
                 write_csv(columns, result, out)
                 return 0

@@ -8,7 +8,7 @@ import json
 
 from opline.correlation import stage_statistics
 from opline.talk import talk
-from opline_analyses import ledger
+from opline_analyses.base.text import count_of, csv_text, duration, encoded, percent, table, table_digits, us
 from opline_analyses.commands.common import (
     add_form,
     add_run,
@@ -20,9 +20,9 @@ from opline_analyses.commands.common import (
     tell_gaps_of_trace,
     tell_losses,
 )
-from opline_analyses.selection import add_filters, add_tainted, filtered, selection
-from opline_analyses.stages import stage_table, table_of
-from opline_analyses.text import count_of, csv_text, duration, encoded, percent, table, table_digits, us
+from opline_analyses.ops.stages import stage_table, table_of
+from opline_analyses.runs import ledger
+from opline_analyses.runs.selection import add_filters, add_tainted, filtered, selection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from opline.store.run import BareTrace
-    from opline_analyses.stages import StageRow, StageTable
+    from opline_analyses.ops.stages import StageRow, StageTable
 
 PROGRAMS = 3
 NAME = "stages"
@@ -145,7 +145,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _states(args: argparse.Namespace) -> int:
-    from opline_analyses.states import state_lines, state_table
+    from opline_analyses.ops.states import state_lines, state_table
 
     with opened(args, tables=("ops", "stages", "states")) as opened_run:
         t = state_table(opened_run, selection(opened_run, args), args.tainted)

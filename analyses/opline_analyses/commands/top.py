@@ -8,7 +8,7 @@ import os
 import sys
 
 from opline.errors import UsageError
-from opline_analyses import io_filter
+from opline_analyses.block import io_filter
 from opline_analyses.commands.live import look_on
 
 NAME = "top"

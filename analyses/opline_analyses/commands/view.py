@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from opline.errors import OplineError
-from opline_analyses import ledger
 from opline_analyses.commands.common import add_model, tell_losses
-from opline_analyses.selection import add_filters, add_tainted, selection
+from opline_analyses.runs import ledger
+from opline_analyses.runs.selection import add_filters, add_tainted, selection
 
 NAME = "view"
 HELP = "the page of runs of any size, in a browser on this machine"
@@ -46,7 +46,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serves until Ctrl-C."""
-    from opline_analyses.run import open_run
+    from opline_analyses.runs.run import open_run
     from opline_analyses.view.pages import Pages, Viewed
     from opline_analyses.view.server import HOST, Server
 

@@ -8,6 +8,7 @@ import json
 import textwrap
 
 from opline.talk import talk
+from opline_analyses.base.text import csv_text, encoded
 from opline_analyses.commands.common import (
     add_form,
     add_run,
@@ -15,17 +16,16 @@ from opline_analyses.commands.common import (
     opened,
     output,
 )
-from opline_analyses.selection import add_filters, add_tainted, selection
-from opline_analyses.text import csv_text, encoded
+from opline_analyses.runs.selection import add_filters, add_tainted, selection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from opline_analyses.why import Compared, Why
-    from opline_analyses.why_separators import Separation
-    from opline_analyses.why_tail import Tail
+    from opline_analyses.why.separators import Separation
+    from opline_analyses.why.tail import Tail
+    from opline_analyses.why.why import Compared, Why
 
 WIDTH = 80
 NAME = "why"
@@ -98,7 +98,7 @@ def _words(args: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 
 def _row(s: Compared, w: Why) -> dict[str, Any]:
-    from opline_analyses.why import STATES
+    from opline_analyses.why.why import STATES
 
     row: dict[str, Any] = {"stage": s.stage, "kind": s.kind}
     for side in ("slow", "typical"):
@@ -114,8 +114,8 @@ def _csv(w: Why) -> bytes:
 
 
 def _json(w: Why, t: Tail, separation: Separation, commands: list[str], loop: int | None) -> bytes:
-    from opline_analyses.why_tail_text import caused_sentence
-    from opline_analyses.why_text import sentence
+    from opline_analyses.why.tail_text import caused_sentence
+    from opline_analyses.why.text import sentence
 
     document = {
         "schema": "opline why 1",
@@ -142,8 +142,8 @@ def _json(w: Why, t: Tail, separation: Separation, commands: list[str], loop: in
 
 
 def _lines(w: Why, t: Tail, separation: Separation, commands: list[str], loop: int | None) -> Iterator[str]:
-    from opline_analyses.why_tail_text import cause_lines, caused_sentence, percentile_lines
-    from opline_analyses.why_text import sentence, separation_lines, set_lines, table_lines
+    from opline_analyses.why.tail_text import cause_lines, caused_sentence, percentile_lines
+    from opline_analyses.why.text import sentence, separation_lines, set_lines, table_lines
 
     said = " ".join(filter(None, (sentence(w), caused_sentence(t))))
     yield from textwrap.wrap(said, WIDTH, break_long_words=False, break_on_hyphens=False)
@@ -167,12 +167,12 @@ def _lines(w: Why, t: Tail, separation: Separation, commands: list[str], loop: i
 
 def run(args: argparse.Namespace) -> int:
     """Prints the sentence, the table and the commands."""
-    from opline_analyses.why import compare_sets
-    from opline_analyses.why_loop import closed_loop
-    from opline_analyses.why_separators import what_separates
-    from opline_analyses.why_sets import choose, latency_rule, slowest_rule
-    from opline_analyses.why_tail import tail_blame
-    from opline_analyses.why_text import command_lines
+    from opline_analyses.why.loop import closed_loop
+    from opline_analyses.why.separators import what_separates
+    from opline_analyses.why.sets import choose, latency_rule, slowest_rule
+    from opline_analyses.why.tail import tail_blame
+    from opline_analyses.why.text import command_lines
+    from opline_analyses.why.why import compare_sets
 
     rule = latency_rule(args.latency) if args.latency is not None else slowest_rule(args.slow)
     with opened(args) as opened_run:

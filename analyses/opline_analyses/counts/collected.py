@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from opline.errors import OplineError
 from opline.talk import talk
+from opline_analyses.base.quantities import DURATIONS
+from opline_analyses.base.text import count_of
 from opline_analyses.counts.snapshot import Interval, about, closed_end, edges_of, intervals, whole_of_one
-from opline_analyses.intervals import Cell, Cells
-from opline_analyses.quantities import DURATIONS
-from opline_analyses.text import count_of
+from opline_analyses.intervals.intervals import Cell, Cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from opline_analyses.buckets import Numbers
     from opline_analyses.counts.snapshot import Snapshot
+    from opline_analyses.intervals.buckets import Numbers
 
 UNEVEN = 1.5  # intervals that differ by this factor are told
 

@@ -16,8 +16,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from opline.errors import OplineError
+from opline_analyses.base.quantities import DURATIONS
 from opline_analyses.counts.snapshot import SECOND_US, Snapshot
-from opline_analyses.quantities import DURATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opline.errors import UsageError
-from opline_analyses import hist
-from opline_analyses.intervals import by_group, merged
-from opline_analyses.text import count_of, csv_text, duration
+from opline_analyses.base.text import count_of, csv_text, duration
+from opline_analyses.intervals import hist
+from opline_analyses.intervals.intervals import by_group, merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from opline_analyses.counts.collected import Collected
     from opline_analyses.counts.snapshot import Interval
-    from opline_analyses.intervals import Cell
+    from opline_analyses.intervals.intervals import Cell
 
 BESIDE = 4  # histograms side by side
 

@@ -16,8 +16,8 @@ import re
 from typing import TYPE_CHECKING
 
 from opline.errors import OplineError
+from opline_analyses.base.quantities import DURATIONS
 from opline_analyses.counts.snapshot import Snapshot
-from opline_analyses.quantities import DURATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

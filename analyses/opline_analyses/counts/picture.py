@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from opline_analyses.base.quantities import DURATIONS
 from opline_analyses.counts.collected import grouped
-from opline_analyses.heatmap import Map, Measure, check_columns
-from opline_analyses.intervals import Cell
-from opline_analyses.quantities import DURATIONS
+from opline_analyses.intervals.intervals import Cell
+from opline_analyses.pictures.heatmap import Map, Measure, check_columns
 
 if TYPE_CHECKING:
     from opline_analyses.counts.collected import Collected

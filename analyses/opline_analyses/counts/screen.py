@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from opline_analyses.heatmap_text import BLUE, RAMP, RED, RESET, step_of
+from opline_analyses.pictures.heatmap_text import BLUE, RAMP, RED, RESET, step_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,8 +91,8 @@ def column_of(interval: Interval) -> Column:
     """What was counted in an interval, per second; time waited is about 0.75 B where B is a bucket's upper end, 1.5 B
     where it is the lower one.
     """
+    from opline_analyses.base.quantities import DURATIONS
     from opline_analyses.counts.collected import power_of
-    from opline_analyses.quantities import DURATIONS
 
     snapshot = interval.snapshot
     found = empty_column(snapshot)

@@ -13,9 +13,9 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.csv
 
-from opline_analyses import op_csv
-from opline_analyses.run import Run
-from opline_analyses.selection import Selection
+from opline_analyses.ops import op_csv
+from opline_analyses.runs.run import Run
+from opline_analyses.runs.selection import Selection
 
 _TEXTS = frozenset({"class", "host", "comm", "object", "reason", "dev", "rw"})
 

@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from opline.talk import shown
+from opline_analyses.base.text import device_name
 from opline_analyses.export.json_list import write_list
-from opline_analyses.oplist import OpDetail, read_ops
-from opline_analyses.run import Run
-from opline_analyses.selection import Selection
-from opline_analyses.text import device_name
+from opline_analyses.ops.oplist import OpDetail, read_ops
+from opline_analyses.runs.run import Run
+from opline_analyses.runs.selection import Selection
 
 FIRST_DEVICE = 1 << 22  # no process has this number: PID_MAX_LIMIT of the kernel's threads.h
 ROWS = 4096

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from opline.talk import shown
-from opline_analyses.run import Run
-from opline_analyses.selection import Selection
-from opline_analyses.stages import select_counted
+from opline_analyses.ops.stages import select_counted
+from opline_analyses.runs.run import Run
+from opline_analyses.runs.selection import Selection
 
 _STACKS = """
     SELECT coalesce(o.class, '?'), coalesce(o.comm, '?'), s.stage, sum(s.duration_ns)::BIGINT

@@ -14,8 +14,8 @@ from typing import Any, BinaryIO
 from opline.talk import shown
 from opline_analyses.export.json_list import write_list
 from opline_analyses.export.spans import SpanOfOp, TraceOfOp, resource_of, traces
-from opline_analyses.run import Run
-from opline_analyses.selection import Selection
+from opline_analyses.runs.run import Run
+from opline_analyses.runs.selection import Selection
 
 _TYPES = {bool: "bool", int: "int64", str: "string"}
 

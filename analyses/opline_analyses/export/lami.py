@@ -12,10 +12,10 @@ import json
 from typing import Any, BinaryIO
 
 from opline.talk import shown
-from opline_analyses.run import Run
-from opline_analyses.selection import Selection
-from opline_analyses.stages import StageRow, stage_table
-from opline_analyses.wall_clock import offset_ns
+from opline_analyses.ops.stages import StageRow, stage_table
+from opline_analyses.runs.run import Run
+from opline_analyses.runs.selection import Selection
+from opline_analyses.runs.wall_clock import offset_ns
 
 Json = dict[str, Any]
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 from opline.talk import shown
-from opline_analyses.run import Run
-from opline_analyses.selection import Selection
-from opline_analyses.stages import select_counted
+from opline_analyses.ops.stages import select_counted
+from opline_analyses.runs.run import Run
+from opline_analyses.runs.selection import Selection
 
 EDGES_NS = (*(digit * 10**power for power in range(3, 11) for digit in (1, 2, 5)), 10**11)
 _UPTO = ", ".join(f"count(*) FILTER (ns <= {edge})" for edge in EDGES_NS)

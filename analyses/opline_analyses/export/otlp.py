@@ -15,8 +15,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from opline.talk import shown
 from opline_analyses.export.spans import Resource, SpanOfOp, resource_of, traces
-from opline_analyses.run import Run
-from opline_analyses.selection import Selection
+from opline_analyses.runs.run import Run
+from opline_analyses.runs.selection import Selection
 
 PART_OPS = 4096
 

@@ -17,11 +17,11 @@ from typing import Any, BinaryIO
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
 from opline.talk import shown
-from opline_analyses.oplist import OpDetail, Request, read_ops
-from opline_analyses.report.rows import names_of_threads
-from opline_analyses.run import Run
-from opline_analyses.selection import Selection
-from opline_analyses.text import device_name
+from opline_analyses.base.text import device_name
+from opline_analyses.ops.oplist import OpDetail, Request, read_ops
+from opline_analyses.ops.rows import names_of_threads
+from opline_analyses.runs.run import Run
+from opline_analyses.runs.selection import Selection
 
 SEQUENCE = 1
 

@@ -10,11 +10,11 @@ import hashlib
 from collections.abc import Iterator
 
 from opline.values import Value
-from opline_analyses.oplist import OpDetail, read_ops
-from opline_analyses.run import Run
-from opline_analyses.selection import Selection
-from opline_analyses.text import device_name
-from opline_analyses.wall_clock import offset_ns
+from opline_analyses.base.text import device_name
+from opline_analyses.ops.oplist import OpDetail, read_ops
+from opline_analyses.runs.run import Run
+from opline_analyses.runs.selection import Selection
+from opline_analyses.runs.wall_clock import offset_ns
 
 Attributes = dict[str, str | int | bool]
 

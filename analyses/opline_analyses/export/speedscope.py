@@ -15,9 +15,9 @@ from typing import BinaryIO
 import opline
 from opline.talk import shown
 from opline_analyses.export.json_list import write_list
-from opline_analyses.run import Run
-from opline_analyses.selection import Selection
-from opline_analyses.stages import select_counted
+from opline_analyses.ops.stages import select_counted
+from opline_analyses.runs.run import Run
+from opline_analyses.runs.selection import Selection
 
 ROWS = 65_536
 _PARTS = """

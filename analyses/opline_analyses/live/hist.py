@@ -8,16 +8,16 @@ import json
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
-from opline_analyses import io_filter
+from opline_analyses.base.text import encoded
+from opline_analyses.block import io_filter
+from opline_analyses.block.io_series import Series
 from opline_analyses.commands import hist
 from opline_analyses.commands.common import interval_ns
-from opline_analyses.intervals import Cell, Grid, Tally
-from opline_analyses.io_series import Series
+from opline_analyses.intervals.intervals import Cell, Grid, Tally
 from opline_analyses.live.view import SECOND, Intervals
-from opline_analyses.text import encoded
 
 if TYPE_CHECKING:
-    from opline_analyses.intervals import Cells
+    from opline_analyses.intervals.intervals import Cells
     from opline_analyses.live.snapshot import Snapshot
 
 

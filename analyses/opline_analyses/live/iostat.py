@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
 from opline.talk import talk
-from opline_analyses import io_filter
+from opline_analyses.base.text import encoded
+from opline_analyses.block import io_filter
+from opline_analyses.block.io_sources import Source
+from opline_analyses.block.iostat_rows import present, rows_of
 from opline_analyses.commands import iostat
 from opline_analyses.commands.common import interval_ns
-from opline_analyses.intervals import Occupancy, Tally
-from opline_analyses.io_sources import Source
-from opline_analyses.iostat_rows import present, rows_of
+from opline_analyses.intervals.intervals import Occupancy, Tally
 from opline_analyses.live.view import SECOND, Intervals
-from opline_analyses.text import encoded
 
 if TYPE_CHECKING:
-    from opline_analyses.intervals import Cells
-    from opline_analyses.iostat import Row
+    from opline_analyses.block.iostat import Row
+    from opline_analyses.intervals.intervals import Cells
     from opline_analyses.live.snapshot import Snapshot
 
 

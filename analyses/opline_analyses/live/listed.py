@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
 from opline.talk import shown, talk
-from opline_analyses import io_filter, io_log
-from opline_analyses.buckets import PowerOfTwo
+from opline_analyses.base.quantities import duration_ns
+from opline_analyses.base.text import count_of, device_name, encoded
+from opline_analyses.block import io_filter, io_log
+from opline_analyses.block.outliers import banner, is_outlier_sql, table_lines, warning
 from opline_analyses.commands import outliers as command
-from opline_analyses.intervals import Cell, Tally, by_group
+from opline_analyses.intervals.buckets import PowerOfTwo
+from opline_analyses.intervals.intervals import Cell, Tally, by_group
 from opline_analyses.live.view import SECOND, Intervals, View
-from opline_analyses.outliers import banner, is_outlier_sql, table_lines, warning
-from opline_analyses.quantities import duration_ns
-from opline_analyses.text import count_of, device_name, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opline_analyses.intervals import Cells
+    from opline_analyses.intervals.intervals import Cells
     from opline_analyses.live.snapshot import Snapshot
 
 

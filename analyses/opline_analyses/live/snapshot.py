@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from opline.capture.devices import list_devices
+from opline.capture.machine.devices import list_devices
 from opline.store.arrow import arrow_schema
 from opline.store.schema import TABLES
-from opline_analyses.run import Connection, Run
+from opline_analyses.runs.run import Connection, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from opline.talk import shown
-from opline_analyses import io_filter, io_log, iostat
-from opline_analyses.intervals import Cell, Tally
+from opline_analyses.base.text import device_name, duration, table
+from opline_analyses.block import io_filter, io_log, iostat
+from opline_analyses.intervals.intervals import Cell, Tally
 from opline_analyses.live.iostat import Iostat
 from opline_analyses.live.terminal import Terminal
-from opline_analyses.text import device_name, duration, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opline_analyses.intervals import Cells
-    from opline_analyses.iostat import Row
+    from opline_analyses.block.iostat import Row
+    from opline_analyses.intervals.intervals import Cells
     from opline_analyses.live.snapshot import Snapshot
 
 SORTS = ("ios", "bytes", "latency", "name")

@@ -10,15 +10,15 @@ import argparse
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
-from opline_analyses import io_filter
-from opline_analyses.intervals import Grid, Tally, merged
-from opline_analyses.io_series import Series
+from opline_analyses.block import io_filter
+from opline_analyses.block.io_series import Series
+from opline_analyses.intervals.intervals import Grid, Tally, merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opline_analyses.intervals import Batch, Cells
-    from opline_analyses.io_sources import Source
+    from opline_analyses.block.io_sources import Source
+    from opline_analyses.intervals.intervals import Batch, Cells
     from opline_analyses.live.snapshot import Snapshot
 
 HOLD_NS = 1_000_000_000  # so long an interval waits for what has ended in it and is not settled (a write with FUA)

@@ -16,18 +16,18 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opline.capture import processes
-from opline.capture.leftovers import State, sweep
-from opline.capture.livesource import LiveSource
-from opline.capture.signals import Signals
+from opline.capture.directory.leftovers import State, sweep
+from opline.capture.machine import processes
+from opline.capture.machine.signals import Signals
+from opline.capture.sources.livesource import LiveSource
 from opline.errors import OplineError
 from opline.scratch import scratch, start_ticks
 from opline.talk import talk
 from opline.values import Value
+from opline_analyses.base.quantities import seconds
+from opline_analyses.base.text import count_of
 from opline_analyses.live.feed import Feed
 from opline_analyses.live.snapshot import MachineNames, Snapshot
-from opline_analyses.quantities import seconds
-from opline_analyses.text import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

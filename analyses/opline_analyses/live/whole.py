@@ -8,15 +8,15 @@ import sys
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
-from opline_analyses import io_filter
-from opline_analyses.buckets import Listed
+from opline_analyses.base.quantities import duration_ns
+from opline_analyses.block import io_filter
+from opline_analyses.block.io_series import Series
+from opline_analyses.block.io_sources import issued
 from opline_analyses.commands import bitesize, heatmap
-from opline_analyses.heatmap import MOST_COLUMNS, Scale, map_of, scale_of
-from opline_analyses.intervals import Grid, Tally
-from opline_analyses.io_series import Series
-from opline_analyses.io_sources import issued
+from opline_analyses.intervals.buckets import Listed
+from opline_analyses.intervals.intervals import Grid, Tally
 from opline_analyses.live.view import SECOND, View
-from opline_analyses.quantities import duration_ns
+from opline_analyses.pictures.heatmap import MOST_COLUMNS, Scale, map_of, scale_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

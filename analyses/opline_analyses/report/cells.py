@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opline_analyses.report.columns import Column
+from opline_analyses.ops.rows import Column
 
 TICK_NS = 1000
 CODES_PER_ROW = 18  # 1.01^18 = 1.196

@@ -14,20 +14,30 @@ import numpy as np
 
 from opline.errors import OplineError
 from opline.talk import shown
-from opline_analyses import checks, ledger
-from opline_analyses.colours import STATES, STATES_UNKNOWN, UNATTRIBUTED, stage_colour
+from opline_analyses.base.colours import STATES, STATES_UNKNOWN, UNATTRIBUTED, stage_colour
+from opline_analyses.client import checks
+from opline_analyses.ops.rows import (
+    NO_THREAD,
+    Column,
+    StageRows,
+    Sums,
+    fingerprints,
+    names_of_threads,
+    stage_rows,
+    sums,
+)
+from opline_analyses.ops.stages import StageRow, StageTable, select_counted, stage_table
 from opline_analyses.report.cells import CODES_PER_ROW, TICK_NS, cells_of, sample
-from opline_analyses.report.columns import Column, Columns, zigzag
+from opline_analyses.report.columns import Columns, zigzag
 from opline_analyses.report.detail import add_lists, add_requests, add_stages, group, states_of
 from opline_analyses.report.devices import add_devices
 from opline_analyses.report.ops import NAME_LENGTH, Ops, read_ops
-from opline_analyses.report.rows import NO_THREAD, StageRows, Sums, fingerprints, names_of_threads, stage_rows, sums
-from opline_analyses.run import Run
-from opline_analyses.selection import Selection
-from opline_analyses.stages import StageRow, StageTable, select_counted, stage_table
-from opline_analyses.why import compare_sets
-from opline_analyses.why_sets import choose, slowest_rule
-from opline_analyses.why_text import sentence
+from opline_analyses.runs import ledger
+from opline_analyses.runs.run import Run
+from opline_analyses.runs.selection import Selection
+from opline_analyses.why.sets import choose, slowest_rule
+from opline_analyses.why.text import sentence
+from opline_analyses.why.why import compare_sets
 
 FORMAT = 1
 BLOB_LIMIT = 3_600_000  # bytes; base64 makes 4.8 MB of them

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from opline_analyses.oplist import REQUEST_COLUMNS, REQUESTS
-from opline_analyses.report.columns import Column, Columns, zigzag
+from opline_analyses.ops.oplist import REQUEST_COLUMNS, REQUESTS
+from opline_analyses.ops.rows import Column, StageRows, fingerprints
+from opline_analyses.report.columns import Columns, zigzag
 from opline_analyses.report.ops import listed
-from opline_analyses.report.rows import StageRows, fingerprints
-from opline_analyses.run import Run
+from opline_analyses.runs.run import Run
 
 ABSENT_TIME = -1
 STATE_COLUMNS = ("on_cpu", "runnable", "blocked_io")  # blocked otherwise: the rest of the stage

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from opline_analyses.intervals import time_within
-from opline_analyses.report.columns import Column, Columns
-from opline_analyses.run import Run
-from opline_analyses.text import device_name
+from opline_analyses.base.text import device_name
+from opline_analyses.intervals.intervals import time_within
+from opline_analyses.ops.rows import Column
+from opline_analyses.report.columns import Columns
+from opline_analyses.runs.run import Run
 
 BINS = 600
 ROWS = 24  # of D2C, by powers of the fourth root of 10 from 1 us; and of offsets, equal parts

@@ -18,9 +18,9 @@ from importlib import resources
 from typing import Any
 
 from opline.talk import shown
+from opline_analyses.base.text import percent, table_digits, us
+from opline_analyses.ops.stages import StageTable
 from opline_analyses.report.data import PageData
-from opline_analyses.stages import StageTable
-from opline_analyses.text import percent, table_digits, us
 
 #: In this order: a module uses what stands before it.
 MODULES = (

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opline_analyses.columns import batches, filled
-from opline_analyses.report.columns import Column
-from opline_analyses.run import Run
-from opline_analyses.text import device_name
+from opline_analyses.base.text import device_name
+from opline_analyses.ops.rows import Column
+from opline_analyses.runs.columns import batches, filled
+from opline_analyses.runs.run import Run
 
 MOST_VALUES = 1000  # names of a dimension that a page holds; the others are counted together
 NAME_LENGTH = 200

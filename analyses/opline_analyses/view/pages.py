@@ -17,8 +17,8 @@ from opline.talk import shown
 from opline.values import Value
 from opline_analyses.report.data import PageData, page_data
 from opline_analyses.report.document import document
-from opline_analyses.run import Run
-from opline_analyses.selection import Selection
+from opline_analyses.runs.run import Run
+from opline_analyses.runs.selection import Selection
 
 KEPT = 4  # pages: going back is at once
 

@@ -17,8 +17,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from opline.capture import blocksource, ceph, leftovers, machine, openfiles, recipe, sessiond, space, syscalls
-from opline.capture.btf import Btf
+from opline.capture.bpf import syscalls
+from opline.capture.bpf.btf import Btf
+from opline.capture.ceph import ceph
+from opline.capture.collectors import openfiles
+from opline.capture.directory import leftovers
+from opline.capture.lttng import recipe, sessiond
+from opline.capture.machine import machine, space
+from opline.capture.sources import blocksource
 from opline.errors import OplineError
 
 #: A recording of a minute at 100 k events/s is about 600 MB.

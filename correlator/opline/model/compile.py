@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From a ``Model`` to the *plan*, the JSON document that the native core reads (docs/design.md, "The plan").
+"""From a ``Model`` to the *plan*, the JSON document that the native core reads (docs/stitching.md, "The plan").
 
 A rule with several events becomes several points of the plan with one name. The order of rules is kept: the first that
 matches wins.

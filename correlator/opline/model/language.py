@@ -194,7 +194,7 @@ class Model(Value):
     broken_points: tuple[str, ...] = ()  # names of points that have mistakes of their own
 
     def plan(self, match: str = "pointer") -> dict[str, Any]:
-        """The compiled model (docs/design.md, "The plan"); for a model without errors."""
+        """The compiled model (docs/stitching.md, "The plan"); for a model without errors."""
         from .compile import compile_plan  # compile needs this class
 
         return compile_plan(self, match)

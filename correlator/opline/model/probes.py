@@ -2,7 +2,7 @@
 """The table ``[probes]`` of a model: places in programs that were built without tracepoints, and what a hit tells.
 
 Takes what the TOML reader has; gives ``Probe`` values, and says every mistake with its line. Whether the program has
-such a place is known where it is recorded (``opline.capture.declared``).
+such a place is known where it is recorded (``opline.capture.probes.declared``).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where files lie on disk: reads ``extents.json`` (docs/design.md, "Extents") and the text of ``filefrag -v``.
+"""Where files lie on disk: reads ``extents.json`` (docs/stitching.md, "Extents") and the text of ``filefrag -v``.
 
 filefrag's output is that of e2fsprogs 1.47 (misc/filefrag.c, print_extent_info): a line with the file's size and unit,
 a header, and a line per extent ``N: LOGICAL.. LOGICAL: PHYSICAL.. PHYSICAL: LENGTH: [EXPECTED:] FLAGS``.

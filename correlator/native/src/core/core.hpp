@@ -21,7 +21,7 @@ struct Plan;
 
 class Core final : public Consumer {
   public:
-    // plan_json: the compiled model (docs/design.md, "The plan"). Throws std::runtime_error.
+    // plan_json: the compiled model (docs/stitching.md, "The plan"). Throws std::runtime_error.
     explicit Core(const std::string &plan_json);
     explicit Core(Plan);
     ~Core() override;

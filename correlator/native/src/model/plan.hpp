@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The compiled op model, as `opline.model.compile` writes it (docs/design.md, "The plan").
+// The compiled op model, as `opline.model.compile` writes it (docs/stitching.md, "The plan").
 #pragma once
 #include <cstdint>
 #include <optional>

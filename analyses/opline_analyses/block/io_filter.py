@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: MIT
+"""One vocabulary for which I/Os are meant, on every command: device, kind, size, process, thread, class, latency, time.
+
+Takes the command line's texts; gives the SQL of the rows that they mean, batches of them for the engine (`intervals`),
+and how many rows could not be counted, by reason. Times count from the run's first event.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from opline.errors import UsageError
+from opline.talk import talk
+from opline.values import Value
+from opline_analyses.base.quantities import Limits, duration_ns, limits, seconds, size_bytes
+from opline_analyses.base.text import count_of, device_name
+from opline_analyses.block.io_sources import SOURCES, Source, source_of
+from opline_analyses.block.requests import device_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from opline_analyses.intervals.intervals import Batch
+    from opline_analyses.runs.run import Run
+
+KINDS = {
+    "reads": "kind = 'read'",
+    "writes": "kind = 'write'",
+    "flushes": "kind = 'flush'",
+    "discards": "kind IN ('discard', 'write_zeroes')",
+}
+PER = {
+    "device": "dev", "io": "kind", "rwbs": "rwbs", "comm": "comm", "tid": "tid", "class": "class", "stage": "stage",
+    "thread": "concat(coalesce(comm, '?'), ':', coalesce(tid::VARCHAR, '?'))",
+}  # fmt: skip
+DEVICE_AND_IO = "device and io"  # groups that are named "sda read"
+BATCH_ROWS = 1 << 16
+ABSOLUTE_DIGITS = 10  # as in selection.instant: a whole number this long is a time of the run's clock, in ns
+
+
+class Window(Value):
+    """[since_ns, until_ns) of the run's clock; None is open."""
+
+    since_ns: int | None = None
+    until_ns: int | None = None
+
+
+class Rows(Value):
+    """Rows of a source that pass the filters."""
+
+    source: Source
+    where: str
+    parameters: tuple[object, ...]
+    latency: Limits
+    window: Window
+    zero_ns: int
+    last_ns: int
+
+    def replaced(self, **fields: Any) -> Rows:
+        """The same but for these fields."""
+        return Rows(**vars(self) | fields)
+
+    def also(self, condition: str) -> Rows:
+        """The same with one more condition."""
+        return self.replaced(where=f"{self.where} AND {condition}")
+
+
+def add_io_filters(parser: argparse.ArgumentParser, sources: bool = True, latency: bool = True) -> None:
+    """The options. ``sources``: --of, --from and --to; ``latency``: --latency."""
+    group = parser.add_argument_group("which I/Os (all may be combined)")
+    group.add_argument(
+        "-d", "--device", metavar="D", action="append", help="sda, 8:0 or 8,0; '!sda': all others; may be given again"
+    )
+    group.add_argument(
+        "-i",
+        "--io",
+        metavar="TYPE",
+        action="append",
+        help="reads, writes, flushes, discards, or a pattern of rwbs flags ('*R*'); may be given again",
+    )
+    group.add_argument("--size", metavar="S", help="bytes: 8k, '>64k', 4k..64k")
+    group.add_argument("-n", "--comm", metavar="GLOB", action="append", help="that threads of this name queued (fio*)")
+    group.add_argument("-p", "--pid", metavar="N", type=int, action="append", help="of this process")
+    group.add_argument("--tid", metavar="N", type=int, action="append", help="that this thread queued")
+    group.add_argument("--class", dest="op_class", metavar="C", action="append", help="of ops of this class")
+    if latency:
+        group.add_argument("--latency", metavar="L", help="'>5ms', '<100us', 1ms..2ms")
+    group.add_argument(
+        "--window", metavar="W", help="that ended in 153:155 (seconds from the first event), or in 10ms around --at"
+    )
+    group.add_argument("--at", metavar="T", help="the middle of --window")
+    if sources:
+        group.add_argument(
+            "--of", choices=SOURCES, default="requests", help="what is counted (default: requests, the block layer's)"
+        )
+        group.add_argument("--stage", metavar="NAME", action="append", help="with --of stages: only this stage")
+        group.add_argument("--from", dest="start", metavar="POINT", help="queue, getrq, insert or issue (default)")
+        group.add_argument("--to", dest="end", metavar="POINT", help="getrq, insert, issue or complete (default)")
+        group.add_argument("-Q", dest="start", action="store_const", const="insert", help="the same as --from insert")
+        group.add_argument("--tainted", action="store_true", help="also ops that overlap discarded events")
+
+
+def bounds(run: Run) -> tuple[int, int]:
+    """The first and the last time of the run, ns: every output counts from the first."""
+    first, last = run.core("first_ns"), run.core("last_ns")
+    if first is None or last is None:
+        first, last = run.row(
+            """SELECT min(t), max(t) FROM (
+                   SELECT unnest([queue_ns, getrq_ns, issue_ns, complete_ns]) AS t FROM requests
+                   UNION ALL SELECT unnest([begin_ns, end_ns]) FROM ops)"""
+        )
+    return int(first or 0), int(last or 0)
+
+
+def window(args: argparse.Namespace, zero_ns: int) -> Window:
+    """The window that --window and --at mean. Raises UsageError."""
+
+    def time(text: str, option: str) -> int:
+        absolute = text.isdecimal() and len(text) >= ABSOLUTE_DIGITS
+        return int(text) if absolute else zero_ns + duration_ns(text, option)
+
+    if args.window is None:
+        if args.at is not None:
+            raise UsageError("--at is the middle of a window: say how long with --window 10ms.")
+        return Window()
+    since, colon, until = args.window.partition(":")
+    if args.at is not None:
+        if colon:
+            raise UsageError(f"--window {args.window} says its begin and end itself: leave out --at.")
+        length, middle = duration_ns(args.window, "--window"), time(args.at, "--at")
+        return Window(middle - length // 2, middle - length // 2 + length)
+    if not colon:
+        raise UsageError(f"--window {args.window}: from where? --at T is its middle; or give FROM:TO in seconds.")
+    found = Window(time(since, "--window") if since else None, time(until, "--window") if until else None)
+    if found.since_ns is not None and found.until_ns is not None and found.since_ns >= found.until_ns:
+        raise UsageError(f"--window {args.window}: it ends before it begins.")
+    return found
+
+
+def _devices(run: Run, texts: Sequence[str]) -> tuple[str, list[object]]:
+    parts: list[str] = []
+    parameters: list[object] = []
+    for negated in (False, True):
+        named = [t for t in texts if t.startswith(("!", "not ")) == negated]
+        if named:
+            numbers = [device_number(run, t.removeprefix("!").removeprefix("not ").strip()) for t in named]
+            parts.append(f"dev {'NOT ' if negated else ''}IN ({', '.join('?' * len(numbers))})")
+            parameters += numbers
+    return " AND ".join(parts), parameters
+
+
+def _kinds(texts: Sequence[str]) -> tuple[str, list[object]]:
+    globs = [t for t in texts if t not in KINDS]
+    parts = [KINDS[t] for t in texts if t in KINDS] + ["rwbs GLOB ?"] * len(globs)
+    return f"({' OR '.join(parts)})", list(globs)
+
+
+def _owned(source: Source, condition: str) -> str:
+    """The condition on the table ops (alias o), as one on the source."""
+    if source.name in ("ops", "stages"):
+        return f"op_id IN (SELECT o.op_id FROM ops o WHERE {condition})"
+    column = {"requests": "request_id", "bios": "bio_id"}[source.name]
+    return f"""(op_id IN (SELECT o.op_id FROM ops o WHERE {condition}) OR id IN (
+                   SELECT {column} FROM links l JOIN ops o USING (op_id) WHERE {condition}))"""
+
+
+def _conditions(run: Run, source: Source, args: argparse.Namespace) -> Iterator[tuple[str, list[object]]]:
+    if args.device:
+        yield _devices(run, args.device)
+    if args.io:
+        if "io" in source.lacks:
+            raise UsageError(f"-i {args.io[0]}: {source.name} have no rwbs flags; --of requests has.")
+        yield _kinds(args.io)
+    if args.size:
+        sql, values = limits(args.size, "--size", size_bytes).condition("bytes")
+        yield sql, list(values)
+    if args.comm:
+        yield "(" + " OR ".join(["comm GLOB ?"] * len(args.comm)) + ")", list(args.comm)
+    if args.tid:
+        yield f"tid IN ({', '.join('?' * len(args.tid))})", list(args.tid)
+    if args.pid:
+        marks = ", ".join("?" * len(args.pid))
+        if source.name in ("ops", "stages"):
+            yield f"pid IN ({marks})", list(args.pid)
+        else:  # block events name a thread; which process it is of is known from the application's points
+            threads = f"SELECT tid FROM transitions WHERE pid IN ({marks})"
+            yield f"(tid IN ({marks}) OR tid IN ({threads}))", [*args.pid, *args.pid]
+    if args.op_class:
+        known = [c for (c,) in run.rows("SELECT DISTINCT class FROM ops WHERE class IS NOT NULL ORDER BY class")]
+        for name in args.op_class:
+            if name not in known:
+                raise UsageError(f"--class {name}: the run has no such class. It has: {', '.join(known) or 'none'}.")
+        condition = _owned(source, f"o.class IN ({', '.join('?' * len(args.op_class))})")
+        yield condition, list(args.op_class) * condition.count(" IN (?")
+    stage = getattr(args, "stage", None)
+    if stage:
+        if "stage" in source.lacks:
+            raise UsageError(f"--stage {stage[0]}: only with --of stages.")
+        yield f"stage IN ({', '.join('?' * len(stage))})", list(stage)
+
+
+def rows_of(run: Run, args: argparse.Namespace, source: Source | None = None) -> Rows:
+    """The rows that the options mean. Raises UsageError."""
+    if source is None:
+        source = source_of(args.of, args.start, args.end, args.tainted)
+    found = list(_conditions(run, source, args))
+    zero_ns, last_ns = bounds(run)
+    text = getattr(args, "latency", None)
+    return Rows(
+        source,
+        " AND ".join(sql for sql, _ in found) or "true",
+        tuple(value for _, values in found for value in values),
+        limits(text, "--latency", lambda t, o: duration_ns(t, o, "us")) if text else Limits(),
+        window(args, zero_ns),
+        zero_ns,
+        last_ns,
+    )
+
+
+def _timed(rows: Rows, column: str) -> tuple[str, list[object]]:
+    parts = [(">=", rows.window.since_ns), ("<", rows.window.until_ns)]
+    given = [(sign, value) for sign, value in parts if value is not None]
+    return " AND ".join(["true", *(f"{column} {sign} ?" for sign, _ in given)]), [value for _, value in given]
+
+
+def counted_sql(rows: Rows, columns: str) -> tuple[str, list[object]]:
+    """``SELECT columns`` of the rows that are counted, and the parameters."""
+    slow, limits_given = rows.latency.condition("(end_ns - begin_ns)")
+    timed, times = _timed(rows, "end_ns")
+    sql = f"SELECT {columns} FROM ({rows.source.sql}) WHERE why IS NULL AND {rows.where} AND {slow} AND {timed}"
+    return sql, [*rows.parameters, *limits_given, *times]
+
+
+def all_ids(rows: Rows) -> tuple[str, tuple[object, ...]]:
+    """SQL of the ids of all rows in the window, those that can't be measured too, and its parameters."""
+    timed, times = _timed(rows, "seen_ns")
+    return f"SELECT id FROM ({rows.source.sql}) WHERE {rows.where} AND {timed}", (*rows.parameters, *times)
+
+
+def chosen_ids(rows: Rows, args: argparse.Namespace) -> tuple[str, tuple[object, ...]] | None:
+    """SQL of the ids that the options mean, as of ``all_ids``; with --latency of those that can be measured. None where
+    no option chooses.
+    """
+    if rows.where == "true" and rows.latency == Limits() and rows.window == Window():
+        return None
+    if getattr(args, "latency", None):
+        sql, parameters = counted_sql(rows, "id")
+        return sql, tuple(parameters)
+    return all_ids(rows)
+
+
+def tell_nothing(run: Run, rows: Rows) -> None:
+    """On stderr, that the options mean nothing of what there is."""
+    (whole,) = run.row(f"SELECT count(*) FROM {rows.source.name}")
+    length = seconds(rows.last_ns - rows.zero_ns, 6)
+    one = rows.source.one
+    talk(f"nothing to count: no {one} of the run's {count_of(whole, one)} (0 to {length} s) is meant by the options.")
+
+
+def left_out(run: Run, rows: Rows) -> dict[str, int]:
+    """How many of the rows can't be counted, by reason: with those that are counted they are all there are."""
+    timed, times = _timed(rows, "seen_ns")
+    sql = f"""SELECT why, count(*) AS n FROM ({rows.source.sql}) WHERE why IS NOT NULL AND {rows.where} AND {timed}
+              GROUP BY why ORDER BY n DESC, why"""
+    return dict(run.rows(sql, [*rows.parameters, *times]))
+
+
+def batches(run: Run, rows: Rows, per: str | None = None, value: str = "end_ns - begin_ns") -> Iterator[Batch]:
+    """The counted rows for the engine. ``value``: what is measured, as SQL; ``per``: the group, a key of PER."""
+    import numpy as np
+
+    from opline_analyses.intervals.intervals import Batch
+
+    column = PER.get(per, "concat_ws(' ', dev, kind)") if per is not None else "''"
+    sql, parameters = counted_sql(rows, f"end_ns, begin_ns, {value} AS value, bytes, {column} AS place")
+    devices = run.device_names()
+
+    def named(key: Any) -> str:
+        if key is None:
+            return "unknown"
+        if per == DEVICE_AND_IO:
+            number, _, kind = key.partition(" ")
+            return f"{device_name(devices, int(number))} {kind}"
+        return device_name(devices, key) if per == "device" else str(key)
+
+    for found in run.con.sql(sql, parameters).to_arrow_reader(BATCH_ROWS):
+        end_ns, begin_ns, values, sizes = (np.asarray(found.column(i), np.int64) for i in range(4))
+        groups = found.column(4).dictionary_encode()
+        texts = [named(key) for key in groups.dictionary.to_pylist()]
+        indices = np.asarray(groups.indices.fill_null(len(texts)), np.int64)
+        yield Batch(end_ns, values, sizes, indices, [*texts, "unknown"], begin_ns)
+
+
+def devices_in(run: Run, rows: Rows) -> list[tuple[int, str]]:
+    """Numbers and names of the devices that have counted rows, by number."""
+    sql, parameters = counted_sql(rows, "DISTINCT dev")
+    names = run.device_names()
+    return [(dev, device_name(names, dev)) for (dev,) in run.rows(f"{sql} ORDER BY dev", parameters) if dev is not None]
+
+
+def count_of_rows(run: Run, rows: Rows) -> int:
+    """How many rows are counted."""
+    sql, parameters = counted_sql(rows, "count(*)")
+    return int(run.row(sql, parameters)[0])

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""I/Os one by one: who, what, where, how long; as iosnoop lists them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opline_analyses.base.quantities import seconds
+from opline_analyses.block.io_filter import counted_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opline_analyses.block.io_filter import Rows
+    from opline_analyses.runs.run import Run
+
+ORDERS = {
+    "time": "end_ns, id", "start": "begin_ns, id", "latency": "end_ns - begin_ns DESC, id", "size": "bytes DESC, id",
+}  # fmt: skip
+COLUMNS = (
+    "id", "begin_ns", "end_ns", "latency_ns", "comm", "tid", "pid", "kind", "rwbs", "class", "stage", "dev", "sector",
+    "bytes", "op_id",
+)  # fmt: skip
+
+
+def ios(run: Run, rows: Rows, order: str = "time", limit: int | None = None) -> Iterator[dict[str, Any]]:
+    """One dict per counted row, keys as in COLUMNS; times count from the run's first event; None is unknown."""
+    zero = rows.zero_ns
+    columns = (
+        f"id, begin_ns - {zero}, end_ns - {zero}, end_ns - begin_ns, comm, tid, pid, kind, rwbs, class, stage, "
+        "dev, sector, bytes, op_id"
+    )
+    sql, parameters = counted_sql(rows, columns)
+    tail = f" LIMIT {limit}" if limit is not None else ""
+    found = run.con.execute(f"{sql} ORDER BY {ORDERS[order]}{tail}", parameters)
+    while batch := found.fetchmany(4096):
+        for values in batch:
+            yield dict(zip(COLUMNS, values, strict=True))
+
+
+def header(start: bool, end: bool) -> str:
+    """iosnoop's."""
+    times = [f"{name:<15}" for name, on in (("STARTs", start), ("ENDs", end)) if on]
+    return " ".join([*times, f"{'COMM':<12} {'PID':<6} {'TYPE':<4} {'DEV':<8} {'BLOCK':<12} {'BYTES':<6} {'LATms':>8}"])
+
+
+def line(row: dict[str, Any], start: bool, end: bool) -> str:
+    """iosnoop's columns; PID is the thread that queued it (of an op: its process), what is unknown is `-`."""
+    times = [f"{seconds(row[name], 6):<15}" for name, on in (("begin_ns", start), ("end_ns", end)) if on]
+    who = row["pid"] if row["pid"] is not None else row["tid"]
+    dev = "-" if row["dev"] is None else f"{row['dev'] >> 20},{row['dev'] & 0xFFFFF}"
+    what = row["rwbs"] or row["stage"] or row["class"] or "-"
+    comm, block = row["comm"] or "-", "-" if row["sector"] is None else row["sector"]
+    cells = [f"{comm[:12]:<12}", f"{'-' if who is None else who:<6}", f"{what:<4}", f"{dev:<8}", f"{block:<12}"]
+    return " ".join([*times, *cells, f"{row['bytes']:<6}", f"{row['latency_ns'] / 1e6:>8.2f}"])

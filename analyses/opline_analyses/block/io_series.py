@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""From filtered rows to intervals: which intervals there are, and the tally of all rows in them.
+
+The intervals begin at the run's first event, or where --window begins; the last one is as long as the others, although
+the run may end in it. Rates are per second of the whole interval.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opline.errors import UsageError
+from opline.talk import talk
+from opline.values import Value
+from opline_analyses.base.quantities import decimals_of, round_up, seconds
+from opline_analyses.base.text import duration
+from opline_analyses.block.io_filter import batches, left_out, tell_nothing
+from opline_analyses.intervals.intervals import Grid, Tally
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from opline_analyses.block.io_filter import Rows
+    from opline_analyses.intervals.buckets import Buckets
+    from opline_analyses.intervals.intervals import Cells, Occupancy
+    from opline_analyses.runs.run import Run
+
+MOST_INTERVALS = 1_000_000
+LATENCY = "end_ns - begin_ns"
+
+
+class Series(Value):
+    """Intervals ``first`` to ``last`` of a grid; times are shown from ``zero_ns``."""
+
+    grid: Grid
+    first: int
+    last: int
+    zero_ns: int
+
+    @property
+    def digits(self) -> int:
+        """Decimals of seconds with which the intervals' edges are shown: what they need, at most 6."""
+        return min(6, max(decimals_of(self.grid.step_ns), decimals_of(self.grid.zero_ns - self.zero_ns)))
+
+    def shown(self, index: int) -> str:
+        """Where an interval begins, in seconds from the run's first event."""
+        return seconds(self.grid.begin_ns(index) - self.zero_ns, self.digits)
+
+
+def tables_needed(args: argparse.Namespace) -> tuple[str, ...]:
+    """The tables that the filters' options ask for: a trace's temporary run has rows of these only."""
+    needed = {"requests", "bios"} if getattr(args, "of", "requests") == "bios" else {getattr(args, "of", "requests")}
+    if args.op_class or getattr(args, "of", "") == "stages":
+        needed |= {"ops", "links"}
+    if args.pid:
+        needed.add("transitions")
+    return tuple(sorted(needed))
+
+
+def series_of(rows: Rows, interval_ns: int | None, count: int | None = None) -> Series:
+    """The intervals of the rows' window; without ``interval_ns`` one, of all of it. At most ``count`` of them.
+
+    Raises UsageError where they are more than anybody reads.
+    """
+    origin = rows.window.since_ns if rows.window.since_ns is not None else rows.zero_ns
+    end = rows.window.until_ns if rows.window.until_ns is not None else max(rows.last_ns, origin) + 1
+    step = interval_ns or max(1, end - origin)
+    number = max(1, -(-(end - origin) // step))
+    if number > MOST_INTERVALS:
+        raise UsageError(
+            f"An interval of {duration(step)} makes {number} intervals of {duration(end - origin)}: "
+            "choose a longer one, or a --window."
+        )
+    return Series(Grid(origin, step), 0, (number if count is None else min(number, count)) - 1, rows.zero_ns)
+
+
+def count_rows(
+    run: Run,
+    rows: Rows,
+    series: Series,
+    buckets: Buckets | None = None,
+    per: str | None = None,
+    value: str = LATENCY,
+    presence: Occupancy | None = None,
+) -> Tally:
+    """All rows through the engine. What can't be counted is said on stderr, by reason, and so is it where there is
+    nothing to count.
+    """
+    tally = Tally(series.grid, buckets)
+    for batch in batches(run, rows, per, value):
+        tally.add(batch)
+        if presence is not None:
+            presence.add(batch)
+    tell_left_out(run, rows, tally.rows)
+    return tally
+
+
+def tell_left_out(run: Run, rows: Rows, counted: int) -> None:
+    """On stderr, what the counted rows are not."""
+    out = left_out(run, rows)
+    one = rows.source.one
+    if out:
+        why = ", ".join(f"{n} {reason}" for reason, n in out.items())
+        talk(f"not counted of {counted + sum(out.values())} {one}s: {why}.")
+    if not counted:
+        tell_nothing(run, rows)
+
+
+def told(tally: Tally, series: Series) -> Iterator[tuple[int, Cells]]:
+    """The intervals of the series in order, idle ones too."""
+    for index, cells in tally.intervals(series.first, series.last):
+        if series.first <= index <= series.last:
+            yield index, cells
+
+
+def round_interval(length_ns: int, wanted: int) -> int:
+    """1, 2 or 5 times a power of ten ns, so that ``length_ns`` has at most about so many intervals."""
+    return round_up(length_ns // wanted)

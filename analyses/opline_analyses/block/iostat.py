@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""Rates, sizes, latencies, queue and utilisation per interval: iostat's figures, from events instead of counters.
+
+Counts, bytes and latencies are those of the I/Os that ended in the interval; queue size and utilisation are of all that
+were there in it. Takes tallies and occupancies (`intervals`); gives rows of numbers, None where there is none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from opline_analyses.intervals.intervals import Cell
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+READ, WRITE = "read", "write"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One device (or all of them) in one interval. Times are ns, rates per second."""
+
+    begin_ns: int  # from the run's first event
+    end_ns: int
+    device: str
+    reads: Cell
+    writes: Cell
+    others: Cell  # flushes, discards, what else there is
+    length_ns: int
+    area_ns: int | None = None  # sum of the times that I/Os were there: over the length it is their mean number
+    busy_ns: int | None = None  # one at least was there
+    wait_area_ns: int | None = None  # the same two of what waited, from the queue to the issue
+    wait_busy_ns: int | None = None
+
+    def per_second(self, number: float) -> float:
+        """A number of the interval as a rate."""
+        return number * 1e9 / self.length_ns
+
+    def share(self, ns: int | None) -> float | None:
+        """A time of the interval as a part of it, or an area as a mean number."""
+        return None if ns is None else ns / self.length_ns
+
+    @property
+    def all(self) -> Cell:
+        """All I/Os."""
+        whole = Cell()
+        for cell in (self.reads, self.writes, self.others):
+            whole.add(cell)
+        return whole
+
+    def record(self) -> dict[str, object]:
+        """As JSON and CSV have it: exact numbers of the interval, no rates."""
+        found: dict[str, object] = {"begin_ns": self.begin_ns, "end_ns": self.end_ns, "device": self.device}
+        for name, cell in (("read", self.reads), ("write", self.writes), ("other", self.others)):
+            found |= {
+                f"{name}_count": cell.count, f"{name}_bytes": cell.size, f"{name}_sum_ns": cell.total,
+                f"{name}_min_ns": cell.least, f"{name}_max_ns": cell.most,
+            }  # fmt: skip
+        found |= {"in_flight_area_ns": self.area_ns, "busy_ns": self.busy_ns}
+        return found | {"wait_area_ns": self.wait_area_ns, "wait_busy_ns": self.wait_busy_ns}
+
+
+def kinds(cells: Mapping[str, Cell]) -> tuple[Cell, Cell, Cell]:
+    """Reads, writes, others, of cells by kind."""
+    others = Cell()
+    for kind, cell in cells.items():
+        if kind not in (READ, WRITE):
+            others.add(cell)
+    return cells.get(READ, Cell()), cells.get(WRITE, Cell()), others
+
+
+def rate(value: float) -> str:
+    """A whole number as one; below 10 what would be lost by rounding is shown."""
+    if value >= 10 or value == int(value):
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 1 else f"{value:.2g}"
+
+
+def _microseconds(cell: Cell) -> str:
+    return rate(cell.mean / 1e3) if cell.mean is not None else "0"
+
+
+DTRACE_HEADER = f"{'time':>8} {'r/s':>11} {'Kr/s':>8} {'us/r':>8} {'w/s':>11} {'Kw/s':>8} {'us/w':>8}"
+
+
+def dtrace_line(row: Row, time: str) -> str:
+    """The seven columns of "Beyond iostat 1 second samples with DTrace"; a mean of nothing is 0 there."""
+    cells = [f"{time:>8}"]
+    for cell in (row.reads, row.writes):
+        cells.append(f"{rate(row.per_second(cell.count)):>11}")
+        cells.append(f"{rate(row.per_second(cell.size / 1024)):>8}")
+        cells.append(f"{_microseconds(cell):>8}")
+    return " ".join(cells)
+
+
+def _milliseconds(cell: Cell) -> str:
+    return "" if cell.mean is None else f"{cell.mean / 1e6:.3f}"
+
+
+LINUX_HEADER = (
+    "device", "r/s", "rkB/s", "r_await", "w/s", "wkB/s", "w_await", "o/s", "areq-sz", "aqu-sz", "%util",
+)  # fmt: skip
+
+
+def linux_cells(row: Row) -> list[str]:
+    """As iostat -x of sysstat names them; o/s: flushes, discards. Awaits are ms, sizes KiB."""
+    cells = [row.device]
+    for cell in (row.reads, row.writes):
+        cells += [rate(row.per_second(cell.count)), rate(row.per_second(cell.size / 1024)), _milliseconds(cell)]
+    both = row.reads.count + row.writes.count
+    area, busy = row.share(row.area_ns), row.share(row.busy_ns)
+    cells.append(rate(row.per_second(row.others.count)))
+    cells.append(f"{(row.reads.size + row.writes.size) / 1024 / both:.1f}" if both else "")
+    cells += ["" if area is None else f"{area:.2f}", "" if busy is None else f"{100 * busy:.1f}"]
+    return cells
+
+
+SOLARIS_HEADER = ("device", "r/s", "w/s", "kr/s", "kw/s", "wait", "actv", "svc_t", "%w", "%b")
+
+
+def solaris_cells(row: Row) -> list[str]:
+    """As iostat -x of Solaris: wait and actv are mean numbers in the queue and at the device, svc_t is ms in both."""
+    whole = row.all
+
+    def number(value: float | None, digits: int = 1) -> str:
+        return "" if value is None else f"{value:.{digits}f}"
+
+    parts = [row.per_second(n) for n in (row.reads.count, row.writes.count)]
+    parts += [row.per_second(n / 1024) for n in (row.reads.size, row.writes.size)]
+    cells = [
+        row.device,
+        *(f"{p:.1f}" for p in parts),
+        number(row.share(row.wait_area_ns)),
+        number(row.share(row.area_ns)),
+    ]
+    cells.append(number(whole.mean / 1e6 if whole.mean is not None else 0.0))
+    for ns in (row.wait_busy_ns, row.busy_ns):
+        part = row.share(ns)
+        cells.append(number(None if part is None else 100 * part, 0))
+    return cells

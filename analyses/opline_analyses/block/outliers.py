@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""The odd disk: latencies above a threshold, statistics per device, and the suspect against a good device.
+
+Whether the suspect has more outliers than a good device is asked with Fisher's exact test of both counts. It takes I/Os
+for independent, which those of one burst are not: so what is called a difference has to be less than 1 % probable.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from opline_analyses.intervals.intervals import Cell
+
+THRESHOLD_US = 500_000  # of blockio_latency_outliers_per_device.stp
+FEW = 20  # I/Os of a device: less say nothing of its distribution
+BY_CHANCE = 0.01  # from here on a difference is not called one
+
+
+def is_outlier_sql(threshold_ns: int) -> str:
+    """Strictly above the threshold, both in whole microseconds, as the script compares."""
+    return f"(end_ns - begin_ns) // 1000 > {threshold_ns // 1000}"
+
+
+def warning(device: str, sector: int | None, latency_ns: int, threshold_ns: int) -> str:
+    """The script's line for one I/O."""
+    where = "-" if sector is None else sector
+    above = f"latency warning, >{threshold_ns // 1000} microsec"
+    return f"{above}: device={device}, sector={where}, latency={latency_ns // 1000}"
+
+
+def banner(threshold_ns: int, interval: str) -> Iterator[str]:
+    """What it says first."""
+    yield "Measuring block I/O latency and statistics"
+    yield f"A warning will be printed for I/Os with latency higher than {threshold_ns // 1000} microseconds"
+    yield f"Statistics will be printed every {interval} seconds"
+
+
+def table_lines(devices: Mapping[str, Cell], interval: str) -> Iterator[str]:
+    """Its table: whole microseconds; the device with the greatest latency first."""
+    yield f"I/O latency basic statistics per device, measurement time: {interval} seconds"
+    yield "Latency measured in microseconds"
+    yield f"{'Disk name':<19}{'Num I/Os':>8}{'Min latency':>15}{'Avg latency':>15}{'Max latency':>15}"
+    yield "-" * 72
+    for name, cell in sorted(devices.items(), key=lambda item: (-(item[1].most or 0), item[0])):
+        mean = cell.total // cell.count // 1000
+        yield f"{name:<19}{cell.count:>8}{(cell.least or 0) // 1000:>15}{mean:>15}{(cell.most or 0) // 1000:>15}"
+
+
+def probability(slow: int, count: int, slow_other: int, count_other: int) -> float:
+    """How probable it is that ``slow`` or more of all outliers fall on the first of two devices, if all I/Os of both
+    are equally likely to be one: Fisher's exact test, one-sided.
+    """
+    total, outliers = count + count_other, slow + slow_other
+
+    def log_choose(n: int, k: int) -> float:
+        return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+    whole = log_choose(total, outliers)
+    return min(
+        1.0,
+        sum(
+            math.exp(log_choose(count, k) + log_choose(count_other, outliers - k) - whole)
+            for k in range(slow, min(count, outliers) + 1)
+            if outliers - k <= count_other
+        ),
+    )
+
+
+def suspect_and_good(devices: Mapping[str, Cell], slow: Mapping[str, int]) -> tuple[str, str] | None:
+    """The device with the largest share of I/Os above the threshold, and the one to compare it with: of those with the
+    least such share, and half as many I/Os at least, the one whose mean is the median. None without an outlier, or
+    without another device; those with a few I/Os are none.
+    """
+    devices = {name: cell for name, cell in devices.items() if cell.count >= FEW}
+    if not any(slow.get(name) for name in devices):
+        return None
+    share = {name: slow.get(name, 0) / cell.count for name, cell in devices.items()}
+    suspect = max(share, key=lambda name: (share[name], devices[name].most or 0, name))
+    others = [n for n in devices if n != suspect and share[n] < share[suspect]]
+    least = min((share[n] for n in others), default=0.0)
+    good = [n for n in others if share[n] == least]
+    many = [n for n in good if devices[n].count * 2 >= devices[suspect].count] or good
+    if not many:
+        return None
+    ordered = sorted(many, key=lambda n: (devices[n].mean or 0.0, n))
+    return suspect, ordered[(len(ordered) - 1) // 2]

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: MIT
+"""Sanity of a run: IOPS, bytes, Little's law, stages in order, sums per op, the widest unsplit stage, agreement of
+independent links, missing block steps.
+
+Takes a run (and a client's report); gives `Check`s with their numbers, pass or fail, and tables. Needs the temporary
+table `counted` of `stages.select_counted`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from opline_analyses.base.text import duration, percent
+from opline_analyses.client.client import ClientReport
+from opline_analyses.client.coverage import PER_OP, per_op
+from opline_analyses.runs.run import Run
+from opline_analyses.runs.selection import Selection
+
+IOPS_LIMIT = 0.02
+LITTLE_LIMIT = 0.05
+BYTES_LIMIT = 0.001
+UNSPLIT_LIMIT = 0.25
+UNKNOWN_LIMIT = 0.05
+LOG_NEAR_NS, LOG_SHARE, LOG_MEAN, LOG_INTERRUPTED = 20_000, 0.999, 0.005, 0.05
+AGREEMENT = ("agree", "differ", "pointer_only", "thread_only", "sector_only", "neither", "ambiguous")
+
+
+class Check(NamedTuple):
+    """One check: what, whether it holds (None: nothing to compare with), and the numbers behind it."""
+
+    name: str
+    passed: bool | None
+    text: str
+    numbers: dict[str, float | int | str | None]
+
+
+def iops(completions: int, client: ClientReport, window_ns: int | None = None) -> Check:
+    """Completions counted in the trace over the client's own run time, against the client's own rate (2 %).
+
+    ``window_ns``, from the trace's first begin to its last end, stands in where the client reports a rate and no time.
+    """
+    seconds = client.seconds or (window_ns / 1e9 if window_ns else None)
+    if not seconds or not client.iops:
+        return Check("IOPS", None, "the client reports no run time and no rate", {})
+    counted = completions / seconds
+    off = counted / client.iops - 1
+    whose = "" if client.seconds else " (the trace's)"
+    text = (
+        f"{completions} completions / {seconds:.6g} s{whose} = {counted:.1f}, client {client.iops:.1f}:"
+        f" {100 * off:+.2f} % (limit {100 * IOPS_LIMIT:g} %)"
+    )
+    return Check("IOPS", abs(off) <= IOPS_LIMIT, text, {"counted": counted, "client": client.iops, "difference": off})
+
+
+def bytes_moved(run: Run, client: ClientReport) -> Check:
+    """Bytes of the counted ops against the client's own, per op (so that a run cut short by the trace still agrees). Of
+    an op without a length those of its block I/O count.
+    """
+    if client.bytes is None or not client.count:
+        return Check("bytes", None, "the client does not say how many", {})
+    ops, known, total = run.row(
+        """WITH b AS (SELECT l.op_id, sum(b.nr_sectors) * 512 AS moved FROM links l JOIN bios b USING (bio_id)
+                     WHERE NOT l.shared AND b.parent_id IS NULL GROUP BY l.op_id)
+           SELECT count(*), count(coalesce(length_bytes, moved)), sum(coalesce(length_bytes, moved))::DOUBLE
+           FROM ops SEMI JOIN counted USING (op_id) LEFT JOIN b USING (op_id)"""
+    )
+    if known < ops:
+        return Check("bytes", None, f"{ops - known} of {ops} ops of the trace have no length", {})
+    ours, theirs = total / ops, client.bytes / client.count
+    off = ours / theirs - 1 if theirs else 0.0
+    text = (
+        f"{int(total)} bytes in {ops} ops = {ours:.1f} per op, client {client.bytes} in {client.count} = {theirs:.1f}:"
+        f" {100 * off:+.2f} % (limit {100 * BYTES_LIMIT:g} %)"
+    )
+    return Check("bytes", abs(off) <= BYTES_LIMIT, text, {"counted": total, "client": client.bytes, "difference": off})
+
+
+def chain(run: Run) -> Check:
+    """The stages of each counted op follow each other: none is negative, each begins where the one before ends."""
+    stages, ops, bad = run.row(
+        """WITH s AS (SELECT op_id, duration_ns, begin_ns,
+                            lag(begin_ns + duration_ns) OVER (PARTITION BY op_id ORDER BY seq) AS before
+                     FROM stages SEMI JOIN counted USING (op_id))
+           SELECT count(*), count(DISTINCT op_id), count(*) FILTER (duration_ns < 0 OR begin_ns <> before) FROM s"""
+    )
+    if not stages:
+        return Check("stages in order", None, "no stages", {})
+    text = f"{stages} stages of {ops} ops, {bad} negative or not where the one before ends"
+    return Check("stages in order", bad == 0, text, {"stages": stages, "ops": ops, "bad": bad})
+
+
+def sums(run: Run) -> Check:
+    """Stages + residual is the client's own figure of each op, in integers. Needs client_ops."""
+    parts = " + ".join(f"coalesce({name}, 0)" for name in PER_OP[2:])
+    counts = f"count(*), count(*) FILTER ({parts} = client_ns), count(*) FILTER (least(submit_ns, reap_ns) < 0)"
+    ops, exact, negative = per_op(run).aggregate(counts).fetchall()[0]
+    text = (
+        f"stages + residual = the client's figure for {exact} of {ops} ops; {negative} have a negative submit or reap"
+    )
+    if negative:
+        text += " (the client's own begin or end lies between the op's points)"
+    return Check("sum per op", exact == ops, text, {"ops": ops, "exact": exact, "negative": negative})
+
+
+def littles_law(run: Run, which: Selection, client: ClientReport | None) -> Check:
+    """Mean ops in flight against rate * mean latency. Integrated over the client's run time, if it says one (what it
+    does before and after is not in its rate), else over the trace; the rate is the client's where it is known.
+
+    An op without an end is in flight until the last one; older than the slowest complete op by then, its end was lost
+    rather than late: nobody knows how long it was in flight, and it is left out on both sides.
+    """
+    window_ns = round(client.seconds * 1e9) if client and client.seconds else "NULL"
+    first, last, integral, complete, mean, lost, ops = run.row(
+        f"""WITH s AS (SELECT * FROM ops o WHERE {which.where}),
+                e AS (SELECT min(begin_ns) AS first, greatest(max(end_ns), max(begin_ns)) AS last,
+                             max(latency_ns) AS slowest FROM s),
+                a AS (SELECT s.*, end_ns IS NULL AND last - begin_ns > slowest AS lost FROM s, e),
+                w AS (SELECT first, least(last, coalesce(first + {window_ns}, last)) AS last FROM e)
+           SELECT any_value(first), any_value(last),
+                  sum(greatest(0, least(coalesce(end_ns, last), last) - begin_ns)) FILTER (NOT lost)::DOUBLE,
+                  count(*) FILTER (complete), avg(latency_ns), count(*) FILTER (lost), count(*) FROM a, w""",
+        which.parameters,
+    )
+    window = last - first if first is not None else 0
+    if not window or not complete:
+        return Check("Little's law", None, "no complete op", {})
+    in_flight = integral / window
+    rate = client.iops * (ops - lost) / ops if client and client.iops else complete * 1e9 / window
+    expected = rate * mean / 1e9
+    off = in_flight / expected - 1
+    whose = "client's" if client and client.iops else "trace's"
+    text = (
+        f"{in_flight:.3f} ops in flight, {whose} {rate:.1f}/s * {duration(mean)} = {expected:.3f}:"
+        f" {100 * off:+.2f} % (limit {100 * LITTLE_LIMIT:g} %)"
+    )
+    if lost:
+        text += f"; left out: {lost} of {ops} whose end was lost"
+    return Check(
+        "Little's law",
+        abs(off) <= LITTLE_LIMIT,
+        text,
+        {"in_flight": in_flight, "expected": expected, "difference": off, "lost": lost},
+    )
+
+
+def widest_unsplit(run: Run) -> Check:
+    """The interval between two neighbouring points with the largest share of the mean latency. Not counted: the
+    device's (D2C, kind device) and waits in a queue, whose two ends are the enqueue and the dequeue.
+    """
+    rows = run.rows(
+        """WITH w AS (SELECT count(*) AS n, sum(latency_ns) AS latency FROM ops SEMI JOIN counted USING (op_id))
+           SELECT stage, from_point, to_point, any_value(kind), sum(duration_ns)::DOUBLE / any_value(n) AS mean,
+                  sum(duration_ns)::DOUBLE / any_value(latency)
+           FROM w, stages SEMI JOIN counted USING (op_id) WHERE kind NOT IN ('device', 'wait') AND stage <> 'D2C'
+           GROUP BY stage, from_point, to_point ORDER BY mean DESC, stage, from_point, to_point LIMIT 1"""
+    )
+    if not rows:
+        return Check("widest unsplit stage", None, "no stage but the device's and waits", {})
+    stage, source, target, kind, mean, share = rows[0]
+    pair = f"{source} → {target}"
+    named = pair if stage in (pair, f"unknown: {pair}") else f"{stage}, {pair}"
+    text = (
+        f"{named} ({kind}): {duration(mean)} per op, {100 * share:.1f} % of the mean (limit {100 * UNSPLIT_LIMIT:g} %)"
+    )
+    return Check(
+        "widest unsplit stage",
+        share < UNSPLIT_LIMIT,
+        text,
+        {"stage": stage, "from": source, "to": target, "mean_ns": mean, "share": share},
+    )
+
+
+def unknown_share(unknown_ns: float, whole_ns: float) -> Check:
+    """Time between threads without evidence on both sides."""
+    share = unknown_ns / whole_ns if whole_ns else 0.0
+    text = f"{duration(unknown_ns)} per op, {100 * share:.1f} % of the mean (limit {100 * UNKNOWN_LIMIT:g} %)"
+    return Check("unknown", share <= UNKNOWN_LIMIT, text, {"mean_ns": unknown_ns, "share": share})
+
+
+def client_log(run: Run) -> Check:
+    """Each op's latency against its own line in the client's log: LOG_SHARE of the ops have a line and lie within
+    LOG_NEAR_NS of it, the mean within LOG_MEAN of the log's. Ops whose client was interrupted beside a point
+    (client_log.py) are left out, LOG_INTERRUPTED of all at most. Needs the temporary table client_ops.
+    """
+    ops, logged, interrupted, near, mean, client = run.row(
+        f"""SELECT count(*), count(client_ns), count(*) FILTER (interrupted),
+                   count(*) FILTER (NOT interrupted AND abs(client_ns - latency_ns) <= {LOG_NEAR_NS}),
+                   avg(latency_ns) FILTER (NOT interrupted), avg(client_ns) FILTER (NOT interrupted)
+            FROM ops SEMI JOIN counted USING (op_id) LEFT JOIN client_ops USING (op_id)"""
+    )
+    if not logged:
+        return Check("client's log", None, "no op of the trace has a line in it", {})
+    compared = ops - interrupted
+    off = mean / client - 1 if compared and client else 1.0
+    text = (
+        f"{logged} of {ops} ops have a line, {near} ({percent(near, compared, 2)} %) within {duration(LOG_NEAR_NS)}"
+        f" of it (limit {100 * LOG_SHARE:g} %); mean {100 * off:+.2f} % (limit {100 * LOG_MEAN:g} %)"
+    )
+    if interrupted:
+        text += (
+            f"; left out: {interrupted} whose client was interrupted between its clock and its tracepoint"
+            f" (limit {100 * LOG_INTERRUPTED:g} %)"
+        )
+    passed = near >= LOG_SHARE * compared > 0 and abs(off) <= LOG_MEAN and interrupted <= LOG_INTERRUPTED * ops
+    numbers = {"ops": ops, "logged": logged, "interrupted": interrupted, "near": near, "mean_difference": off}
+    return Check("client's log", passed, text, numbers)
+
+
+def hop_agreement(run: Run) -> list[dict[str, Any]]:
+    """Each hop of the way to the device, linked by two independent rules: how often they agree. First op to bio, by
+    thread and by sector (of a file through its extents); then bio to request to issue to completion, by pointer and
+    by (dev, sector), as the core counted them.
+    """
+    agree, differ, thread_only, sector_only, neither, ambiguous = run.row(
+        """SELECT count(*) FILTER (op_by_thread = placed), count(*) FILTER (op_by_thread <> placed),
+                  count(*) FILTER (op_by_thread IS NOT NULL AND placed IS NULL),
+                  count(*) FILTER (op_by_thread IS NULL AND placed IS NOT NULL),
+                  count(*) FILTER (op_by_thread IS NULL AND placed IS NULL),
+                  count(*) FILTER (sector_candidates > 1)
+           FROM (SELECT *, coalesce(op_by_extent, op_by_sector) AS placed FROM bios)
+           WHERE op_id IS NOT NULL OR op_by_thread IS NOT NULL OR placed IS NOT NULL"""
+    )
+    hops: list[dict[str, Any]] = [
+        {
+            "hop": "op_to_bio", "agree": agree, "differ": differ, "thread_only": thread_only,
+            "sector_only": sector_only, "neither": neither, "ambiguous": ambiguous,
+        }
+    ]  # fmt: skip
+    counted = run.core("hops") or {}
+    for name in ("bio_to_request", "request_to_issue", "request_to_complete"):
+        if isinstance(counted.get(name), dict):
+            hops.append({"hop": name, **counted[name]})
+    return [h for h in hops if any(h.get(k) for k in AGREEMENT)]
+
+
+def block_steps(run: Run) -> dict[str, Any]:
+    """How many of the counted ops have a bio queued (Q), and all of Q G D C of every request; what the others lack.
+
+    ``I`` is listed and not required: with scheduler none there is no insert. Split remainders have no Q of their own.
+    """
+    steps = run.row(
+        """WITH pairs AS (SELECT l.op_id, l.request_id, b.queue_ns FROM links l LEFT JOIN bios b USING (bio_id)
+                         UNION ALL SELECT op_id, request_id, NULL FROM stages WHERE request_id IS NOT NULL),
+                o AS (SELECT op_id, bool_or(coalesce(p.queue_ns, r.queue_ns) IS NOT NULL) AS q,
+                             bool_and(getrq_ns IS NOT NULL) AS g, bool_and(insert_ns IS NOT NULL) AS i,
+                             bool_and(issue_ns IS NOT NULL) AS d, bool_and(complete_ns IS NOT NULL) AS c
+                      FROM pairs p SEMI JOIN counted USING (op_id) LEFT JOIN requests r USING (request_id)
+                      GROUP BY op_id)
+           SELECT count(*) FILTER (q), count(*) FILTER (q AND g AND d AND c), count(*) FILTER (NOT q),
+                  count(*) FILTER (NOT g), count(*) FILTER (NOT i), count(*) FILTER (NOT d), count(*) FILTER (NOT c)
+           FROM o"""
+    )
+    ops, bios, requests = run.row(
+        "SELECT (SELECT count(*) FROM counted), (SELECT count(*) FROM bios), (SELECT count(*) FROM requests)"
+    )
+    reasons = dict(
+        run.rows(
+            """SELECT no_request, count(*) FROM ops WHERE op_id IN (SELECT op_id FROM counted)
+               AND no_request IS NOT NULL GROUP BY ALL ORDER BY ALL"""
+        )
+    )
+    with_q, whole, *missing = steps
+    return {
+        "ops": ops,
+        "with_q": with_q,
+        "with_q_to_c": whole,
+        "missing": dict(zip("QGIDC", missing, strict=True)),
+        "no_request": reasons,
+        "bios": bios,
+        "requests": requests,
+    }

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""Finds what a benchmark left beside a run: its report, and its own log of single ops.
+
+Takes a directory of a recording or a run; gives a `ClientReport`, a path, or None. A file that the command was told to
+write is taken only if it was written while the recording ran: another run may have written it since.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from pathlib import Path
+
+from opline.paths import is_recording
+from opline.shapes import read_json
+from opline.store.manifest import RECORDING
+from opline_analyses.client.fio_log import is_fio_log, logs_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from opline_analyses.client.client import ClientReport
+
+_JOB_FILE = 1 << 16
+SLACK_S = 5.0  # a report is written at the end of the command, a file system's clock is coarse
+
+
+def _recording(directory: Path) -> dict[str, Any]:
+    if not is_recording(directory):
+        return {}
+    document: dict[str, Any] = read_json(directory / "recording.json", RECORDING)
+    return document
+
+
+def _wall_s(recording: dict[str, Any], name: str) -> float | None:
+    try:
+        return datetime.datetime.fromisoformat(recording[name]["wall"]).timestamp()
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _written_meanwhile(recording: dict[str, Any], path: Path) -> bool:
+    begin, end = _wall_s(recording, "begin"), _wall_s(recording, "end")
+    try:
+        written = path.stat().st_mtime
+    except (OSError, ValueError):  # ValueError: a name that none has, with a NUL or half a character
+        return False
+    return (begin is None or written >= begin - SLACK_S) and (end is None or written <= end + SLACK_S)
+
+
+def _argument_files(directory: Path, options: tuple[str, ...]) -> Iterator[Path]:
+    """Files that the recorded command was told to write: --json FILE, --output=FILE."""
+    recording = _recording(directory)
+    command = recording.get("command", {})
+    argv, cwd = command.get("argv", []), Path(command.get("cwd", "."))
+    for n, word in enumerate(argv):
+        name, equals, value = word.partition("=")
+        if name in options and (equals or n + 1 < len(argv)):
+            path = cwd / (value if equals else argv[n + 1])
+            if _written_meanwhile(recording, path):
+                yield path
+
+
+def find_report(directory: Path) -> ClientReport | None:
+    """The report beside a run: what the command wrote, a JSON file there, or its standard output. None if none."""
+    from opline_analyses.client.client import parse_report
+
+    places = [
+        *_argument_files(directory, ("--json", "--output", "-o")),
+        *(p for p in sorted(directory.glob("*.json")) if p.name not in ("manifest.json", "recording.json")),
+        directory / "stdout.txt",
+    ]
+    for path in places:
+        try:
+            report = parse_report(path.read_text(errors="replace")) if path.is_file() else None
+        except OSError:
+            continue
+        if report:
+            report.source = str(path)
+            return report
+    return None
+
+
+def _fio_prefixes(directory: Path) -> Iterator[Path]:
+    """What fio was told to call its latency logs: --write_lat_log=PREFIX, or that line of a job file."""
+    command = _recording(directory).get("command", {})
+    argv, cwd = command.get("argv", []), Path(command.get("cwd", "."))
+    for n, word in enumerate(argv):
+        name, equals, value = word.partition("=")
+        if name in ("--write_lat_log", "-write_lat_log") and (equals or n + 1 < len(argv)):
+            yield cwd / (value if equals else argv[n + 1])
+        elif n and not word.startswith("-"):
+            try:
+                text = (cwd / word).read_text(errors="replace")[:_JOB_FILE]
+            except (OSError, ValueError):
+                continue
+            yield from (cwd / prefix for prefix in re.findall(r"^\s*write_lat_log\s*=\s*(\S+)", text, re.MULTILINE))
+
+
+def _fio_log(directory: Path) -> Path | None:
+    recording = _recording(directory)
+    for prefix in _fio_prefixes(directory):
+        for path in logs_of(prefix) if prefix.parent.is_dir() else []:
+            if _written_meanwhile(recording, path):
+                return path
+    return next((p for p in sorted(directory.glob("*_lat*.log")) if is_fio_log(p)), None)
+
+
+def find_log(directory: Path) -> Path | None:
+    """The client's own log of its ops beside a run: fio's, or begin_ns,end_ns per line. None if there is none."""
+    if fio := _fio_log(directory):
+        return fio
+    for path in [*_argument_files(directory, ("--log",)), *sorted(directory.glob("*.csv"))]:
+        try:
+            if not path.is_file():  # a FIFO would wait for whoever writes
+                continue
+            with path.open(encoding="utf-8") as lines:
+                columns = set(lines.readline().strip().split(","))
+        except (OSError, UnicodeDecodeError):
+            continue
+        if {"begin_ns", "end_ns"} <= columns and "op_id" not in columns:  # op_id: our own export
+            return path
+    return None

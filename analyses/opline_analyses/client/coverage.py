@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: MIT
+"""Closing the loop: how much of the time that the client itself reports is attributed to stages, and what is left.
+
+Takes a run, a client's report and, where there is one, its log of single ops; gives a `Coverage`. *Attributed* is
+latency without stages of kind unknown and without what no stage claims. *Explained* is what of that lies in stages of
+at most ``UNSPLIT`` of the mean, the device and declared waits aside, or in such parts of a stage by what its thread did
+meanwhile for other ops: a stage with most of the latency in one piece has a name and explains nothing. Means are over
+complete ops that no discarded event touches.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from opline.errors import OplineError
+from opline_analyses.client.client import ClientReport
+from opline_analyses.ops import behind
+from opline_analyses.ops.stages import select_counted
+from opline_analyses.runs.run import Run
+from opline_analyses.runs.selection import Selection
+
+if TYPE_CHECKING:
+    import duckdb
+
+UNSPLIT = 0.10
+KINDS = ("work", "wait", "network out", "network between servers", "network back", "network", "device", "block")
+
+
+def ratio(attributed_ns: float, client_ns: float) -> float:
+    """Coverage: attributed time of the client's time (1.0: all of it)."""
+    return attributed_ns / client_ns
+
+
+class Part(NamedTuple):
+    """A part of the client's mean latency, ns per op."""
+
+    name: str
+    mean_ns: float
+    level: int  # 0: parts that sum to the client's mean; 1: what the part above consists of
+
+
+class Wide(NamedTuple):
+    """A stage with more than ``UNSPLIT`` of the mean, and what its thread did meanwhile for other ops."""
+
+    stage: str
+    from_point: str
+    to_point: str
+    kind: str
+    mean_ns: float
+    behind: list[behind.Part]
+
+    def text(self) -> str:
+        """As `opline stages` names it, with its two ends."""
+        pair = f"{self.from_point} → {self.to_point}"
+        return pair if self.stage == pair else f"{self.stage}, {pair}"
+
+    def unexplained_ns(self, limit_ns: float) -> float:
+        """What of it is in pieces of more than that. A declared wait is explained by being one."""
+        return 0.0 if self.kind == "wait" else sum(p.mean_ns for p in self.behind if p.mean_ns > limit_ns)
+
+
+class Coverage(NamedTuple):
+    """Where the client's mean latency goes."""
+
+    ops: int
+    incomplete: int
+    tainted: int
+    mean_ns: float  # begin point to end point
+    attributed_ns: float
+    unknown_ns: float
+    unattributed_ns: float
+    by_kind: dict[str, float]
+    client: ClientReport | None
+    submit_ns: float | None  # client's begin to begin point, of the ops that its log names
+    reap_ns: float | None
+    logged_ops: int | None
+    log_client_ns: float | None  # mean of the logged ops' own latencies
+    wide: list[Wide]  # stages with much of the mean
+
+    @property
+    def client_ns(self) -> float | None:
+        """The client's own mean: of its log, where it has a line for every op that counts, else of its report. A log of
+        some of the ops is no figure of them all.
+        """
+        if self.log_client_ns is not None and self.logged_ops == self.ops:
+            return self.log_client_ns
+        return self.client.mean_ns if self.client else None
+
+    @property
+    def whole_ns(self) -> float:
+        """What shares are of: the client's mean, else the trace's."""
+        return self.client_ns or self.mean_ns
+
+    @property
+    def coverage(self) -> float | None:
+        """Attributed part of the client's mean; None without a client's figure."""
+        return ratio(self.attributed_ns, self.client_ns) if self.client_ns else None
+
+    @property
+    def explained(self) -> float:
+        """Explained part of the client's mean, without its figure of the trace's."""
+        unexplained = sum(w.unexplained_ns(UNSPLIT * self.whole_ns) for w in self.wide)
+        return ratio(self.attributed_ns - unexplained, self.whole_ns)
+
+    def parts(self) -> list[Part]:
+        """The parts at level 0 sum to the client's mean (to the trace's without one), those at level 1 to the one
+        above them.
+        """
+        found = [Part("attributed", self.attributed_ns, 0)]
+        found += [Part(kind, mean, 1) for kind, mean in self.by_kind.items()]
+        outside = self.client_ns - self.mean_ns if self.client_ns is not None else 0.0
+        inside = self.unknown_ns + self.unattributed_ns
+        found.append(Part("residual", outside + inside, 0))
+        if self.client_ns is not None:
+            split = 0.0
+            if self.submit_ns is not None and self.reap_ns is not None:
+                found.append(Part("submit: before the begin point", self.submit_ns, 1))
+                found.append(Part("reap: after the end point", self.reap_ns, 1))
+                split = self.submit_ns + self.reap_ns
+            # A millionth of a nanosecond is the means' rounding.
+            found.append(Part("unknown: outside of the op's points", round(outside - split, 6) + 0.0, 1))
+        found.append(Part("unknown: between threads, no evidence", self.unknown_ns, 1))
+        found.append(Part("unattributed", self.unattributed_ns, 1))
+        return found
+
+
+# A stage that ends in another process than it began in is on the network, and so are those of kind network within a
+# process: with the next one that crosses, else with the one before. The pieces of a wait that is cut at other ops'
+# points are all between the two processes at its ends.
+_PARTS = """
+CREATE OR REPLACE TEMP TABLE parts AS
+WITH ends AS (SELECT s.op_id, s.seq, s.kind, s.duration_ns, f.pid AS f, t.pid AS t, o.pid AS mine
+              FROM stages s SEMI JOIN counted USING (op_id) JOIN ops o USING (op_id)
+              LEFT JOIN transitions f ON f.op_id = s.op_id AND f.point = s.from_point AND f.ts_ns = s.begin_ns
+              LEFT JOIN transitions t ON t.op_id = s.op_id AND t.point = s.to_point
+                  AND t.ts_ns = s.begin_ns + s.duration_ns),
+     whole AS (SELECT op_id, seq, kind, duration_ns, mine,
+                      coalesce(f, CASE WHEN kind = 'network' THEN last_value(f IGNORE NULLS) OVER before END) AS f,
+                      coalesce(t, CASE WHEN kind = 'network' THEN first_value(t IGNORE NULLS) OVER after END) AS t
+               FROM ends
+               WINDOW after AS (PARTITION BY op_id ORDER BY seq ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING),
+                      before AS (PARTITION BY op_id ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)),
+     s AS (SELECT op_id, seq, kind, duration_ns,
+                  CASE WHEN kind = 'unknown' OR f = t THEN NULL
+                       WHEN t = mine THEN 'network back'
+                       WHEN f = mine THEN 'network out'
+                       ELSE 'network between servers' END AS way
+           FROM whole WHERE f IS NOT NULL AND t IS NOT NULL),
+     w AS (SELECT op_id, seq,
+                  CASE WHEN kind <> 'network' THEN way
+                       ELSE coalesce(way, first_value(way IGNORE NULLS) OVER after,
+                                     last_value(way IGNORE NULLS) OVER before) END AS way
+           FROM s WINDOW after AS (PARTITION BY op_id ORDER BY seq ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING),
+                         before AS (PARTITION BY op_id ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING))
+SELECT s.op_id, coalesce(w.way, s.kind) AS part, sum(s.duration_ns)::BIGINT AS ns
+FROM stages s SEMI JOIN counted USING (op_id) LEFT JOIN w ON w.op_id = s.op_id AND w.seq = s.seq
+GROUP BY s.op_id, part
+"""
+
+
+def wide_stages(run: Run, mean_ns: float) -> list[Wide]:
+    """The widest first. Not the device's, nor unknown time, which is not attributed either."""
+    return [
+        Wide(stage, begin, end, kind, mean, behind.parts_of(run, stage, begin, end, mean))
+        for stage, begin, end, kind, mean in run.rows(
+            f"""WITH n AS (SELECT count(*) AS n FROM counted)
+                SELECT stage, from_point, to_point, any_value(kind), sum(duration_ns)::DOUBLE / any_value(n) AS mean
+                FROM n, stages SEMI JOIN counted USING (op_id)
+                WHERE kind NOT IN ('device', 'unknown') AND stage <> 'D2C'
+                GROUP BY stage, from_point, to_point HAVING mean > {UNSPLIT} * {mean_ns}
+                ORDER BY mean DESC, stage, from_point, to_point"""
+        )
+    ]
+
+
+def measure(run: Run, which: Selection, client: ClientReport | None, with_log: bool = False) -> Coverage:
+    """The coverage of the selected ops. With ``with_log`` the temporary table client_ops must be there."""
+    n, incomplete, touched = select_counted(run, which, tainted=False)
+    if n == 0:
+        raise OplineError(f"No op to count in {run.given}: {incomplete} incomplete, {touched} tainted.")
+    mean, unknown, unattributed = run.row(
+        """SELECT avg(latency_ns), avg(unknown_ns), avg(unattributed_ns) FROM ops
+           WHERE op_id IN (SELECT op_id FROM counted)"""
+    )
+    run.con.execute(_PARTS)
+    kinds = dict(run.rows("SELECT part, sum(ns)::DOUBLE FROM parts WHERE part <> 'unknown' GROUP BY part"))
+    order = (*KINDS, *sorted(set(kinds) - {*KINDS}))
+    submit = reap = log_mean = None
+    logged = None
+    if with_log:
+        logged, submit, reap, log_mean = run.row(
+            """SELECT count(*), avg(submit_ns), avg(reap_ns), avg(client_ns)
+               FROM client_ops SEMI JOIN counted USING (op_id)"""
+        )
+    found = Coverage(
+        n, incomplete, touched, mean, mean - unknown - unattributed, unknown, unattributed,
+        {kind: kinds[kind] / n for kind in order if kind in kinds}, client, submit, reap, logged, log_mean,
+        [],
+    )  # fmt: skip
+    return found._replace(wide=wide_stages(run, found.whole_ns))
+
+
+PER_OP = (
+    "op_id", "client_ns", "attributed_ns", "network_out_ns", "network_back_ns", "submit_ns", "reap_ns", "unknown_ns",
+)  # fmt: skip
+
+
+def per_op(run: Run) -> duckdb.DuckDBPyRelation:
+    """A row per counted op with a line in the client's log, columns PER_OP: in integers, attributed (without network
+    out and back) + network out + back + submit + reap + unknown is the client's own figure. Where fio did not log the
+    issue times submit and reap are absent, and in unknown. Needs client_ops, and ``measure`` before.
+    """
+    return run.con.sql(
+        """WITH p AS (SELECT op_id,
+                             sum(ns) FILTER (part NOT IN ('unknown', 'network out', 'network back')) AS known,
+                             sum(ns) FILTER (part = 'network out') AS away,
+                             sum(ns) FILTER (part = 'network back') AS back,
+                             sum(ns) FILTER (part = 'unknown') AS unknown
+                      FROM parts GROUP BY op_id)
+           SELECT c.op_id, c.client_ns, coalesce(p.known, 0)::BIGINT AS attributed_ns,
+                  p.away::BIGINT AS network_out_ns, p.back::BIGINT AS network_back_ns, c.submit_ns, c.reap_ns,
+                  (coalesce(p.unknown, 0) + o.unattributed_ns + CASE WHEN c.submit_ns IS NULL OR c.reap_ns IS NULL
+                      THEN c.client_ns - o.latency_ns ELSE 0 END)::BIGINT AS unknown_ns
+           FROM client_ops c SEMI JOIN counted USING (op_id) JOIN ops o USING (op_id) LEFT JOIN p USING (op_id)
+           ORDER BY c.op_id"""
+    )

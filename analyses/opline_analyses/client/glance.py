@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""The first look at a recording that has just been made: its ops beside what the client says, the widest stage, what
+was lost, and what to type next.
+
+Takes a recording's directory; gives a few lines. The core counts while it reads the trace; no run is made.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from opline.correlation import stage_statistics
+from opline.errors import OplineError
+from opline.talk import shown
+from opline_analyses.base.text import count_of, duration, percent
+from opline_analyses.client.client_files import find_report
+from opline_analyses.ops.stages import table_of
+from opline_analyses.runs import ledger
+from opline_analyses.runs.selection import nearest_classes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opline.model import Model
+    from opline_analyses.client.client import ClientReport
+    from opline_analyses.ops.stages import StageTable
+
+MOST_EVENTS = 5_000_000  # beyond, reading the trace takes longer than anybody waits for a summary
+_P99 = ("latency_ns.p99",)
+
+
+def next_lines(directory: Path, modelled: bool) -> Iterator[str]:
+    """What to type next: none prints more than a screen or two."""
+    at = shlex.quote(str(directory))
+    model = "" if modelled else " --model MODEL"
+    yield f"next:  opline why {at}{model}"
+    yield f"       opline stages {at}{model}"
+    yield f"       opline ops {at}{model} --slowest 3"
+
+
+def glance_lines(directory: Path, model: Model, event_count: int | None) -> Iterator[str]:
+    """What a recording with a model came to."""
+    if event_count is None or event_count > MOST_EVENTS:
+        yield "the trace is long: opline stages counts its ops"
+        return
+    try:
+        found, losses = stage_statistics(directory / "trace", model, progress=False)
+        client = find_report(directory)
+        mine = nearest_classes(found["classes"], client.counts()) if client else []
+        others = sum(n for name, n in found["classes"].items() if mine and name not in mine)
+        incomplete = found["incomplete"]
+        if mine:
+            found, losses = stage_statistics(directory / "trace", model, classes=mine, progress=False)
+        t = table_of(found, incomplete, found["tainted"], directory)
+    except OplineError as error:
+        yield error.lines[0]
+        return
+    yield _ops(t, client, mine, others)
+    yield from _widest(t)
+    lost = [e for e in ledger.entries_of(losses) if e.severity in ledger.BAD]
+    if lost:
+        what = ", ".join(f"{e.loss} {e.count}" for e in lost)
+        left_out, at = count_of(t.tainted, "op is", "ops are"), shlex.quote(str(directory))
+        yield f"lost: {what}; {left_out} left out (opline losses {at})"
+
+
+def _ops(t: StageTable, client: ClientReport | None, classes: list[str], others: int) -> str:
+    """``classes``: those that the client's figures are about; empty: all. ``others``: ops of other classes."""
+    of = f"{' and '.join(map(shown, classes))} " if classes else ""
+    text = f"{count_of(t.ops, f'{of}op')}: mean {duration(t.latency.mean_ns)}, p99 {duration(t.latency.p99_ns)}"
+    if t.incomplete:
+        text += f", {t.incomplete} incomplete"
+    if client:
+        p99 = next((client.numbers[name] for name in _P99 if name in client.numbers), None)
+        count = "" if client.count is None else f"{count_of(client.count, 'op')}, "
+        text += f"; {client.tool} says {count}mean {duration(client.mean_ns)}"
+        text += "" if p99 is None else f", p99 {duration(p99)}"
+    if others:
+        text += f"; {count_of(others, 'other op')}"
+    return text
+
+
+def _widest(t: StageTable) -> Iterator[str]:
+    widest = max(t.stages, key=lambda s: s.total_ns, default=None)
+    if widest:
+        share = percent(widest.total_ns, t.latency.total_ns)
+        yield f"widest stage: {widest.stage}, {duration(widest.total_ns / t.ops)} of the mean ({share} %)"

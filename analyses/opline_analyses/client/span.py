@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""Which ops a client's figures are about: not what it does long before or after what it has measured.
+
+Takes a run, the selected ops and the client's report; gives the first and the last begin of those ops.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from opline_analyses.client.client import ClientReport
+    from opline_analyses.runs.run import Run
+    from opline_analyses.runs.selection import Selection
+
+ROUNDING_NS = 1_000_000  # fio's time is in milliseconds
+FEW = 0.01  # of the ops: so many may be left out where the client says neither how many nor how long
+PAUSE = 0.01  # of the whole: where nothing is in flight for so long the client has done something else
+
+
+class Span(NamedTuple):
+    """Ops that begin from ``first_ns`` to ``last_ns``; ``outside`` of the selected ones don't."""
+
+    first_ns: int
+    last_ns: int
+    outside: int
+
+
+def client_span(run: Run, which: Selection, client: ClientReport) -> Span | None:
+    """None: all of the selected ops are meant, as far as can be told.
+
+    A client that says how long it ran means the ops of the fullest window of that length, where they are nearer to its
+    own count than all are; one that says only how many, so many in a row; one that says neither, what lies between two
+    pauses in which it had nothing in flight, if that is all but a few.
+    """
+    run.con.execute(
+        f"""CREATE OR REPLACE TEMP TABLE spanned AS
+            SELECT o.begin_ns, coalesce(o.end_ns, o.begin_ns) AS end_ns FROM ops o WHERE {which.where}""",
+        which.parameters,
+    )
+    (total,) = run.row("SELECT count(*) FROM spanned")
+    if client.seconds and client.count:
+        length_ns = round(client.seconds * 1e9) + ROUNDING_NS
+        found = _widest(
+            run,
+            f"""SELECT begin_ns AS first, max(begin_ns) OVER w AS last, count(*) OVER w AS n FROM spanned
+                WINDOW w AS (ORDER BY begin_ns RANGE BETWEEN CURRENT ROW AND {length_ns} FOLLOWING)
+                ORDER BY n DESC, first LIMIT 1""",
+        )
+        if found is None or abs(found[2] - client.count) >= abs(total - client.count):
+            return None
+    elif client.count and client.count < total <= (1 + FEW) * client.count + 1:
+        found = _widest(
+            run,
+            f"""SELECT begin_ns AS first, lead(begin_ns, {client.count - 1}) OVER (ORDER BY begin_ns) AS last,
+                       {client.count} AS n FROM spanned
+                QUALIFY last IS NOT NULL ORDER BY last - first, first LIMIT 1""",
+        )
+    elif not client.count and not client.seconds:
+        found = _widest(
+            run,
+            f"""WITH o AS (SELECT *, begin_ns - max(end_ns) OVER (ORDER BY begin_ns, end_ns
+                                         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS pause FROM spanned),
+                     whole AS (SELECT max(end_ns) - min(begin_ns) AS ns FROM spanned),
+                     p AS (SELECT begin_ns, count(*) FILTER (pause > {PAUSE} * ns) OVER (ORDER BY begin_ns, end_ns)
+                                  AS piece FROM o, whole)
+                SELECT min(begin_ns) AS first, max(begin_ns) AS last, count(*) AS n FROM p
+                GROUP BY piece ORDER BY n DESC, first LIMIT 1""",
+        )
+        if found is None or found[2] < (1 - FEW) * total:
+            return None
+    else:
+        return None
+    return Span(found[0], found[1], total - found[2]) if found is not None and found[2] < total else None
+
+
+def _widest(run: Run, sql: str) -> tuple[int, int, int] | None:
+    rows = run.rows(sql)
+    return (int(rows[0][0]), int(rows[0][1]), int(rows[0][2])) if rows else None

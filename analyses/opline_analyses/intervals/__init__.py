@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Time in intervals and values in buckets: the one engine of all distributions."""

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""Histograms as text: opline's own table, and the layouts of iolatency, SystemTap's @hist_log and bcc's biolatency.
+
+Takes buckets with their cells; gives lines. Every layout has all rows: a value has its bucket, and buckets between the
+first and the last are shown, empty ones too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opline_analyses.base.quantities import DURATIONS
+from opline_analyses.base.text import count_of, duration, percent, table
+from opline_analyses.intervals.intervals import Cell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from opline_analyses.intervals.buckets import Buckets
+
+    Histogram = Mapping[int, Cell]  # bucket → what is in it
+
+WIDTH = 80
+UNITS = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
+
+
+def bar(value: int, most: int, width: int, mark: str = "#") -> str:
+    """A bar of at most ``width`` marks; what is not nothing has one at least."""
+    return mark * -(-width * value // most) if most else ""
+
+
+def whole(histogram: Histogram) -> Cell:
+    """All of a histogram."""
+    total = Cell()
+    for cell in histogram.values():
+        total.add(cell)
+    return total
+
+
+def sums_line(total: Cell, one: str, measured: str) -> str:
+    """How many, and the exact mean, least, most and sum (not from the buckets)."""
+    if not total.count or total.mean is None or total.least is None or total.most is None:
+        return f"no {one}"
+    return (
+        f"{count_of(total.count, one)}, {measured} mean {duration(total.mean)}, min {duration(total.least)}, "
+        f"max {duration(total.most)}, sum {duration(total.total)}"
+    )
+
+
+def _edge(value: int, unit_ns: int) -> str:
+    return str(value // unit_ns) if value % unit_ns == 0 else f"{value / unit_ns:g}"
+
+
+def table_lines(groups: Mapping[str, Histogram], buckets: Buckets, unit: str) -> Iterator[str]:
+    """One histogram with shares and running shares, or several side by side, on one scale. ``unit`` of the edges."""
+    used = [index for histogram in groups.values() for index in histogram]
+    if not used:
+        return
+    rows: list[list[str]] = []
+    shown = range(min(used), max(used) + 1)
+    edges = [[_edge(e, DURATIONS[unit]) for e in buckets.edges(index)] for index in shown]
+    most = max(cell.count for histogram in groups.values() for cell in histogram.values())
+    if len(groups) == 1:
+        (histogram,) = groups.values()
+        total, running = whole(histogram).count, 0
+        header = [f">= {unit}", f"< {unit}", "count", "share%", "running%", ""]
+        widths = [max(len(header[side]), *(len(e[side]) for e in edges)) for side in (0, 1)]
+        left = WIDTH - sum(widths) - max(5, len(str(most))) - len("share%running%") - 5 * 2
+        for index, (low, high) in zip(shown, edges, strict=True):
+            count = histogram[index].count if index in histogram else 0
+            running += count
+            cells = [low, high, str(count), percent(count, total), percent(running, total)]
+            rows.append([*cells, bar(count, most, max(8, left))])
+        yield from table(header, rows, right=[True] * 5 + [False])
+        return
+    left = (WIDTH - 2 * (max(len(e) for pair in edges for e in pair) + 6)) // len(groups) - len(str(most)) - 4
+    header = [f">= {unit}", f"< {unit}"]
+    for name in groups:
+        header += [name, ""]
+    for index, (low, high) in zip(shown, edges, strict=True):
+        cells = [low, high]
+        for histogram in groups.values():
+            count = histogram[index].count if index in histogram else 0
+            cells += [str(count), bar(count, most, max(1, left))]
+        rows.append(cells)
+    yield from table(header, rows, right=[True, True, *[True, False] * len(groups)])
+
+
+def iolatency_lines(histogram: Histogram, unit: str) -> Iterator[str]:
+    """As iolatency of perf-tools prints one; buckets are PowerOfTwo of ``unit``."""
+    last = max(histogram, default=0)
+    counts = [histogram[i].count if i in histogram else 0 for i in range(last + 1)]
+    label = [f">=({unit})", f"<({unit})"]
+    yield f"{label[0]:>8} .. {label[1]:<8}: {'I/O':<8} |{'Distribution':<38}|"
+    for index, count in enumerate(counts):
+        low = 1 << index - 1 if index else 0
+        yield f"{low:>8} -> {1 << index:<8}: {count:<8} |{bar(count, max(counts), 38):<38}|"
+
+
+def hist_log_lines(histogram: Histogram) -> Iterator[str]:
+    """As SystemTap prints a @hist_log: 50 wide, two empty rows on each side of what is not; a longer gap is `~`."""
+    counts = {i: cell.count for i, cell in histogram.items() if cell.count}
+    if not counts:
+        return
+    around = {i + d for i in counts for d in (-2, -1, 0, 1, 2) if i + d >= 0}
+    most = max(counts.values())
+    scale = max(1, -(-most // 50))
+    width = max(len("value"), *(len(str(1 << max(i - 1, 0))) for i in around))
+    yield f"{'value':>{width}} |{'-' * 50} count"
+    before = None
+    for index in sorted(around):
+        if before is not None and index > before + 1:
+            yield f"{'~':>{width}}"
+        before = index
+        count = counts.get(index, 0)
+        value = 1 << index - 1 if index else 0
+        yield f"{value:>{width}} |{'@' * (count // scale):<50} {count:>{len(str(most))}}"
+
+
+def biolatency_lines(histogram: Histogram, unit: str) -> Iterator[str]:
+    """As bcc's biolatency prints one: 0 and 1 are in one bucket, upper edges are inside."""
+    counts: dict[int, int] = {}
+    for index, cell in histogram.items():
+        counts[max(1, index)] = counts.get(max(1, index), 0) + cell.count
+    most = max(counts.values(), default=0)
+    yield f"     {unit + 'ecs':<19} : count     distribution"
+    for slot in range(1, max(counts, default=0) + 1):
+        low, high = (1 << slot) >> 1, (1 << slot) - 1
+        count = counts.get(slot, 0)
+        low = 0 if low == high else low
+        yield f"{low:>10} -> {high:<10} : {count:<8} |{'*' * (40 * count // most):<40}|"
+
+
+def latencymap_record(
+    histogram: Histogram, at_us: int, date: str, label: str, unit: str, source: str = "systemtap"
+) -> Iterator[str]:
+    """A record for PyLatencyMap, whose counts grow from record to record. Bucket B holds B to 2 B, as of SystemTap;
+    with ``source`` oracle B/2 to B. It knows no bucket below 1.
+    """
+    counts: dict[int, int] = {}
+    named = 0 if source == "oracle" else 1  # by how much an ordinal is above the exponent of its bucket's name
+    for index, cell in histogram.items():
+        counts[max(named, index)] = counts.get(max(named, index), 0) + cell.count
+    yield "<begin record>"
+    yield f"timestamp,microsec,{at_us},{date.replace(',', ' ')}"
+    yield f"label,{label.replace(',', ' ')}"
+    yield f"latencyunit,{UNITS[unit].removesuffix('onds')}"
+    yield f"datasource,{source}"
+    for index in sorted(counts):
+        yield f"{1 << index - named},{counts[index]}"
+    yield "<end record>"
+
+
+def filters_header(size: str | None, operation: int, dev: int | None) -> Sequence[str]:
+    """What the SystemTap script prints first: its filters, -1 for one that is off."""
+    major, minor = (dev >> 20, dev & 0xFFFFF) if dev is not None else (-1, -1)
+    return (
+        "Block I/O latency histograms from kernel trace points",
+        "Filters:",
+        f"    IO_size = {size if size is not None else -1}",
+        f"    IO_operation = {operation} (0=read, 1=write, -1=disable filter)",
+        f"    IO_devmaj = {major} (-1=disable filter)",
+        f"    IO_devmin = {minor} (-1=disable filter)",
+        "",
+    )
+
+
+def hist_log_title(seconds: str, count: int, unit: str) -> Sequence[str]:
+    """What it prints before each histogram."""
+    return (
+        f"Block I/O latency histogram, measurement time: {seconds} seconds, I/O count: {count}",
+        f"Value = latency bucket ({UNITS[unit]}), count=I/O operations in {seconds} seconds",
+    )

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: MIT
+"""The engine of everything that counts over time: rows fall into intervals, groups and buckets.
+
+Rows come in batches, in any order, from a run's tables or from wherever I/Os are settled: the end of each, what was
+measured (a latency, a size), a weight in bytes, and a group. A row is counted once, in the interval of its end. The sum
+over all cells is the number of rows, always. An interval in which nothing ended is there, too, with no cells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opline.values import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opline_analyses.intervals.buckets import Buckets, Numbers
+
+
+class Grid(Value):
+    """Intervals of ``step_ns`` from ``zero_ns`` on: interval i is [zero + i step, zero + (i + 1) step)."""
+
+    zero_ns: int
+    step_ns: int
+
+    def index(self, at_ns: int) -> int:
+        """The interval of a time."""
+        return (at_ns - self.zero_ns) // self.step_ns
+
+    def begin_ns(self, index: int) -> int:
+        """Where an interval begins."""
+        return self.zero_ns + index * self.step_ns
+
+
+@dataclass(slots=True)
+class Cell:
+    """Rows that fell into one place: how many, the sum, least and greatest of what was measured, and their bytes."""
+
+    count: int = 0
+    total: int = 0
+    least: int | None = None
+    most: int | None = None
+    size: int = 0
+
+    def add(self, other: Cell) -> None:
+        """The rows of both."""
+        self.count += other.count
+        self.total += other.total
+        self.size += other.size
+        if other.least is not None:
+            self.least = other.least if self.least is None else min(self.least, other.least)
+        if other.most is not None:
+            self.most = other.most if self.most is None else max(self.most, other.most)
+
+    @property
+    def mean(self) -> float | None:
+        """Of what was measured; None without a row."""
+        return self.total / self.count if self.count else None
+
+
+Place = tuple[str, int]  # group, bucket
+Cells = dict[Place, Cell]
+
+
+@dataclass(slots=True)
+class Batch:
+    """Rows: their ends, what was measured of each, their bytes, and groups as indices into ``names``."""
+
+    at_ns: Numbers
+    values: Numbers
+    sizes: Numbers
+    groups: Numbers
+    names: list[str]
+    begin_ns: Numbers | None = None
+
+    def __len__(self) -> int:
+        return len(self.at_ns)
+
+
+def _runs(*keys: Any) -> tuple[Any, Any]:
+    """An order in which equal keys are neighbours, and where each run of them begins."""
+    order = np.lexsort(keys)
+    changed = np.zeros(len(order), bool)
+    changed[:1] = True
+    for key in keys:
+        ordered = key[order]
+        changed[1:] |= ordered[1:] != ordered[:-1]
+    return order, np.flatnonzero(changed)
+
+
+class Tally:
+    """Counts rows by interval, group and bucket. Without ``buckets`` all of a group are in bucket 0."""
+
+    def __init__(self, grid: Grid, buckets: Buckets | None = None) -> None:
+        self.grid = grid
+        self.buckets = buckets
+        self.rows = 0
+        self.late = 0  # rows whose interval had been taken already: counted in the one after those
+        self._intervals: dict[int, Cells] = {}
+        self._open: int | None = None  # the first interval that was not taken yet, once one was
+
+    def add(self, batch: Batch) -> None:
+        """Count the rows of a batch. The work is one sort, and one step per cell that it touches."""
+        if not len(batch):
+            return
+        self.rows += len(batch)
+        intervals = (batch.at_ns - self.grid.zero_ns) // self.grid.step_ns
+        if self._open is not None:
+            late = intervals < self._open
+            self.late += int(late.sum())
+            intervals = np.where(late, self._open, intervals)
+        buckets = np.zeros(len(batch), np.int64) if self.buckets is None else self.buckets.index(batch.values)
+        order, begins = _runs(buckets, batch.groups, intervals)
+        values, sizes = batch.values[order], batch.sizes[order]
+        counts = np.diff(np.append(begins, len(order)))
+        columns = (
+            intervals[order][begins], batch.groups[order][begins], buckets[order][begins], counts,
+            np.add.reduceat(values, begins), np.minimum.reduceat(values, begins),
+            np.maximum.reduceat(values, begins), np.add.reduceat(sizes, begins),
+        )  # fmt: skip
+        for interval, group, bucket, count, total, least, most, size in zip(
+            *(column.tolist() for column in columns), strict=True
+        ):
+            cells = self._intervals.setdefault(interval, {})
+            cells.setdefault((batch.names[group], bucket), Cell()).add(Cell(count, total, least, most, size))
+
+    def intervals(self, first: int | None = None, last: int | None = None) -> Iterator[tuple[int, Cells]]:
+        """All intervals in order, idle ones too, from the first with a row (or ``first``) to the last (or ``last``)."""
+        known = sorted(self._intervals)
+        begin = min([*known[:1], *([] if first is None else [first])], default=0)
+        end = max([*known[-1:], *([] if last is None else [last])], default=begin - 1)
+        for index in range(begin, end + 1):
+            yield index, self._intervals.get(index, {})
+
+    def coarser(self) -> Tally:
+        """The same rows in intervals that are twice as long."""
+        found = Tally(Grid(self.grid.zero_ns, 2 * self.grid.step_ns), self.buckets)
+        found.rows, found.late = self.rows, self.late
+        for index, cells in self._intervals.items():
+            into = found._intervals.setdefault(index // 2, {})
+            for place, cell in cells.items():
+                into.setdefault(place, Cell()).add(cell)
+        return found
+
+    def take(self, until_ns: int) -> list[tuple[int, Cells]]:
+        """The intervals that end at ``until_ns`` or before, idle ones too, which are forgotten here: for rows that go
+        on coming. A row that comes later for one of them is counted in the first that is left, and in ``late``.
+        """
+        end = self.grid.index(until_ns)
+        begin = self._open if self._open is not None else min(self._intervals, default=end)
+        taken = [(index, self._intervals.pop(index, {})) for index in range(begin, end)]
+        self._open = max(begin, end)
+        return taken
+
+
+def merged(cells: Cells) -> Cell:
+    """All rows of an interval."""
+    whole = Cell()
+    for cell in cells.values():
+        whole.add(cell)
+    return whole
+
+
+def by_group(cells: Cells) -> dict[str, dict[int, Cell]]:
+    """Per group its buckets."""
+    found: dict[str, dict[int, Cell]] = {}
+    for (group, bucket), cell in cells.items():
+        found.setdefault(group, {})[bucket] = cell
+    return found
+
+
+class Occupancy:
+    """How many I/Os were there at a time, and how long there was one at least, per interval: rows have a begin and an
+    end, and belong to every interval that they touch. Holds 16 bytes per row.
+    """
+
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+        self._spans: dict[str, list[Numbers]] = {}
+
+    def add(self, batch: Batch) -> None:
+        """Take in a batch, which has begins."""
+        if batch.begin_ns is None:
+            raise ValueError("a batch without begins")
+        for group in np.unique(batch.groups).tolist():
+            mine = batch.groups == group
+            spans = np.stack((batch.begin_ns[mine], batch.at_ns[mine]))
+            self._spans.setdefault(batch.names[group], []).append(spans)
+
+    def with_more(self, batch: Batch) -> Occupancy:
+        """The same and these rows, which are not kept here."""
+        both = Occupancy(self.grid)
+        both._spans = {group: list(parts) for group, parts in self._spans.items()}
+        both.add(batch)
+        return both
+
+    def forget_before(self, at_ns: int) -> None:
+        """Rows that ended until then are not asked for any more."""
+        kept = {}
+        for group, parts in self._spans.items():
+            spans = np.concatenate(parts, axis=1)
+            spans = spans[:, spans[1] > at_ns]
+            if spans.size:
+                kept[group] = [spans]
+        self._spans = kept
+
+    def groups(self) -> list[str]:
+        """Those that rows were of."""
+        return list(self._spans)
+
+    def area_and_busy_ns(self, group: str, first: int, last: int) -> tuple[list[int], list[int]]:
+        """Per interval from ``first`` to ``last`` the sum of the times that rows were there in it, and the length of
+        their union. Exact: the areas of all intervals sum to the rows' durations inside them.
+        """
+        edges = self.grid.zero_ns + np.arange(first, last + 2, dtype=np.int64) * self.grid.step_ns
+        parts = self._spans.get(group)
+        if not parts:
+            return [0] * (last - first + 1), [0] * (last - first + 1)
+        begins, ends = np.concatenate(parts, axis=1)
+        area = time_within(begins, ends, edges)
+        order = np.argsort(begins, kind="stable")
+        begins, reach = begins[order], np.maximum.accumulate(ends[order])
+        fresh = np.append(True, begins[1:] > reach[:-1])  # nothing was there just before
+        starts = begins[fresh]
+        stops = np.append(reach[:-1][fresh[1:]], reach[-1])
+        busy = np.diff(_before(starts, edges) - _before(stops, edges))
+        return area.tolist(), busy.tolist()
+
+
+def time_within(begins: Numbers, ends: Numbers, edges: Numbers) -> Numbers:
+    """Between each two neighbouring edges the time from begin to end, summed over all rows, in any order. Exact."""
+    return np.diff(_before(np.sort(begins), edges) - _before(np.sort(ends), edges))
+
+
+def _before(times: Numbers, edges: Numbers) -> Numbers:
+    """For each edge the sum of (edge - t) over the sorted times t before it."""
+    origin = times[0] if len(times) else 0
+    sums = np.append(0, np.cumsum(times - origin))
+    count = np.searchsorted(times, edges, side="right")
+    return count * (edges - origin) - sums[count]

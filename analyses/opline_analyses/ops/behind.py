@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""Behind what an op waited: what the thread that takes it up did meanwhile for other ops.
+
+Takes a stage's name and its two points; gives its mean, in parts, from the points that the thread at its end passed in
+the meantime. Needs the temporary table `counted` of `stages.select_counted`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from opline_analyses.runs.run import Run
+
+UNSEEN = "before its thread is seen"
+BETWEEN = "its thread between others"
+OWN = "its thread at this op"
+
+
+class Part(NamedTuple):
+    """A part of a stage's mean, ns per counted op. ``what``: UNSEEN, BETWEEN, OWN, ``behind STAGE`` of another op."""
+
+    what: str
+    mean_ns: float
+
+
+# A thread's points in their order; a piece lies between two that follow each other, and is work where both are of one
+# op. The piece in which the stage begins is work, too, or nobody knows since when the thread was awake.
+_PARTS = rf"""
+WITH s AS (SELECT op_id, begin_ns AS b, begin_ns + duration_ns AS e, tid FROM stages SEMI JOIN counted USING (op_id)
+           WHERE stage = ? AND from_point = ? AND to_point = ? AND duration_ns > 0),
+     t AS (SELECT tid, ts_ns, op_id, regexp_replace(point, '#\d+$', '') AS point,
+                  row_number() OVER w AS i, lead(ts_ns) OVER w AS until, lead(op_id) OVER w AS next_op,
+                  regexp_replace(lead(point) OVER w, '#\d+$', '') AS next
+           FROM transitions SEMI JOIN s USING (tid) WINDOW w AS (PARTITION BY tid ORDER BY ts_ns, op_id, seq)),
+     a AS (SELECT s.*, t.i AS i0 FROM s ASOF LEFT JOIN t ON s.tid = t.tid AND s.b >= t.ts_ns),
+     z AS (SELECT a.*, t.i AS i1 FROM a ASOF JOIN t ON a.tid = t.tid AND a.e > t.ts_ns),
+     u AS (SELECT op_id AS mine, b, e, tid, i0, unnest(range(coalesce(i0, 1), i1 + 1)) AS i FROM z),
+     p AS (SELECT least(coalesce(until, e), e) - greatest(ts_ns, b) AS ns,
+                  CASE WHEN op_id = mine AND next_op = mine THEN '{OWN}'
+                       WHEN op_id = next_op THEN 'behind ' || coalesce(n.name, point || ' → ' || next)
+                       WHEN i = i0 THEN '{UNSEEN}' ELSE '{BETWEEN}' END AS what
+           FROM u JOIN t USING (tid, i)
+           LEFT JOIN (SELECT from_point, to_point, any_value(stage ORDER BY stage) AS name FROM stages GROUP BY ALL) n
+               ON n.from_point = point AND n.to_point = next)
+SELECT what, sum(ns)::DOUBLE FROM p GROUP BY ALL
+"""
+
+
+def parts_of(run: Run, stage: str, from_point: str, to_point: str, mean_ns: float) -> list[Part]:
+    """The largest first; they sum to the stage's mean. One part alone: the thread passed no other op's point."""
+    (n,) = run.row("SELECT count(*) FROM counted")
+    found = {str(what): ns / n for what, ns in run.rows(_PARTS, (stage, from_point, to_point))}
+    unseen = found.pop(UNSEEN, 0.0)
+    unseen += mean_ns - unseen - sum(found.values())  # before the thread's first point, or no thread is known
+    parts = [Part(what, ns) for what, ns in found.items() if ns > 0]
+    if unseen > mean_ns * 1e-9:
+        parts.append(Part(UNSEEN, unseen))
+    return sorted(parts, key=lambda part: (-part.mean_ns, part.what))

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: MIT
+"""The transition graph of a run: points and block steps as nodes, what leads to what as edges; and two runs'
+difference.
+
+Takes a run and a selection; gives a `networkx.DiGraph`, or rows. An edge of the critical path is an interval of ops'
+stages: its times are those intervals', its `share` is of the total latency of the counted ops, its `critical_share`
+is of the ops whose critical path passes it. An edge to a point aside of the path (`aside` true) leads from the point
+before it in the same op; its time lies inside other edges, so it has no share.
+
+A point that recurs in an op is one node: the numbers of recurrences are left out.
+
+Attributes of a node: count (ops that pass it), step (it is Q G I D C of a block request). Attributes of an edge:
+count (intervals), ops, mean_ns, p50_ns, p99_ns, max_ns, total_ns, share, critical_share, stage, kind, aside.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import networkx as nx
+
+from opline.errors import OplineError
+from opline.talk import shown
+from opline_analyses.base.text import encoded, percent, us
+from opline_analyses.ops.stages import select_counted
+from opline_analyses.runs.run import Run
+from opline_analyses.runs.selection import Selection
+
+if TYPE_CHECKING:
+    Graph = nx.DiGraph[str]
+else:
+    Graph = nx.DiGraph
+
+STEPS = ("Q", "G", "I", "D", "C")
+STEP_MEANING = {
+    "Q": "bio queued", "G": "request allocated", "I": "inserted", "D": "issued to the driver", "C": "completed",
+}  # fmt: skip
+_QUANTILES = "quantile_disc({0}, [0.5::DECIMAL(4,3), 0.99::DECIMAL(4,3)])"
+
+_BASE = "regexp_replace({0}, '#[0-9]+$', '')"
+
+_EDGES = f"""
+    SELECT {_BASE.format("from_point")} AS source, {_BASE.format("to_point")} AS target,
+           count(*), count(DISTINCT op_id), avg(duration_ns), {_QUANTILES.format("duration_ns")}, max(duration_ns),
+           sum(duration_ns)::BIGINT, arg_max(stage, duration_ns), arg_max(kind, duration_ns)
+    FROM stages WHERE op_id IN (SELECT op_id FROM counted) GROUP BY source, target
+    ORDER BY quantile_disc(seq, 0.5), avg(seq), source, target"""
+
+_ASIDE = f"""
+    WITH steps AS (
+        SELECT op_id, {_BASE.format("point")} AS point, aside, ts_ns - lag(ts_ns) OVER w AS v,
+               lag({_BASE.format("point")}) OVER w AS before
+        FROM transitions WHERE NOT late AND op_id IN (SELECT op_id FROM counted)
+        WINDOW w AS (PARTITION BY op_id ORDER BY seq))
+    SELECT before, point, count(*), count(DISTINCT op_id), avg(v), {_QUANTILES.format("v")}, max(v)
+    FROM steps WHERE aside AND before IS NOT NULL GROUP BY before, point ORDER BY before, point"""
+
+_NODES = f"""
+    SELECT {_BASE.format("point")} AS p, count(DISTINCT op_id) FROM transitions
+    WHERE NOT late AND op_id IN (SELECT op_id FROM counted) GROUP BY p
+    UNION ALL
+    SELECT p, count(DISTINCT op_id) FROM (SELECT op_id, unnest([from_point, to_point]) AS p FROM stages
+        WHERE request_id IS NOT NULL AND op_id IN (SELECT op_id FROM counted))
+    WHERE p IN ('Q', 'G', 'I', 'D', 'C') GROUP BY p"""
+
+
+def transition_graph(run: Run, which: Selection, tainted: bool = False) -> Graph:
+    """The graph of the selected complete ops. Raises OplineError where there is none."""
+    n, incomplete, touched = select_counted(run, which, tainted)
+    if n == 0:
+        raise OplineError(f"No complete op in {run.given}: {incomplete} incomplete, {touched} tainted.")
+    (whole,) = run.row("SELECT sum(latency_ns)::BIGINT FROM ops WHERE op_id IN (SELECT op_id FROM counted)")
+    graph: Graph = nx.DiGraph(ops=n, latency_total_ns=int(whole))
+    counts = dict(run.rows(_NODES))
+
+    def node(name: str) -> str:
+        graph.add_node(name, count=counts.get(name, 0), step=name in STEPS)
+        return name
+
+    def edge(row: tuple[Any, ...], **more: Any) -> None:
+        source, target, count, ops, mean, q, largest = row
+        times = {"mean_ns": mean, "p50_ns": q[0], "p99_ns": q[1], "max_ns": largest}
+        graph.add_edge(node(source), node(target), count=count, ops=ops, **times, **more)
+
+    for *first, total, stage, kind in run.rows(_EDGES):
+        shares = {"share": total / whole if whole else 0.0, "critical_share": first[3] / n}
+        edge(tuple(first), total_ns=total, **shares, stage=stage, kind=kind, aside=False)
+    for row in run.rows(_ASIDE):
+        if not graph.has_edge(row[0], row[1]):
+            edge(row, total_ns=0, share=0.0, critical_share=0.0, stage="", kind="aside", aside=True)
+    return graph
+
+
+# --- formats ----------------------------------------------------------------------------------------------------------
+
+
+def _quoted(text: str) -> str:
+    return '"' + shown(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+_KIND_COLOURS = {
+    "work": "#4477AA", "wait": "#CCBB44", "network": "#228833", "device": "#EE6677", "block": "#AA3377",
+    "unknown": "#888888", "aside": "#BBBBBB",
+}  # fmt: skip
+
+
+def dot_lines(graph: Graph) -> Iterator[str]:
+    """Graphviz: an edge's width is its share of the total latency; dashed: aside of the critical path."""
+    yield "digraph opline {"
+    yield "  // times in us; % is the share of the total latency, then of the ops whose critical path passes the edge"
+    yield '  rankdir=TB; nodesep=0.4; ranksep=0.35; node [shape=box, style="rounded,filled", fillcolor="#F4F4F4",'
+    yield '    color="#888888", fontname="Helvetica", fontsize=11]; edge [fontname="Helvetica", fontsize=9];'
+    for name, data in graph.nodes(data=True):
+        label = f"{name}  {STEP_MEANING[name]}" if data["step"] else name
+        shape = ', shape=ellipse, fillcolor="#F7EAF1"' if data["step"] else ""
+        yield f"  {_quoted(name)} [label={_quoted(label)}{shape}, tooltip={_quoted(str(data['count']) + ' ops')}];"
+    for source, target, d in graph.edges(data=True):
+        colour = _KIND_COLOURS.get(d["kind"], "#444444")
+        if d["aside"]:
+            label, style = f"aside, p50 {us(d['p50_ns'], 1)}", ", style=dashed"
+        else:
+            own = d["stage"] if d["stage"] != f"{source} → {target}" else ""
+            own = "unknown" if own == f"unknown: {source} → {target}" else own
+            first = f"{own}  {percent(d['share'], 1)}% of time".strip()
+            times = f"n {d['count']}  p50 {us(d['p50_ns'], 1)}  p99 {us(d['p99_ns'], 1)}"
+            label = f" {first}, {percent(d['critical_share'], 1, 0)}% of ops \\n {times} "
+            style = ", style=dotted" if d["kind"] == "unknown" else ""
+        text = _quoted(label).replace("\\\\n", "\\n")
+        width = 1 + 7 * d["share"]
+        yield f'  {_quoted(source)} -> {_quoted(target)} [label={text}, penwidth={width:.2f}, color="{colour}"{style}];'
+    yield "}"
+
+
+def text_rows(graph: Graph) -> tuple[list[str], list[list[str]]]:
+    """The edges as a table for people."""
+    header = ["from", "to", "count", "mean(us)", "p50", "p99", "time%", "critical%"]
+    rows = []
+    for source, target, d in graph.edges(data=True):
+        times = [us(d[name], 1) for name in ("mean_ns", "p50_ns", "p99_ns")]
+        shares = ["", ""] if d["aside"] else [percent(d["share"], 1), percent(d["critical_share"], 1)]
+        rows.append([source, target + (" (aside)" if d["aside"] else ""), str(d["count"]), *times, *shares])
+    return header, rows
+
+
+def _writable(graph: Graph) -> Graph:
+    """With names that XML can have."""
+    same: Graph = nx.relabel_nodes(graph, {name: shown(name) for name in graph})
+    for *_, data in same.edges(data=True):
+        data.update({key: shown(value) for key, value in data.items() if isinstance(value, str)})
+    return same
+
+
+PICTURES = ("svg", "png", "pdf")
+
+
+def _drawn(text: bytes, form: str) -> bytes:
+    """A picture by Graphviz of what `dot_lines` gives. Raises OplineError."""
+    program = shutil.which("dot")
+    if program is None:
+        raise OplineError(
+            "Graphviz draws the graph, and its program dot is not installed."
+            " Install it (apt-get install graphviz), or write a .dot file."
+        )
+    done = subprocess.run([program, f"-T{form}"], input=text, capture_output=True, check=False)
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise OplineError(f"Graphviz could not draw the graph: {said[-1] if said else 'it gave no reason'}")
+    return done.stdout
+
+
+def write_graph(graph: Graph, form: str, out: BinaryIO) -> None:
+    """Writes dot, graphml, json (node-link), or a picture (svg, png, pdf). Raises OplineError if it can't."""
+    if form == "dot" or form in PICTURES:
+        text = encoded(dot_lines(graph))
+        out.write(text if form == "dot" else _drawn(text, form))
+    elif form == "graphml":
+        out.write(("\n".join(nx.generate_graphml(_writable(graph))) + "\n").encode())
+    else:
+        out.write((json.dumps(nx.node_link_data(graph, edges="edges"), indent=1) + "\n").encode())
+
+
+# --- the difference of two runs ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeChange:
+    """One edge in two runs; None where a run does not have it."""
+
+    source: str
+    target: str
+    status: str  # added, removed, both
+    aside: bool  # off the critical path in both
+    count: tuple[int | None, int | None]
+    p50_ns: tuple[int | None, int | None]
+    p99_ns: tuple[int | None, int | None]
+    share: tuple[float | None, float | None]
+    per_op_ns: tuple[float, float]  # total over the run's ops; 0 where the edge is missing
+
+    def record(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+
+def difference(before: Graph, after: Graph) -> list[EdgeChange]:
+    """Every edge of either run, the largest change of the time per op first."""
+    changes = []
+    for source, target in sorted({*before.edges, *after.edges}):
+        a = before.edges[source, target] if before.has_edge(source, target) else None
+        b = after.edges[source, target] if after.has_edge(source, target) else None
+        status = "both" if a and b else "added" if b else "removed"
+        aside = all(edge["aside"] for edge in (a, b) if edge)
+
+        def pair(name: str, a: Any = a, b: Any = b) -> tuple[Any, Any]:
+            return (a[name] if a else None, b[name] if b else None)
+
+        per_op = (
+            a["total_ns"] / before.graph["ops"] if a else 0.0,
+            b["total_ns"] / after.graph["ops"] if b else 0.0,
+        )
+        changes.append(
+            EdgeChange(
+                source, target, status, aside, pair("count"), pair("p50_ns"), pair("p99_ns"), pair("share"), per_op
+            )
+        )
+    return sorted(changes, key=lambda c: (-abs(c.per_op_ns[1] - c.per_op_ns[0]), c.source, c.target))
+
+
+def difference_rows(changes: list[EdgeChange]) -> tuple[list[str], list[list[str]]]:
+    """The difference as a table for people: A, B."""
+    header = ["", "edge", "count A", "B", "p50 A(us)", "B", "p99 A(us)", "B", "time% A", "B", "us/op"]
+
+    def both(pair: tuple[Any, Any], show: Any) -> list[str]:
+        return ["" if v is None else show(v) for v in pair]
+
+    rows = []
+    for c in changes:
+        sign = {"added": "+", "removed": "-", "both": ""}[c.status]
+        grown = (c.per_op_ns[1] - c.per_op_ns[0]) / 1000
+        edge = f"{c.source} → {c.target}" + (" (aside)" if c.aside else "")
+        rows.append(
+            [sign, edge, *both(c.count, str), *both(c.p50_ns, lambda v: us(v, 1)),
+             *both(c.p99_ns, lambda v: us(v, 1)), *both(c.share, lambda v: percent(v, 1)), f"{grown:+.1f}"]
+        )  # fmt: skip
+    return header, rows

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: MIT
+"""One row per op, one column per stage: for spreadsheets, gnuplot and pandas.
+
+Takes a run and a selection, or a trace; gives CSV by RFC 4180 with lines that end in LF. The native core writes the
+rows of both (output/csv/op_csv.hpp): of a run it is fed with columns, never Python objects per cell. The columns before
+the stages are fixed; the stages follow in the order in which an op meets them; `unattributed_ns` is last. In each row
+the stage columns and unattributed_ns sum to latency_ns. An empty cell is unknown, or a stage that the op does not have.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from contextlib import contextmanager
+from functools import cache
+
+from opline import _core
+from opline.correlation import temporary_file_failed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import IO, Any, BinaryIO
+
+    import numpy as np
+
+    from opline_analyses.runs.run import Run
+    from opline_analyses.runs.selection import Selection
+
+# column, meaning; the core writes these cells, in this order
+FIXED: tuple[tuple[str, str], ...] = (
+    ("op_id", "Ordinal of the op's begin in the trace."),
+    ("class", "The op's class as the model names it."),
+    ("object", "The application's name of what the op works on."),
+    ("host", "Host name from the trace."),
+    ("pid", "Process of the begin point."),
+    ("comm", "Name of the begin point's thread."),
+    ("begin_tid", "Thread of the begin point."),
+    ("end_tid", "Thread of the end point."),
+    ("begin_ns", "Time of the begin point, ns of the raw monotonic clock."),
+    ("end_ns", "Time of the end point."),
+    ("latency_ns", "end_ns - begin_ns."),
+    ("client_ns", "The client's own figure for this op, where it is known."),
+    ("complete", "true: the end point was seen."),
+    (
+        "reason",
+        "Why not to count the op: no_end, key_reused, ends_before_begin, or tainted (it overlaps discarded events).",
+    ),
+    ("bytes", "Length of the op's data."),
+    ("dev", "Device of the first block request, major:minor."),
+    ("sector", "First sector of the first bio, in units of 512 bytes."),
+    ("rw", "What the first block request does: read, write, discard, write_zeroes, flush, other."),
+)
+# of the long form, as the core writes it
+STAGE_COLUMNS = (
+    *("op_id", "seq", "stage", "kind", "from_point", "to_point", "begin_ns", "duration_ns", "tid", "request_id"),
+)
+_OP_NUMBERS = (
+    *("op_id", "pid", "begin_tid", "end_tid", "begin_ns", "end_ns", "latency_ns", "length_bytes", "dev", "sector"),
+    *("complete", "tainted", "unattributed_ns"),
+)
+_OP_TEXTS = ("class", "host", "comm", "reason")
+
+
+def stage_column(name: str) -> str:
+    """The column of a stage: its name and _ns; `stage_` before it where that is a fixed column's."""
+    column = f"{name}_ns"
+    return f"stage_{column}" if column in {c for c, _ in FIXED} | {"unattributed_ns"} else column
+
+
+@contextmanager
+def collector(stages: bool) -> Iterator[_core.OpCsv]:
+    """What gets the ops, or with ``stages`` their intervals, until ``write``; what does not fit into memory waits in a
+    temporary file.
+    """
+    with _file_without_a_name() as file:
+        yield _core.OpCsv(stages, file.fileno())
+
+
+def _file_without_a_name() -> IO[bytes]:
+    """What ``tempfile.TemporaryFile`` opens first; importing that takes 6 ms."""
+    folder = next(filter(None, map(os.environ.get, ("TMPDIR", "TEMP", "TMP"))), "/tmp")
+    try:
+        return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600), "r+b", buffering=0)
+    except OSError:  # no such folder, or a file system without such files
+        import tempfile
+
+        return tempfile.TemporaryFile(prefix="opline-")
+
+
+def feed(run: Run, which: Selection, rows: _core.OpCsv, *, stages: bool = False, client: bool = False) -> None:
+    """The selected ops of a run. ``stages``: as ``rows`` was made; ``client``: the temporary table client_ops is there
+    (client_log.py). Raises OplineError.
+    """
+    import numpy as np
+
+    ids = run.con.execute(which.sql(), list(which.parameters)).fetchnumpy()["op_id"]
+    (last,) = run.row("SELECT coalesce(max(op_id), -1) FROM ops")
+    places = np.full(last + 1, -1, np.int64)
+    places[ids] = ids if stages else np.arange(len(ids))
+    number_of = cache(rows.add_text)
+    _feed_stages(run, places, rows, number_of)
+    if not stages:
+        _feed_ops(run, places, rows, number_of)
+        _feed_bios(run, places, rows, number_of)
+        if client:
+            _feed_clients(run, places, rows)
+
+
+def _feed_stages(run: Run, places: np.ndarray[Any, Any], rows: _core.OpCsv, number_of: Any) -> None:
+    import numpy as np
+
+    from opline_analyses.runs.columns import ABSENT, batches, filled, numbers
+
+    for batch in batches(run, "stages", STAGE_COLUMNS):
+        ops = filled(batch.column("op_id"), np.int64)
+        texts = (numbers(batch.column(c), number_of) for c in ("stage", "kind", "from_point", "to_point"))
+        times = (filled(batch.column(c), np.int64, ABSENT) for c in ("begin_ns", "duration_ns", "tid", "request_id"))
+        rows.stages(places[ops], ops, filled(batch.column("seq"), np.uint32), *texts, *times)
+
+
+def _feed_ops(run: Run, places: np.ndarray[Any, Any], rows: _core.OpCsv, number_of: Any) -> None:
+    import numpy as np
+    import pyarrow as pa
+
+    from opline_analyses.runs.columns import ABSENT, batches, filled, numbers
+
+    for whole in batches(run, "ops", (*_OP_NUMBERS, *_OP_TEXTS, "object")):
+        wanted = places[whole.column("op_id").to_numpy()] >= 0
+        batch = whole if wanted.all() else whole.filter(pa.array(wanted))
+        columns = [filled(batch.column(c), np.int64, ABSENT) for c in _OP_NUMBERS]
+        texts = [numbers(batch.column(c), number_of) for c in _OP_TEXTS]
+        objects = batch.column("object").fill_null("")
+        _valid, offsets, data = objects.buffers()
+        ends = np.frombuffer(offsets, np.int32)[objects.offset : objects.offset + len(objects) + 1]
+        rows.ops((places[columns[0]], *columns), *texts, ends, b"" if data is None else data)
+
+
+def _feed_bios(run: Run, places: np.ndarray[Any, Any], rows: _core.OpCsv, number_of: Any) -> None:
+    from opline_analyses.runs.columns import BATCH_ROWS, numbers
+
+    first = run.con.sql(
+        """SELECT l.op_id, min(b.bio_id) AS bio_id, arg_min(b.kind, b.bio_id) AS kind
+           FROM links l JOIN bios b USING (bio_id) GROUP BY l.op_id"""
+    )
+    for batch in first.to_arrow_reader(BATCH_ROWS):
+        ops, bios = (batch.column(c).to_numpy() for c in ("op_id", "bio_id"))
+        wanted = places[ops] >= 0
+        kinds = numbers(batch.column("kind").dictionary_encode(), number_of)
+        rows.bios(places[ops[wanted]], bios[wanted], kinds[wanted])
+
+
+def _feed_clients(run: Run, places: np.ndarray[Any, Any], rows: _core.OpCsv) -> None:
+    from opline_analyses.runs.columns import BATCH_ROWS
+
+    found = run.con.sql("SELECT op_id, client_ns::BIGINT AS client_ns FROM client_ops WHERE client_ns IS NOT NULL")
+    for batch in found.to_arrow_reader(BATCH_ROWS):
+        ops, values = (batch.column(c).to_numpy() for c in ("op_id", "client_ns"))
+        wanted = places[ops] >= 0
+        rows.clients(places[ops[wanted]], values[wanted])
+
+
+def _header(columns: Sequence[str]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(columns)
+    return text.getvalue().encode()
+
+
+def write(rows: _core.OpCsv, out: BinaryIO, *, stages: bool = False) -> None:
+    """Writes the header and all rows. ``stages``: as ``rows`` was made. Raises OplineError."""
+    if stages:
+        out.write(_header(STAGE_COLUMNS))
+    else:
+        met = [stage_column(s) for s in rows.stages_in_order()]
+        out.write(_header([*(c for c, _ in FIXED), *met, "unattributed_ns"]))
+    while chunk := _next(rows):
+        out.write(chunk)
+
+
+def _next(rows: _core.OpCsv) -> bytes:
+    try:
+        return rows.rows()
+    except OSError as error:
+        raise temporary_file_failed(error) from error

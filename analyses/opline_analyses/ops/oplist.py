@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: MIT
+"""Reads whole ops from a run: each with its transitions, stages and block requests, some thousand at a time.
+
+Takes a run and a selection; yields `OpDetail`s in the selection's order. Memory follows the chunk, not the run.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+
+from opline_analyses.runs.run import Run
+from opline_analyses.runs.selection import Selection
+
+CHUNK_OPS = 4096
+_STEPS = (("Q", "queue_ns"), ("G", "getrq_ns"), ("I", "insert_ns"), ("D", "issue_ns"), ("C", "complete_ns"))
+_PARTS = ("transitions", "stages", "requests", "deferred")
+
+
+class Passed(NamedTuple):
+    """One transition of an op."""
+
+    ts_ns: int
+    point: str
+    event: str | None  # None: a completion ended the op
+    tid: int | None
+    cpu: int | None
+    comm: str | None
+    late: bool
+    aside: bool
+
+
+class Interval(NamedTuple):
+    """One stage of an op's critical path."""
+
+    stage: str
+    kind: str
+    from_point: str
+    to_point: str
+    begin_ns: int
+    duration_ns: int
+    request_id: int | None
+    states_tid: int | None  # None where sched events don't cover the stage
+    on_cpu_ns: int | None
+    runnable_ns: int | None
+    blocked_io_ns: int | None
+    blocked_ns: int | None
+    woken_by_tid: int | None
+    woken_by_comm: str | None
+    tid: int | None  # the thread at its end; None: a completion ends it
+
+
+class Request(NamedTuple):
+    """One block request that serves an op. Where bios of others are merged into it, sector and nr_sectors are of the
+    op's own bios, and the request's are in request_sector and request_nr_sectors.
+    """
+
+    request_id: int
+    dev: int
+    sector: int | None
+    nr_sectors: int | None
+    request_sector: int | None
+    request_nr_sectors: int | None
+    rwbs: str | None
+    queue_ns: int | None  # of the op's first bio in it
+    merge_ns: int | None  # the op's bio was merged into it
+    getrq_ns: int | None
+    insert_ns: int | None
+    issue_ns: int | None
+    complete_ns: int | None
+    d2c_ns: int | None
+    queue_tid: int | None
+    queue_comm: str | None
+    queue_cpu: int | None
+    issue_tid: int | None
+    issue_comm: str | None
+    issue_cpu: int | None
+    complete_cpu: int | None
+    shared: bool
+    ambiguous: bool
+
+    def steps(self) -> list[tuple[str, int]]:
+        """The steps that were seen, Q G I D C, and when."""
+        return [(letter, at) for letter, name in _STEPS if (at := getattr(self, name)) is not None]
+
+
+class Deferred(NamedTuple):
+    """Bytes of an op that one bio wrote back outside its latency."""
+
+    bio_id: int
+    request_id: int | None
+    dev: int
+    sector: int | None
+    nr_sectors: int
+    file: str
+    bytes: int
+    written_ns: int
+    queue_ns: int | None
+    complete_ns: int | None
+    tid: int | None
+    comm: str | None
+    shared: bool
+    ambiguous: bool
+
+
+REQUEST_COLUMNS = Request._fields
+
+
+@dataclass(slots=True)
+class OpDetail:
+    """One op and everything that the run knows of it."""
+
+    op_id: int
+    op_class: str | None
+    object: str | None
+    key: str | None
+    pid: int | None
+    begin_ns: int
+    end_ns: int | None
+    latency_ns: int | None
+    complete: bool
+    reason: str | None
+    tainted: bool
+    offset_bytes: int | None
+    length_bytes: int | None
+    no_request: str | None
+    unattributed_ns: int | None
+    unknown_ns: int | None
+    transitions: list[Passed] = field(default_factory=list)
+    stages: list[Interval] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
+    deferred: list[Deferred] = field(default_factory=list)
+    devices: dict[int, str] = field(default_factory=dict)  # names, of the whole run
+
+    def record(self) -> dict[str, Any]:
+        """As JSON has it: the table's names, nanoseconds."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("op_class", "devices", *_PARTS)}
+        parts = {name: [part._asdict() for part in getattr(self, name)] for name in _PARTS}
+        return {"op_id": plain.pop("op_id"), "class": self.op_class, **plain, **parts}
+
+
+_OPS = """SELECT op_id, class, object, key, pid, begin_ns, end_ns, latency_ns, complete, reason, tainted, offset_bytes,
+    length_bytes, no_request, unattributed_ns, unknown_ns FROM ops WHERE op_id BETWEEN {low} AND {high}"""
+_TRANSITIONS = """SELECT op_id, ts_ns, point, event, tid, cpu, comm, late, aside FROM transitions
+    WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, seq"""
+_STAGES = """SELECT op_id, stage, kind, from_point, to_point, begin_ns, duration_ns, request_id,
+    states_tid, on_cpu_ns, runnable_ns, blocked_io_ns, blocked_ns, woken_by_tid, woken_by_comm, tid FROM stages
+    WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, seq"""
+# Gives op_id, then REQUEST_COLUMNS. An op sees the Q of its own bio, which in a merged request is not the request's
+# first. A batch's requests cut its members' stages without being linked to each of them: they are shared.
+REQUESTS = """
+    WITH own AS (
+        SELECT k.op_id, k.request_id, k.shared, k.ambiguous, b.queue_ns, b.merge_ns, b.sector, b.nr_sectors, b.tid,
+               b.comm
+        FROM links k LEFT JOIN bios b USING (bio_id)
+        UNION ALL BY NAME SELECT op_id, request_id FROM stages),
+    l AS (
+        SELECT op_id, request_id, count(shared) AS bios, min(queue_ns) AS queue_ns, min(merge_ns) AS merge_ns,
+               min(sector) AS sector, sum(nr_sectors)::BIGINT AS nr_sectors, arg_min(tid, queue_ns) AS tid,
+               arg_min(comm, queue_ns) AS comm, coalesce(bool_or(shared), true) AS shared,
+               coalesce(bool_or(ambiguous), false) AS ambiguous
+        FROM own WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) AND request_id IS NOT NULL
+        GROUP BY op_id, request_id)
+    SELECT l.op_id, r.request_id, r.dev, if(l.bios BETWEEN 1 AND r.bio_count - 1, l.sector, r.sector),
+           if(l.bios BETWEEN 1 AND r.bio_count - 1, l.nr_sectors, r.nr_sectors), r.sector, r.nr_sectors, r.rwbs,
+           coalesce(l.queue_ns, r.queue_ns), l.merge_ns, r.getrq_ns, r.insert_ns, r.issue_ns, r.complete_ns, r.d2c_ns,
+           coalesce(l.tid, r.queue_tid), coalesce(l.comm, r.queue_comm), r.queue_cpu, r.issue_tid, r.issue_comm,
+           r.issue_cpu, r.complete_cpu, l.shared, l.ambiguous
+    FROM l JOIN requests r USING (request_id) ORDER BY l.op_id, coalesce(l.queue_ns, r.queue_ns), r.request_id"""
+
+
+_DEFERRED = """SELECT d.op_id, d.bio_id, d.request_id, b.dev, b.sector, b.nr_sectors, d.file, d.bytes, d.written_ns,
+    d.queue_ns, d.complete_ns, d.tid, d.comm, d.shared, d.ambiguous
+    FROM deferred d JOIN bios b USING (bio_id)
+    WHERE d.op_id BETWEEN {low} AND {high} AND d.op_id IN (SELECT op_id FROM chunk) ORDER BY d.op_id, d.bio_id"""
+
+
+def read_ops(run: Run, which: Selection, with_blocks: bool = True) -> Iterator[OpDetail]:
+    """The selected ops, whole, in the selection's order."""
+    ids = [i for (i,) in run.rows(which.sql(), which.parameters)]
+    for start in range(0, len(ids), CHUNK_OPS):
+        yield from _chunk(run, ids[start : start + CHUNK_OPS], with_blocks)
+
+
+def _chunk(run: Run, ids: list[int], with_blocks: bool) -> Iterator[OpDetail]:
+    # The range lets DuckDB skip row groups: op_ids and rows are nearly in the same order.
+    span = {"low": min(ids), "high": max(ids)}
+    run.con.execute("CREATE OR REPLACE TEMP TABLE chunk AS SELECT unnest(?::BIGINT[]) AS op_id", [ids])
+    ops = {
+        row[0]: OpDetail(*row) for row in run.rows((_OPS + " AND op_id IN (SELECT op_id FROM chunk)").format(**span))
+    }
+    names = run.device_names()
+    for op in ops.values():
+        op.devices = names
+    for row in run.rows(_TRANSITIONS.format(**span)):
+        ops[row[0]].transitions.append(Passed(*row[1:]))
+    if with_blocks:
+        for row in run.rows(_STAGES.format(**span)):
+            ops[row[0]].stages.append(Interval(*row[1:]))
+        requests: defaultdict[int, list[Request]] = defaultdict(list)
+        for row in run.rows(REQUESTS.format(**span)):
+            requests[row[0]].append(Request(*row[1:]))
+        for op_id, found in requests.items():
+            ops[op_id].requests = found
+        for row in run.rows(_DEFERRED.format(**span)):
+            ops[row[0]].deferred.append(Deferred(*row[1:]))
+    for op_id in ids:
+        yield ops[op_id]

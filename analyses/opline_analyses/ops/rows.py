@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""Rows of the table stages for ops of a page: whole, for ops in detail; as sums per cell, for all ops of a large run.
+
+Takes a run and the place of each op; gives arrays. Never a Python object per row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opline_analyses.runs.columns import ABSENT, batches, filled, numbers
+from opline_analyses.runs.run import Run
+
+Column = np.ndarray[Any, np.dtype[Any]]
+NO_THREAD = "(no thread)"  # a stage that a completion ends
+
+
+@dataclass(frozen=True, slots=True)
+class StageRows:
+    """Stages of ops, by (op, seq): ``op`` counts from 0 in the order that was asked for."""
+
+    op: Column
+    seq: Column  # from 0, without gaps in an op
+    stage: Column  # number in the page's list of stages
+    begin_ns: Column  # of the run's clock
+    duration_ns: Column
+    tid: Column  # ABSENT: no thread is known
+
+    @property
+    def first(self) -> Column:
+        """Where each op's rows begin, and one past the last."""
+        ops = int(self.op[-1]) + 1 if len(self.op) else 0
+        return np.searchsorted(self.op, np.arange(ops + 1))
+
+
+def stage_rows(run: Run, place: Column, stages: dict[str, int]) -> StageRows:
+    """The rows of the ops that have a ``place`` (by op_id; -1: none). ``stages``: the number of each name."""
+    parts: list[tuple[Column, ...]] = []
+    for op, rows in _read(run, place, stages):
+        parts.append((op, *rows))
+    return _ordered(parts)
+
+
+def _read(run: Run, place: Column, stages: dict[str, int]) -> Iterator[tuple[Column, tuple[Column, ...]]]:
+    """By batch: the ops' places, and seq, stage, begin, duration and tid of their rows."""
+    for batch in batches(run, "stages", ("op_id", "seq", "stage", "begin_ns", "duration_ns", "tid")):
+        op = place[filled(batch.column("op_id"), np.int64)]
+        rows: tuple[Column, ...] = (
+            filled(batch.column("seq"), np.int64),
+            numbers(batch.column("stage"), stages.__getitem__),
+            filled(batch.column("begin_ns"), np.int64),
+            filled(batch.column("duration_ns"), np.int64),
+            filled(batch.column("tid"), np.int64, ABSENT),
+        )
+        kept = op >= 0
+        if kept.all():
+            yield op, rows
+        elif kept.any():
+            yield op[kept], tuple(column[kept] for column in rows)
+
+
+def _ordered(parts: list[tuple[Column, ...]]) -> StageRows:
+    if not parts:
+        none = np.zeros(0, np.int64)
+        return StageRows(none, none, none, none, none, none)
+    op, seq, stage, begin, duration, tid = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((seq, op))
+    op = op[order]
+    starts = np.searchsorted(op, op)  # of each row its op's first row
+    return StageRows(op, np.arange(len(op)) - starts, stage[order], begin[order], duration[order], tid[order])
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Sums over all ops of a run: per cell and stage, and a number for each op's list of threads."""
+
+    by_cell: Column  # cells × stages, ns
+    threads: Column  # of each op: equal numbers, equal lists
+    rows: StageRows  # of the ops that were asked for, and others: some have but a part
+
+
+def _mixed(values: Column) -> Column:
+    """Splitmix64's finalizer (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014)."""
+    z = values.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def fingerprints(op: Column, seq: Column, items: Column, ops: int) -> Column:
+    """A number for each op's list of items: the sum modulo 2^64 of a hash of every item and its place. Of a million
+    ops two lists share one with a probability of 1e-7.
+    """
+    acc = np.zeros(ops, np.uint64)
+    with np.errstate(over="ignore"):
+        np.add.at(acc, op, _mixed(_mixed(items.view(np.int64).astype(np.uint64)) + seq.astype(np.uint64)))
+    return acc
+
+
+def sums(run: Run, place: Column, cell: Column, cells: int, stages: dict[str, int], ops: int, wanted: Column) -> Sums:
+    """``cell``: of each op by place; -1 for an op whose time is not counted. ``wanted``: places of ops whose rows are
+    kept.
+    """
+    width = len(stages)
+    by_cell = np.zeros(cells * width, np.float64)  # sums stay below 2^53: exact
+    threads = np.zeros(ops, np.uint64)
+    keep = np.zeros(ops, bool)
+    keep[wanted] = True
+    seen: set[int] = set()
+    parts: list[tuple[Column, ...]] = []
+    for op, rows in _read(run, place, stages):
+        seq, stage, _, duration, tid = rows
+        low, high = int(op.min()), int(op.max())
+        marks = fingerprints(op - low, seq, tid, high - low + 1)
+        threads[low : high + 1] += marks
+        at = cell[op]
+        counted = at >= 0
+        index = (at if counted.all() else at[counted]) * width + (stage if counted.all() else stage[counted])
+        if len(index):
+            base = int(index.min())
+            found = np.bincount(index - base, duration if counted.all() else duration[counted])
+            by_cell[base : base + len(found)] += found
+        # an op for each list of threads; those at the batch's ends may go on in the next one
+        present, at_first = np.unique(marks[op - low], return_index=True)
+        new = [n for n, mark in enumerate(present.tolist()) if mark not in seen]
+        seen.update(present[new].tolist())
+        keep[op[at_first[new]]] = keep[op[0]] = keep[op[-1]] = True
+        kept = keep[op]
+        parts.append((op[kept], *(column[kept] for column in rows)))
+    return Sums(by_cell.astype(np.int64).reshape(cells, width), threads, _ordered(parts))
+
+
+def names_of_threads(run: Run, tids: list[int]) -> dict[int, str]:
+    """The name that a thread had most often at the points that it passed, or bios that it queued; and its number."""
+    wanted: Any = [t for t in tids if t != ABSENT]
+    rows = run.rows(
+        """SELECT tid, comm FROM (SELECT tid, comm, sum(n) AS n FROM
+             (SELECT tid, comm, count(*) AS n FROM transitions GROUP BY ALL
+              UNION ALL SELECT tid, comm, count(*) FROM bios GROUP BY ALL)
+             WHERE tid IN (SELECT unnest(?::BIGINT[])) AND comm IS NOT NULL GROUP BY ALL)
+           QUALIFY row_number() OVER (PARTITION BY tid ORDER BY n DESC, comm) = 1""",
+        [wanted],
+    )
+    names = dict(rows)
+    return {t: f"{names[t]} {t}" if t in names else f"thread {t}" for t in wanted} | {ABSENT: NO_THREAD}

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""Statistics per stage: in how many ops, mean, percentiles, max, share of the total latency.
+
+Takes a run and a selection, or what the core counted while it read a trace; gives rows. The native core computes both
+(statistics/stage_stats.hpp). A stage that recurs in an op adds up to one value per op. Percentiles are by nearest rank,
+the ceil(q * n)-th smallest value: of up to 262 144 ops each is a value that was measured, of more it is within 0.2 % of
+it.
+Means and shares are of complete ops that no discarded event touches (unless asked for). In integers:
+
+    sum of total_ns over stages + unattributed_ns == sum of latency_ns
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+from opline import _core
+from opline.errors import OplineError
+from opline.values import Value
+from opline_analyses.runs.columns import batches, filled, numbers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+    from opline_analyses.runs.run import Run
+    from opline_analyses.runs.selection import Selection
+
+
+class StageRow(Value):
+    """One stage over the ops that have it. ``mean_ns`` is over those; ``total_ns / ops`` of the table over all ops."""
+
+    stage: str
+    kind: str
+    count: int
+    mean_ns: float
+    p50_ns: int
+    p90_ns: int
+    p99_ns: int
+    p999_ns: int
+    max_ns: int
+    total_ns: int
+
+
+class Deferred(Value):
+    """What was written back outside the latencies: pieces (an op's bytes in one bio), bytes; of those that are known to
+    have reached the disk how many, and the sum of their times since they were written.
+    """
+
+    rows: int
+    bytes: int
+    done: int
+    wait_ns: int
+
+
+class StageTable(Value):
+    """The stages in the order in which an op meets them, then what none claims, and the latency that all sum to."""
+
+    ops: int
+    incomplete: int
+    tainted: int
+    stages: list[StageRow]
+    unattributed: StageRow
+    unknown: StageRow  # the stages of kind unknown together: contained in `stages`
+    latency: StageRow
+    deferred: Deferred
+    programs: list[tuple[str, int]]  # names of processes, and how many of the ops they began: the most first
+    exact: bool = True  # False: so many ops that percentiles are within 0.2 % of a measured value
+
+    @property
+    def sums(self) -> bool:
+        """The partition law, over all ops."""
+        return sum(s.total_ns for s in self.stages) + self.unattributed.total_ns == self.latency.total_ns
+
+
+def select_counted(run: Run, which: Selection, tainted: bool) -> tuple[int, int, int]:
+    """Makes the temporary table `counted` of the ops that count; gives their number, the incomplete and the tainted
+    ones.
+    """
+    run.con.execute(
+        f"CREATE OR REPLACE TEMP TABLE chosen AS {which.of('o.op_id, o.complete, o.tainted')}",
+        list(which.parameters),
+    )
+    keep = "complete" if tainted else "complete AND NOT tainted"
+    run.con.execute(f"CREATE OR REPLACE TEMP TABLE counted AS SELECT op_id FROM chosen WHERE {keep}")
+    row = run.row(
+        """SELECT count(*) FILTER (complete), count(*) FILTER (NOT complete), count(*) FILTER (complete AND tainted)
+           FROM chosen"""
+    )
+    n, incomplete, touched = (int(v) for v in row)
+    return (n if tainted else n - touched), incomplete, touched
+
+
+def _row(found: Mapping[str, Any]) -> StageRow:
+    count, total = found["count"], found["total_ns"]
+    mean = total / count if count else 0.0
+    p50, p90, p99, p999 = found["quantiles_ns"]
+    return StageRow(found["stage"], found["kind"], count, mean, p50, p90, p99, p999, found["max_ns"], total)
+
+
+def table_of(found: Mapping[str, Any], incomplete: int, tainted: int, given: object) -> StageTable:
+    """The table of the core's statistics. Raises OplineError where no op counts."""
+    latency = _row(found["latency"])
+    if latency.count == 0:
+        raise OplineError(
+            f"No op to count in {given}: {incomplete} incomplete, {tainted} tainted by discarded events"
+            + (" (--tainted counts those)." if tainted else ".")
+        )
+    stages = [row for row in map(_row, found["stages"]) if row.count]
+    rest = (_row(found["unattributed"]), _row(found["unknown"]), latency)
+    programs: Counter[str] = Counter()
+    for p in found["programs"]:
+        programs[p["name"] or "?"] += p["ops"]
+    by_ops = sorted(programs.items(), key=lambda p: (-p[1], p[0]))
+    later = Deferred(**found["deferred"])
+    return StageTable(latency.count, incomplete, tainted, stages, *rest, later, by_ops, found["exact"])
+
+
+def stages_in_order(run: Run) -> list[tuple[str, str]]:
+    """The run's stages with their kinds, in the order in which an op meets them: by the median, over the first
+    100 000 ops, of the place where an op has it first.
+    """
+    return [(s["stage"], s["kind"]) for s in _statistics(run, None)["stages"]]
+
+
+def stage_table(run: Run, which: Selection, tainted: bool = False) -> StageTable:
+    """The statistics of the selected ops. Raises OplineError where no op counts."""
+    import numpy as np
+
+    n, incomplete, touched = select_counted(run, which, tainted)
+    (last,) = run.row("SELECT coalesce(max(op_id), -1) FROM ops")
+    counts = np.zeros(last + 1, np.uint8)
+    counts[run.con.execute("SELECT op_id FROM counted").fetchnumpy()["op_id"]] = 1
+    programs = run.rows(
+        """SELECT pid, coalesce(arg_min(comm, op_id) FILTER (begin_tid = pid), arg_min(comm, op_id)), count(*) FROM ops
+           WHERE op_id IN (SELECT op_id FROM counted) GROUP BY pid"""
+    )
+    found = _statistics(run, counts)
+    found["programs"] = [{"pid": pid, "name": name, "ops": count} for pid, name, count in programs]
+    later = run.row(
+        """SELECT count(*), coalesce(sum(bytes), 0)::BIGINT, count(complete_ns),
+                  coalesce(sum(complete_ns - written_ns), 0)::BIGINT
+           FROM deferred WHERE op_id IN (SELECT op_id FROM chosen)"""
+    )
+    found["deferred"] = dict(zip(("rows", "bytes", "done", "wait_ns"), later, strict=True))
+    table = table_of(found, incomplete, touched, run.given)
+    assert table.ops == n
+    return table
+
+
+def _statistics(run: Run, counts: np.ndarray[Any, np.dtype[np.uint8]] | None) -> dict[str, Any]:
+    """The core's statistics of a run's columns: of the ops whose flag by op_id is set; None: the order alone."""
+    import numpy as np
+
+    statistics = _core.StageStatistics()
+    if counts is not None:
+        columns = ("latency_ns", "unattributed_ns", "unknown_ns")
+        for batch in batches(run, "ops", ("op_id", *columns)):
+            kept = counts[batch.column("op_id").to_numpy()] == 1
+            statistics.ops(*(filled(batch.column(c), np.int64)[kept] for c in columns))
+    names: dict[str, int] = {}
+
+    def number_of(name: str) -> int:
+        return names.setdefault(name, len(names))
+
+    for batch in batches(run, "stages", ("op_id", "seq", "stage", "kind", "duration_ns")):
+        ops = filled(batch.column("op_id"), np.int64)
+        stages, kinds = (numbers(batch.column(name), number_of) for name in ("stage", "kind"))
+        flags = np.zeros(len(ops), np.uint8) if counts is None else counts[ops]
+        seqs, durations = filled(batch.column("seq"), np.uint32), filled(batch.column("duration_ns"), np.int64)
+        statistics.stages(ops, seqs, stages, kinds, durations, flags)
+    return dict(json.loads(statistics.result(list(names))))

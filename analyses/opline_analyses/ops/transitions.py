@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: MIT
+"""Transition lists: one op, line by line, with its block requests between the points where they fall.
+
+Takes an `OpDetail`, gives lines. Two styles: ours, and the one of the ceph-devel mail ("performance latency analysis
+with LTTng"), to the character.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from opline_analyses.base.text import device_name, table, us
+from opline_analyses.ops.oplist import Interval, OpDetail, Passed, Request
+
+STEPS = (
+    ("Q", "queue_ns"),
+    ("M", "merge_ns"),
+    ("G", "getrq_ns"),
+    ("I", "insert_ns"),
+    ("D", "issue_ns"),
+    ("C", "complete_ns"),
+)
+
+
+END = 1 << 31
+LETTERS = ("Q", "G", "I", "D", "C")  # where the core cuts
+
+
+class Line(NamedTuple):
+    """One line of an op's list, before it is aligned."""
+
+    ts_ns: int
+    stage: str
+    what: str
+    thread: str
+    cpu: str
+    critical: bool
+    mark: str
+
+
+# --- ours -------------------------------------------------------------------------------------------------------------
+
+
+def _thread(comm: str | None, tid: int | None) -> str:
+    if tid is None:
+        return comm or ""
+    return f"{comm}:{tid}" if comm else str(tid)
+
+
+def _cpu(cpu: int | None) -> str:
+    return "" if cpu is None else str(cpu)
+
+
+def _steps(r: Request) -> list[tuple[str, int]]:
+    """The steps that the op's bio took, with their times: one that was merged has no G and no I of its own."""
+    seen = [(letter, ts) for letter, attribute in STEPS if (ts := getattr(r, attribute)) is not None]
+    if r.merge_ns is None:
+        return seen
+    return [(letter, ts) for letter, ts in seen if letter == "Q" or ts >= r.merge_ns]
+
+
+def _extent(sector: int | None, nr_sectors: int | None) -> str:
+    if sector is None:
+        return "flush"
+    return f"sector {sector} +{nr_sectors}" if nr_sectors else f"sector {sector}"
+
+
+def _step_text(letter: str, r: Request, number: str, is_first: bool, names: dict[int, str]) -> str:
+    """Its first step says where the op's bio goes; M what it became part of; C how long it took."""
+    text = f"  {letter}{number}"
+    if letter == "C":
+        # from the Q that is shown: of the op's own bio, which in a merged request is not the first
+        q2c_ns = r.complete_ns - r.queue_ns if r.complete_ns is not None and r.queue_ns is not None else None
+        return f"{text}  Q2C {us(q2c_ns) or '?'} D2C {us(r.d2c_ns) or '?'}"
+    if is_first:
+        return f"{text}  {device_name(names, r.dev)} {_extent(r.sector, r.nr_sectors)} {r.rwbs or ''}".rstrip()
+    return f"{text}  into {_extent(r.request_sector, r.request_nr_sectors)}" if letter == "M" else text
+
+
+def _request_lines(
+    op: OpDetail, r: Request, number: str, cut: dict[tuple[int, str, int | None], list[str]]
+) -> Iterator[Line]:
+    marks = [word for word, on in (("shared", r.shared), ("ambiguous", r.ambiguous)) if on]
+    for n, (letter, ts) in enumerate(_steps(r)):
+        names = cut.get((ts, letter, r.request_id)) or cut.get((ts, letter, None))
+        stage = names.pop(0) if names else ""
+        if letter == "Q":
+            thread, cpu = _thread(r.queue_comm, r.queue_tid), _cpu(r.queue_cpu)
+        elif letter == "D":
+            thread, cpu = _thread(r.issue_comm, r.issue_tid), _cpu(r.issue_cpu)
+        else:
+            thread, cpu = "", _cpu(r.complete_cpu) if letter == "C" else ""
+        said = [*(marks if letter == "Q" else []), *(["late"] if op.end_ns is not None and ts > op.end_ns else [])]
+        text = _step_text(letter, r, number, n == 0, op.devices)
+        yield Line(ts, stage, text, thread, cpu, bool(stage), " ".join(said))
+
+
+def base_name(point: str) -> str:
+    """A point's name without the number of its recurrence: fdatasync of fdatasync#2."""
+    name, mark, number = point.rpartition("#")
+    return name if mark and number.isdigit() else point
+
+
+def _short(s: Interval) -> str:
+    """The stage's name; where it only repeats its two points, which stand beside it, `-` or `unknown`."""
+    pair = f"{s.from_point} → {s.to_point}"
+    if s.stage == pair:
+        return "-"
+    return "unknown" if s.stage == f"unknown: {pair}" else s.stage
+
+
+def lines_of(op: OpDetail) -> list[Line]:
+    """Points and block steps in time order, each with the stage that ends there."""
+    # (when a stage ends, where, its request) -> its names; the request is a stage's only if it cuts there. Points
+    # without the number of their recurrence: a point recurs at another time, or in order.
+    cut: defaultdict[tuple[int, str, int | None], list[str]] = defaultdict(list)
+    for s in op.stages:
+        is_step = s.request_id is not None and s.to_point in LETTERS
+        where = s.to_point if is_step else base_name(s.to_point)
+        cut[(s.begin_ns + s.duration_ns, where, s.request_id if is_step else None)].append(_short(s))
+    merged: list[tuple[int, int, Line]] = []
+    for n, t in enumerate(op.transitions):
+        names = cut.get((t.ts_ns, base_name(t.point), None))
+        stage = names.pop(0) if names and not (t.late or t.aside) else ""
+        mark = "late" if t.late else "aside" if t.aside else ""
+        critical = bool(stage) or (n == 0 and not t.late)
+        place = 2 * n if t.event is not None else END  # a completion is the request's before it is the op's end
+        merged.append(
+            (t.ts_ns, place, Line(t.ts_ns, stage, t.point, _thread(t.comm, t.tid), _cpu(t.cpu), critical, mark))
+        )
+    for n, r in enumerate(op.requests, 1):
+        number = str(n) if len(op.requests) > 1 else ""
+        steps = _request_lines(op, r, number, cut)
+        merged += [(line.ts_ns, 2 * len(op.transitions) + n, line) for line in steps]
+    for s in op.stages:  # those that end where nothing of the op's does: at work for the batch before
+        names = cut[(s.begin_ns + s.duration_ns, base_name(s.to_point), None)]
+        if s.request_id is None and _short(s) in names:
+            names.remove(_short(s))
+            end_ns = s.begin_ns + s.duration_ns
+            merged.append((end_ns, -1, Line(end_ns, _short(s), f"  {s.to_point}", "", "", True, "the batch before")))
+    merged.sort(key=lambda m: (m[0], m[1]))
+    return [line for _, _, line in merged]
+
+
+def header_of(op: OpDetail) -> str:
+    """What the op is, in one line."""
+    parts = [f"op {op.op_id}", op.op_class or "", op.object if op.object is not None else op.key or ""]
+    if op.complete:
+        parts.append(f"{us(op.latency_ns)} us")
+    else:
+        parts.append(f"incomplete ({op.reason})" if op.reason else "incomplete")
+    if op.length_bytes is not None:
+        parts.append(f"{op.length_bytes} B" + (f" at {op.offset_bytes}" if op.offset_bytes is not None else ""))
+    if op.tainted:
+        parts.append("tainted: events were discarded meanwhile")
+    return "  ".join(p for p in parts if p)
+
+
+def footer_of(op: OpDetail) -> str:
+    """The partition: what of the latency is attributed, and what is not."""
+    if op.latency_ns is None:
+        return "  no end seen: no latency, no stages"
+    unattributed, unknown = op.unattributed_ns or 0, op.unknown_ns or 0
+    attributed = op.latency_ns - unattributed - unknown
+    text = f"  total {us(op.latency_ns)} = attributed {us(attributed)} + unknown {us(unknown)}"
+    text += f" + unattributed {us(unattributed)}"
+    if not op.requests and op.no_request:
+        text += f"; no block request: {op.no_request}"
+    return text
+
+
+def default_list(op: OpDetail) -> Iterator[str]:
+    """Our style: time since begin, time since the last line on the critical path, the stage that ends here, ..."""
+    yield header_of(op)
+    lines = lines_of(op)
+    rows: list[tuple[str, str, str, str, str, str, str]] = [("us", "+us", "stage", "point", "thread", "cpu", "")]
+    last = op.begin_ns
+    for line in lines:
+        since = us(line.ts_ns - op.begin_ns)
+        step = us(line.ts_ns - last) if line.critical else ""
+        if line.critical:
+            last = line.ts_ns
+        rows.append((since, step, line.stage, line.what, line.thread, line.cpu, line.mark))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for since, step, stage, what, thread, cpu, mark in rows:
+        text = (
+            f"  {since:>{widths[0]}} {step:>{widths[1]}}  {stage:{widths[2]}}  {what:{widths[3]}}"
+            f"  {thread:{widths[4]}} {cpu:>{widths[5]}}  {mark}"
+        )
+        yield text.rstrip()
+    yield footer_of(op)
+    yield from deferred_list(op)
+
+
+def deferred_list(op: OpDetail) -> Iterator[str]:
+    """What of the op's data was written back outside its latency, by whom and when."""
+    for d in op.deferred:
+        when = "not seen" if d.complete_ns is None else f"{us(d.complete_ns - d.written_ns)} us after the write"
+        place = f"{device_name(op.devices, d.dev)} sector {d.sector} +{d.nr_sectors}"
+        marks = "".join(f"  {mark}" for on, mark in ((d.shared, "shared"), (d.ambiguous, "ambiguous")) if on)
+        yield f"  later: {d.bytes} B of {d.file} on the disk: {when}, {place} by {_thread(d.comm, d.tid)}{marks}"
+
+
+def state_list(op: OpDetail) -> Iterator[str]:
+    """What the thread at the end of each stage did in it, where sched events tell."""
+    known = [s for s in op.stages if s.on_cpu_ns is not None]
+    if not known:
+        return
+    names = {t.tid: t.comm for t in op.transitions}
+    for r in op.requests:
+        names.setdefault(r.queue_tid or 0, r.queue_comm)
+        names.setdefault(r.issue_tid or 0, r.issue_comm)
+    yield "  what its threads did:"
+    rows = []
+    for s in known:
+        times = (s.duration_ns, s.on_cpu_ns, s.runnable_ns, s.blocked_io_ns, s.blocked_ns)
+        thread = _thread(names.get(s.states_tid or 0), s.states_tid)
+        rows.append([_short(s), thread, *map(us, times), _thread(s.woken_by_comm, s.woken_by_tid)])
+    header = ["stage", "thread", "us", "on CPU", "runnable", "blk I/O", "blocked", "woken by"]
+    to_right = [h not in ("stage", "thread", "woken by") for h in header]
+    yield from (f"  {line}" for line in table(header, rows, right=to_right))
+
+
+# --- ceph-devel -------------------------------------------------------------------------------------------------------
+
+
+def mail_label(t: Passed) -> str:
+    """An event's own name with a colon, or the point's where the model made it of a field: mark_flagpt:started_2
+    (C1.7).
+    """
+    name, _, again = t.point.partition("#")
+    if t.event is None:
+        return f"{t.point}:"
+    if name == t.event:
+        return f"{t.event}:"
+    if ":mark_flag_point" in t.event:
+        name = "mark_flagpt:" + name.removeprefix("mark_flagpt:").rpartition(".")[2]
+    return f"{name}_{again}" if again else name
+
+
+def ceph_devel_list(op: OpDetail) -> Iterator[str]:
+    """The mail's list (C1.6), late points included. A delta is the difference of two whole numbers of microseconds
+    since the first state, so the deltas sum to the total whatever the nanoseconds are.
+    """
+    name = op.object if op.object is not None else op.key or f"op {op.op_id}"
+    yield f"Op Transition list for {name}, {len(op.transitions)} states"
+    yield "  - [ ThrID   us ]"
+    first_ns, last_us = (op.transitions[0].ts_ns if op.transitions else 0), 0
+    for n, t in enumerate(op.transitions):
+        at_us = (t.ts_ns - first_ns) // 1000
+        arrow = "    ->" if n else "Start->"
+        yield f"  - [ {'' if t.tid is None else str(t.tid)[-5:]:>5} {at_us - last_us:+05d}] {arrow} {mail_label(t)}"
+        last_us = at_us
+    yield f"  === > Total: {last_us} us"
+
+
+STYLES = {"default": default_list, "ceph-devel": ceph_devel_list}

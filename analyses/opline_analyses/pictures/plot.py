@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: MIT
+"""The picture of a whole run: every op as a point over time, and the stages stacked below, on one time axis.
+
+Takes a run and a selection; gives a matplotlib figure. The upper panel has one point per complete op, at its begin. The
+lower panel stacks what the stages take: op by op while the run is small, the mean per interval of time beyond. What is
+stacked sums to the (mean) latency.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import matplotlib
+
+matplotlib.use("agg")
+import numpy as np
+from matplotlib.figure import Figure
+
+from opline.errors import OplineError
+from opline.talk import shown
+from opline_analyses.base.colours import stage_colour
+from opline_analyses.base.files import complete_file
+from opline_analyses.base.text import count_of, duration, percent
+from opline_analyses.ops.stages import select_counted, stages_in_order
+from opline_analyses.runs.run import Run
+from opline_analyses.runs.selection import Selection
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+
+# matplotlib takes its settings from a matplotlibrc in the current directory (matplotlib.matplotlib_fname): not ours
+matplotlib.rcdefaults()
+matplotlib.rcParams["text.parse_math"] = False  # a name between two $ is a name
+
+SINGLE_OPS = 160  # up to here one bar per op
+BUCKETS = 120
+VECTOR_OPS = 100_000  # beyond, an SVG holds the points as one image
+SHOWN_STAGES = 11  # the widest; the others are one layer
+# Of classes; stages have colours of their own, the same in every picture (colours.py).
+# From Paul Tol's schemes (https://sronpersonalpages.nl/~pault/): told apart by the colour-blind too.
+COLOURS = (
+    "#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#EE8866", "#44BB99", "#332288", "#FFAABB",
+    "#BBCC33",
+)  # fmt: skip
+OTHER, UNKNOWN, UNATTRIBUTED = "#BBBBBB", "#666666", "#DDDDDD"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One stage of the lower panel: a value per bar or interval."""
+
+    label: str
+    colour: str
+    values: Any  # ndarray of float, ns
+
+
+def time_unit(ns: float) -> tuple[float, str]:
+    """The divisor and the name of an axis' unit, for times up to this one."""
+    return (1e9, "s") if ns >= 2e9 else (1e6, "ms") if ns >= 2e6 else (1e3, "us")
+
+
+def label_of(name: str, width: int = 30) -> str:
+    """A name from a trace as a picture shows it."""
+    text = shown(name)
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _ops(run: Run) -> tuple[Any, Any, Any]:
+    """Begins in seconds from the first op of the run, latencies in ns, classes; in order of begin."""
+    data = run.con.execute(
+        """SELECT (o.begin_ns - (SELECT min(begin_ns) FROM ops)) AS t, o.latency_ns AS v, coalesce(o.class, '') AS c
+           FROM ops o SEMI JOIN counted USING (op_id) ORDER BY o.begin_ns, o.op_id"""
+    ).fetchnumpy()
+    return np.asarray(data["t"]) / 1e9, np.asarray(data["v"], dtype=np.float64), np.asarray(data["c"], dtype=object)
+
+
+def _layers(run: Run, edges: Sequence[float] | None) -> tuple[Any, list[Layer]]:
+    """The stacked values, and the op count of each bar: one bar per op, or per interval between ``edges`` (seconds)."""
+    first = "(SELECT min(begin_ns) FROM ops)"
+    if edges is None:
+        place = "row_number() OVER (ORDER BY o.begin_ns, o.op_id) - 1"
+    else:
+        low, width, last = edges[0], edges[1] - edges[0], len(edges) - 2
+        place = f"least({last}, greatest(0, floor(((o.begin_ns - {first}) / 1e9 - {low!r}) / {width!r})))::BIGINT"
+    run.con.execute(
+        f"""CREATE OR REPLACE TEMP TABLE place AS SELECT o.op_id, {place} AS bar, o.unattributed_ns
+            FROM ops o SEMI JOIN counted USING (op_id)"""
+    )
+    counts = dict(run.rows("SELECT bar, count(*) FROM place GROUP BY bar"))
+    bars = len(edges) - 1 if edges is not None else len(counts)
+    per_bar = np.array([counts.get(b, 0) for b in range(bars)], dtype=np.float64)
+
+    def spread(rows: list[tuple[int, int]]) -> Any:
+        values = np.zeros(bars)
+        for bar, total in rows:
+            values[bar] = total
+        return values / np.maximum(per_bar, 1)
+
+    by_stage: dict[str, list[tuple[int, int]]] = {}
+    kinds: dict[str, str] = {}
+    for stage, kind, bar, total in run.rows(
+        """SELECT s.stage, any_value(s.kind), p.bar, sum(s.duration_ns)::BIGINT
+           FROM stages s JOIN place p USING (op_id) GROUP BY s.stage, p.bar"""
+    ):
+        by_stage.setdefault(stage, []).append((bar, total))
+        kinds[stage] = kind
+    totals = {s: sum(t for _, t in rows) for s, rows in by_stage.items()}
+    named = [s for s, _ in stages_in_order(run) if totals.get(s, 0) > 0 and kinds[s] != "unknown"]
+    widest = set(sorted(named, key=lambda s: -totals[s])[:SHOWN_STAGES])
+    shown = [s for s in named if s in widest]
+    layers = [Layer(s, stage_colour(s, kinds[s]), spread(by_stage[s])) for s in shown]
+    others = [s for s in named if s not in widest]
+    unknown = [s for s in by_stage if kinds[s] == "unknown" and totals[s] > 0]
+    for label, colour, group in ((f"{len(others)} other stages", OTHER, others), ("unknown", UNKNOWN, unknown)):
+        if group:
+            layers.append(Layer(label, colour, sum(spread(by_stage[s]) for s in group)))
+    rest = spread(run.rows("SELECT bar, sum(unattributed_ns)::BIGINT FROM place GROUP BY bar"))
+    if rest.any():
+        layers.append(Layer("unattributed", UNATTRIBUTED, rest))
+    return per_bar, layers
+
+
+def _points(axes: Axes, t: Any, v: Any, classes: Any) -> None:
+    divisor, unit = time_unit(float(np.quantile(v, 0.99)))
+    names = sorted(set(classes))
+    alpha = 0.9 if len(t) <= 2000 else 0.5 if len(t) <= 50_000 else 0.2
+    size = 7.0 if len(t) <= 500 else 4.0 if len(t) <= 5000 else 2.5
+    for n, name in enumerate(names):
+        mine = classes == name
+        axes.plot(
+            t[mine], v[mine] / divisor, linestyle="none", marker=".", markersize=size, markeredgewidth=0, alpha=alpha,
+            color=COLOURS[n % len(COLOURS)], label=f"{shown(name) or 'no class'}, {count_of(int(mine.sum()), 'op')}",
+            gid=f"ops-{n}", rasterized=len(t) > VECTOR_OPS,
+        )  # fmt: skip
+    for q, style in ((0.5, "-"), (0.99, "--")):
+        value = float(np.sort(v)[max(0, int(np.ceil(q * len(v))) - 1)])
+        axes.axhline(
+            value / divisor, color="#333333", linewidth=0.8, linestyle=style, label=f"p{q * 100:g} {duration(value)}"
+        )
+    if v.min() > 0 and v.max() > 20 * np.median(v):
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+    else:
+        axes.set_ylim(bottom=0)
+    axes.set_ylabel(f"latency ({unit})")
+    axes.set_title("every op", loc="left", fontsize=10)
+    _legend(axes, 3)
+
+
+def _legend(axes: Axes, scale: float) -> None:
+    """Beside the panel, its points opaque and ``scale`` times as large as those in it."""
+    legend = axes.legend(
+        loc="upper left", bbox_to_anchor=(1.01, 1.02), frameon=False, fontsize=8, markerscale=scale, borderaxespad=0
+    )
+    for handle in legend.legend_handles:
+        if handle is not None:
+            handle.set_alpha(1)
+
+
+def _stacks(axes: Axes, edges: Any, per_bar: Any, layers: list[Layer], single: bool) -> None:
+    total = sum(layer.values for layer in layers) if layers else np.zeros(len(per_bar))
+    divisor, unit = time_unit(float(total.max()) if len(per_bar) else 0.0)
+    base = np.zeros(len(per_bar))
+    whole = float((total * per_bar).sum())
+    for layer in layers:
+        share = percent(float((layer.values * per_bar).sum()), whole)
+        heights = layer.values / divisor
+        label = f"{label_of(layer.label)}  {share}%"
+        axes.bar(
+            edges[:-1],
+            heights,
+            width=np.diff(edges),
+            bottom=base,
+            align="edge",
+            color=layer.colour,
+            label=label,
+            linewidth=0,
+        )
+        base = base + heights
+    axes.set_ylabel(f"{'latency' if single else 'mean latency'} ({unit})")
+    width = duration(float(edges[1] - edges[0]) * 1e9)
+    axes.set_title("stages, op by op" if single else f"stages, mean per {width}", loc="left", fontsize=10)
+    axes.set_ylim(bottom=0)
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend(
+        handles[::-1],
+        labels[::-1],
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.02),
+        frameon=False,
+        fontsize=8,
+        borderaxespad=0,
+    )
+
+
+def _round_edges(first: float, last: float) -> Any:
+    """Intervals of 1, 2 or 5 times a power of ten seconds, at most BUCKETS of them, over [first, last]."""
+    wanted = max(last - first, 1e-6) / BUCKETS
+    power = 10.0 ** np.floor(np.log10(wanted))
+    width = next(power * m for m in (1, 2, 5, 10) if power * m >= wanted)
+    low = np.floor(first / width)
+    return width * np.arange(low, max(np.floor(last / width), low) + 2)
+
+
+def figure(run: Run, which: Selection, title: str, tainted: bool = False) -> Figure:
+    """The picture of the selected ops. Raises OplineError where there is none to show."""
+    n, incomplete, touched = select_counted(run, which, tainted)
+    if n == 0:
+        raise OplineError(f"No complete op to plot in {run.given}: {incomplete} incomplete, {touched} tainted.")
+    t, v, classes = _ops(run)
+    single = n <= SINGLE_OPS
+    fig = Figure(figsize=(11, 7), layout="constrained")
+    upper, lower = fig.subplots(2, 1, sharex=not single, height_ratios=(1, 1))
+    _points(upper, t, v, classes)
+    if single:
+        edges = np.arange(n + 1) - 0.5
+        per_bar, layers = _layers(run, None)
+        lower.set_xlabel("op, in order of begin")
+        upper.set_xlabel("begin of the op (s from the run's first op)")
+        lower.set_xlim(-0.5, n - 0.5)
+    else:
+        edges = _round_edges(float(t[0]), float(t[-1]))
+        per_bar, layers = _layers(run, [float(e) for e in edges])
+        lower.set_xlabel("begin of the op (s from the run's first op)")
+        lower.set_xlim(float(edges[0]), float(edges[-1]))
+    _stacks(lower, edges, per_bar, layers, single)
+    dress(fig, title, grid="y")
+    return fig
+
+
+def dress(fig: Figure, title: str, grid: Literal["both", "x", "y"] = "both") -> None:
+    """What all pictures have: a title, a faint grid behind what is drawn, no frame."""
+    for axes in fig.axes:
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis=grid, color="#EEEEEE", linewidth=0.6)
+        axes.set_axisbelow(True)
+    fig.suptitle(shown(title), x=0.01, ha="left", fontsize=12, fontweight="bold")
+
+
+def save(fig: Figure, path: Path, dpi: int) -> None:
+    """Writes the picture in the format that the name ends in."""
+    suffix = path.suffix.lower()
+    # Text stays text in an SVG; the ids are the same at each run.
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "opline"}):
+        drawn = io.BytesIO()  # a PDF is written here and there: not what a FIFO can do
+        fig.savefig(drawn, format=suffix[1:], dpi=dpi, metadata={"Date": None} if suffix == ".svg" else None)
+        with complete_file(path) as out:
+            out.write(drawn.getbuffer())

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""Whether a run's tables are what was written: every file's size and checksum, and every page's, which says where."""
+
+from __future__ import annotations
+
+import json
+
+from opline.store.checksums import fault_of, noted, pages
+from opline.store.schema import TABLES
+from opline.values import Value
+from opline_analyses.base.text import count_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opline_analyses.runs.run import Run
+
+
+class Checked(Value):
+    """A table's file: how many pages it has, and what is wrong with it; no faults: it is what was written."""
+
+    file: str
+    bytes: int
+    pages: int
+    faults: tuple[str, ...]
+
+
+def tables(run: Run) -> list[Checked]:
+    """All of the run's tables, read to their ends."""
+    return [_checked(run, spec.name) for spec in TABLES]
+
+
+def _checked(run: Run, table: str) -> Checked:
+    file = run.path / f"{table}.parquet"
+    try:
+        size = file.stat().st_size
+        written = noted(run.manifest, table)
+        if written is None:
+            whole = "the manifest has no checksum of it (an older opline wrote the run)"
+        else:
+            whole = fault_of(file, *written) or ""
+        found = list(pages(file))
+    except OSError as error:
+        return Checked(file.name, 0, 0, (f"it can't be read: {error.strerror}",))
+    faults = [whole] if whole else []
+    where = [p for p in found if p.fault]
+    faults += [f"row group {p.row_group}, column {p.column}, page at byte {p.offset}: {p.fault}" for p in where]
+    if whole and written and not where:
+        faults.append("all pages are right: the damage is in the footer or in a page's header")
+    return Checked(file.name, size, len(found), tuple(faults))
+
+
+def text_lines(checked: list[Checked]) -> Iterator[str]:
+    """For people: what is wrong, and how much was looked at."""
+    for t in checked:
+        if t.faults:
+            yield t.file
+            yield from (f"  {fault}" for fault in t.faults)
+    looked_at = f"{count_of(sum(t.pages for t in checked), 'page')}, {sum(t.bytes for t in checked):,} bytes"
+    bad = sum(1 for t in checked if t.faults)
+    result = "all are what was written" if bad == 0 else f"{count_of(bad, 'is', 'are')} not what was written"
+    yield f"{count_of(len(checked), 'table')}, {looked_at}: {result}"
+
+
+def as_json(checked: list[Checked]) -> str:
+    """The same as one JSON document."""
+    document = {"schema": "opline verify 1", "tables": [vars(t) for t in checked]}
+    return json.dumps(document, indent=1) + "\n"

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: MIT
+"""Opens what a command is given: a run, a recording or a trace. Gives its tables as DuckDB views, and its manifest.
+
+Every analysis takes a `Run`; this is the only file that knows how a run is found on disk.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from pathlib import Path
+
+from opline.errors import OplineError, UsageError
+from opline.shapes import read_json
+from opline.store.manifest import AGAIN, MANIFEST
+from opline.talk import explain
+from opline_analyses.base.literal import LiteralFiles
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    import duckdb
+
+
+class Run:
+    """An open run: its directory, its manifest, and a DuckDB connection with a view per table.
+
+    ``given``: what the user named: the run, the recording or the trace. ``fresh``: this process has made it of that.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        manifest: dict[str, Any],
+        given: Path,
+        stack: ExitStack | None = None,
+        interruptible: bool = True,
+    ) -> None:
+        """``stack``: closes the connection in the end, and until then Ctrl-C ends a query if ``interruptible``, which
+        takes the process's wake-up descriptor of signals.
+        """
+        self.path = path
+        self.manifest = manifest
+        self.given = given
+        self.fresh = path != given
+        self._stack = stack
+        self._interruptible = interruptible
+        self.files = LiteralFiles()  # as DuckDB knows them
+        self._seen: set[str] = set()
+
+    @cached_property
+    def con(self) -> Connection:
+        """Connected at the first question: importing DuckDB and connecting take 0.2 s. Raises OplineError."""
+        con = _connect(self.path, self.fresh, self.files)
+        if self._stack is not None:
+            self._stack.callback(self.files.close)
+            self._stack.callback(con.close)
+            if self._interruptible:
+                self._stack.enter_context(_interruptible(con))
+        return Connection(con, self.check)
+
+    def check(self, table: str) -> None:
+        """Whether the table's file is what was written (opline.store.checksums), before it is read: reads all of it
+        once, 0.04 s per 100 MB. Raises OplineError.
+        """
+        if self.fresh or table in self._seen:
+            return
+        from opline.store.checksums import fault_of, noted
+
+        file = self.path / f"{table}.parquet"
+        written = noted(self.manifest, table)
+        fault = fault_of(file, *written) if written else None
+        if fault:
+            raise OplineError(
+                f"{file} is damaged: {fault}. `opline losses {self.path} --verify` says where; "
+                "correlate its trace again."
+            )
+        self._seen.add(table)
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        return self.con.execute(sql, list(parameters)).fetchall()
+
+    def row(self, sql: str, parameters: Sequence[object] = ()) -> tuple[Any, ...]:
+        """The one row of a query that has exactly one."""
+        (row,) = self.rows(sql, parameters)
+        return row
+
+    def core(self, key: str) -> Any:
+        """A part of the core's summary in the manifest (hops, classes, ...); None when it is not there."""
+        summary = self.manifest.get("core")
+        return summary.get(key) if isinstance(summary, dict) else None
+
+    def device_names(self) -> dict[int, str]:
+        """Names of block devices by kernel-internal number, from the trace's state dump and the recording."""
+        names = {int(dev): str(name) for dev, name in (self.core("devices") or {}).items() if dev.isdecimal()}
+        for device in (self.manifest.get("recording") or {}).get("devices", []):
+            names.setdefault(int(device["dev"]), str(device["name"]))
+        return names
+
+    def places(self) -> list[Path]:
+        """Folders in which the recorded command may have left its report: what was given, the run, the recording."""
+        recorded = Path(self.manifest["trace"]).parent if self.manifest.get("recording") else self.path
+        return list(dict.fromkeys((self.given, self.path, recorded)))
+
+
+class Connection:
+    """A DuckDB connection that asks ``check`` before the first statement that names a table. Its other methods are
+    DuckDB's.
+    """
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, check: Callable[[str], None]) -> None:
+        self._con = con
+        self._check_table = check
+
+    def execute(self, sql: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyConnection:
+        """As DuckDB's. Raises OplineError for a damaged table."""
+        self._check(sql)
+        return self._con.execute(sql, parameters)
+
+    def sql(self, sql: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyRelation:
+        """As DuckDB's. Raises OplineError for a damaged table."""
+        self._check(sql)
+        return self._con.sql(sql, params=parameters) if parameters else self._con.sql(sql)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._con, name)
+
+    def _check(self, sql: str) -> None:
+        from opline.store.schema import BY_NAME
+
+        for table in sorted(BY_NAME.keys() & {word.lower() for word in re.findall(r"\w+", sql)}):
+            self._check_table(table)
+
+
+def _connect(path: Path, ours: bool, files: LiteralFiles) -> duckdb.DuckDBPyConnection:
+    """``ours``: this opline has written the tables, so they have all columns."""
+    import duckdb  # what needs no table does not wait for it
+
+    from opline.store.schema import TABLES
+
+    con = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})  # nothing from the network
+    for spec in TABLES:
+        file = path / f"{spec.name}.parquet"
+        if not file.is_file():
+            raise OplineError(f"The run {path} has no {file.name}: it is damaged. Correlate its trace again.")
+        try:
+            quoted = files.open(file)
+            new = ""
+            if not ours:  # what a run of an older opline does not know yet is absent
+                there = {row[0] for row in con.execute(f"DESCRIBE SELECT * FROM read_parquet('{quoted}')").fetchall()}
+                new = "".join(f', NULL AS "{c.name}"' for c in spec.columns if c.name not in there)
+            con.execute(f"CREATE VIEW {spec.name} AS SELECT *{new} FROM read_parquet('{quoted}')")
+        except (OSError, duckdb.Error) as error:
+            first = error.strerror if isinstance(error, OSError) else files.said(error).splitlines()[0]
+            raise OplineError(f"Cannot read {file}: {first}. Correlate its trace again.") from error
+    return con
+
+
+def open_tables(
+    path: Path, given: Path | None = None, stack: ExitStack | None = None, interruptible: bool = True
+) -> Run:
+    """Opens a directory that has manifest.json and the tables; ``given``: what the user named, if it was made of that
+    just now; ``stack`` and ``interruptible``: see Run.
+
+    Raises OplineError with one clear line.
+    """
+    manifest = read_json(path / "manifest.json", MANIFEST, AGAIN)
+    return Run(path, manifest, given or path, stack, interruptible)
+
+
+def _of_a_reader(error: Exception) -> bool:
+    """DuckDB or pyarrow says it, which are not imported for that."""
+    import sys
+
+    duckdb, arrow = sys.modules.get("duckdb"), sys.modules.get("pyarrow")
+    if duckdb is not None and isinstance(error, duckdb.Error):
+        return True
+    return arrow is not None and isinstance(error, arrow.ArrowException)
+
+
+@contextmanager
+def _interruptible(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Lets Ctrl-C end a running query: Python sees a signal only when DuckDB returns, so a thread tells DuckDB to. Its
+    complaint about that (of one kind or another, as it noticed first) is a KeyboardInterrupt here.
+    """
+    import signal
+    import socket
+    import threading
+
+    from opline_analyses.base.interrupts import ENDING
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    before = signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
+    interrupted = threading.Event()
+
+    def watch() -> None:
+        while number := ours.recv(1):
+            if number[0] in ENDING:
+                interrupted.set()
+                con.interrupt()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    except Exception:
+        theirs.close()
+        watcher.join()  # it has read all signals that came
+        if interrupted.is_set():
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        signal.set_wakeup_fd(before)
+        theirs.close()
+        watcher.join()
+        ours.close()
+
+
+@contextmanager
+def open_run(
+    path: str | Path,
+    model: str | None = None,
+    reader: str | None = None,
+    extents: Sequence[Path] = (),
+    tables: Sequence[str] | None = None,
+    interruptible: bool = True,
+    otherwise: str | None = None,
+) -> Iterator[Run]:
+    """Opens a run; correlates first where a recording or a trace is given (into a temporary run with rows of these
+    ``tables`` only). Closes, and forgets a temporary run, at the end. ``interruptible``: see Run. ``otherwise``: the
+    model of a trace of which none is named or known.
+    """
+    given = Path(path)
+    if not given.exists():
+        raise UsageError(f"{given} does not exist.")
+    with ExitStack() as stack:
+        path_of_tables = given
+        if model is not None or reader is not None or extents or not (given / "manifest.json").is_file():
+            # A finished run needs neither the native core nor babeltrace2.
+            from opline.store.run import open_or_correlate
+
+            path_of_tables = stack.enter_context(
+                open_or_correlate(
+                    given, model=model, reader=reader, extents=extents, otherwise=otherwise, tables=tables
+                )
+            ).path
+        run = open_tables(path_of_tables, None if path_of_tables == given else given, stack, interruptible)
+        if path_of_tables == given:
+            read_by, why = run.manifest.get("reader"), run.manifest.get("reader_reason")
+            explain(f"{given}: a run; its trace was read by the reader {read_by}: {why}")
+        with readable(run):
+            yield run
+
+
+@contextmanager
+def readable(run: Run) -> Iterator[None]:
+    """What DuckDB and pyarrow say of a run's tables is an OplineError of one line."""
+    try:
+        yield
+    except Exception as error:
+        if not _of_a_reader(error):
+            raise
+        why = " ".join(run.files.said(error).split())
+        raise OplineError(f"Cannot read the tables of {run.path}: {why}. Correlate its trace again.") from error
+
+
+@contextmanager
+def asked(run: Run) -> Iterator[None]:
+    """What DuckDB says of somebody's SQL is an OplineError of one line."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise OplineError(f"SQL: {' '.join(run.files.said(error).split())}") from error

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: MIT
+"""Which ops a command works on: --class, --since, --until, --op, --slowest, --limit, as one SQL condition.
+
+Takes the command line's texts; gives a `Selection`. Times are seconds from the run's first op, or absolute nanoseconds
+of the run's clock when they are whole numbers of ten digits and more.
+"""
+
+from __future__ import annotations
+
+import argparse
+from itertools import combinations
+
+from opline.errors import UsageError
+from opline.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from opline_analyses.runs.run import Run
+
+ABSOLUTE_DIGITS = 10
+
+
+class Selection(Value):
+    """A condition over the table ops (alias o), with an order and a limit."""
+
+    where: str = "true"
+    parameters: tuple[object, ...] = ()
+    order: str = "o.op_id"
+    limit: int | None = None
+
+    def sql(self) -> str:
+        """`SELECT op_id ...` in the wanted order."""
+        return self.of("o.op_id", ordered=True)
+
+    def of(self, columns: str, ordered: bool = False) -> str:
+        """`SELECT columns ...` of the same ops; in the wanted order if that matters."""
+        tail = f" LIMIT {self.limit}" if self.limit is not None else ""
+        order = f" ORDER BY {self.order}" if ordered or tail else ""
+        return f"SELECT {columns} FROM ops o WHERE {self.where}{order}{tail}"
+
+    def also(self, condition: str, *parameters: object) -> Selection:
+        """The same with one more condition."""
+        both = (*self.parameters, *parameters)
+        return Selection(f"({self.where}) AND ({condition})", both, self.order, self.limit)
+
+
+def add_filters(parser: argparse.ArgumentParser) -> None:
+    """The filters that most commands share."""
+    parser.add_argument(
+        "--class", dest="op_class", metavar="C", action="append", help="only ops of this class; may be given again"
+    )
+    parser.add_argument(
+        "--comm",
+        metavar="GLOB",
+        action="append",
+        help="only ops that threads of this name begin (lab-*); may be given again",
+    )
+    parser.add_argument("--pid", metavar="N", type=int, action="append", help="only ops of this process")
+    parser.add_argument(
+        "--since", metavar="T", help="only ops that begin at T or later: seconds from the first op, or absolute ns"
+    )
+    parser.add_argument("--until", metavar="T", help="only ops that begin before T")
+
+
+def add_tainted(parser: argparse.ArgumentParser) -> None:
+    """--tainted."""
+    parser.add_argument("--tainted", action="store_true", help="count ops that overlap discarded events too")
+
+
+def add_which(parser: argparse.ArgumentParser) -> None:
+    """Which single ops."""
+    parser.add_argument(
+        "--op", metavar="ID", type=int, action="append", help="only the op with this op_id; may be given again"
+    )
+    parser.add_argument("--at", metavar="T", help="only ops in flight at T, a time as --since has it")
+    parser.add_argument("--slowest", metavar="N", type=_positive, help="the N slowest complete ops, slowest first")
+    parser.add_argument("--limit", metavar="N", type=_positive, help="stop after N ops")
+
+
+MOST_CLASSES = 10
+NEAR = 0.05
+
+
+def clients_classes(run: Run, which: Selection, counts: dict[str, int]) -> list[str]:
+    """The classes of the selected ops that the client's figures are about: see ``nearest_classes``."""
+    found = run.rows(
+        f"""SELECT o.class, count(*) FILTER (o.complete) AS n FROM ops o WHERE {which.where} AND o.class IS NOT NULL
+            GROUP BY o.class""",
+        which.parameters,
+    )
+    return nearest_classes(dict(found), counts)
+
+
+def nearest_classes(found: dict[str, int], counts: dict[str, int]) -> list[str]:
+    """The classes of ops that the client's figures are about, where it counts reads and writes apart: of ``found``, the
+    complete ops of each class; ``counts``, the client's, by direction.
+
+    The run may hold more: a program reads its configuration too. Of the classes whose name has the direction in it
+    (pread64: read), those whose number of complete ops comes nearest to the client's. Empty where there is no choice,
+    or none comes near.
+    """
+    chosen: set[str] = set()
+    most_first = sorted(found.items(), key=lambda c: (-c[1], c[0]))
+    for direction, count in counts.items():
+        fitting = [(name, n) for name, n in most_first if direction in name.lower()][:MOST_CLASSES]
+        subsets = (s for size in range(1, len(fitting) + 1) for s in combinations(fitting, size))
+        best = min(subsets, key=lambda s: (abs(sum(n for _, n in s) - count), len(s)), default=())
+        if abs(sum(n for _, n in best) - count) > NEAR * count:
+            return []
+        chosen.update(name for name, _ in best)
+    return [] if len(chosen) == len(found) else sorted(chosen)
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return value
+
+
+def filtered(args: argparse.Namespace) -> bool:
+    """Whether one of the options of ``add_filters`` is given."""
+    return any(getattr(args, name) is not None for name in ("op_class", "comm", "pid", "since", "until"))
+
+
+def instant(run: Run, text: str, option: str) -> int:
+    """A time on the command line as ns of the run's clock. Raises UsageError."""
+    if text.isdigit() and len(text) >= ABSOLUTE_DIGITS:
+        return int(text)
+
+    from decimal import Decimal, InvalidOperation  # seldom asked for
+
+    try:
+        seconds = Decimal(text.removesuffix("s"))
+        after = int(seconds * 1_000_000_000)
+    except (InvalidOperation, ValueError, OverflowError) as error:
+        raise UsageError(f"{option} {text}: not a number of seconds nor absolute nanoseconds.") from error
+    (first,) = run.row("SELECT min(begin_ns) FROM ops")
+    return int(first or 0) + after
+
+
+def selection(run: Run, args: argparse.Namespace) -> Selection:
+    """The selection that the options of `add_filters` (and `add_which`) ask for. Raises UsageError for unknown ops and
+    classes.
+    """
+    where: list[str] = []
+    parameters: list[object] = []
+    if args.op_class:
+        known = [c for (c,) in run.rows("SELECT DISTINCT class FROM ops WHERE class IS NOT NULL ORDER BY class")]
+        for name in args.op_class:
+            if name not in known:
+                raise UsageError(f"--class {name}: the run has no such class. It has: {', '.join(known) or 'none'}.")
+        where.append(f"o.class IN ({', '.join('?' * len(args.op_class))})")
+        parameters += args.op_class
+    if args.comm:
+        where.append("(" + " OR ".join(["o.comm GLOB ?"] * len(args.comm)) + ")")
+        parameters += args.comm
+    if args.pid:
+        where.append(f"o.pid IN ({', '.join('?' * len(args.pid))})")
+        parameters += args.pid
+    for option, text, sign in (("--since", args.since, ">="), ("--until", args.until, "<")):
+        if text is not None:
+            where.append(f"o.begin_ns {sign} ?")
+            parameters.append(instant(run, text, option))
+    if (at := getattr(args, "at", None)) is not None:
+        where.append("o.begin_ns <= ? AND o.end_ns >= ?")
+        parameters += [instant(run, at, "--at")] * 2
+    order, limit = "o.op_id", getattr(args, "limit", None)
+    wanted = getattr(args, "op", None)
+    if wanted:
+        marks = ", ".join("?" * len(wanted))
+        found = {i for (i,) in run.rows(f"SELECT op_id FROM ops WHERE op_id IN ({marks})", wanted)}
+        for op_id in wanted:
+            if op_id not in found:
+                raise UsageError(f"--op {op_id}: the run has no such op.")
+        where.append(f"o.op_id IN ({marks})")
+        parameters += wanted
+    slowest = getattr(args, "slowest", None)
+    if slowest:
+        where.append("o.complete")
+        order = "o.latency_ns DESC, o.op_id"
+        limit = min(slowest, limit) if limit else slowest
+    return Selection(" AND ".join(where) or "true", tuple(parameters), order, limit)

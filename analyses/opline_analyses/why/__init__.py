@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Why ops are slow: the sets that are compared, the tail, the root, and what separates the slow ones."""

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: MIT
+"""What is recorded of each op that is no part of its latency: what may separate slow ops from the others.
+
+Takes a run with the temporary table `ranked` (why_sets.py); gives attributes over those ops in the order of their
+begin. An attribute is a number per op, its code; each condition is a range of codes: one value of a class, a thread, a
+device; more or less than a limit of a size or a queue. Nothing here is a time of the op's own, or grows while it waits:
+such things always separate, and explain nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from opline_analyses.base.text import device_name
+from opline_analyses.runs.columns import ABSENT, batches, filled, queried
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from opline_analyses.runs.run import Run
+
+    Codes = np.ndarray[Any, np.dtype[np.int32]]
+    Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+MOST_THREADS = 64  # those with the most points
+MOST_VALUES = 4096  # of one attribute: the rarer ones are no conditions
+QUANTILES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95)  # limits of a number
+
+
+class Condition(NamedTuple):
+    """Codes from ``low`` to ``high`` (inclusive). ``text`` is what such ops do: `begin on CPU 1`."""
+
+    text: str
+    low: int
+    high: int
+
+
+class Attribute(NamedTuple):
+    """``codes``: one per op; -1 where it is not known. ``size``: codes are below it."""
+
+    name: str
+    codes: Codes
+    size: int
+    conditions: list[Condition]
+
+
+def valued(name: str, text: str, codes: Codes, values: list[str]) -> Attribute:
+    """Of an attribute with names: a condition per value, `{}` in ``text`` is its name."""
+    return Attribute(name, codes, len(values), [Condition(text.format(v), i, i) for i, v in enumerate(values)])
+
+
+def numeric(name: str, more: str, less: str, numbers: Numbers, known: np.ndarray[Any, np.dtype[np.bool_]]) -> Attribute:
+    """Of a number: more than each limit, and up to it."""
+    if not known.any():
+        return Attribute(name, np.full(len(numbers), -1, np.int32), 0, [])
+    limits = np.unique(np.quantile(numbers[known], QUANTILES, method="lower"))
+    limits = limits[limits < numbers[known].max()]
+    codes = np.where(known, np.searchsorted(limits, numbers, "left"), -1).astype(np.int32)
+    conditions = [Condition(more.format(int(v)), i + 1, len(limits)) for i, v in enumerate(limits)]
+    conditions += [Condition(less.format(int(v)), 0, i) for i, v in enumerate(limits)]
+    return Attribute(name, codes, len(limits) + 1, conditions)
+
+
+def _named(name: str, text: str, column: Any) -> Attribute:
+    encoded = column.combine_chunks().cast("string").dictionary_encode()
+    values = encoded.dictionary.to_pylist()
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+    if len(values) > MOST_VALUES:  # the most frequent ones keep a code
+        counts = np.bincount(codes[codes >= 0], minlength=len(values))
+        kept = np.argsort(-counts, kind="stable")[:MOST_VALUES]
+        again = np.full(len(values) + 1, -1, np.int32)
+        again[kept] = np.arange(len(kept))
+        codes, values = again[codes], [values[i] for i in kept]
+    return valued(name, text, codes, values)
+
+
+def _threads(run: Run, ids: Numbers) -> Iterator[Attribute]:
+    names = run.rows(
+        f"""SELECT tid, arg_max(comm, ts_ns) FROM transitions WHERE tid IS NOT NULL AND NOT late
+            GROUP BY tid ORDER BY count(*) DESC, tid LIMIT {MOST_THREADS}"""
+    )
+    if len(names) < 2:
+        return
+    place = {tid: i for i, (tid, _) in enumerate(names)}
+    tids = np.array(sorted(place), np.int64)
+    places = np.array([place[t] for t in tids.tolist()])
+    passed = np.zeros((len(names), len(ids)), np.int8)
+    rows = np.full(int(run.row("SELECT max(op_id) FROM ops")[0]) + 1, -1, np.int32)
+    rows[ids] = np.arange(len(ids))
+    for part in batches(run, "transitions", ("op_id", "tid", "late")):
+        row, of = rows[part.column("op_id").to_numpy()], filled(part.column("tid"), np.int64, ABSENT)
+        at = np.minimum(np.searchsorted(tids, of), len(tids) - 1)
+        late = part.column("late").fill_null(False).to_numpy(zero_copy_only=False)
+        kept = (tids[at] == of) & (row >= 0) & ~late
+        passed[places[at[kept]], row[kept]] = 1
+    for tid, comm in names:
+        codes = passed[place[tid]].astype(np.int32)
+        yield Attribute("thread", codes, 2, [Condition(f"pass thread {comm or '?'}:{tid}", 1, 1)])
+
+
+def _met(times: Numbers, devs: Numbers, found: dict[str, Any], which: np.ndarray[Any, Any]) -> Numbers:
+    """How many of those requests were between D and C on the same device at each of the times."""
+    number = np.zeros(len(times), np.int64)
+    for dev in np.unique(devs):
+        mine, theirs = devs == dev, which & (found["dev"] == dev)
+        issued, done = np.sort(found["d"][theirs]), np.sort(found["c"][theirs])
+        number[mine] = np.searchsorted(issued, times[mine], "left") - np.searchsorted(done, times[mine], "right")
+    return number
+
+
+def _requests(run: Run, ids: Numbers) -> Iterator[Attribute]:
+    first = queried(
+        run,
+        """WITH f AS (SELECT op_id, min(request_id) AS request_id FROM links SEMI JOIN ranked USING (op_id)
+                     GROUP BY op_id)
+           SELECT f.op_id, r.queue_ns AS q, r.dev::BIGINT AS dev
+           FROM f JOIN requests r USING (request_id) WHERE r.queue_ns IS NOT NULL ORDER BY f.op_id""",
+    )
+    if not len(first["op_id"]):
+        return
+    rows = np.searchsorted(ids, first["op_id"])
+    known = np.zeros(len(ids), bool)
+    known[rows] = True
+
+    def spread(values: Numbers) -> Numbers:
+        whole = np.full(len(ids), -1, np.int64)
+        whole[rows] = values
+        return whole
+
+    names = run.device_names()
+    devs = np.unique(first["dev"])
+    codes = spread(np.searchsorted(devs, first["dev"])).astype(np.int32)
+    yield valued("device", "are on device {}", codes, [device_name(names, int(d)) for d in devs])
+    at = queried(
+        run,
+        """SELECT dev::BIGINT AS dev, first_issue_ns AS d, complete_ns AS c, op_id IS NULL AND op_count = 0 AS nobodys,
+                  kind = 'write' AS is_write, kind = 'read' AS is_read, (kind = 'flush' OR rwbs LIKE 'F%') AS is_flush
+           FROM requests WHERE first_issue_ns IS NOT NULL AND complete_ns IS NOT NULL""",
+    )
+    every = np.ones(len(at["d"]), bool)
+    for name, what, which in (
+        ("queue depth met", "requests", every),
+        ("writes met", "write requests", np.asarray(at["is_write"], bool)),
+        ("reads met", "read requests", np.asarray(at["is_read"], bool)),
+        ("flushes met", "flushes", np.asarray(at["is_flush"], bool)),
+        ("background met", "requests of no op", np.asarray(at["nobodys"], bool)),
+    ):
+        if which.any():
+            numbers = spread(_met(first["q"], first["dev"], at, which))
+            more, less = f"meet more than {{}} {what} at the device", f"meet at most {{}} {what} at the device"
+            yield numeric(name, more, less, numbers, known)
+
+
+def _batches(run: Run, ids: Numbers) -> Iterator[Attribute]:
+    # Not how many are in it: a batch grows while its members wait.
+    # A batch's shared points have the same times for all members, so the sums are in the order in which they joined.
+    found = queried(
+        run,
+        """WITH j AS (SELECT op_id, batch_id, sum(ts_ns) AS t FROM transitions WHERE batch_id IS NOT NULL GROUP BY ALL),
+                p AS (SELECT op_id, row_number() OVER (PARTITION BY batch_id ORDER BY t, op_id) AS place FROM j)
+           SELECT op_id, min(place) AS place FROM p SEMI JOIN ranked USING (op_id) GROUP BY op_id ORDER BY op_id""",
+    )
+    if not len(found["op_id"]):
+        return
+    rows = np.searchsorted(ids, found["op_id"])
+    numbers = np.full(len(ids), -1, np.int64)
+    numbers[rows] = found["place"]
+    more, less = "come after place {} of their batch", "come at place {} of their batch or before"
+    yield numeric("place in the batch", more, less, numbers, numbers >= 0)
+
+
+def attributes(run: Run) -> list[Attribute]:
+    """All that is recorded, of the ops in `ranked`, in the order of op_id."""
+    ops = run.con.sql(
+        """SELECT op_id, begin_ns, coalesce(length_bytes, -1)::BIGINT AS length, class, object, comm, begin_tid
+           FROM ops SEMI JOIN ranked USING (op_id) ORDER BY op_id"""
+    ).to_arrow_table()
+    ids, begins, lengths = (ops.column(c).to_numpy() for c in ("op_id", "begin_ns", "length"))
+    whole = queried(run, "SELECT begin_ns, coalesce(end_ns, begin_ns) AS end_ns FROM ops")
+    flight = np.searchsorted(np.sort(whole["begin_ns"]), begins, "left")
+    flight = flight - np.searchsorted(np.sort(whole["end_ns"]), begins, "right")
+    found = [
+        _named("class", "are of class {}", ops.column("class")),
+        _named("object", "work on object {}", ops.column("object")),
+        _named("program", "are begun by threads called {}", ops.column("comm")),
+        _named("first thread", "are begun by thread {}", ops.column("begin_tid")),
+        numeric("size", "are longer than {} bytes", "are at most {} bytes long", lengths, lengths >= 0),
+        numeric(
+            "ops in flight", "begin with more than {} others in flight", "begin with at most {} others in flight",
+            np.maximum(flight, 0), np.ones(len(ids), bool),
+        ),
+    ]  # fmt: skip
+    cpu = queried(
+        run,
+        """SELECT coalesce(cpu, -1)::INTEGER AS cpu FROM transitions SEMI JOIN ranked USING (op_id) WHERE seq = 0
+           ORDER BY op_id""",
+    )["cpu"]
+    if len(cpu) == len(ids):
+        found.append(valued("CPU", "begin on CPU {}", cpu, [str(c) for c in range(int(cpu.max(initial=-1)) + 1)]))
+    makers: tuple[Callable[[Run, Numbers], Iterator[Attribute]], ...] = (_threads, _requests, _batches)
+    for make in makers:
+        found += make(run, ids)
+    return found

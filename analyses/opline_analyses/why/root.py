@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+"""Root, not victim: what ops waited for, charged to what the ops ahead of them were doing.
+
+Takes a run and ops; gives for each of them its latency in pieces, each with its cause. The time of a stage that is no
+wait is its own cause. A wait (kind `wait`, or `unknown`: between two threads) ends when a thread takes the op up. As
+long as that thread was between two points of another op with nobody's point in between, it was held by that op, and
+the wait is charged to the stage in which that op was then. Is that a wait itself, it is followed to the thread which
+ended that one, at most DEPTH times. What of a wait no other op explains stays with the wait: its thread was free
+(asleep, not yet on a CPU), or no point says what it did.
+
+Waiting for a CPU is a cause of its own, where the sched events cover the stage and all of it is in question.
+In integers the pieces of an op sum to its latency.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from opline_analyses.runs.columns import queried
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from opline_analyses.runs.run import Run
+
+    Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+DEPTH = 3
+WAITS = "('wait', 'unknown')"
+_FOREVER = np.iinfo(np.int64).max
+
+
+class Cause(NamedTuple):
+    """``stage``: where the time went. ``cpu``: there it waited for a CPU. ``behind``: in another op, not in the one
+    that is slow. ``wait``: a wait that nothing explains further.
+    """
+
+    stage: str
+    cpu: bool
+    behind: bool
+    wait: bool
+
+
+class Charges(NamedTuple):
+    """Rows (op, cause, ns): ``op`` is a place in ``ops``, ``cause`` one in ``causes``."""
+
+    ops: Numbers
+    causes: list[Cause]
+    op: Numbers
+    cause: Numbers
+    ns: Numbers
+
+    def by_cause(self, places: Numbers) -> Numbers:
+        """Sums per cause over the ops at these places."""
+        wanted = np.zeros(len(self.ops), bool)
+        wanted[places] = True
+        kept = wanted[self.op]
+        sums = np.zeros(len(self.causes), np.int64)
+        np.add.at(sums, self.cause[kept], self.ns[kept])
+        return sums
+
+
+def _give(run: Run, name: str, **columns: Numbers) -> None:
+    """A temporary table of these columns."""
+    import pyarrow as pa
+
+    run.con.register("given", pa.table({c: pa.array(values, pa.int64()) for c, values in columns.items()}))
+    run.con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM given")
+    run.con.unregister("given")
+
+
+def _near(run: Run, begins: Numbers, ends: Numbers) -> None:
+    """The temporary table `near`: all ops that are in flight in one of these intervals."""
+    ops = queried(run, "SELECT op_id, begin_ns, end_ns FROM ops WHERE complete ORDER BY op_id")
+    ids, begin = ops["op_id"], np.maximum.accumulate(ops["begin_ns"])
+    latest = np.maximum.accumulate(ops["end_ns"])
+    first, last = np.searchsorted(latest, begins, "right"), np.searchsorted(begin, ends, "left")
+    edges = np.zeros(len(ids) + 1, np.int64)
+    kept = first < last
+    np.add.at(edges, first[kept], 1)
+    np.add.at(edges, last[kept], -1)
+    near = ids[np.cumsum(edges[:-1]) > 0]
+    _give(run, "near", op_id=near)
+    run.con.execute("INSERT INTO near SELECT op_id FROM ops WHERE NOT complete")
+
+
+_HOLDS = """
+    WITH t AS (SELECT DISTINCT tid, ts_ns, op_id FROM transitions SEMI JOIN near USING (op_id) WHERE tid IS NOT NULL),
+         stamps AS (SELECT tid, ts_ns, lead(ts_ns) OVER (PARTITION BY tid ORDER BY ts_ns) AS until
+                    FROM (SELECT DISTINCT tid, ts_ns FROM t)),
+         own AS (SELECT tid, ts_ns, lead(ts_ns) OVER (PARTITION BY tid, op_id ORDER BY ts_ns) AS until, op_id FROM t)
+    SELECT tid, ts_ns AS b, until AS e, min(op_id) AS op_id, max(op_id) AS last
+    FROM own JOIN stamps USING (tid, ts_ns, until) WHERE until IS NOT NULL GROUP BY tid, ts_ns, until
+    ORDER BY tid, ts_ns"""
+
+
+class _Pieces(NamedTuple):
+    """Of waits: the piece from ``b`` to ``e`` of the wait ``wait`` lies in which ``holder`` held its thread."""
+
+    wait: Numbers
+    holder: Numbers
+    b: Numbers
+    e: Numbers
+
+
+def _held(held: dict[str, Numbers], wait: Numbers, op: Numbers, tid: Numbers, b: Numbers, e: Numbers) -> _Pieces:
+    """The pieces of these waits in which another op held the thread that ends them; ``held``: of _HOLDS."""
+    found: list[list[Numbers]] = [[], [], [], []]
+    for thread in np.unique(tid):
+        low, high = np.searchsorted(held["tid"], [thread, thread + 1])
+        begin, end = held["b"][low:high], held["e"][low:high]
+        holder, last = held["op_id"][low:high], held["last"][low:high]
+        mine = np.flatnonzero(tid == thread)
+        first, after = np.searchsorted(end, b[mine], "right"), np.searchsorted(begin, e[mine], "left")
+        number = np.maximum(after - first, 0)
+        which = np.repeat(mine, number)
+        at = np.repeat(first - np.cumsum(number) + number, number) + np.arange(number.sum())
+        others = (holder[at] != op[which]) & (last[at] != op[which])
+        which, at = which[others], at[others]
+        for column, values in zip(
+            found,
+            (wait[which], holder[at], np.maximum(begin[at], b[which]), np.minimum(end[at], e[which])),
+            strict=True,
+        ):
+            column.append(values)
+    return _Pieces(*(np.concatenate(c) if c else np.zeros(0, np.int64) for c in found))
+
+
+_OWN = f"""
+    SELECT c.place, s.op_id, s.stage, s.kind IN {WAITS} AND s.tid IS NOT NULL AS wait, coalesce(s.tid, -1) AS tid,
+           s.begin_ns AS b, s.duration_ns AS ns, coalesce(s.runnable_ns, 0) AS cpu
+    FROM stages s JOIN charged c USING (op_id) WHERE s.duration_ns > 0"""
+_THEIRS = f"""
+    CREATE OR REPLACE TEMP TABLE theirs AS
+    SELECT op_id, stage, kind IN {WAITS} AND tid IS NOT NULL AS wait_too, coalesce(tid, -1) AS tid, begin_ns AS b,
+           begin_ns + duration_ns AS e, coalesce(runnable_ns, 0) AS cpu
+    FROM stages SEMI JOIN near USING (op_id) WHERE duration_ns > 0"""
+_OF_HOLDERS = """
+    SELECT p.wait, p.holder AS op_id, s.stage, s.wait_too, s.tid, greatest(p.b, s.b) AS b, least(p.e, s.e) AS e,
+           CASE WHEN p.b <= s.b AND p.e >= s.e THEN s.cpu ELSE 0 END AS cpu
+    FROM pieces p JOIN theirs s ON s.op_id = p.holder WHERE s.b < p.e AND s.e > p.b"""
+
+
+class _Book:
+    """Collects charges."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Cause, int] = {}
+        self.rows: list[tuple[Numbers, Numbers, Numbers]] = []
+
+    def charge(self, ops: Numbers, stages: Sequence[str], ns: Numbers, *, cpu: bool, behind: bool, wait: bool) -> None:
+        """One row per op, stage and time; those without time aside."""
+        names, codes = np.unique(np.asarray(stages, object).astype(str), return_inverse=True)
+        numbers = [self.numbers.setdefault(Cause(str(n), cpu, behind, wait), len(self.numbers)) for n in names]
+        kept = ns > 0
+        self.rows.append((ops[kept], np.array(numbers, np.int64)[codes[kept]], ns[kept]))
+
+    def charges(self, ops: Numbers) -> Charges:
+        """All of it."""
+        columns = [np.concatenate(c).astype(np.int64) for c in zip(*self.rows, strict=True)]
+        return Charges(ops, list(self.numbers), columns[0], columns[1], columns[2])
+
+
+def charge(run: Run, ops: Numbers) -> Charges:
+    """The latency of each of these ops (op_id) by cause."""
+    _give(run, "charged", op_id=ops, place=np.arange(len(ops)))
+    book = _Book()
+    rest = queried(run, "SELECT place, unattributed_ns AS ns FROM ops JOIN charged USING (op_id) ORDER BY place")
+    book.charge(
+        rest["place"], ["unattributed"] * len(rest["ns"]), rest["ns"], cpu=False, behind=False, wait=False
+    )  # fmt: skip
+    own = queried(run, _OWN)
+    stages = np.asarray(own["stage"], object)
+    work = ~np.asarray(own["wait"], bool)
+    cpu = own["cpu"]
+    book.charge(own["place"][work], stages[work], cpu[work], cpu=True, behind=False, wait=False)
+    book.charge(own["place"][work], stages[work], (own["ns"] - cpu)[work], cpu=False, behind=False, wait=False)
+    waits = {name: own[name][~work] for name in ("place", "op_id", "tid", "b", "ns", "cpu")}
+    _follow(run, book, waits, stages[~work])
+    return book.charges(ops)
+
+
+def _follow(run: Run, book: _Book, waits: dict[str, Any], stages: Any) -> None:
+    """Charges the waits, and the waits behind them."""
+    place, op, tid, b = waits["place"], waits["op_id"], waits["tid"], waits["b"]
+    e, cpu, behind = b + waits["ns"], waits["cpu"], False
+    if not len(place):
+        return
+    _near(run, b, e)
+    held = queried(run, _HOLDS)
+    run.con.execute(_THEIRS)
+    for depth in range(DEPTH):
+        pieces = _held(held, np.arange(len(place)), op, tid, b, e)
+        left = e - b
+        if len(pieces.wait):
+            _give(run, "pieces", **pieces._asdict())
+            found = queried(run, _OF_HOLDERS)
+            of, ns = found["wait"], found["e"] - found["b"]
+            left = left.copy()
+            np.subtract.at(left, of, ns)
+            names = np.asarray(found["stage"], object)
+            again = np.asarray(found["wait_too"], bool) & (found["tid"] != tid[of]) & (depth + 1 < DEPTH)
+            final = ~again
+            waited = found["cpu"]
+            book.charge(place[of][final], names[final], waited[final], cpu=True, behind=True, wait=False)
+            book.charge(place[of][final], names[final], (ns - waited)[final], cpu=False, behind=True, wait=False)
+        whole = left == e - b  # nobody held its thread: the states are those of this time
+        asleep = np.where(whole, np.minimum(cpu, left), 0)
+        book.charge(place, stages, asleep, cpu=True, behind=behind, wait=True)
+        book.charge(place, stages, left - asleep, cpu=False, behind=behind, wait=True)
+        if not len(pieces.wait) or not again.any():
+            return
+        place, op, tid = place[of][again], found["op_id"][again], found["tid"][again]
+        b, e, stages = found["b"][again], found["e"][again], names[again]
+        cpu, behind = waited[again], True

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""Which ops are slow, and which ones they are compared with.
+
+Takes a run, a selection and a rule (a share, a number, a latency); gives their numbers and the temporary table `sides`
+(op_id, slow). Slow are those with the longest latencies; typical is the middle half of the others, p25 to p75 by
+nearest rank. Only complete ops count, and those that no discarded event touches.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from opline.errors import OplineError, UsageError
+from opline.values import Value
+from opline_analyses.base.quantities import DURATIONS
+from opline_analyses.base.text import count_of
+from opline_analyses.ops.stages import select_counted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from opline_analyses.runs.run import Run
+    from opline_analyses.runs.selection import Selection
+
+_LATENCY = re.compile(r"\s*(>=?)?\s*(\d+(?:\.\d+)?)\s*(ns|us|ms|s)\s*")
+_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+
+
+class Rule(Value):
+    """What makes an op slow: one of ``share`` of the ops (0 to 1), ``number`` of ops, ``over_ns``: a longer latency."""
+
+    text: str
+    share: Decimal | None = None
+    number: int | None = None
+    over_ns: int | None = None
+
+
+class Sets(Value):
+    """The two sets. Latencies in ns."""
+
+    ops: int
+    incomplete: int
+    tainted: int
+    slow: int
+    slow_from_ns: int  # the shortest latency of the slow ones
+    typical: int
+    typical_from_ns: int
+    typical_to_ns: int
+    example: int  # op_id: of the slow ones the one in the middle
+    rule: str
+
+
+def slowest_rule(text: str) -> Rule:
+    """`1%` or a number of ops. Raises UsageError."""
+    if found := _SHARE.fullmatch(text.strip()):
+        share = Decimal(found[1]) / 100
+        if 0 < share < 1:
+            return Rule(f"the slowest {found[1]} %", share=share)
+    elif text.isdecimal() and int(text):
+        return Rule("the slowest op" if int(text) == 1 else f"the slowest {int(text)} ops", number=int(text))
+    raise UsageError(f"--slowest {text}: a share of the ops as 1%, or a number of ops.")
+
+
+def latency_rule(text: str) -> Rule:
+    """`>5ms`, `>=800us`; without a sign `>=` is meant. Raises UsageError."""
+    found = _LATENCY.fullmatch(text)
+    if not found:
+        raise UsageError(f"--latency {text}: a latency with its unit (ns, us, ms, s), as '>5ms'.")
+    sign = found[1] or ">="
+    whole = Decimal(found[2]) * DURATIONS[found[3]]
+    over = -int(-whole // 1) - 1 if sign == ">=" else int(whole)  # more than this many whole ns
+    words = "of at least" if sign == ">=" else "of more than"
+    return Rule(f"ops {words} {found[2]} {found[3]}", over_ns=over)
+
+
+def choose(run: Run, which: Selection, rule: Rule, tainted: bool = False) -> Sets:
+    """Makes `sides`. Raises OplineError where there are no two sets."""
+    n, incomplete, touched = select_counted(run, which, tainted)
+    if n == 0:
+        raise OplineError(f"No op to count in {run.given}: {incomplete} incomplete, {touched} tainted.")
+    run.con.execute(
+        """CREATE OR REPLACE TEMP TABLE ranked AS
+           SELECT op_id, latency_ns, row_number() OVER (ORDER BY latency_ns, op_id) AS rank
+           FROM ops SEMI JOIN counted USING (op_id)"""
+    )
+    if rule.over_ns is not None:
+        (slow,) = run.row("SELECT count(*) FROM ranked WHERE latency_ns > ?", [rule.over_ns])
+    else:
+        slow = min(n, rule.number) if rule.number is not None else max(1, int((rule.share or 0) * n))
+    if slow == 0:
+        (longest,) = run.row("SELECT max(latency_ns) FROM ranked")
+        raise OplineError(f"No {rule.text} among {count_of(n, 'op')}: the longest takes {longest} ns.")
+    if slow == n:
+        raise OplineError(f"All {count_of(n, 'op')} are slow by this rule: there is nothing to compare them with.")
+    others = n - slow
+    low, high = -(-others // 4), -(-3 * others // 4)
+    run.con.execute(
+        f"""CREATE OR REPLACE TEMP TABLE sides AS SELECT op_id, rank > {others} AS slow FROM ranked
+            WHERE rank > {others} OR rank BETWEEN {low} AND {high}"""
+    )
+    at = {others + 1: 0, low: 0, high: 0}
+    at |= dict(run.rows(f"SELECT rank, latency_ns FROM ranked WHERE rank IN ({', '.join(map(str, at))})"))
+    (example,) = run.row("SELECT op_id FROM ranked WHERE rank = ?", [others + (slow + 1) // 2])
+    return Sets(
+        n, incomplete, touched, slow, at[others + 1], high - low + 1, at[low], at[high], int(example), rule.text
+    )

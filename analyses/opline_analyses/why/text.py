@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""`opline why` in words: the sentence, the table, and the commands that look further.
+
+Takes a `Why`; gives lines. The sentence says what was measured, and names one stage only where that makes most of the
+difference.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from opline_analyses.base.text import count_of, duration, percent, table, table_digits, us
+from opline_analyses.why.separators import COVER, FEW, LIFT
+from opline_analyses.why.why import MOST, STATES, UNATTRIBUTED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from opline_analyses.why.separators import Separation, Separator
+    from opline_analyses.why.why import Compared, Why
+
+SHOWN = 0.01  # of the difference: rows with less are folded into one
+SPLIT = 0.10  # of the difference: stages with so much of it are split by their thread's states
+NAMED = 3  # stages in a sentence
+STATE_NAMES = dict(zip(STATES, ("on a CPU", "waiting for a CPU", "blocked on I/O", "blocked"), strict=True))
+
+
+def _where(s: Compared) -> str:
+    """The stage in plain words, with its name."""
+    if s.kind == "unknown":
+        return f"between two threads, where no event says more ({s.stage})"
+    if s.stage == UNATTRIBUTED:
+        return "in no stage (unattributed)"
+    if s.stage == "D2C":
+        return "at the device (D2C)"
+    if s.kind in ("device", "block", "network"):
+        place = {"device": "at the device", "block": "in the block layer", "network": "on the network"}[s.kind]
+        return f"{place} ({s.stage})"
+    after = " (after the device had finished)" if s.after_device else ""
+    return f"{'waiting in' if s.kind == 'wait' else 'in'} `{s.stage}`{after}"
+
+
+def sentence(w: Why) -> str:
+    """One sentence with its figures."""
+    slow, typical = w.latency.slow.mean_ns, w.latency.typical.mean_ns
+    subject = w.sets.rule[0].upper() + w.sets.rule[1:]
+    one = w.sets.slow == 1
+    if w.alike:
+        verb = "is" if one else "are"
+        return f"{subject} {verb} hardly slower than typical ones: {duration(slow)} against {duration(typical)}."
+    most = MOST * w.latency.more_ns
+    lead = w.stages[0]
+    own, others = lead.slow.mean_ns, lead.typical.mean_ns
+    where = _where(lead)
+    if lead.more_ns < most:
+        own, others = (
+            sum(getattr(s, side).runnable_ns for s in w.stages) / getattr(w.latency, side).ops
+            for side in ("slow", "typical")
+        )
+        lead = max(w.stages, key=lambda s: s.more_of("runnable_ns"))
+        where = f"waiting for a CPU, the most of it {_where(lead).removeprefix('waiting ')}"
+    elif lead.more_of("runnable_ns") >= MOST * lead.more_ns:
+        own, others = (side.runnable_ns / side.ops for side in (lead.slow, lead.typical))
+        where = f"waiting for a CPU {where.removeprefix('waiting ')}"
+    if own - others < most and lead.more_ns < most:
+        parts = [s for s in w.stages[:NAMED] if s.more_ns > 0]
+        named = ", ".join(f"{percent(s.more_ns, w.latency.more_ns, 0)} % {_where(s)}" for s in parts)
+        return (
+            f"{subject} {'takes' if one else 'take'} {duration(slow)}, typical ones {duration(typical)};"
+            f" no stage makes most of the difference: {named}."
+        )
+    return (
+        f"{subject} {'spends' if one else 'spend'} {duration(own)} of {duration(slow)} {where};"
+        f" typical ones {duration(others)} of {duration(typical)}."
+    )
+
+
+def set_lines(w: Why) -> Iterator[str]:
+    """Which ops were compared."""
+    s = w.sets
+    yield f"slow:    {s.slow} of {count_of(s.ops, 'op')}, {duration(s.slow_from_ns)} and more"
+    yield (
+        f"typical: {count_of(s.typical, 'op')}, p25 to p75 of the others:"
+        f" {duration(s.typical_from_ns)} to {duration(s.typical_to_ns)}"
+    )
+    if (part := w.monster) is not None:
+        yield f"one of the slow ops alone has {100 * part:.0f} % of their time: see it by itself"
+
+
+def _cells(name: str, slow: float, typical: float, w: Why, digits: int) -> list[str]:
+    more = slow - typical
+    return [name, us(slow, digits), us(typical, digits), us(more, digits), percent(more, w.latency.more_ns)]
+
+
+def _state_rows(s: Compared, w: Why, digits: int) -> Iterator[list[str]]:
+    if s.slow.state_unknown_ns == s.slow.total_ns:
+        return
+    for state, name in (*STATE_NAMES.items(), ("state_unknown_ns", "not known")):
+        slow, typical = (getattr(side, state) / side.ops for side in (s.slow, s.typical))
+        if slow or typical:
+            yield _cells(f"  {name}", slow, typical, w, digits)
+
+
+def table_lines(w: Why) -> Iterator[str]:
+    """The stages, the largest difference first; means per op of the set, us."""
+    whole = w.latency.more_ns
+    digits = table_digits(w.latency.slow.mean_ns)
+    shown = [s for s in w.stages if abs(s.more_ns) >= SHOWN * abs(whole)]
+    rest = [s for s in w.stages if s not in shown]
+    rows = []
+    for s in shown:
+        rows.append(_cells(s.stage, s.slow.mean_ns, s.typical.mean_ns, w, digits))
+        if abs(s.more_ns) >= SPLIT * abs(whole):
+            rows += _state_rows(s, w, digits)
+    if rest:
+        slow, typical = (
+            sum(getattr(s, side).total_ns for s in rest) / getattr(w.latency, side).ops for side in ("slow", "typical")
+        )
+        rows.append(_cells(f"{count_of(len(rest), 'other')}, less than 1 % each", slow, typical, w, digits))
+    rows.append(_cells("latency", w.latency.slow.mean_ns, w.latency.typical.mean_ns, w, digits))
+    yield from table(["stage (us)", "slow", "typical", "more", "share%"], rows)
+    verb = "sum" if w.sums else "DO NOT sum"
+    totals = ", ".join(f"{side} {us(getattr(w.latency, side).total_ns)} us" for side in ("slow", "typical"))
+    yield f"stages {verb} to the latency: {totals}"
+
+
+def _table_of_two(s: Separator) -> str:
+    part, of_all = percent(s.slow_met, s.slow, 0), percent(s.met, s.ops, 0 if s.met >= 0.1 * s.ops else 1)
+    return f"{s.slow_met} of {s.slow} slow ops ({part} %) {s.text}; {of_all} % of all ops do"
+
+
+def separation_lines(found: Separation, w: Why) -> Iterator[str]:
+    """What separates the slow ops, with what speaks for it; or that nothing does."""
+    if found.too_few:
+        yield f"{count_of(w.sets.slow, 'slow op')}: too few to say what separates them ({FEW} are needed)"
+        return
+    tested = f"{count_of(found.attributes, 'attribute')}, {count_of(found.conditions, 'condition')}"
+    if found.found is not None:
+        s = found.found
+        yield f"what separates them: {_table_of_two(s)}"
+        chance = f"{s.as_good} of" if s.as_good else "none of"
+        yield f"  {s.lift:.2f} times as often; {chance} {found.shifts} shifts along the run goes as well ({tested})"
+        yield from (f"  nearly the same ops {other}" for other in s.same)
+        return
+    yield f"nothing that was recorded separates them ({tested})"
+    if found.best is not None:
+        b = found.best
+        yield f"  nearest: {_table_of_two(b)}"
+        yield f"  {b.lift:.2f} times as often; {b.as_good} of {found.shifts} shifts along the run go as well"
+        if b.lift < LIFT:
+            yield f"  (named from {LIFT:.0f} times on)"
+        elif b.slow_met < COVER * b.slow:
+            yield f"  (named from {COVER:.0%} of the slow ops on)"
+
+
+def command_lines(w: Why, source: Sequence[str], filters: Sequence[str], has_request: bool) -> list[str]:
+    """Three commands that look further, as a shell takes them. ``source``: RUN, and --model and its like where RUN is a
+    trace; ``filters``: --class and its like; ``has_request``: a block request serves the example.
+    """
+    one = ["--op", str(w.sets.example)]
+    lead = w.stages[0]
+    found = [["ops", *source, *one]]
+    if has_request and lead.kind in ("device", "block"):
+        found.append(["interference", *source, *one])
+    elif any(s.slow.runnable_ns or s.slow.on_cpu_ns for s in w.stages):
+        found.append(["stages", *source, *filters, "--states"])
+    else:
+        found.append(["stages", *source, *filters])
+    found.append(["plot", *source, *filters, "-o", "slow.png"])
+    return [shlex.join(["opline", *words]) for words in found]

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+"""BPF programs and the bridge that passes their records on to LTTng, whatever the programs are attached to.
+
+The only file that imports bcc. Needs root, a kernel with BTF, Debian's ``python3-bpfcc``, and the bridge of the
+programs (built by ``make -C tracepoints bridge``), which has their text inside. No kernel headers. What the programs
+are: ``bpf.py`` (the block layer's tracepoints), ``probes.py`` (uprobes on
+ceph-osd), ``declared.py`` (probes that a model declares).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from opline.capture.bpf import kernel_stub
+from opline.errors import OplineError
+from opline.scratch import scratch
+
+RING_BYTES = 64 << 20
+PERIOD_NS = 3_000_000
+OWN_TGIDS = 8  # as in tracepoints/bridge_record.h
+
+_PID_NAMESPACE = Path("/proc/self/ns/pid")
+_INITIAL_PID_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO, include/linux/proc_ns.h
+
+_COUNTS = (
+    "watermarks", "lost_events", "not_enabled", "lost_ring", "lost_nested", "lost_states", "late", "reordered",
+    "own_bios", "own_events", "own_overflow", "chain_cut", "untold_threads", "most_bytes", "cpu_ns", "rounds",
+)  # fmt: skip
+
+
+def pid_namespace() -> dict[str, int]:
+    """In a PID namespace (a container) threads shall be numbered as the application sees them: which one it is.
+
+    Empty in the initial one, where the kernel's own numbers are those. Raises OSError.
+    """
+    seen = _PID_NAMESPACE.stat()
+    if seen.st_ino == _INITIAL_PID_NAMESPACE:
+        return {}
+    return {"PIDNS_DEV": os.major(seen.st_dev) << 20 | os.minor(seen.st_dev), "PIDNS_INO": seen.st_ino}
+
+
+def possible_cpus() -> int:
+    """One more than the highest CPU number that there can be."""
+    text = Path("/sys/devices/system/cpu/possible").read_text()
+    return 1 + max(int(number) for number in re.findall(r"\d+", text))
+
+
+@contextlib.contextmanager
+def stderr_kept() -> Iterator[list[str]]:
+    """bcc and LLVM write their complaints to descriptor 2: keep them, to say the one that matters."""
+    lines: list[str] = []
+    sys.stderr.flush()
+    saved = os.dup(2)
+    with tempfile.TemporaryFile() as sink:
+        os.dup2(sink.fileno(), 2)
+        try:
+            yield lines
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+            sink.seek(0)
+            lines += sink.read().decode(errors="replace").splitlines()
+
+
+class Bridge:
+    """Programs and bridge: make one, ``start()``, … ``finish()``. All goes with the process, however it ends.
+
+    ``library``: the bridge. ``kinds``: what its records are, in the order of its enum. ``definitions``: given to the
+    programs' text as ``-D``; ``more``: text behind it. ``what`` is said in errors. Raises OplineError, one line that
+    says what is missing.
+    """
+
+    def __init__(
+        self,
+        library: Path,
+        what: str,
+        kinds: Sequence[str],
+        definitions: Mapping[str, int],
+        ring_bytes: int = RING_BYTES,
+        period_ns: int = PERIOD_NS,
+        more: str = "",
+    ) -> None:
+        if ring_bytes < 1 << 16 or ring_bytes & (ring_bytes - 1):
+            raise OplineError(f"a ring buffer of {ring_bytes} bytes: it must be a power of two of at least 65536")
+        self._what = what
+        self._kinds = tuple(kinds)
+        self._ring_bytes = ring_bytes
+        self._period_ns = period_ns
+        self._cpus = possible_cpus()
+        self._handle: int | None = None
+        self.library = load_library(library)
+        self.bpf = self._compile(definitions, more)
+
+    def _compile(self, definitions: Mapping[str, int], more: str) -> Any:
+        try:
+            with stderr_kept():
+                import bcc
+        except ImportError as error:
+            raise OplineError("Python's bcc module not found: apt install python3-bpfcc") from error
+        values = {
+            **definitions,
+            **pid_namespace(),
+            "RING_PAGES": self._ring_bytes // os.sysconf("SC_PAGESIZE"),
+            "CPU_COUNT": self._cpus,
+        }
+        before = os.environ.get("BCC_KERNEL_SOURCE")
+        with scratch("bpf") as folder, stderr_kept() as said:
+            os.environ["BCC_KERNEL_SOURCE"] = str(kernel_stub.write(Path(folder)))
+            try:
+                return bcc.BPF(
+                    text=self.library.bridge_program_text() + more.encode(),
+                    cflags=[f"-D{name}={value}" for name, value in values.items()],
+                )
+            except Exception as error:
+                failure = error  # bcc raises bare Exception
+            finally:
+                if before is None:
+                    del os.environ["BCC_KERNEL_SOURCE"]
+                else:
+                    os.environ["BCC_KERNEL_SOURCE"] = before
+        raise _failed(f"{self._what} did not compile with bcc {bcc.__version__}", said, failure)
+
+    def attempt(self, what: str, step: Callable[[], Any]) -> Any:
+        """Do one step with bcc; what it gives. Raises OplineError: ``what``, and the line that says why."""
+        with stderr_kept() as said:
+            try:
+                return step()
+            except Exception as error:
+                failure = error
+        raise _failed(what, said, failure)
+
+    def start(self, programs: Sequence[int], own: Sequence[int]) -> None:
+        """Start the bridge's thread. ``programs``: their descriptors; ``own``: who is left out. Raises OplineError."""
+        descriptors = (ctypes.c_int * len(programs))(*programs)
+        tgids = (ctypes.c_uint32 * OWN_TGIDS)(*own)
+        self._handle = self.library.bridge_start(
+            self.bpf[b"events"].map_fd, self._ring_bytes, self.bpf[b"control"].map_fd, self.bpf[b"cpus"].map_fd,
+            self._cpus, descriptors, len(descriptors), self._period_ns, tgids,
+        )  # fmt: skip
+        if self._handle is None:
+            raise OplineError("the BPF ring buffer cannot be mapped")
+
+    def enabled(self) -> int:
+        """What the programs record at the moment because a session has enabled it: a bit per kind, 0 for nothing."""
+        return int(self.library.bridge_mask(self._handle))
+
+    def follow(self, pid: int) -> None:
+        """Record the system calls of this process, from its next one on, and those of its children."""
+        self.library.bridge_follow(self._handle, pid)
+
+    def finish(self, detach: Callable[[], None]) -> dict[str, Any]:
+        """Detach, pass on what is left; what happened, as plain JSON types: ``sent`` by event name, without zeros."""
+        assert self._handle is not None
+
+        class Counts(ctypes.Structure):
+            """``struct bridge_counts`` of tracepoints/bridge.c."""
+
+            _fields_ = (("sent", ctypes.c_uint64 * len(self._kinds)), *((name, ctypes.c_uint64) for name in _COUNTS))
+
+        counts = Counts()
+        self.library.bridge_quiet(self._handle)
+        detach()
+        self.library.bridge_finish(self._handle, ctypes.byref(counts))
+        self._handle = None
+        self.bpf.cleanup()
+        values = {name: getattr(counts, name) for name in _COUNTS}
+        return {"sent": {kind: n for kind, n in zip(self._kinds, counts.sent, strict=True) if n}, **values}
+
+
+def load_library(path: Path) -> Any:
+    """The bridge, its functions declared. Raises OplineError."""
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise OplineError(f"{path}: {error}; build it with 'make build'") from error
+    library.bridge_program_text.restype = ctypes.c_char_p
+    library.bridge_start.restype = ctypes.c_void_p
+    library.bridge_start.argtypes = (
+        ctypes.c_int, ctypes.c_uint64, ctypes.c_int, ctypes.c_int, ctypes.c_uint32, ctypes.POINTER(ctypes.c_int),
+        ctypes.c_uint32, ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint32),
+    )  # fmt: skip
+    library.bridge_mask.argtypes = (ctypes.c_void_p,)
+    library.bridge_mask.restype = ctypes.c_uint64
+    library.bridge_follow.argtypes = (ctypes.c_void_p, ctypes.c_uint32)
+    library.bridge_quiet.argtypes = (ctypes.c_void_p,)
+    library.bridge_finish.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
+    return library
+
+
+def _failed(what: str, said: list[str], failure: Exception) -> OplineError:
+    """With the line that says why: an error of the compiler, the kernel or the verifier, else bcc's."""
+    if any("Operation not permitted" in line for line in [*said, str(failure)]):
+        return OplineError(
+            "BPF is not permitted here: run as root, outside of a restricted container or kernel lockdown"
+        )
+    errors = [line.strip() for line in said if "error:" in line]
+    return OplineError(f"{what}: {errors[0] if errors else failure}")

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""What the BPF programs for system calls (tracepoints/calls.bpf.c) must know of the running kernel, from its BTF.
+
+Arguments lie in ``struct pt_regs`` at the entry: syscall_get_arguments() and syscall_get_nr() of the kernel's
+arch/ARCH/include/asm/syscall.h. 32-bit programs on a 64-bit kernel number their calls otherwise: they are not for us.
+"""
+
+from __future__ import annotations
+
+import platform
+
+from opline.capture.bpf.btf import Btf
+
+PROGRAMS = ("sys_enter", "sys_exit")
+_X86_64 = ("di", "si", "dx", "r10", "r8", "r9")
+
+
+def definitions(btf: Btf) -> dict[str, int] | None:
+    """Offsets for the programs; None where system calls can't be recorded (another architecture)."""
+    if platform.machine() == "x86_64":
+        arguments = [btf.offset("pt_regs", name) for name in _X86_64]
+        number = btf.offset("pt_regs", "orig_ax")
+    elif platform.machine() == "aarch64":
+        first = btf.offset("pt_regs", "regs")
+        arguments = [None if first is None else first + 8 * i for i in range(6)]
+        number = btf.offset("pt_regs", "syscallno")
+    else:
+        return None
+    found = {f"O_REG_{i}": offset for i, offset in enumerate(arguments)} | {
+        "O_REG_NUMBER": number,
+        "O_TASK_FILES": btf.offset("task_struct", "files"),
+        "O_FILES_FDT": btf.offset("files_struct", "fdt"),
+        "O_FDT_MAX": btf.offset("fdtable", "max_fds"),
+        "O_FDT_FD": btf.offset("fdtable", "fd"),
+        "O_FILE_INODE": btf.offset("file", "f_inode"),
+        "O_FILE_POS": btf.offset("file", "f_pos"),
+        "O_FILE_FLAGS": btf.offset("file", "f_flags"),
+        "O_INODE_MODE": btf.offset("inode", "i_mode"),
+        "O_INODE_SIZE": btf.offset("inode", "i_size"),
+        "O_INODE_INO": btf.offset("inode", "i_ino"),
+        "O_INODE_SB": btf.offset("inode", "i_sb"),
+        "O_SB_DEV": btf.offset("super_block", "s_dev"),
+    }
+    known = {name: offset for name, offset in found.items() if offset is not None}
+    if len(known) < len(found):
+        return None
+    low = min(known[f"O_REG_{i}"] for i in range(6))
+    span = max(known[f"O_REG_{i}"] for i in range(6)) + 8 - low
+    return {**known, "REGS_LOW": low, "REGS_SPAN": span}

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""What the BPF programs that know whom to follow (tracepoints/tree.bpf.c), and those for the states of its threads
+(states.bpf.c), must know of the running kernel, from its BTF.
+"""
+
+from __future__ import annotations
+
+from opline.capture.bpf.btf import Btf
+
+PROGRAMS = ("sched_process_fork", "sched_process_exit")
+STATES = ("sched_switch", "sched_waking")
+_UPID_BYTES = 16  # struct upid: int nr; struct pid_namespace *ns (include/linux/pid.h)
+
+
+def definitions(btf: Btf) -> dict[str, int] | None:
+    """Offsets for the programs of the tree; None where this kernel lacks one."""
+    return _known(
+        {
+            "O_TASK_PID": btf.offset("task_struct", "pid"),
+            "O_TASK_TGID": btf.offset("task_struct", "tgid"),
+            "O_TASK_SIGNAL": btf.offset("task_struct", "signal"),
+            "O_SIGNAL_LIVE": btf.offset("signal_struct", "live"),
+        }
+    )
+
+
+def states(btf: Btf) -> dict[str, int] | None:
+    """Offsets and numbers of arguments for the programs of threads' states; None where they can't be recorded.
+
+    ``prev_state`` is an argument of sched_switch since Linux 5.18, the second one in its first releases, else the last.
+    """
+    arguments = btf.tracepoint("sched_switch") or []
+    waking = btf.tracepoint("sched_waking") or []
+    tasks = [i for i, argument in enumerate(arguments) if argument.struct == "task_struct"]
+    if len(tasks) != 2 or 0 in tasks or not waking or waking[0].struct != "task_struct":
+        return None
+    found = {
+        "A_sched_switch_prev": tasks[0],
+        "A_sched_switch_next": tasks[1],
+        "O_TASK_THREAD_PID": btf.offset("task_struct", "thread_pid"),
+        "O_PID_LEVEL": btf.offset("pid", "level"),
+        "O_PID_NUMBERS": btf.offset("pid", "numbers"),
+        "O_UPID_NS": btf.offset("upid", "ns"),
+        "UPID_BYTES": _UPID_BYTES,
+        "O_PIDNS_INUM": btf.offset("pid_namespace", "ns.inum"),
+    }
+    state = next((i for i in range(1, len(arguments)) if i not in tasks), None)
+    if state is not None:
+        found["A_sched_switch_state"] = state
+    else:
+        found["O_TASK_STATE"] = btf.offset("task_struct", "__state") or btf.offset("task_struct", "state")
+    return _known(found)
+
+
+def _known(found: dict[str, int | None]) -> dict[str, int] | None:
+    known = {name: offset for name, offset in found.items() if offset is not None}
+    return known if len(known) == len(found) else None

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: MIT
+"""The BPF collector's process: events from BPF into a running LTTng session, until SIGTERM.
+
+    python -P -m opline.capture.collectors.collector --ready-fd N [--session-env NAME=VALUE]... [--exclude-pid PID]...
+                                          [--ring-bytes N] [--period-us N] [--wait-enabled SECONDS]
+                                          [--follow-fd N [--calls] [--states]] [--uprobes BINARY]
+                                          [--attach-pid PID]... [--probes FILE --trace DIR] [--records-fd N]
+    python -P -m opline.capture.collectors.collector --check
+
+Block events; with ``--uprobes`` instead the hits of uprobes on that ceph-osd, as events ``cephprobe:*``; with
+``--probes`` instead those of the probes that FILE declares (:mod:`opline.capture.probes.declared`), as a trace of its
+own.
+
+Contract with whoever starts it (``opline record`` does):
+
+- It registers with the session daemon that ``LTTNG_HOME`` leads to, as any application: from the environment, or from
+  ``--session-env LTTNG_HOME=...``. Start it when the session is *started*, with ``block:*`` enabled in a channel of
+  its own.
+- One line of JSON comes on descriptor N (``--ready-fd``; standard output without it). ``{"ready": true, ...}``: the
+  programs are attached and the session records; from here on no block event is missed. With ``"enabled": false`` they
+  are attached, but no session has enabled ``block:*`` within ``--wait-enabled`` seconds (default 5); events flow as
+  soon as one does. ``{"error": "..."}``: it ends with status 1. End of file without a line: it died.
+- With ``--follow-fd N``, a socket: of one process and of whom it forks ``--calls``, system calls (``syscall:*``), and
+  ``--states``, when its threads ran, waited for a CPU and slept (``sched:*``); in the same channel. When it is ready
+  the collector waits for that process' number as a line of text, and answers with a line once the process will be
+  recorded from its next call or switch on; end of file: there will be none. ``--attach-pid``: those of this process,
+  which runs already, and of whom it forks from now on.
+- With ``--records-fd N``, a pipe: block events go into it as they are (opline.readers.ring), and not into a session,
+  of which there is none; the end of file comes with the end.
+- Left out is the I/O of the processes given by ``--exclude-pid``, of every ``lttng-consumerd``, and its own.
+- SIGTERM (without ``--ready-fd`` Ctrl-C as well; with it Ctrl-C is the recorder's business): detach, pass on what is
+  left, write the final counts as one line of JSON to standard output, end with status 0. That takes some 0.1 s. Do it
+  before the session is stopped: what comes after is ``not_enabled``.
+- It gets SIGTERM when its parent dies (PR_SET_PDEATHSIG), and does the same. Programs and maps are its descriptors:
+  killed in whatever way, it leaves none.
+
+``--check`` loads and attaches everything, and ends: status 0 if block events can be captured here, else 1 and one
+line why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from opline.capture.bpf import bpf
+from opline.capture.bpf.bridge import OWN_TGIDS, PERIOD_NS, RING_BYTES, pid_namespace
+from opline.capture.ceph.osd_probes import Probes
+from opline.errors import OplineError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from opline.capture.probes.declared import Declared
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+def die_with_parent(parent: int) -> None:
+    """SIGTERM to this process when its parent ends; at once if ``parent`` is gone already."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def consumer_daemons() -> list[int]:
+    """PIDs of LTTng's consumer daemons, who write the traces."""
+    found = []
+    for comm in Path("/proc").glob("[0-9]*/comm"):
+        try:
+            if comm.read_text().strip() == "lttng-consumerd":
+                found.append(int(comm.parent.name))
+        except OSError:
+            continue
+    return sorted(found)
+
+
+def wait_enabled(collector: bpf.Collector | Probes, patience_s: float) -> bool:
+    """Until the programs record what a session enabled; False after ``patience_s`` or if this process is to end.
+
+    LTTng enables the events one after the other: it is all when nothing was added for a while.
+    """
+    until = time.monotonic() + patience_s
+    before = 0
+    while True:
+        mask = collector.enabled()
+        if mask and mask == before:
+            return True
+        if time.monotonic() >= until or signal.sigpending() & {signal.SIGTERM, signal.SIGINT}:
+            return bool(mask)
+        before = mask
+        time.sleep(0.02)
+
+
+def follow(collector: bpf.Collector, descriptor: int) -> None:
+    """Wait for the number of the process whose calls and states are wanted, or until this process is to end."""
+    with socket.socket(fileno=descriptor) as peer:
+        peer.settimeout(0.05)
+        while not signal.sigpending() & {signal.SIGTERM, signal.SIGINT}:
+            try:
+                line = peer.recv(32)
+                if line:
+                    collector.follow(int(line))
+                    peer.sendall(b"followed\n")
+                return
+            except TimeoutError:
+                continue
+            except (OSError, ValueError):
+                return
+
+
+def _say(descriptor: int | None, document: dict[str, Any]) -> None:
+    """One line of JSON; a reader who is gone is no error."""
+    line = (json.dumps(document) + "\n").encode()
+    try:
+        os.write(1 if descriptor is None else descriptor, line)
+        if descriptor is not None:
+            os.close(descriptor)
+    except OSError:
+        return
+
+
+def _collect(options: argparse.Namespace) -> None:
+    started = time.monotonic_ns()
+    own = list(dict.fromkeys([os.getpid(), *options.exclude_pid, *consumer_daemons()]))[:OWN_TGIDS]
+    period_ns = options.period_us * 1000
+    collector: bpf.Collector | Probes | Declared
+    if options.probes is not None:
+        from opline.capture.probes.declared import Declared, from_json  # who records block events alone needs no models
+
+        probes, programs = from_json(options.probes.read_text())
+        collector = Declared(probes, programs, options.trace, options.ring_bytes, period_ns)
+    elif options.uprobes is not None:
+        collector = Probes(options.uprobes, options.ring_bytes, period_ns)
+    else:
+        records = options.records_fd
+        collector = bpf.Collector(own, options.ring_bytes, period_ns, options.calls, options.states, records)
+        collector.attach(options.attach_pid)
+    collector.start()
+    ready: dict[str, Any] = {"ready": True}
+    if isinstance(collector, (bpf.Collector, Probes)):
+        ready["enabled"] = wait_enabled(collector, options.wait_enabled)
+    else:
+        ready["placed"], ready["absent"], ready["stepped"] = collector.placed, collector.absent, collector.stepped
+        ready["entry_ns"], ready["return_ns"] = collector.entry_ns, collector.return_ns
+    if isinstance(collector, Probes):
+        ready["binary"] = str(collector.binary)
+        ready["functions"], ready["absent"] = collector.attached, collector.absent
+        ready["entry_ns"], ready["return_ns"] = collector.entry_ns, collector.return_ns
+    elif isinstance(collector, bpf.Collector):
+        ready["tracepoints"], ready["excluded_pids"] = collector.tracepoints, own
+        ready["calls"], ready["states"] = collector.calls, collector.states
+    ready["initial_pid_namespace"] = not pid_namespace()  # else threads outside of ours have tid -1
+    ready["setup_ns"] = time.monotonic_ns() - started
+    _say(options.ready_fd, ready)
+    if isinstance(collector, bpf.Collector) and options.follow_fd is not None:
+        follow(collector, options.follow_fd)
+    signal.sigwait((signal.SIGTERM, signal.SIGINT))  # SIGINT is ignored where it shall not end us
+    stopping = time.monotonic_ns()
+    counts = collector.finish()
+    _say(None, {**counts, "ran_ns": stopping - started, "finish_ns": time.monotonic_ns() - stopping})
+
+
+def _check() -> None:
+    collector = bpf.Collector(ring_bytes=1 << 16, calls=True, states=True)
+    collector.start()
+    collector.finish()
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="collector", description="Kernel events into LTTng.")
+    parser.add_argument("--ready-fd", type=int, help="descriptor for the line that says it is ready (default: stdout)")
+    parser.add_argument("--session-env", action="append", default=[], metavar="NAME=VALUE", help="set for LTTng-UST")
+    parser.add_argument("--exclude-pid", type=int, action="append", default=[], help="leave out this process's I/O")
+    parser.add_argument("--ring-bytes", type=int, default=RING_BYTES, help="size of the BPF ring buffer (64 MiB)")
+    parser.add_argument("--period-us", type=int, default=PERIOD_NS // 1000, help="how often it is emptied (3000)")
+    parser.add_argument("--wait-enabled", type=float, default=5.0, help="seconds to wait for a session's block:*")
+    parser.add_argument("--follow-fd", type=int, help="socket on which to hear whose calls and states")
+    parser.add_argument("--attach-pid", type=int, action="append", default=[], help="whose calls and states, too")
+    parser.add_argument("--calls", action="store_true", help="system calls too")
+    parser.add_argument("--states", action="store_true", help="threads' states too")
+    parser.add_argument("--uprobes", type=Path, metavar="BINARY", help="hits of uprobes on this ceph-osd instead")
+    parser.add_argument("--probes", type=Path, metavar="FILE", help="hits of the probes declared there instead")
+    parser.add_argument("--trace", type=Path, metavar="DIR", help="where to make the trace of these hits")
+    parser.add_argument("--records-fd", type=int, metavar="N", help="a pipe for the records, instead of a session")
+    parser.add_argument("--check", action="store_true", help="say whether block events can be captured here, and end")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run it; the exit status."""
+    parent = os.getppid()
+    options = _options(arguments)
+    if options.ready_fd is not None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # fetched with sigwait: no step is interrupted half-way
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
+    die_with_parent(parent)
+    for setting in options.session_env:
+        name, _, value = setting.partition("=")
+        os.environ[name] = value
+    try:
+        if options.check:
+            _check()
+        else:
+            _collect(options)
+    except OplineError as error:
+        if options.check:
+            sys.stderr.write(f"{error.message}\n")
+        else:
+            _say(options.ready_fd, {"error": error.message})
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: MIT
+"""Declared probes (a model's ``[probes]``) in a recording: their programs are made, placed and measured here.
+
+Each hit becomes an event of a CTF trace of its own (:mod:`opline.capture.probes.hit_trace`); how a hit gets there is in
+:mod:`opline.capture.bpf.bridge`. The probes are on files: they are hit by every process that runs these, also later
+ones and forks. A probe stops the thread: what a hit costs on this machine is measured before the first one is placed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import statistics
+import uuid
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from opline.capture.bpf.bridge import PERIOD_NS, RING_BYTES, Bridge, possible_cpus
+from opline.capture.probes import hit_programs, hit_trace, uprobes
+from opline.capture.probes.elf import Elf
+from opline.capture.probes.hit_programs import Program, UnreadableError
+from opline.errors import OplineError
+from opline.folder import TRACERS, Folder
+from opline.model import Probe, ProbeField
+
+BRIDGE = Path(__file__).parent.with_name("_hitbridge.so")
+_KINDS = 256  # KIND_COUNT in tracepoints/hit_event.h
+_ENTRY, _RETURN = 254, 255  # the programs that measure what a hit costs
+_MODE = 0o770  # of folders, as LTTng's are
+_TIMED_CALLS = 50
+_ROUNDS = 41
+
+
+def to_json(probes: tuple[Probe, ...], programs: dict[str, list[Path]]) -> str:
+    """What the collector is given: the probes, and the files that each program's name stands for."""
+    listed = [{**vars(probe), "fields": [vars(field) for field in probe.fields]} for probe in probes]
+    return json.dumps({"probes": listed, "programs": {name: list(map(str, found)) for name, found in programs.items()}})
+
+
+def from_json(text: str) -> tuple[list[Probe], dict[str, list[Path]]]:
+    """What ``to_json`` wrote."""
+    document = json.loads(text)
+    probes = []
+    for probe in document["probes"]:
+        fields = tuple(ProbeField(**{**field, "offsets": tuple(field["offsets"])}) for field in probe["fields"])
+        probes.append(Probe(**{**probe, "fields": fields}))
+    return probes, {name: [Path(path) for path in found] for name, found in document["programs"].items()}
+
+
+class Declared:
+    """Probes in their programs' files: ``Declared(…)``, ``start()``, … ``finish()``.
+
+    ``folder``: where the trace is made. ``placed``: events and where their probes are; ``absent``: the line in the
+    model, the event and why it has no probe. ``entry_ns``, ``return_ns``: what a hit costs the thread, measured here.
+    Raises OplineError.
+    """
+
+    def __init__(
+        self,
+        probes: list[Probe],
+        programs: dict[str, list[Path]],
+        folder: Path,
+        ring_bytes: int = RING_BYTES,
+        period_ns: int = PERIOD_NS,
+    ) -> None:
+        if os.geteuid() != 0:
+            raise OplineError("probes in programs need root")
+        self.absent: list[tuple[int, str, str]] = []
+        self._probes = probes
+        self._held: list[int] = []
+        self._signed: set[tuple[str, str]] = set()
+        self._programs = self._find(programs)
+        if not self._programs:
+            line, event, why = self.absent[0]
+            raise OplineError(f"none of the model's probes can be placed; line {line}, {event}: {why}")
+        sizes = [hit_programs.payload_bytes(self._probes[p.event].fields) for p in self._programs]
+        text = "".join(
+            hit_programs.program_text(kind, p.fill, size)
+            for kind, (p, size) in enumerate(zip(self._programs, sizes, strict=True))
+        )
+        text += "".join(hit_programs.program_text(kind, "HIT_NUMBER(0, ctx->di)", 8) for kind in (_ENTRY, _RETURN))
+        names = [str(kind) for kind in range(_KINDS)]
+        self._bridge = Bridge(BRIDGE, "the probes' BPF programs", names, {}, ring_bytes, period_ns, text)
+        self._multi = True
+        self._loaded = {kind: self._load(kind) for kind in (*range(len(self._programs)), _ENTRY, _RETURN)}
+        self.entry_ns, self.return_ns = self._cost(_ENTRY), self._cost(_RETURN)
+        self._open(folder, sizes)
+
+    def _find(self, programs: dict[str, list[Path]]) -> list[Program]:
+        files: dict[Path, Elf] = {}
+        found: list[Program] = []
+        for number, probe in enumerate(self._probes):
+            missing = f"{probe.program} does not run and is not found; --program FILE names it"
+            reasons = [] if programs.get(probe.program) else [missing]
+            mine: list[Program] = []
+            for path in programs.get(probe.program, []):
+                try:
+                    file = files.setdefault(path, Elf(path)) if path not in files else files[path]
+                    mine += hit_programs.find(probe, number, file)
+                    notes = [p.arguments for p in file.places() if f"{p.provider}:{p.name}" == probe.target]
+                    self._signed |= {
+                        (probe.event, f.name) for f in probe.fields if hit_programs.is_signed(probe, f, notes)
+                    }
+                except (UnreadableError, OplineError) as error:
+                    reasons.append(str(error))
+            if not mine or reasons:
+                self.absent.append((probe.line, probe.event, "; ".join(reasons)))
+            found += mine
+        if len(found) > hit_programs.MAX_PROGRAMS:
+            raise OplineError(f"{len(found)} programs for the model's probes, at most {hit_programs.MAX_PROGRAMS}")
+        return found
+
+    def _load(self, kind: int) -> int:
+        """The descriptor of a program; for several places at once, if this kernel can."""
+        bpf = self._bridge.bpf
+        name = f"on_hit_{kind}".encode()
+        if self._multi:
+            load = partial(bpf.load_func, name, bpf.KPROBE, None, uprobes.UPROBE_MULTI)
+            try:
+                return int(self._bridge.attempt("no uprobe_multi", load).fd)
+            except OplineError:
+                self._multi = False
+        what = "the kernel does not take a BPF program for probes"
+        return int(self._bridge.attempt(what, partial(bpf.load_func, name, bpf.KPROBE)).fd)
+
+    def _place(self, kind: int, path: Path, offsets: Sequence[int], semaphores: Sequence[int], returns: bool) -> None:
+        try:
+            if self._multi:
+                self._held.append(uprobes.place_all(self._loaded[kind], path, offsets, semaphores, returns))
+                return
+            for offset, semaphore in zip(offsets, semaphores, strict=True):
+                self._held.append(uprobes.place_one(self._loaded[kind], path, offset, semaphore, returns))
+        except OSError as error:
+            raise OplineError(f"cannot place a probe in {path}: {error.strerror}") from error
+
+    def _cost(self, kind: int) -> int:
+        """What a hit costs at a function's entry or return: on one of our own that does nothing, and begins as
+        functions do.
+        """
+        bare_ns = self._call_ns()
+        self._place(kind, BRIDGE, (Elf(BRIDGE).functions()["probe_target"],), (0,), kind == _RETURN)
+        cost_ns = max(0, self._call_ns() - bare_ns)
+        self._remove()
+        return cost_ns
+
+    def _call_ns(self) -> int:
+        """What a call of that function takes: of many rounds the one in the middle, whatever else the machine does."""
+        timed = self._bridge.library.probe_time_calls
+        timed.restype = ctypes.c_uint64
+        timed.argtypes = (ctypes.c_uint32,)
+        return int(statistics.median_low(timed(_TIMED_CALLS) for _ in range(_ROUNDS))) // _TIMED_CALLS
+
+    def _open(self, folder: Path, sizes: list[int]) -> None:
+        library = self._bridge.library
+        for kind, (program, size) in enumerate(zip(self._programs, sizes, strict=True)):
+            library.hit_kind(kind, program.event, size if self._probes[program.event].fields else 0)
+        trace = uuid.uuid4()
+        try:
+            folder.parent.mkdir(mode=_MODE, exist_ok=True)  # the session's trace, which LTTng may not have made yet
+            folder.mkdir(mode=_MODE)
+            (folder / "index").mkdir(mode=_MODE)
+            with Folder(folder, follow=False) as top, Folder("index", top, follow=False) as index:
+                top.write("metadata", hit_trace.metadata(self._probes, self._signed, trace), TRACERS)
+                library.hit_open.restype = ctypes.c_bool
+                if not library.hit_open(top.descriptor, index.descriptor, possible_cpus(), trace.bytes):
+                    raise OplineError(f"{folder}: the streams of the probes' trace cannot be made")
+        except OSError as error:
+            raise OplineError(f"{folder}: {error.strerror}") from error
+
+    @property
+    def placed(self) -> dict[str, int]:
+        """Events, and at how many places their probes are."""
+        found: dict[str, int] = {}
+        for program in self._programs:
+            event = self._probes[program.event].event
+            found[event] = found.get(event, 0) + len(program.offsets)
+        return found
+
+    @property
+    def stepped(self) -> list[str]:
+        """Events whose place is an instruction that the kernel single-steps: their hits cost some ten times as much."""
+        return sorted({self._probes[program.event].event for program in self._programs if program.stepped})
+
+    def start(self) -> None:
+        """Place the probes, start the bridge's thread. Raises OplineError."""
+        self._bridge.start([self._loaded[kind] for kind in range(len(self._programs))], [])
+        for kind, program in enumerate(self._programs):
+            self._place(kind, program.path, program.offsets, program.semaphores, program.returns)
+
+    def finish(self) -> dict[str, Any]:
+        """Remove the probes, write what is left, and say what happened and what it has cost the probed threads."""
+        counts = self._bridge.finish(self._remove)
+        self._bridge.library.hit_close.restype = ctypes.c_uint64
+        unwritten = self._bridge.library.hit_close()
+        hits: dict[str, int] = {}
+        cost_ns = 0
+        for kind, n in counts["sent"].items():
+            program = self._programs[int(kind)]
+            event = self._probes[program.event].event
+            hits[event] = hits.get(event, 0) + n
+            cost_ns += n * (self.return_ns if program.returns else self.entry_ns)
+        return {**counts, "sent": hits, "hits": sum(hits.values()), "cost_ns": cost_ns, "unwritten": unwritten}
+
+    def _remove(self) -> None:
+        if self._held:
+            with ThreadPoolExecutor(min(len(self._held), 64)) as pool:  # perf events take 0.1 s each
+                list(pool.map(os.close, self._held))
+            self._held.clear()

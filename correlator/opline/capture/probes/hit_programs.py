@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: MIT
+"""From declared probes to BPF programs: where each is in a program's file, and the C text that reads its arguments.
+
+Takes a model's probes and the files; gives ``Program`` values, and the reasons why others are not there. Arguments of
+a USDT probe are written in its note as the assembler's operands (``-4@%eax 8@-144(%rbp) 4@$5``, SystemTap's
+``sys/sdt.h``); those of a function are in registers (System V ABI of x86-64).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import difflib
+import fnmatch
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from opline.capture.probes.elf import Elf, Place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from opline.model import Probe, ProbeField
+
+MAX_PROGRAMS = 250  # KIND_COUNT in tracepoints/hit_event.h, less those that measure
+_MOST_PLACES = 64  # of one probe: a glob that means more is a mistake
+_X86_64 = 62  # EM_X86_64
+_ARGUMENTS = ("di", "si", "dx", "cx", "r8", "r9")
+_OPERAND = re.compile(r"(-?[1248])@(.+)")
+_MEMORY = re.compile(r"(-?(?:0x[0-9a-fA-F]+|\d+))?\(%(\w+)(?:,%(\w+)(?:,([1248]))?)?\)")
+
+# No macro: bcc rewrites the calls of a map where they stand.
+_PROGRAM = """
+struct hit_%(kind)d {
+    struct hit_head head;
+    u8 payload[%(size)d];
+};
+int on_hit_%(kind)d(struct pt_regs *ctx) {
+    struct bridge_cpu *cpu = this_cpu();
+    if (!cpu) return 0;
+    struct hit_%(kind)d *e = events.ringbuf_reserve(sizeof(struct hit_%(kind)d));
+    if (!e) {
+        __sync_fetch_and_add(&cpu->lost, 1);
+        return 0;
+    }
+    begin_hit(&e->head, cpu, %(kind)d);
+    %(fill)s
+    events.ringbuf_submit(e, RB_NO_WAKEUP);
+    return 0;
+}
+"""
+
+
+def _registers() -> dict[str, tuple[str, str]]:
+    """Names of registers in operands → (member of pt_regs, type of the part that is meant)."""
+    found: dict[str, tuple[str, str]] = {}
+    for name in ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp"):
+        found |= {f"r{name}": (name, "u64"), f"e{name}": (name, "u32"), name: (name, "u16")}
+        found[f"{name[0]}l" if name.endswith("x") else f"{name}l"] = (name, "u8")
+    for number in range(8, 16):
+        name = f"r{number}"
+        found |= {name: (name, "u64"), f"{name}d": (name, "u32"), f"{name}w": (name, "u16"), f"{name}b": (name, "u8")}
+    return found
+
+
+_REGISTERS = _registers()
+
+
+class UnreadableError(Exception):
+    """An argument that can't be read, in a few words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One BPF program: all places of a probe in a file at which the arguments lie alike."""
+
+    event: int  # which of the probes
+    path: Path
+    returns: bool
+    fill: str  # C statements
+    offsets: tuple[int, ...]
+    semaphores: tuple[int, ...]
+    stepped: bool  # the kernel single-steps an instruction there
+
+
+def payload_bytes(fields: Sequence[ProbeField]) -> int:
+    """What a hit's fields take; a program always has some."""
+    return sum(field.bytes for field in fields) or 8
+
+
+def is_signed(probe: Probe, field: ProbeField, arguments: Sequence[str]) -> bool:
+    """Is it written as a signed number? ``arguments``: of the probe's places, where they are USDT notes."""
+    if field.type:
+        return field.type.startswith("s")
+    if field.offsets or probe.kind != "usdt":
+        return False
+    operands = [text.split() for text in arguments]
+    return any(len(o) >= field.argument and o[field.argument - 1].startswith("-") for o in operands)
+
+
+def operand(text: str) -> str:
+    """The C expression (64 bits) for one argument of a USDT note. Raises UnreadableError."""
+    found = _OPERAND.fullmatch(text)
+    if found is None:
+        raise UnreadableError(f"{text} is no integer of 1 to 8 bytes")
+    kind = ("s" if found[1].startswith("-") else "u") + str(8 * abs(int(found[1])))
+    where = found[2]
+    if re.fullmatch(r"\$-?\d+", where):
+        return f"({kind}){where[1:]}LL"
+    if where.startswith("%") and where[1:] in _REGISTERS:
+        return f"({kind})ctx->{_REGISTERS[where[1:]][0]}"
+    memory = _MEMORY.fullmatch(where)
+    if memory is None or memory[2] not in _REGISTERS or (memory[3] and memory[3] not in _REGISTERS):
+        raise UnreadableError(f"{text} is no register, constant, or memory relative to registers")
+    index = f" + ctx->{_REGISTERS[memory[3]][0]} * {memory[4] or 1}" if memory[3] else ""
+    return f"at_{kind}(ctx->{_REGISTERS[memory[2]][0]}{index} + ({memory[1] or 0}))"
+
+
+def _value(probe: Probe, field: ProbeField, arguments: str) -> str:
+    """The C expression for a field at a place. Raises UnreadableError."""
+    if probe.kind == "usdt":
+        operands = arguments.split()
+        if field.argument > len(operands):
+            raise UnreadableError(
+                f"field {field.name}: it has {len(operands)} arguments, there is no arg{field.argument}"
+            )
+        value = operand(operands[field.argument - 1])
+    elif probe.kind == "return":
+        value = "ctx->ax"
+    else:
+        value = f"ctx->{_ARGUMENTS[field.argument - 1]}"
+    *before, last = field.offsets or (None,)
+    for offset in before:
+        value = f"at_u64((u64)({value}) + ({offset}))"
+    kind = field.type if field.type not in ("", "text") else ""
+    if last is not None:
+        return f"at_{kind or 'u64'}((u64)({value}) + ({last}))"
+    return f"({kind or 'u64'})({value})" if kind else value
+
+
+def fill(probe: Probe, arguments: str = "") -> str:
+    """C statements that write a probe's fields into the record. Raises UnreadableError."""
+    at, lines = 0, []
+    for field in probe.fields:
+        value = _value(probe, field, arguments)
+        if field.type == "text":
+            lines.append(f"HIT_TEXT({at}, {field.bytes}, {value})")
+        else:
+            lines.append(f"HIT_NUMBER({at}, (s64)({value}))")
+        at += field.bytes
+    return " ".join(lines) or "HIT_NUMBER(0, 0)"
+
+
+def program_text(kind: int, program_fill: str, size: int) -> str:
+    """The text of the program of that number, whose record has ``size`` bytes behind its head."""
+    return _PROGRAM % {"kind": kind, "size": size, "fill": program_fill}
+
+
+def find(probe: Probe, number: int, file: Elf) -> list[Program]:
+    """The programs of a probe in that file. Raises UnreadableError: what is wrong, and what the file has."""
+    if file.machine != _X86_64:
+        raise UnreadableError(f"{file.path} is not for x86-64")
+    if probe.kind == "usdt":
+        places = _usdt(probe, file)
+    else:
+        used = max((field.argument for field in probe.fields), default=0)
+        entries = [file.entry(at, used) if probe.kind == "function" else at for _, at in _functions(probe, file)]
+        places = [Place("", "", at, 0, "") for at in entries]
+    alike: dict[str, list[Place]] = {}
+    for place in places:
+        alike.setdefault(fill(probe, place.arguments), []).append(place)
+    return [
+        Program(
+            number, file.path, probe.kind == "return", text, tuple(p.offset for p in some),
+            tuple(p.semaphore for p in some), any(file.steps(p.offset) for p in some),
+        )
+        for text, some in alike.items()
+    ]  # fmt: skip
+
+
+def _usdt(probe: Probe, file: Elf) -> list[Place]:
+    provider, _, name = probe.target.partition(":")
+    places = file.places()
+    found = [place for place in places if (place.provider, place.name) == (provider, name)]
+    if not found:
+        has = sorted({f"{place.provider}:{place.name}" for place in places})
+        raise UnreadableError(f"{file.path} has no USDT probe {probe.target}{_instead(probe.target, has)}")
+    return found
+
+
+def _functions(probe: Probe, file: Elf) -> list[tuple[str, int]]:
+    """By the name as it is linked, else by the C++ name with or without its arguments; either may be a glob."""
+    functions = file.functions()
+    if probe.target in functions:
+        return [(probe.target, functions[probe.target])]
+    found = {}
+    for name, offset in functions.items():
+        plain = demangled(name) if name.startswith("_Z") else name
+        if any(fnmatch.fnmatchcase(text, probe.target) for text in (name, plain, plain.partition("(")[0])):
+            found[offset] = name
+    if not found:
+        names = [demangled(n).partition("(")[0] if n.startswith("_Z") else n for n in functions]
+        raise UnreadableError(f"{file.path} has no function {probe.target}{_instead(probe.target, names)}")
+    if len(found) > _MOST_PLACES:
+        raise UnreadableError(f"{probe.target} means {len(found)} functions of {file.path}, at most {_MOST_PLACES}")
+    return [(name, offset) for offset, name in sorted(found.items())]
+
+
+def _instead(wanted: str, names: Sequence[str]) -> str:
+    close = difflib.get_close_matches(wanted, names, n=1)
+    if close:
+        return f" (did you mean {close[0]}?)"
+    return f" (it has {len(set(names))}: `opline doctor --program` lists them)" if names else " (it has none)"
+
+
+@functools.cache
+def _demangler() -> ctypes.CDLL | None:
+    try:
+        library = ctypes.CDLL("libstdc++.so.6")
+    except OSError:
+        return None
+    library.__cxa_demangle.restype = ctypes.c_void_p
+    return library
+
+
+def demangled(name: str) -> str:
+    """A C++ name as it is written in the source; the name itself where there is no C++ library, or it is no such."""
+    library = _demangler()
+    if library is None:
+        return name
+    status = ctypes.c_int()
+    text = library.__cxa_demangle(name.encode(), None, None, ctypes.byref(status))
+    if not text:
+        return name
+    plain = ctypes.string_at(text).decode("utf-8", "replace")
+    libc = ctypes.CDLL(None)
+    libc.free.argtypes = (ctypes.c_void_p,)
+    libc.free(text)
+    return plain

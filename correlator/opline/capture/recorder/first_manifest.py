@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""The manifest of a recording as it is when tracing begins: what is recorded, of what, with what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from opline.capture.directory import recording
+from opline.capture.directory.recording import ChannelNote, ModelNote, Recording
+from opline.capture.lttng.recipe import Channel
+from opline.capture.machine import devices, machine
+from opline.capture.probes import hit_trace
+from opline.capture.recorder.options import Options
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from opline.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The session that traces: its name, whose daemon's it is, where block events come from, whether the model's probes
+    are placed, and which processes are attached to.
+    """
+
+    session: str
+    sessiond: str
+    block_source: str
+    probes: bool
+    pids: Sequence[int]
+
+
+def of(options: Options, about: About, channels: Sequence[Channel], notes: list[str]) -> Recording:
+    """The manifest; ``notes`` become its own."""
+    model = options.model
+    told = [_told(channel) for channel in channels]
+    return Recording(
+        command=recording.Command(list(options.command), str(Path.cwd())),
+        host=machine.host(),
+        versions=machine.versions(),
+        clocks_before=machine.sample_clocks(),
+        session=about.session,
+        sessiond=about.sessiond,
+        block_source=about.block_source,
+        model=ModelNote(model.name, options.model_argument, recording.digest(model.text)) if model else None,
+        channels=[*told, _probes(model)] if model and about.probes else told,
+        devices=devices.list_devices(),
+        preload=[str(path) for path in options.preload],
+        attached=list(about.pids),
+        notes=notes,
+    )
+
+
+def _told(channel: Channel) -> ChannelNote:
+    domain = "kernel" if channel.kernel else "ust"
+    lists = (list(channel.events), list(channel.syscalls), list(channel.contexts))
+    return ChannelNote(channel.name, domain, *lists, channel.subbuf_bytes, channel.subbuf_count)
+
+
+def _probes(model: Model) -> ChannelNote:
+    """What the hits' collector writes, told as a channel of the session is."""
+    events = [probe.event for probe in model.probes]
+    return ChannelNote(hit_trace.CHANNEL, "ust", events, [], list(hit_trace.CONTEXTS), 0, 0)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""What ``opline record`` says at its end: counts, losses with advice, where the trace is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from opline.capture.directory.recording import Recording
+from opline.capture.machine.space import format_bytes
+
+
+def _counts(note: Recording) -> str:
+    parts = [
+        f"{channel.name} {'not counted' if channel.event_count is None else format(channel.event_count, ',')}"
+        for channel in note.channels
+    ]
+    total = note.event_count()
+    if total is None:
+        return f"events: {', '.join(parts)}"
+    return f"{total:,} events ({', '.join(parts)})" if len(parts) > 1 else f"{total:,} events"
+
+
+def _losses(note: Recording) -> list[str]:
+    lines = []
+    counted = {channel.name: channel.event_count for channel in note.channels}
+    # the shim's events are in the one or in the other
+    elsewhere = {"shim", "app"} if counted.get("shim") or counted.get("probes") else {"shim"}
+    for channel in note.channels:
+        if channel.discarded_count:
+            seen = channel.event_count
+            share = f" ({100 * channel.discarded_count / (seen + channel.discarded_count):.2g} %)" if seen else ""
+            larger = format_bytes(2 * channel.subbuf_bytes).replace(".0 ", "").removesuffix("iB")
+            advice = f"--subbuf-size {larger}, or fewer events" if channel.subbuf_bytes else "fewer probes"
+            lines.append(
+                f"warning: {channel.discarded_count:,} events discarded in channel {channel.name}{share}: "
+                f"ops at those times are incomplete; record again with {advice}"
+            )
+        if channel.lost_packet_count:
+            lines.append(f"warning: {channel.lost_packet_count:,} packets lost in channel {channel.name}")
+        if channel.event_count == 0 and channel.name not in elsewhere:
+            lines.append(f"warning: no events in channel {channel.name}{_why_empty(channel.name)}")
+    return lines
+
+
+def _why_empty(channel: str) -> str:
+    if channel == "probe":
+        return ": did an OSD have anything to do?"
+    if channel == "probes":
+        return ": does anything run these programs, and pass these places?"
+    if channel == "app":
+        return ": does the command have these tracepoints (lttng list --userspace while it runs)?"
+    return ""
+
+
+def _collector_losses(note: Recording) -> list[str]:
+    lines = []
+    for report, what, effect in (
+        (note.collector, "block events", "requests at those times are cut"),
+        (note.uprobes, "hits of uprobes", "ops at those times lack points"),
+        (note.probes, "hits of the model's probes", "ops at those times lack points"),
+        (note.rings, "events of the shim", "ops at those times lack points"),
+    ):
+        names = ("lost_ring", "lost_nested", "lost_killed", "broken")
+        lost = sum(int((report or {}).get(name, 0)) for name in names)
+        if lost:
+            lines.append(f"warning: {lost:,} {what} lost on their way into the session: {effect}")
+    refused = int((note.rings or {}).get("refused", 0))
+    if refused:
+        lines.append(
+            f"warning: rings of threads refused: {refused:,}, not of this recording's users, or too many; "
+            "the first events of these threads are missing, later ones they write by themselves"
+        )
+    given_up = int((note.collector or {}).get("lost_states", 0))
+    if given_up:
+        lines.append(f"warning: {given_up:,} scheduler events given up, too many at once: stages then have no states")
+    return lines
+
+
+def _uprobes(report: dict[str, Any]) -> list[str]:
+    """What was probed and what it has cost the probed threads."""
+    hits, cost_ns = int(report["hits"]), int(report["cost_ns"])
+    text = (
+        f"uprobes: {len(report['functions'])} probes in {report['binary']}, {hits:,} hits at "
+        f"{report['entry_ns'] / 1000:.1f} us ({report['return_ns'] / 1000:.1f} us at a return), measured here: "
+        f"{cost_ns / 1e9:.2f} s of its threads' time"
+    )
+    return [text, f"uprobes: this build has no {', '.join(report['absent'])}"] if report["absent"] else [text]
+
+
+def _probes(report: dict[str, Any]) -> list[str]:
+    """What was probed for the model and what it has cost the probed threads."""
+    hits, cost_ns = int(report["hits"]), int(report["cost_ns"])
+    text = (
+        f"probes: {sum(report['placed'].values())} places of {len(report['placed'])} events, {hits:,} hits at "
+        f"{report['entry_ns']:,} ns ({report['return_ns']:,} ns at a return), measured here: {cost_ns / 1e9:.3f} s of "
+        "their threads' time"
+    )
+    lines = [text]
+    if report["stepped"]:
+        lines.append(f"probes: more for {', '.join(report['stepped'])}, whose instructions the kernel single-steps")
+    if report["unwritten"]:
+        lines.append(f"warning: {report['unwritten']:,} packets of hits could not be written")
+    return lines
+
+
+def summary_lines(note: Recording, directory: Path) -> list[str]:
+    """Lines for standard error."""
+    discarded = note.discarded_count()
+    loss = "discarded unknown" if discarded is None else f"{discarded:,} discarded" if discarded else "none discarded"
+    begin, end = note.command.begin_monotonic_ns, note.command.end_monotonic_ns
+    ran = "" if begin is None or end is None else f", {(end - begin) / 1e9:.2f} s"
+    size = "" if note.trace_bytes is None else f", {format_bytes(note.trace_bytes)}"
+    lines = [*_losses(note), *_collector_losses(note)]
+    if note.uprobes is not None:
+        lines += _uprobes(note.uprobes)
+    if note.probes is not None:
+        lines += _probes(note.probes)
+    if note.gaps:
+        whys = "; ".join(dict.fromkeys(gap.why for gap in note.gaps))
+        lines.append(f"warning: the recording is not whole: {whys} (`opline losses` says what that means)")
+    lines.append(f"{_counts(note)}, {loss}{size}{ran}")
+    lines.append(f"trace: {directory / note.trace}")
+    return lines

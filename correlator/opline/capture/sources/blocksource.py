@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""The BPF collector as a child process: block events, system calls and threads' states where no lttng-modules load,
+and uprobes.
+
+The contract is in :mod:`opline.capture.collectors.collector`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import socket
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from opline.capture.directory.leftovers import State
+from opline.capture.lttng.sessiond import Sessiond
+from opline.capture.machine import machine, processes
+from opline.capture.sources.childsource import ChildSource
+from opline.errors import OplineError
+
+MODULE = "opline.capture.collectors.collector"
+BRIDGE = Path(__file__).parent.with_name("_bridge.so")
+_READY_WITHIN_S = 30.0
+_FOLLOWED_WITHIN_S = 2.0
+
+
+def lacking() -> str | None:
+    """Why the collector cannot be started here, in a few words; None if it can."""
+    if os.geteuid() != 0:
+        return "not root"
+    if importlib.util.find_spec(MODULE) is None or not BRIDGE.exists():
+        return "the BPF collector is not built (make build)"
+    if machine.bcc_version() is None:
+        return "Python's bcc module is not installed (apt install python3-bpfcc)"
+    return None
+
+
+def running_osd() -> Path:
+    """The program of the ceph-osd processes that run here. Raises OplineError if none runs, or several programs."""
+    found: dict[tuple[int, int], Path] = {}
+    for pid in processes.named("ceph-osd"):
+        link = Path(f"/proc/{pid}/exe")
+        try:
+            seen, path = link.stat(), link.resolve()
+            # another mount namespace's (a container's) path means nothing here
+            same = path.exists() and path.samefile(link)
+        except OSError:
+            continue
+        found[seen.st_dev, seen.st_ino] = path if same else link
+    if not found:
+        raise OplineError("--uprobes: no ceph-osd is running here")
+    if len(found) > 1:
+        raise OplineError(f"--uprobes: several ceph-osd programs are running: {', '.join(map(str, found.values()))}")
+    return next(iter(found.values()))
+
+
+def check() -> str | None:
+    """Load and attach everything once: why block events cannot be captured here, or None. Takes half a second."""
+    argv = processes.python("-m", MODULE, "--check")
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=_READY_WITHIN_S, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    lines = done.stderr.strip().splitlines()
+    return None if done.returncode == 0 else lines[-1] if lines else "no reason given"
+
+
+class BlockSource(ChildSource):
+    """A collector of one recording: of block events, or with ``uprobes`` of hits in that ceph-osd."""
+
+    def __init__(
+        self, calls: bool = False, states: bool = False, uprobes: Path | None = None, pids: Sequence[int] = ()
+    ) -> None:
+        """``calls``, ``states``: the command's system calls, and what its threads did, too; and those of ``pids``."""
+        super().__init__("collector" if uprobes is None else "uprobes", "the BPF collector")
+        self._arguments = [] if uprobes is None else ["--uprobes", str(uprobes)]
+        if calls:
+            self._arguments.append("--calls")
+        if states:
+            self._arguments.append("--states")
+        if calls or states:
+            self._arguments += [text for pid in pids for text in ("--attach-pid", str(pid))]
+        self.wants_calls, self.wants_states = calls, states
+        self._ours: socket.socket | None = None
+        self._theirs: socket.socket | None = None
+        if calls or states:
+            self._ours, self._theirs = socket.socketpair()
+
+    def start(self, daemon: Sessiond, state: State, mask: Iterable[int], exclude: Sequence[int]) -> None:
+        """Start it and wait until it traces. Raises OplineError with its own words if it cannot."""
+        argv = processes.python("-m", MODULE, *self._arguments)
+        for pid in exclude:
+            argv += ["--exclude-pid", str(pid)]
+        if self._theirs is not None:
+            argv += ["--follow-fd", str(self._theirs.fileno())]
+        self._start(argv, daemon.environment(), state, mask, [] if self._theirs is None else [self._theirs.fileno()])
+        if self._theirs is not None:
+            self._theirs.close()
+        self._await_ready()
+
+    @property
+    def calls(self) -> bool:
+        """Does it record system calls?"""
+        return bool(self._ready.get("calls"))
+
+    @property
+    def states(self) -> bool:
+        """Does it record what threads did?"""
+        return bool(self._ready.get("states"))
+
+    def announce(self) -> None:
+        """What the command's process does before it becomes the command: says who it is, and waits until that is known.
+        Never raises: without calls and states the rest of the recording is worth having.
+        """
+        if self._ours is None:
+            return
+        try:
+            self._ours.settimeout(_FOLLOWED_WITHIN_S)
+            self._ours.sendall(b"%d\n" % os.getpid())
+            self._ours.recv(32)
+        except OSError:
+            return
+
+    def kill(self) -> None:
+        """End it, however. Never raises."""
+        for end in (self._ours, self._theirs):
+            if end is not None:
+                end.close()
+        super().kill()
+
+
+def for_uprobes() -> BlockSource:
+    """A collector of uprobes' hits in the ceph-osd that runs here. Raises OplineError if there can be none."""
+    why = lacking()
+    if why is not None:
+        raise OplineError(f"--uprobes: {why}")
+    return BlockSource(uprobes=running_osd())

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""A collector as a child of the recording: one line of JSON when it is ready, another one with what came of it.
+
+How each is started is its own: :mod:`opline.capture.sources.blocksource`, :mod:`opline.capture.sources.ringsource`,
+:mod:`opline.capture.sources.filesource`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from opline.capture.directory.leftovers import State
+from opline.capture.machine import processes
+from opline.capture.machine.signals import ENDING
+from opline.errors import OplineError
+from opline.folder import OURS, Folder
+
+_READY_WITHIN_S = 30.0
+_LOOK_EVERY_S = 0.1
+
+
+class ChildSource:
+    """A collector of one recording; ``name`` in messages, ``role`` in the recording's state."""
+
+    def __init__(self, role: str, name: str, done_within_s: float = 30.0) -> None:
+        self._role = role
+        self._name = name
+        self._done_within_s = done_within_s
+        self._child: subprocess.Popen[bytes] | None = None
+        self._log: Path | None = None
+        self._ready: dict[str, Any] = {}
+
+    def _start(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str] | None,
+        state: State,
+        mask: Iterable[int],
+        pass_fds: Sequence[int] = (),
+    ) -> None:
+        """Start it with its standard output to us and its standard error to a log; ``env`` None: our environment."""
+        self._log = state.folder / f"{self._role}.log"
+        with Folder(state.folder, follow=False) as folder, os.fdopen(folder.create(self._log.name, OURS), "wb") as log:
+            self._child = processes.start(
+                argv,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                mask=mask,
+                new_session=True,
+                pass_fds=pass_fds,
+            )
+        state.add(self._role, self._child.pid)
+
+    def _await_ready(self) -> None:
+        """Wait for its first line. Raises OplineError with its own words if it cannot."""
+        self._ready = self._document(_READY_WITHIN_S)
+        if not self._ready.get("ready"):
+            why = self._ready.get("error") or self._last_words()
+            self.kill()
+            raise OplineError(str(why))
+
+    def _document(self, patience_s: float) -> dict[str, Any]:
+        """One line of JSON from the collector; empty if it ends without, or time is up."""
+        try:
+            document = json.loads(self._line(patience_s))
+        except ValueError:
+            return {}
+        return document if isinstance(document, dict) else {}
+
+    def _line(self, patience_s: float) -> bytes:
+        """One line of the collector's standard output; what came of it if it ends or time is up. What it is waited for
+        at the begin ends with a signal to this process, too.
+        """
+        assert self._child is not None and self._child.stdout is not None
+        pipe = self._child.stdout.fileno()
+        until = time.monotonic() + patience_s
+        line = b""
+        while not line.endswith(b"\n"):
+            left = until - time.monotonic()
+            if left <= 0 or (not self._ready and set(ENDING) & signal.sigpending()):
+                break
+            if not select.select([pipe], [], [], min(left, _LOOK_EVERY_S))[0]:
+                continue
+            piece = os.read(pipe, 65536)
+            if not piece:
+                break
+            line += piece
+        return line
+
+    def _last_words(self) -> str:
+        assert self._log is not None
+        lines = self._log.read_text(errors="replace").strip().splitlines()
+        return lines[-1].removeprefix("opline: ").rstrip(".") if lines else "it gave no reason"
+
+    def ended(self) -> bool:
+        """Has it ended by itself?"""
+        return self._child is not None and self._child.poll() is not None
+
+    def ending(self) -> bool:
+        """Has it ended, or begun to? What it brings may be missing from then on."""
+        return self._child is not None and processes.exiting(self._child.pid)
+
+    def stop(self) -> dict[str, Any]:
+        """Let it finish; its report. Raises OplineError if there is none."""
+        assert self._child is not None
+        if self._child.poll() is None:
+            self._child.terminate()
+        report = self._document(self._done_within_s)
+        words = self._last_words()
+        self.kill()
+        if not report:
+            raise OplineError(f"{self._name} ended without a report: {words}")
+        return {**self._ready, **report}
+
+    def kill(self) -> None:
+        """End it, however. Never raises."""
+        if self._child is not None:
+            if not self._ready:  # it has nothing to tell yet, and no ear for SIGTERM
+                self._child.kill()
+            processes.end_child(self._child)
+            if self._child.stdout is not None:
+                self._child.stdout.close()
+            self._child = None

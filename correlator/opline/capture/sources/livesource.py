@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""Block events while they happen: the BPF collector as a child process, its records through a pipe.
+
+LTTng has no part in it. The pipe's other end is in this process; opline.readers.ring reads what comes out of it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from opline.capture.directory.leftovers import State
+from opline.capture.machine import machine, processes
+from opline.capture.sources.childsource import ChildSource
+from opline.errors import OplineError
+
+MODULE = "opline.capture.collectors.collector"
+BRIDGE = Path(__file__).parent.with_name("_livebridge.so")
+_READ_BYTES = 1 << 20
+
+
+def lacking() -> str | None:
+    """Why there is nothing to look at here, in a few words; None if there is."""
+    if os.geteuid() != 0:
+        return "block events through BPF need root"
+    if importlib.util.find_spec(MODULE) is None or not BRIDGE.exists():
+        return "the BPF collector is not built (make build)"
+    if machine.bcc_version() is None:
+        return "Python's bcc module is not installed (apt install python3-bpfcc)"
+    return None
+
+
+class LiveSource(ChildSource):
+    """The collector; ``pipe`` is what its records come out of, once it has been started."""
+
+    def __init__(self) -> None:
+        super().__init__("live", "the BPF collector")
+        self.pipe = -1
+
+    def start(self, state: State, mask: Iterable[int], exclude: Sequence[int]) -> None:
+        """Start it and wait until it traces. Raises OplineError with its own words if it cannot."""
+        why = lacking()
+        if why is not None:
+            raise OplineError(f"{why}.")
+        self.pipe, theirs = os.pipe()
+        argv = processes.python("-m", MODULE, "--records-fd", str(theirs))
+        for pid in exclude:
+            argv += ["--exclude-pid", str(pid)]
+        try:
+            self._start(argv, None, state, mask, [theirs])
+        finally:
+            os.close(theirs)
+        self._await_ready()
+
+    def stop_and_read(self, take: Callable[[bytes], None]) -> dict[str, Any]:
+        """Let it finish, take what is left in the pipe; its report. Raises OplineError if there is none."""
+        assert self._child is not None
+        self._child.terminate()
+        while data := os.read(self.pipe, _READ_BYTES):
+            take(data)
+        return self.stop()
+
+    def close(self) -> None:
+        """End it, and let go of the pipe. Never raises."""
+        if self.pipe >= 0:  # first: a collector that waits for room in the pipe goes on, and ends
+            os.close(self.pipe)
+            self.pipe = -1
+        self.kill()

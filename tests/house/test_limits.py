@@ -18,6 +18,7 @@ import lizard
 
 ROOT = Path(__file__).resolve().parents[2]
 COLUMNS, LINES, FUNCTION_LINES, BRANCHES = 120, 400, 80, 40
+SINK_METHODS, SHARED_NAMES = 6, 10
 
 CODE = (".py", ".c", ".h", ".cpp", ".hpp", ".js")
 TEXTS = (*CODE, ".css", ".html", ".toml", ".md", ".sh", ".yml")
@@ -126,3 +127,23 @@ def test_functions() -> None:
                 branches[f"{name_of(path)}:{f.name}"] = f.cyclomatic_complexity
     compare(lines, LONG_FUNCTIONS, f"functions of more than {FUNCTION_LINES} lines")
     compare(branches, BRANCHY_FUNCTIONS, f"functions of more than {BRANCHES} branches")
+
+
+NATIVE = ROOT / "correlator" / "native" / "src"
+TYPE = r"^ *(?:struct|class|enum class) ([A-Z]\w*)(?: final)?(?: : [^;{]*)? \{"
+
+
+def test_the_sink_of_events_is_small() -> None:
+    header = (NATIVE / "event" / "event.hpp").read_text()
+    body = header[header.index("class EventSink {") :]
+    methods = re.findall(r"^    virtual (?!~)", body[: body.index("\n};")], re.MULTILINE)
+    assert 0 < len(methods) <= SINK_METHODS
+
+
+def test_names_of_types_are_of_one_thing() -> None:
+    """Types of the core that share a name, in different classes or namespaces: a reader has to know which is meant."""
+    declared = Counter(
+        name for path in NATIVE.rglob("*.[ch]pp") for name in re.findall(TYPE, path.read_text(), re.MULTILINE)
+    )
+    shared = sorted(name for name, n in declared.items() if n > 1)
+    assert len(shared) <= SHARED_NAMES, shared

@@ -69,7 +69,7 @@ const bt_field *part_of(const bt_event *event, Part part) {
 
 }  // namespace
 
-EventClassState declare(const bt_event_class *cls, Domain domain, Consumer &consumer) {
+EventClassState declare(const bt_event_class *cls, Domain domain, EventSink &consumer) {
     ClassDecl decl;
     const char *name = bt_event_class_get_name(cls);
     decl.name = name ? name : "";

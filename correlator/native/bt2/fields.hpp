@@ -25,7 +25,7 @@ struct EventClassState {
 };
 
 // Declares the class to the consumer. Fields in the order payload, common context, specific context.
-EventClassState declare(const bt_event_class *, Domain, Consumer &);
+EventClassState declare(const bt_event_class *, Domain, EventSink &);
 // Fills one slot per path.
 void read_slots(const EventClassState &, const bt_event *, Slot *slots);
 

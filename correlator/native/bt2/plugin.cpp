@@ -2,7 +2,7 @@
 // The babeltrace2 plug-in `opline`: component classes `source.opline.lttng` (source.cpp) and `sink.opline.ops`.
 //
 // Parameters of the sink:
-//   core      address of an opline::Consumer made by the same build (integer), with
+//   core      address of an opline::EventSink made by the same build (integer), with
 //   cookie    the build's cookie (string): what comes out is the owner's business;
 //   plan      a compiled op model (string, `opline model compile`), instead of `core`: the component has a core of its
 //             own and prints every op's transition list to
@@ -31,7 +31,7 @@ using opline::bt2::SinkError;
 constexpr std::uint64_t kEventsPerConsume = 16384;
 
 struct Sink {
-    opline::Consumer *consumer = nullptr;
+    opline::EventSink *consumer = nullptr;
     std::unique_ptr<opline::Core> own_core;
     std::unique_ptr<opline::bt2::OpPrinter> printer;
     std::vector<std::unique_ptr<Port>> ports;
@@ -106,7 +106,7 @@ void configure(Sink &sink, const bt_value *params) {
         else if (bt_value_is_signed_integer(core))
             address = static_cast<std::uint64_t>(bt_value_integer_signed_get(core));
         if (address == 0) throw SinkError("parameter core is to be an address");
-        sink.consumer = reinterpret_cast<opline::Consumer *>(static_cast<std::uintptr_t>(address));
+        sink.consumer = reinterpret_cast<opline::EventSink *>(static_cast<std::uintptr_t>(address));
         return;
     }
     const std::string plan = text_param(params, "plan");
@@ -210,7 +210,8 @@ bt_component_class_sink_consume_method_status ops_consume(bt_self_component_sink
             Port &port = *top.source;
             Port::Status status = Port::Status::kEvent;
             do {
-                sink.consumer->event(port.event());
+                const opline::Event event = port.event();
+                sink.consumer->events(&event, &event + 1);
                 --left;
                 status = port.advance();
                 top.time_ns = port.time_ns;

@@ -128,7 +128,7 @@ void Port::discarded(const bt_message *m, bool packets) {
     }
     // A tracer's counter that went down comes as a difference below 0: how many were lost is not known then.
     const bool sound = known && count < std::uint64_t{1} << 63;
-    consumer_.discarded(s.number, begin, end, sound ? count : 0, packets);
+    consumer_.gap({s.number, packets ? Gap::Kind::kPackets : Gap::Kind::kEvents, begin, end, sound ? count : 0, {}});
 }
 
 // The rest of some packets was cut off, as no reader can decode it.
@@ -143,7 +143,7 @@ void Port::packet_ends(const bt_message *m) {
     const bool timed = bt_stream_class_packets_have_end_default_clock_snapshot(bt_stream_borrow_class_const(stream));
     const std::int64_t end_ns =
         timed ? to_ns(bt_message_packet_end_borrow_default_clock_snapshot_const(m), s) : kNoTime;
-    consumer_.discarded(s.number, s.packet_ns, std::max(s.packet_ns, end_ns), 0, false);
+    consumer_.gap({s.number, Gap::Kind::kEvents, s.packet_ns, std::max(s.packet_ns, end_ns), 0, {}});
 }
 
 void Port::message(const bt_message *m) {
@@ -197,7 +197,8 @@ Port::Status Port::fill() {
 // What came before stands, and so do the other streams.
 Port::Status Port::end_damaged(const std::string &why) {
     auto known = damage_.known.find(stream_->decl.path);
-    consumer_.damaged(stream_->number, stream_->last_ns, known != damage_.known.end() ? known->second : why);
+    consumer_.gap({stream_->number, Gap::Kind::kDamage, stream_->last_ns, kNoTime, 0,
+                   known != damage_.known.end() ? known->second : why});
     return Status::kEnd;
 }
 

@@ -33,7 +33,6 @@ void OpPrinter::print(Core &core) {
     for (auto &s : core.take_new_strings()) strings_.push_back(std::move(s));
     const Table *ops = nullptr, *transitions = nullptr;
     for (auto &t : core.tables()) {
-        t.store();
         if (t.name == "ops") ops = &t;
         if (t.name == "transitions") transitions = &t;
     }

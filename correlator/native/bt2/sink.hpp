@@ -53,7 +53,7 @@ struct Damage {
 // One upstream message iterator, and the event that it stands at.
 class Port {
   public:
-    Port(const bt_message_iterator *iterator, Consumer &consumer, Clocks &clocks, Classes &classes,
+    Port(const bt_message_iterator *iterator, EventSink &consumer, Clocks &clocks, Classes &classes,
          const Damage &damage)
         : iterator_(iterator), consumer_(consumer), clocks_(clocks), classes_(classes), damage_(damage) {}
     ~Port();
@@ -82,7 +82,7 @@ class Port {
     void release_current();
 
     const bt_message_iterator *iterator_;
-    Consumer &consumer_;
+    EventSink &consumer_;
     Clocks &clocks_;
     Classes &classes_;
     const Damage &damage_;

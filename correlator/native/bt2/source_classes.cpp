@@ -9,7 +9,7 @@
 namespace opline::bt2 {
 namespace {
 
-using ctf::Role;
+using ctf::FieldRole;
 using ctf::Type;
 
 template <class T>
@@ -20,7 +20,7 @@ T *made(T *object, const char *what) {
 
 const ctf::Compiler::SlotOf kNothing = [](const Type &, bool) { return -1; };
 
-bool has_role(const Type &t, Role role) {
+bool has_role(const Type &t, FieldRole role) {
     if (t.roles & ctf::bit(role)) return true;
     for (const auto &m : t.members)
         if (has_role(*m.type, role)) return true;
@@ -29,8 +29,8 @@ bool has_role(const Type &t, Role role) {
 
 // Any of the members' meanings belong to babeltrace2's messages, not to fields.
 bool is_field(const Type &t) {
-    for (unsigned r = 0; r < static_cast<unsigned>(Role::kCount); ++r)
-        if (static_cast<Role>(r) != Role::kCpu && has_role(t, static_cast<Role>(r))) return false;
+    for (unsigned r = 0; r < static_cast<unsigned>(FieldRole::kCount); ++r)
+        if (static_cast<FieldRole>(r) != FieldRole::kCpu && has_role(t, static_cast<FieldRole>(r))) return false;
     return true;
 }
 
@@ -97,10 +97,10 @@ void SourceTrace::make_stream_class(const ctf::StreamClassDecl &decl) {
     bt_stream_class_set_default_clock_class(shape.cls, clock_);
     if (decl.packet_context) {
         const Type &context = *decl.packet_context;
-        shape.begin_times = has_role(context, Role::kBegin);
-        shape.end_times = has_role(context, Role::kEnd);
-        shape.discarded_events = has_role(context, Role::kDiscarded) && shape.begin_times && shape.end_times;
-        shape.discarded_packets = has_role(context, Role::kSequence) && shape.begin_times && shape.end_times;
+        shape.begin_times = has_role(context, FieldRole::kBegin);
+        shape.end_times = has_role(context, FieldRole::kEnd);
+        shape.discarded_events = has_role(context, FieldRole::kDiscarded) && shape.begin_times && shape.end_times;
+        shape.discarded_packets = has_role(context, FieldRole::kSequence) && shape.begin_times && shape.end_times;
     }
     bt_stream_class_set_supports_packets(shape.cls, BT_TRUE, shape.begin_times ? BT_TRUE : BT_FALSE,
                                          shape.end_times ? BT_TRUE : BT_FALSE);

@@ -123,7 +123,7 @@ PyObject *core_discarded(PyObject *self, PyObject *args) {
         return nullptr;
     }
     return guarded([&]() -> PyObject * {
-        core_of(self).discarded(stream, begin_ns, end_ns, count, packets != 0);
+        core_of(self).gap({stream, packets ? Gap::Kind::kPackets : Gap::Kind::kEvents, begin_ns, end_ns, count, {}});
         Py_RETURN_NONE;
     });
 }

@@ -44,7 +44,7 @@ void core_dealloc(PyObject *self) {
 }
 
 PyObject *core_address(PyObject *self, PyObject *) {
-    opline::Consumer *consumer = &core_of(self);
+    opline::EventSink *consumer = &core_of(self);
     return PyLong_FromVoidPtr(consumer);
 }
 
@@ -116,7 +116,6 @@ PyObject *core_take(PyObject *self, PyObject *) {
         if (!out) return nullptr;
         for (auto &table : core_of(self).tables()) {
             if (table.rows() == 0) continue;
-            table.store();
             PyObject *columns = PyList_New(0);
             bool fine = columns != nullptr;
             for (const auto &c : table.columns) {

@@ -23,7 +23,7 @@ using opline::python::guarded;
 using opline::python::rows_match;
 
 struct State {
-    State(OpCsv::Form form, int fd) : csv(form, fd) {}
+    State(OpCsv::Rows form, int fd) : csv(form, fd) {}
     OpCsv csv;
     std::deque<std::string> texts{""};  // what columns of numbers refer to; 0: absent
 };
@@ -47,7 +47,7 @@ PyObject *csv_new(PyTypeObject *type, PyObject *args, PyObject *) {
     int stages, fd;
     if (!PyArg_ParseTuple(args, "pi", &stages, &fd)) return nullptr;
     return guarded([&]() -> PyObject * {
-        auto state = std::make_unique<State>(stages ? OpCsv::Form::kStages : OpCsv::Form::kOps, fd);
+        auto state = std::make_unique<State>(stages ? OpCsv::Rows::kStages : OpCsv::Rows::kOps, fd);
         auto self = reinterpret_cast<OpCsvObject *>(type->tp_alloc(type, 0));
         if (!self) return nullptr;
         self->state = state.release();
@@ -198,7 +198,7 @@ PyObject *csv_stages(PyObject *self, PyObject *args) {
         const auto &texts = state_of(self).texts;
         std::vector<std::uint32_t> numbers(texts.size());  // of stages, plus 1
         std::vector<std::pair<std::uint32_t, std::int64_t>> sums;
-        std::vector<OpCsv::Stage> whole;
+        std::vector<OpCsv::StageRow> whole;
         for (std::size_t i = 0; i < rows;) {
             const auto id = ids.at<std::int64_t>(i), place = places.at<std::int64_t>(i);
             sums.clear();
@@ -208,11 +208,11 @@ PyObject *csv_stages(PyObject *self, PyObject *args) {
                 if (numbers[text] == 0) numbers[text] = csv.stage_number(texts[text]) + 1;
                 csv.met(numbers[text] - 1, static_cast<std::uint64_t>(id), seqs.at<std::uint32_t>(i));
                 if (place < 0) continue;
-                if (csv.form() == OpCsv::Form::kOps) {
+                if (csv.form() == OpCsv::Rows::kOps) {
                     sums.emplace_back(numbers[text] - 1, durations.at<std::int64_t>(i));
                     continue;
                 }
-                OpCsv::Stage s;
+                OpCsv::StageRow s;
                 s.stage = texts[text];
                 s.kind = texts[kinds.at<std::uint32_t>(i)];
                 s.from = texts[froms.at<std::uint32_t>(i)];

@@ -30,7 +30,7 @@ PyObject *dropper_new(PyTypeObject *type, PyObject *args, PyObject *) {
     Py_DECREF(address);
     if (!p) return nullptr;
     return guarded([&]() -> PyObject * {
-        auto dropper = std::make_unique<opline::Dropper>(*static_cast<opline::Consumer *>(p), name, per_million, seed);
+        auto dropper = std::make_unique<opline::Dropper>(*static_cast<opline::EventSink *>(p), name, per_million, seed);
         auto self = reinterpret_cast<DropperObject *>(type->tp_alloc(type, 0));
         if (!self) return nullptr;
         self->dropper = dropper.release();
@@ -51,7 +51,7 @@ void dropper_dealloc(PyObject *self) {
 opline::Dropper &dropper_of(PyObject *self) { return *reinterpret_cast<DropperObject *>(self)->dropper; }
 
 PyObject *dropper_address(PyObject *self, PyObject *) {
-    opline::Consumer *consumer = &dropper_of(self);
+    opline::EventSink *consumer = &dropper_of(self);
     return PyLong_FromVoidPtr(consumer);
 }
 

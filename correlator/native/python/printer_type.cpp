@@ -45,7 +45,7 @@ void printer_dealloc(PyObject *self) {
 opline::Printer &printer_of(PyObject *self) { return *reinterpret_cast<PrinterObject *>(self)->printer; }
 
 PyObject *printer_address(PyObject *self, PyObject *) {
-    opline::Consumer *consumer = &printer_of(self);
+    opline::EventSink *consumer = &printer_of(self);
     return PyLong_FromVoidPtr(consumer);
 }
 

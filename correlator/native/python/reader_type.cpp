@@ -88,7 +88,7 @@ PyObject *reader_open(PyObject *self, PyObject *args) {
     if (!p) return nullptr;
     return guarded_reader([&]() -> PyObject * {
         state.core = Py_NewRef(consumer);
-        state.reader.open(*static_cast<opline::Consumer *>(p), threads);
+        state.reader.open(*static_cast<opline::EventSink *>(p), threads);
         Py_RETURN_NONE;
     });
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <iterator>
 
-#include "counting_consumer.hpp"
+#include "counting_sink.hpp"
 #include "ctf/metadata/types.hpp"
 #include "ctf/reader.hpp"
 #include "scratch_trace.hpp"
@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
         ctf::parse_metadata(ctf::metadata_text(bytes));
         trace.write("metadata", bytes);
         ctf::Reader reader({trace.path()});
-        CountingConsumer consumer;
+        CountingSink consumer;
         reader.open(consumer);
         while (reader.run(1u << 12)) {}
         reader.environment_json();

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "counting_consumer.hpp"
+#include "counting_sink.hpp"
 #include "ctf/reader.hpp"
 #include "ctf/trace.hpp"
 
@@ -23,7 +23,7 @@ using namespace opline;
 
 struct Prepared {
     std::shared_ptr<ctf::Trace> trace;
-    CountingConsumer consumer;
+    CountingSink consumer;
 };
 
 std::vector<Prepared> prepare() {
@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     auto &files = chosen.trace->files;
     files[0].bytes = cut, files[0].content = first.get();
     files[1].bytes = rest, files[1].content = second.get();
-    CountingConsumer &consumer = chosen.consumer;
+    CountingSink &consumer = chosen.consumer;
     consumer.begin_again();
     ctf::Reader reader({chosen.trace}, cpus);
     reader.open(consumer);

@@ -163,16 +163,19 @@ class Run {
 
     void lose(std::uint32_t what, std::int64_t now, std::uint32_t bits) {
         const std::uint32_t stream = bits & 3;
-        if (what == 255) core_.damaged(stream, bits & 4 ? now : kNoTime, "it is damaged");
-        else core_.discarded(stream, bits & 4 ? now - 50 : kNoTime, now, bits >> 3 & 7, (bits & 64) != 0);
+        if (what == 255) core_.gap({stream, Gap::Kind::kDamage, bits & 4 ? now : kNoTime, kNoTime, 0, "it is damaged"});
+        else
+            core_.gap({stream,
+                       bits & 64 ? Gap::Kind::kPackets : Gap::Kind::kEvents,
+                       bits & 4 ? now - 50 : kNoTime,
+                       now,
+                       bits >> 3 & 7,
+                       {}});
     }
 
     Table &table(std::string_view name) {
         for (Table &t : core_.tables())
-            if (t.name == name) {
-                t.store();
-                return t;
-            }
+            if (t.name == name) return t;
         std::abort();
     }
 

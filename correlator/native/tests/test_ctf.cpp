@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "counting_consumer.hpp"
+#include "counting_sink.hpp"
 #include "ctf/metadata/types.hpp"
 #include "ctf/reader.hpp"
 #include "ctf_maker.hpp"
@@ -17,7 +17,7 @@ using namespace opline;
 namespace {
 
 struct Result {
-    CountingConsumer seen;
+    CountingSink seen;
     ctf::ReadLosses losses;
 };
 
@@ -145,7 +145,7 @@ TEST_CASE("event ids far apart are not recognised") {
     trace.write("metadata", text);
     trace.write("ch_0", packet(""));
     ctf::Reader reader({trace.path()});
-    CountingConsumer seen;
+    CountingSink seen;
     CHECK_THROWS_AS(reader.open(seen), ctf::Unsupported);
 }
 

@@ -85,7 +85,7 @@ std::string packet(const std::string &payload, const std::string &time = "\x02")
 }
 
 // Every field as text: "name=value", absent ones as "name".
-class Recorder : public Consumer {
+class Recorder : public EventSink {
   public:
     ClassPlan add_class(const ClassDecl &decl) override {
         ClassPlan plan;
@@ -98,7 +98,10 @@ class Recorder : public Consumer {
         host = d.host;
         return 0;
     }
-    void event(const Event &e) override {
+    void events(const Event *first, const Event *past) override {
+        for (; first != past; ++first) event(*first);
+    }
+    void event(const Event &e) {
         times.push_back(e.ts_ns);
         std::string line;
         const auto &fields = classes_[e.cls].fields;
@@ -112,7 +115,7 @@ class Recorder : public Consumer {
         }
         lines.push_back(line);
     }
-    void discarded(std::uint32_t, std::int64_t, std::int64_t, std::uint64_t, bool) override {}
+    void gap(const Gap &) override {}
     bool finish() override { return true; }
     std::vector<std::string> lines;
     std::vector<std::int64_t> times;

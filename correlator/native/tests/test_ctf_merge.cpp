@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "counting_consumer.hpp"
+#include "counting_sink.hpp"
 #include "ctf/reader.hpp"
 #include "ctf_maker.hpp"
 #include "scratch_trace.hpp"
@@ -23,15 +23,15 @@ namespace {
 using Seen = std::tuple<std::int64_t, std::uint32_t, std::uint64_t, std::string>;
 
 // Keeps what it is told: events, and of packets lost after which event of their stream.
-class KeepingConsumer final : public CountingConsumer {
+class KeepingSink final : public CountingSink {
   public:
     void event(const Event &e) override {
-        CountingConsumer::event(e);
+        CountingSink::event(e);
         seen.emplace_back(e.ts_ns, e.stream, e.slots[0].bits(), std::string(e.slots[1].str()));
     }
-    void discarded(std::uint32_t stream, std::int64_t, std::int64_t, std::uint64_t, bool) override {
-        gaps.emplace_back(
-            stream, std::count_if(seen.begin(), seen.end(), [&](const Seen &s) { return std::get<1>(s) == stream; }));
+    void gap(const opline::Gap &gap) override {
+        gaps.emplace_back(gap.stream, std::count_if(seen.begin(), seen.end(),
+                                                    [&](const Seen &s) { return std::get<1>(s) == gap.stream; }));
     }
     std::vector<Seen> seen;
     std::vector<std::pair<std::uint32_t, std::ptrdiff_t>> gaps;
@@ -78,7 +78,7 @@ TEST_CASE("streams are merged by time, then by their rank, whether they take tur
         for (unsigned threads : {1u, 2u})
             for (std::uint64_t at_once : {1u, 700u, 1000000u}) {
                 ctf::Reader reader({trace.path()});
-                KeepingConsumer consumer;
+                KeepingSink consumer;
                 reader.open(consumer, threads);
                 while (reader.run(at_once)) {}
                 CHECK(consumer.finished);
@@ -91,7 +91,7 @@ TEST_CASE("streams are merged by time, then by their rank, whether they take tur
 }
 
 // Wants the fields whose names begin with 'w', and keeps their values.
-struct Keeper : CountingConsumer {
+struct Keeper : CountingSink {
     ClassPlan add_class(const ClassDecl &decl) override {
         ClassPlan plan;
         plan.id = static_cast<std::uint32_t>(counts.size());
@@ -181,10 +181,10 @@ TEST_CASE("events that repeat fields of the one before have their own values") {
 namespace {
 
 // Keeps the events' times; a field `ktime` is its event's own time.
-class Times : public CountingConsumer {
+class Times : public CountingSink {
   public:
     ClassPlan add_class(const ClassDecl &decl) override {
-        ClassPlan plan = CountingConsumer::add_class(decl);
+        ClassPlan plan = CountingSink::add_class(decl);
         if (decl.fields.front().name == "ktime") plan.time_slot = 0;
         return plan;
     }

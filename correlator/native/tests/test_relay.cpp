@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "counting_consumer.hpp"
+#include "counting_sink.hpp"
 #include "ctf/relay.hpp"
 
 using namespace opline;
@@ -20,7 +20,7 @@ namespace {
 // Of one event.
 class OneStream {
   public:
-    bool operator()(ctf::Batch &batch) {
+    bool operator()(ctf::EventBatch &batch) {
         if (made == most) throw std::runtime_error("no more");
         batch.count = 1;
         batch.events[0] = event_;
@@ -33,11 +33,11 @@ class OneStream {
     Event event_{0, 0, 0, kNoCpu, 1, nullptr};
 };
 
-struct Limited final : CountingConsumer {
+struct Limited final : CountingSink {
     Limited() { add_class({}); }
     void event(const Event &e) override {
         if (count == most) throw std::runtime_error("no room");
-        CountingConsumer::event(e);
+        CountingSink::event(e);
     }
     std::uint64_t most = 1'000'000'000;
 };
@@ -48,7 +48,7 @@ TEST_CASE("what the decoding thread throws comes behind all events that were dec
     Limited consumer;
     OneStream stream;
     stream.most = 500;
-    ctf::Relay relay([&](ctf::Batch &batch) { return stream(batch); }, consumer);
+    ctf::Relay relay([&](ctf::EventBatch &batch) { return stream(batch); }, consumer);
     CHECK_THROWS_WITH_AS(relay.deliver(1000), "no more", std::runtime_error);
     CHECK(consumer.count == 500);
     CHECK_FALSE(relay.deliver(1000));
@@ -58,7 +58,7 @@ TEST_CASE("what the decoding thread throws comes behind all events that were dec
 TEST_CASE("nobody asks for more events") {
     Limited consumer;
     OneStream stream;
-    ctf::Relay relay([&](ctf::Batch &batch) { return stream(batch); }, consumer);
+    ctf::Relay relay([&](ctf::EventBatch &batch) { return stream(batch); }, consumer);
     CHECK(relay.deliver(1));
     CHECK(consumer.count == 1);
 }
@@ -67,7 +67,7 @@ TEST_CASE("what the consumer throws") {
     Limited consumer;
     consumer.most = 3;
     OneStream stream;
-    ctf::Relay relay([&](ctf::Batch &batch) { return stream(batch); }, consumer);
+    ctf::Relay relay([&](ctf::EventBatch &batch) { return stream(batch); }, consumer);
     CHECK_THROWS_WITH_AS(relay.deliver(1000), "no room", std::runtime_error);
     CHECK(consumer.count == 3);
 }
@@ -79,12 +79,12 @@ TEST_CASE("all batches arrive, whoever is slower at the time") {
     auto pause = [](std::mt19937 &random) {
         if (random() % 200 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
     };
-    struct Slow final : CountingConsumer {
+    struct Slow final : CountingSink {
         std::function<void()> pause;
         void event(const Event &e) override {
             pause();
             in_order = in_order && e.ts_ns == static_cast<std::int64_t>(count);
-            CountingConsumer::event(e);
+            CountingSink::event(e);
         }
         bool in_order = true;
     } consumer;
@@ -92,7 +92,7 @@ TEST_CASE("all batches arrive, whoever is slower at the time") {
     consumer.pause = [&] { pause(consumes); };
     OneStream stream;
     ctf::Relay relay(
-        [&](ctf::Batch &batch) {
+        [&](ctf::EventBatch &batch) {
             pause(produces);
             stream(batch);
             batch.events[0].ts_ns = static_cast<std::int64_t>(stream.made - 1);

@@ -24,9 +24,8 @@ inline ColumnType column_type(std::string_view name) {
     throw std::runtime_error("There is no type of column " + std::string(name));
 }
 
-// A column while it is being filled: one value of fixed width per row, one byte per row that is 1 where it is absent.
-// Its first rows are not stored as long as all are absent, or all are repeats of somebody's rows: store() makes up for
-// it.
+// A column while it is being filled: one value of fixed width per row (absent ones 0), and, once a row is absent, one
+// byte per row that is 1 where it is.
 class Column {
   public:
     Column(std::string name, ColumnType type) : name(std::move(name)), type(type) {}
@@ -49,70 +48,25 @@ class Column {
     }
     void reserve(std::size_t rows, std::size_t used) {
         std::unique_ptr<std::uint8_t[]> bigger(new std::uint8_t[rows * width()]);
-        if (used > lazy_) std::memcpy(bigger.get(), data_.get(), used * width());
+        std::memcpy(bigger.get(), data_.get(), used * width());
         data_ = std::move(bigger);
         if (!absent_.empty()) absent_.resize(rows);
         capacity_ = rows;
     }
-    // Values of rows that are present, from this one on, for the caller to fill.
-    template <class T>
-    T *put_many(std::size_t row) {
-        if (row == lazy_ && row != 0) store();
-        return reinterpret_cast<T *>(data_.get()) + row;
-    }
     template <class T>
     void put(std::size_t row, T v) {
-        *put_many<T>(row) = v;
+        reinterpret_cast<T *>(data_.get())[row] = v;
     }
     void put_text(std::size_t row, std::string_view v) {
-        auto *end = put_many<std::int32_t>(row);
         text.insert(text.end(), v.begin(), v.end());
-        *end = static_cast<std::int32_t>(text.size());
+        put(row, static_cast<std::int32_t>(text.size()));
     }
-    // n values, none absent, that stay where they are until clear().
-    template <class T>
-    void repeat(std::size_t row, const T *values, std::size_t n) {
-        if (row != lazy_ || nulls != 0) {
-            std::memcpy(put_many<T>(row), values, n * sizeof(T));
-            return;
-        }
-        lazy_ += n;
-        if (!runs_.empty() && runs_.back().values == values) ++runs_.back().times;
-        else runs_.push_back({values, n, 1});
-    }
-    void put_absent(std::size_t row, std::size_t n = 1) {
-        nulls += n;
-        if (row == lazy_ && runs_.empty()) {
-            lazy_ += n;
-            return;
-        }
-        if (row == lazy_) store();
+    void put_absent(std::size_t row) {
+        ++nulls;
         if (absent_.empty()) absent_.resize(capacity_);
-        std::memset(absent_.data() + row, 1, n);
-        if (type != ColumnType::kText) std::memset(data_.get() + row * width(), 0, n * width());
-        else
-            std::fill_n(reinterpret_cast<std::int32_t *>(data_.get()) + row, n, static_cast<std::int32_t>(text.size()));
-    }
-    // All rows are repeats of one list of values: which, and of how many; else nullptr.
-    template <class T>
-    const T *repeated(std::size_t rows, std::size_t &n) const {
-        if (runs_.size() != 1 || lazy_ != rows) return nullptr;
-        n = runs_[0].n;
-        return static_cast<const T *>(runs_[0].values);
-    }
-    // Everything lies where it belongs from here on; before present(), get() and values().
-    void store() {
-        if (lazy_ == 0) return;
-        std::uint8_t *to = data_.get();
-        for (const Run &r : runs_)
-            for (std::size_t i = 0; i < r.times; ++i, to += r.n * width()) std::memcpy(to, r.values, r.n * width());
-        if (runs_.empty()) {
-            std::memset(to, 0, lazy_ * width());
-            absent_.assign(capacity_, 0);
-            std::memset(absent_.data(), 1, lazy_);
-        }
-        runs_.clear();
-        lazy_ = 0;
+        absent_[row] = 1;
+        if (type == ColumnType::kText) put(row, static_cast<std::int32_t>(text.size()));
+        else std::memset(data_.get() + row * width(), 0, width());
     }
     bool present(std::size_t row) const { return nulls == 0 || absent_[row] == 0; }
     template <class T>
@@ -128,11 +82,10 @@ class Column {
     void clear() {
         text.clear();
         absent_.clear();
-        runs_.clear();
-        nulls = lazy_ = 0;
+        nulls = 0;
     }
 
-    // 1 per row that is absent, where some are and some are not.
+    // 1 per row that is absent, where some are.
     const std::uint8_t *absent() const { return absent_.data(); }
     // Arrow's validity bitmap; empty where nothing is absent.
     std::vector<std::uint8_t> validity_bits(std::size_t rows) const {
@@ -151,14 +104,8 @@ class Column {
         for (std::size_t i = 0; i < rows; ++i) bits[i / 8] |= static_cast<std::uint8_t>((bytes[i] == one) << (i % 8));
         return bits;
     }
-    struct Run {
-        const void *values;
-        std::size_t n, times;
-    };
     std::unique_ptr<std::uint8_t[]> data_;
-    std::vector<std::uint8_t> absent_;  // empty as long as nothing is absent, or all are
-    std::vector<Run> runs_;
-    std::size_t lazy_ = 0;  // rows that are not stored: the runs' if there are some, else absent
+    std::vector<std::uint8_t> absent_;  // empty as long as nothing is absent
     std::size_t capacity_ = 0;
 };
 
@@ -168,21 +115,13 @@ class Table {
     std::string name;
     std::vector<Column> columns;
     std::size_t rows() const { return rows_; }
-    // The index of the first of n new rows, whose columns are to be put at once.
-    std::size_t add_rows(std::size_t n) {
-        if (rows_ + n > capacity_) {
-            std::size_t bigger = capacity_ == 0 ? 256 : capacity_ * 2;
-            while (bigger < rows_ + n) bigger *= 2;
-            for (auto &c : columns) c.reserve(bigger, rows_);
-            capacity_ = bigger;
+    // The index of a new row, whose columns are to be put at once.
+    std::size_t add_row() {
+        if (rows_ == capacity_) {
+            capacity_ = capacity_ == 0 ? 256 : capacity_ * 2;
+            for (auto &c : columns) c.reserve(capacity_, rows_);
         }
-        rows_ += n;
-        return rows_ - n;
-    }
-    std::size_t add_row() { return add_rows(1); }
-    // Before its values are looked at.
-    void store() {
-        for (auto &c : columns) c.store();
+        return rows_++;
     }
     void clear() {
         for (auto &c : columns) c.clear();

@@ -8,10 +8,6 @@ namespace {
 
 constexpr std::size_t kChunkRows = 1u << 16;
 
-std::string stream_name(const StreamDecl &s) {
-    return s.channel.empty() ? s.path : s.channel + "_" + std::to_string(s.instance);
-}
-
 }  // namespace
 
 Core::Core(const std::string &plan_json) : Core(parse_plan(plan_json)) {}
@@ -27,7 +23,7 @@ Core::~Core() = default;
 
 ClassPlan Core::add_class(const ClassDecl &decl) {
     BoundClass bound = bind_class(decl, impl_->plan, impl_->strings,
-                                  {impl_->emitter.keeps_states(), impl_->emitter.keeps_transitions()});
+                                  {impl_->tables.keeps_states(), impl_->tables.keeps_transitions()});
     bound.plan.id = static_cast<std::uint32_t>(impl_->classes.size());
     if (bound.kind == ClassKind::kBlock || bound.kind == ClassKind::kPlug) {
         impl_->has_block_classes = true;
@@ -46,8 +42,6 @@ std::uint32_t Core::add_stream(const StreamDecl &decl) {
     return static_cast<std::uint32_t>(impl_->streams.size() - 1);
 }
 
-void Core::event(const Event &ev) { events(&ev, &ev + 1); }
-
 void Core::name_threads(Event *first, Event *past) { impl_->thread_names.number(first, past); }
 
 void Core::events(const Event *first, const Event *past) {
@@ -57,25 +51,11 @@ void Core::events(const Event *first, const Event *past) {
     for (; first != past; ++first) m.take(*first);
 }
 
-void Core::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
-                     bool packets) {
+void Core::gap(const Gap &gap) {
     Impl &m = *impl_;
     m.stitcher.advance(m.last_ns);
-    m.stitcher.events_lost();
-    if (m.carries_states(stream)) m.sched.lost(end_ns);
-    if (begin_ns != kNoTime && end_ns != kNoTime) m.linker.discarded(begin_ns, end_ns);
-    if (packets) m.discarded_packets += count;
-    else m.discarded_events += count;
-    if (count == 0) ++m.discarded_unknown;
-    m.emitter.discarded(stream_name(m.streams[stream]), begin_ns, end_ns, count, packets);
-}
-
-void Core::damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) {
-    Impl &m = *impl_;
-    m.stitcher.advance(m.last_ns);
-    if (m.carries_states(stream)) m.sched.lost_from(from_ns);
-    m.linker.discarded(from_ns, std::numeric_limits<std::int64_t>::max());
-    m.damages.push_back({stream_name(m.streams[stream]), from_ns, std::string(why)});
+    if (gap.kind == Gap::Kind::kDamage) m.damaged(gap);
+    else m.discarded(gap);
 }
 
 void Core::missing(std::string_view stream, Domain domain, std::int64_t begin_ns, std::int64_t end_ns,
@@ -105,38 +85,44 @@ bool Core::finish() {
         if (take_ready()) return false;
     m.stitcher.settle_open();
     for (const auto &l : m.plan.lost)
-        m.emitter.discarded(l.why, l.begin_ns.value_or(kNoTime), l.end_ns.value_or(kNoTime), 0, false);
+        m.tables.discarded(l.why, l.begin_ns.value_or(kNoTime), l.end_ns.value_or(kNoTime), 0, false);
     for (const auto &[name, counts] : m.fates())
         for (std::size_t f = 0; f < counts.size(); ++f)
-            if (counts[f] != 0) m.emitter.fate(m.strings.intern(name), kFateNames[f], counts[f]);
+            if (counts[f] != 0) m.tables.fate(m.strings.intern(name), kFateNames[f], counts[f]);
     return m.finished = true;
 }
 
 void Core::keep_tables(const std::vector<std::string> &names) {
-    impl_->emitter.keep(names);
-    if (!impl_->emitter.keeps_transitions()) impl_->stitcher.ops().shapes().forget_details();
-    if (!impl_->emitter.keeps_ops()) impl_->stitcher.skip_texts();
-    impl_->names_requests = impl_->emitter.keeps_requests();
+    impl_->tables.keep(names);
+    if (!impl_->tables.keeps_transitions()) {
+        impl_->stitcher.ops().shapes().forget_details();
+        impl_->attributor.leave_out_transitions();
+    }
+    impl_->links_wanted = impl_->tables.keeps_links();
+    if (!impl_->tables.keeps_ops()) impl_->stitcher.skip_texts();
+    impl_->names_requests = impl_->tables.keeps_requests();
 }
 void Core::write_csv(OpCsv &csv, bool all) {
     keep_tables({});
-    impl_->emitter.feed(csv, all);
-    if (csv.form() == OpCsv::Form::kOps) impl_->stitcher.keep_objects();
+    impl_->csv.emplace(impl_->strings, csv, all);
+    impl_->sinks.push_back(&*impl_->csv);
+    impl_->links_wanted = csv.form() == OpCsv::Rows::kOps;
+    if (csv.form() == OpCsv::Rows::kOps) impl_->stitcher.keep_objects();
 }
 void Core::attribute_each() { impl_->stitcher.keep_no_shapes(); }
 std::size_t Core::shapes() const { return impl_->stitcher.ops().shapes().size(); }
 void Core::keep_statistics(bool tainted, std::vector<std::string> classes) {
     impl_->statistics.emplace(impl_->strings, tainted, std::move(classes));
+    impl_->sinks.push_back(&*impl_->statistics);
 }
-bool Core::take_ready() const { return impl_->finished || impl_->emitter.pending_rows() >= kChunkRows; }
-std::vector<Table> &Core::tables() { return impl_->emitter.tables(); }
+bool Core::take_ready() const { return impl_->finished || impl_->tables.pending_rows() >= kChunkRows; }
+std::vector<Table> &Core::tables() { return impl_->tables.tables(); }
 void Core::show_open() {
-    impl_->block.each_open(
-        [this](const Request &r) { impl_->emitter.request(r, impl_->linker.flush_of(r), Served{}); });
+    impl_->block.each_open([this](const Request &r) { impl_->tables.request(r, impl_->linker.flush_of(r), Served{}); });
 }
 const StringPool &Core::strings() const { return impl_->strings; }
 void Core::loss(std::string_view name, std::string_view severity, std::string_view origin, std::uint64_t count) {
-    impl_->emitter.loss(name, severity, origin, count);
+    impl_->tables.loss(name, severity, origin, count);
 }
 std::vector<std::string> Core::take_new_strings() { return impl_->strings.take_new(); }
 std::uint64_t Core::events_seen() const { return impl_->events; }

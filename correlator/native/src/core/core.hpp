@@ -19,7 +19,7 @@ namespace opline {
 
 struct Plan;
 
-class Core final : public Consumer {
+class Core final : public EventSink {
   public:
     // plan_json: the compiled model (docs/stitching.md, "The plan"). Throws std::runtime_error.
     explicit Core(const std::string &plan_json);
@@ -31,13 +31,11 @@ class Core final : public Consumer {
     ClassPlan add_class(const ClassDecl &) override;
     std::uint32_t add_stream(const StreamDecl &) override;
     // Events whose own time (time_slot) lies before the last one's are counted and still applied.
-    void event(const Event &) override;
+    void event(const Event &ev) { events(&ev, &ev + 1); }
     void name_threads(Event *first, Event *past) override;
     void events(const Event *first, const Event *past) override;
-    void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
-                   bool packets) override;
-    // Ops that reach beyond from_ns are tainted.
-    void damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) override;
+    // Ops that overlap it are tainted; of damage, those that reach beyond its begin.
+    void gap(const Gap &) override;
     bool finish() override;
     // Before the first event. Of a stream is missing what it had in [begin_ns, end_ns] (kNoTime: since, or until,
     // whenever); packets 0: not known how many.

@@ -11,7 +11,8 @@
 #include "core/core.hpp"
 #include "event/merge.hpp"
 #include "link/linker.hpp"
-#include "output/emit.hpp"
+#include "output/csv_sink.hpp"
+#include "output/run_tables.hpp"
 #include "stages/attribution.hpp"
 #include "statistics/op_statistics.hpp"
 #include "stitch/steps.hpp"
@@ -29,7 +30,7 @@ struct Core::Impl {
     std::vector<StreamDecl> streams;
     std::vector<std::uint32_t> stream_hosts;
     ThreadNames thread_names;
-    Emitter emitter;
+    RunTables tables;
     Stitcher stitcher;
     Linker linker;
     BlockModel block;
@@ -37,6 +38,9 @@ struct Core::Impl {
     std::uint32_t no_block_events;  // pool id
     Attribution scratch;
     std::optional<OpStatistics> statistics;
+    std::optional<CsvSink> csv;
+    std::vector<OpSink *> sinks{&tables};
+    bool links_wanted = true;  // by one of them
     struct {
         std::uint64_t rows = 0, bytes = 0, done = 0;
         std::int64_t wait_ns = 0;  // from the write to the disk, of those that are done
@@ -84,13 +88,13 @@ struct Core::Impl {
 
     explicit Impl(Plan compiled)
         : plan(std::move(compiled)),
-          emitter(strings, space_names(plan)),
+          tables(strings, space_names(plan)),
           stitcher(plan, strings, names,
-                   {[this](Op &op) { settle(op); }, [this](const Batch &b) { emitter.batch(b); },
+                   {[this](Op &op) { settle(op); }, [this](const Batch &b) { tables.batch(b); },
                     [this](Op &op, std::int64_t at_ns) { linker.wrote(op, at_ns); },
                     [this](Op &op, std::int64_t tid, std::int64_t at_ns) { linker.sync_begun(op, tid, at_ns); },
                     [this](Op &op, std::int64_t at_ns) {
-                        if (const auto sync = linker.sync_ended(op, at_ns)) emitter.batch(*sync->batch);
+                        if (const auto sync = linker.sync_ended(op, at_ns)) tables.batch(*sync->batch);
                     }}),
           linker(stitcher, plan, strings),
           block(plan.match_by_sector ? BlockMatch::kSector : BlockMatch::kPointer,
@@ -108,64 +112,57 @@ struct Core::Impl {
           no_block_events(strings.intern("no_block_events")) {}
 
     void settle(Op &op) {
-        ShapeAttribution *shape = attributor.by_shape(op, scratch);
-        if (shape) ++ops_by_shape;
-        else attributor.run(op, scratch);
-        Emitter::OpFacts facts;
-        facts.complete = op.complete();
-        const std::int64_t end_ns = facts.complete ? op.end_ns : last_ns;
-        facts.tainted = linker.lost_between(op.begin_ns, end_ns);
-        if (facts.complete) {
+        if (attributor.attribute(op, scratch)) ++ops_by_shape;
+        SettledOp settled{op, scratch};
+        settled.complete = op.complete();
+        const std::int64_t end_ns = settled.complete ? op.end_ns : last_ns;
+        settled.tainted = linker.lost_between(op.begin_ns, end_ns);
+        if (settled.complete) {
             ++ops_complete;
-            if (!shape) check_partition(op);  // a shape's cuts follow each other from its begin to its end
+            check_partition(op);
         } else {
             ++ops_incomplete;
-            facts.reason = strings.intern(op.state == OpState::kEnded       ? "ends_before_begin"
-                                          : stitcher.owns_all_keys_lost(op) ? "key_reused"
-                                                                            : "no_end");
+            settled.reason = strings.intern(op.state == OpState::kEnded       ? "ends_before_begin"
+                                            : stitcher.owns_all_keys_lost(op) ? "key_reused"
+                                                                              : "no_end");
         }
-        if (facts.tainted) ++ops_tainted;
-        if (!shape)
-            for (const auto &p : scratch.transitions) late_transitions += p.late;
+        ops_tainted += settled.tainted;
+        late_transitions += scratch.late;
         linker.settled(op);
-        if (shape ? op.requests.empty() : scratch.requests.empty()) {
-            if (emitter.keeps_ops())
-                facts.no_request = has_block_classes ? strings.intern(linker.no_request(op)) : no_block_events;
-            if (has_block_classes) ++unlinked_ops;
+        if (scratch.requests.empty()) {
+            if (tables.keeps_ops())
+                settled.no_request = has_block_classes ? strings.intern(linker.no_request(op)) : no_block_events;
+            unlinked_ops += has_block_classes;
         }
-        if (statistics && facts.complete) {
-            if (shape) {
-                ShapedOp shaped = op.shaped();
-                shaped.list.times = attributor.times_of(op);
-                statistics->count(shaped, *shape, facts.tainted);
-            } else {
-                statistics->count(op, scratch, facts.tainted);
-            }
-        }
-        if (shape) {
-            if (!emitter.takes_ops()) return;
-            const std::int64_t *times = attributor.times_of(op);
-            split_states(op, op.requests, shape->cuts.size(), [&](std::size_t i) {
-                const auto &cut = shape->cuts[i];
-                return Interval{Attributor::tid_of(op, cut), times[cut.from_at], times[cut.to_at]};
-            });
-            emitter.op_of_shape(op, *shape, facts, times, scratch.states);
-            return;
-        }
-        if (emitter.takes_ops()) {
-            split_states(op, scratch.requests, scratch.stages.size(), [&](std::size_t i) {
-                const StageCut &s = scratch.stages[i];
-                return Interval{s.tid, s.begin_ns, s.begin_ns + s.duration_ns};
-            });
-            emitter.op(op, scratch, facts);
-        }
-        for (const auto &b : scratch.shared_bios) {
+        if (tables.keeps_states()) split_states(op);
+        for (OpSink *sink : sinks) sink->op(settled);
+        for (const auto &bio : scratch.shared_bios) {
             LinkRow row;
             row.op = op.serial;
             row.rules = rule::kBatch;
             row.shared = true;
-            emitter.link(row, b.bio, b.kind, b.request, b.by_pointer);
+            for (OpSink *sink : sinks) sink->link(row, bio);
         }
+    }
+
+    static std::string stream_name(const StreamDecl &s) {
+        return s.channel.empty() ? s.path : s.channel + "_" + std::to_string(s.instance);
+    }
+
+    void discarded(const Gap &gap) {
+        const bool packets = gap.kind == Gap::Kind::kPackets;
+        stitcher.events_lost();
+        if (carries_states(gap.stream)) sched.lost(gap.end_ns);
+        if (gap.begin_ns != kNoTime && gap.end_ns != kNoTime) linker.discarded(gap.begin_ns, gap.end_ns);
+        (packets ? discarded_packets : discarded_events) += gap.count;
+        discarded_unknown += gap.count == 0;
+        tables.discarded(stream_name(streams[gap.stream]), gap.begin_ns, gap.end_ns, gap.count, packets);
+    }
+
+    void damaged(const Gap &gap) {
+        if (carries_states(gap.stream)) sched.lost_from(gap.begin_ns);
+        linker.discarded(gap.begin_ns, std::numeric_limits<std::int64_t>::max());
+        damages.push_back({stream_name(streams[gap.stream]), gap.begin_ns, std::string(gap.why)});
     }
 
     void missing(std::string_view stream, Domain domain, std::int64_t begin_ns, std::int64_t end_ns,
@@ -179,7 +176,7 @@ struct Core::Impl {
         }
         stitcher.events_lost();
         discarded_packets += packets;
-        emitter.discarded(stream, begin_ns, end_ns, packets, true);
+        tables.discarded(stream, begin_ns, end_ns, packets, true);
     }
 
     // A step that must have happened in that interval is not in the trace.
@@ -200,20 +197,18 @@ struct Core::Impl {
         missing("CPU " + std::to_string(cpu), Domain::kKernel, kNoTime, kNoTime, 0);
     }
 
-    struct Interval {
-        std::int64_t tid, begin_ns, end_ns;
-    };
-    // What threads did in each stage; stage(i) is the i-th.
-    template <class Stage>
-    void split_states(const Op &op, const std::vector<RequestCut> &requests, std::size_t stages, Stage stage) {
+    // What threads did in each stage.
+    void split_states(const Op &op) {
         scratch.states.clear();
         if (sched_events == 0) return;
-        scratch.states.resize(stages);
+        scratch.states.resize(scratch.stages.size());
         std::int64_t waits = -1;  // whom a completion lets go on: the thread of the next stage
-        for (std::size_t i = stages; i-- > 0;) {
-            const Interval s = stage(i);
+        for (std::size_t i = scratch.stages.size(); i-- > 0;) {
+            const StageCut &s = scratch.stages[i];
             if (s.tid > 0) waits = s.tid;
-            if (waits > 0) scratch.states[i] = sched.split(op.host, waits, s.begin_ns, s.end_ns, requests);
+            if (waits > 0)
+                scratch.states[i] =
+                    sched.split(op.host, waits, s.begin_ns, s.begin_ns + s.duration_ns, scratch.requests);
         }
     }
 
@@ -234,15 +229,17 @@ struct Core::Impl {
     void request_done(const Request &r) {
         const Served served = linker.request_done(r);
         stitcher.request_done(r);
-        emitter.request(r, linker.flush_of(r), served);
+        tables.request(r, linker.flush_of(r), served);
     }
 
     void bio_done(const Bio &b) {
         const BioLink *link = linker.link_of(b.id);
         const bool by_pointer = b.pointer != 0 && !plan.match_by_sector;
-        emitter.bio(b, link);
-        if (emitter.takes_links())
-            for (const auto &row : linker.links(b)) emitter.link(row, b.id, b.kind, b.request, by_pointer);
+        tables.bio(b, link);
+        const BatchBio done{b.id, b.request, b.queue_ns, b.kind, by_pointer};
+        if (links_wanted)
+            for (const auto &row : linker.links(b))
+                for (OpSink *sink : sinks) sink->link(row, done);
         for (const auto &row : linker.deferred(b)) {
             ++deferred.rows;
             deferred.bytes += row.bytes;
@@ -250,9 +247,9 @@ struct Core::Impl {
                 ++deferred.done;
                 deferred.wait_ns += done_ns - row.written_ns;
             }
-            emitter.deferred(row, b, *link, linker.file_of(*link));
+            tables.deferred(row, b, *link, linker.file_of(*link));
         }
-        if (link && link->batch) link->batch->bios.push_back({b.id, b.request, b.queue_ns, b.kind, by_pointer});
+        if (link && link->batch) link->batch->bios.push_back(done);
         linker.forget(b.id);
         stitcher.bio_done(b);
     }

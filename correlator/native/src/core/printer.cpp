@@ -141,34 +141,35 @@ void Printer::event(const Event &ev) {
     if (buffer_.size() >= kFlushAt) flush();
 }
 
-void Printer::discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
-                        bool packets) {
-    const StreamDecl &s = streams_[stream];
-    if (done()) return;
-    buffer_ += "# ";
-    number(buffer_, count);
-    buffer_ += packets ? " packets" : " events";
-    buffer_ += " discarded: " + s.host + ' ' + s.channel + " stream ";
-    number(buffer_, s.instance);
-    if (begin_ns != kNoTime && end_ns != kNoTime) {
-        buffer_ += " from ";
-        number(buffer_, begin_ns);
-        buffer_ += " to ";
-        number(buffer_, end_ns);
-    }
-    buffer_ += '\n';
+void Printer::events(const Event *first, const Event *past) {
+    for (; first != past; ++first) event(*first);
 }
 
-void Printer::damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) {
-    const StreamDecl &s = streams_[stream];
-    buffer_ += "# not readable: " + s.host + ' ' + s.channel + " stream ";
+void Printer::gap(const Gap &gap) {
+    const bool damage = gap.kind == Gap::Kind::kDamage;
+    if (!damage && done()) return;
+    buffer_ += "# ";
+    if (!damage) number(buffer_, gap.count);
+    buffer_ += damage                            ? "not readable: "
+               : gap.kind == Gap::Kind::kPackets ? " packets discarded: "
+                                                 : " events discarded: ";
+    const StreamDecl &s = streams_[gap.stream];
+    buffer_ += s.host + ' ' + s.channel + " stream ";
     number(buffer_, s.instance);
-    if (from_ns != kNoTime) {
+    if (damage && gap.begin_ns != kNoTime) {
         buffer_ += " after ";
-        number(buffer_, from_ns);
+        number(buffer_, gap.begin_ns);
     }
-    buffer_ += ": ";
-    append_shown(buffer_, why);
+    if (!damage && gap.begin_ns != kNoTime && gap.end_ns != kNoTime) {
+        buffer_ += " from ";
+        number(buffer_, gap.begin_ns);
+        buffer_ += " to ";
+        number(buffer_, gap.end_ns);
+    }
+    if (damage) {
+        buffer_ += ": ";
+        append_shown(buffer_, gap.why);
+    }
     buffer_ += '\n';
 }
 

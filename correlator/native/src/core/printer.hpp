@@ -18,7 +18,7 @@ struct PrintFilter {
     std::uint64_t limit = UINT64_MAX;
 };
 
-class Printer final : public Consumer {
+class Printer final : public EventSink {
   public:
     // Writes to fd, which stays the caller's. Write errors are kept: see error().
     Printer(int fd, PrintFilter filter);
@@ -28,10 +28,8 @@ class Printer final : public Consumer {
 
     ClassPlan add_class(const ClassDecl &) override;
     std::uint32_t add_stream(const StreamDecl &) override;
-    void event(const Event &) override;
-    void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
-                   bool packets) override;
-    void damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) override;
+    void events(const Event *first, const Event *past) override;
+    void gap(const Gap &) override;
     bool finish() override;
 
     std::uint64_t printed() const { return printed_; }
@@ -46,6 +44,7 @@ class Printer final : public Consumer {
         std::vector<std::string> contexts, payload;  // labels "name = "
         std::vector<std::int32_t> context_slots, payload_slots;
     };
+    void event(const Event &);
     void flush();
     void value(const Slot &);
     void fields(const std::vector<std::string> &labels, const std::vector<std::int32_t> &slots, const Slot *values);

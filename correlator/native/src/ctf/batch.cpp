@@ -3,17 +3,18 @@
 
 namespace opline::ctf {
 
-void Batch::replay(Consumer &consumer) const {
+void EventBatch::replay(EventSink &sink) const {
     const Event *done = events.data();
     auto give = [&](std::size_t until) {
         const Event *const past = events.data() + until;
-        if (done != past) consumer.events(done, past);
+        if (done != past) sink.events(done, past);
         done = past;
     };
     for (const Note &note : notes) {
         give(note.before);
-        if (note.is_damage) consumer.damaged(note.stream, note.begin_ns, note.why);
-        else consumer.discarded(note.stream, note.begin_ns, note.end_ns, note.count, note.packets);
+        Gap gap = note.gap;
+        gap.why = note.why;
+        sink.gap(gap);
     }
     give(count);
 }

@@ -38,15 +38,12 @@ class EventBlock {
     Slot *past_slots_ = nullptr;
 };
 
-struct Batch {
+struct EventBatch {
     static constexpr std::size_t kMost = 512;  // events
 
     struct Note {
         std::size_t before;  // the event in the batch that it comes before
-        bool is_damage, packets;
-        std::uint32_t stream;
-        std::int64_t begin_ns, end_ns;
-        std::uint64_t count;
+        Gap gap;             // but for its words
         std::string why;
     };
     std::array<Event, kMost> events;
@@ -56,7 +53,7 @@ struct Batch {
     std::uint64_t bytes_read = 0;  // from the files by then
 
     // All of it in its order.
-    void replay(Consumer &) const;
+    void replay(EventSink &) const;
 };
 
 // Room for the slots of all streams' events, those in batches that are under way included: pieces of two blocks' slots.
@@ -76,7 +73,7 @@ class SlotPool {
         return out;
     }
     // The batch has been replayed: it is as new.
-    void reclaim(Batch &batch) {
+    void reclaim(EventBatch &batch) {
         free_.insert(free_.end(), batch.spent.begin(), batch.spent.end());
         batch.spent.clear();
         batch.notes.clear();

@@ -160,7 +160,7 @@ void Survey::find_missing(ReadLosses &losses, std::uint32_t cpus) {
     // Packets are numbered from 0. Those of a stream whose trace is one of several (a session that was rotated) go on
     // where the one before ended.
     for (const auto &[key, known] : known_)
-        for (const Part &part : known.parts) {
+        for (const FilePart &part : known.parts) {
             if (part.first.sequence == 0) continue;
             const auto at =
                 std::lower_bound(known.packets.begin(), known.packets.end(), PacketId{part.first.sequence, 0, 0, 0});

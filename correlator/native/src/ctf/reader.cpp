@@ -32,21 +32,20 @@ struct Reader::Impl : StreamNotes {
     // Notes come from the stream that is being read, and go into the batch at the place that it has come to.
     void discarded(std::uint64_t begin, std::uint64_t end, std::uint64_t count, bool packets) override {
         const Stream &s = *speaker;
-        filling->notes.push_back({filling->count, false, packets, s.number, s.to_ns(begin), s.to_ns(end), count, {}});
+        note({s.number, packets ? Gap::Kind::kPackets : Gap::Kind::kEvents, s.to_ns(begin), s.to_ns(end), count, {}});
     }
     void rest_unread(const PacketInfo &packet, std::uint64_t ordinal, std::uint64_t bits, bool counted,
                      std::int64_t from_ns, std::int64_t until_ns) override {
-        if (counted)
-            filling->notes.push_back(
-                {filling->count, false, false, speaker->number, from_ns, std::max(from_ns, until_ns), 0, {}});
+        if (counted) note({speaker->number, Gap::Kind::kEvents, from_ns, std::max(from_ns, until_ns), 0, {}});
         if (for_bt2)
             rests.push_back({speaker, speaker->file().path(), speaker->file().size(), ordinal, packet, bits, counted});
     }
     void damaged(std::int64_t from_ns, const std::string &why) override {
         if (for_bt2) damages[speaker->decl.path] = why;
-        filling->notes.push_back({filling->count, true, false, speaker->number, from_ns, 0, 0, why});
+        note({speaker->number, Gap::Kind::kDamage, from_ns, kNoTime, 0, why});
     }
     void lost(Loss loss, const std::string &message) override { losses.add(loss, message); }
+    void note(const Gap &gap) { filling->notes.push_back({filling->count, gap, std::string(gap.why)}); }
 
     std::vector<std::shared_ptr<Trace>> traces;
     std::vector<std::unique_ptr<Stream>> streams;
@@ -66,7 +65,7 @@ struct Reader::Impl : StreamNotes {
     bool for_bt2 = false;
     std::vector<Rest> rests;
     std::map<std::string, std::string> damages;  // why a stream ends too early, by path
-    Consumer *consumer = nullptr;
+    EventSink *consumer = nullptr;
     // A stream with what has been decoded of it and not merged yet.
     struct Feed {
         Stream *stream = nullptr;
@@ -78,8 +77,8 @@ struct Reader::Impl : StreamNotes {
     std::vector<Feed> feeds;
     Merge<Feed> merge;
     std::optional<SlotPool> pool;
-    Batch batch;  // of the thread that consumes, as long as it decodes, too
-    Batch *filling = nullptr;
+    EventBatch batch;  // of the thread that consumes, as long as it decodes, too
+    EventBatch *filling = nullptr;
     const Stream *speaker = nullptr;
     bool finished = false;
     std::unique_ptr<Relay> relay;  // last: it ends its thread before all else goes
@@ -139,7 +138,7 @@ struct Reader::Impl : StreamNotes {
 
     // Adds events in merge order to the batch, until there are so many in it (or it holds too many blocks, of few
     // events each); false: there are none left.
-    bool merge_into(Batch &batch, std::size_t most) {
+    bool merge_into(EventBatch &batch, std::size_t most) {
         filling = &batch;
         Event *out = batch.events.data() + batch.count;
         Event *const past = batch.events.data() + most;
@@ -264,7 +263,7 @@ Reader::Reader(std::vector<std::shared_ptr<Trace>> traces, std::uint32_t cpus) :
 
 Reader::~Reader() = default;
 
-void Reader::open(Consumer &consumer, unsigned threads) {
+void Reader::open(EventSink &consumer, unsigned threads) {
     Impl &m = *impl_;
     m.consumer = &consumer;
     for (std::size_t i = 0; i < m.traces.size(); ++i) m.declare_classes(i);
@@ -291,9 +290,9 @@ void Reader::open(Consumer &consumer, unsigned threads) {
     m.batch.replay(consumer);  // what they said before their first events
     m.pool->reclaim(m.batch);
     if (threads < 2) return;
-    auto produce = [&m](Batch &batch) {
+    auto produce = [&m](EventBatch &batch) {
         m.pool->reclaim(batch);
-        return m.merge_into(batch, Batch::kMost);
+        return m.merge_into(batch, EventBatch::kMost);
     };
     m.relay = std::make_unique<Relay>(produce, consumer);
 }
@@ -305,7 +304,8 @@ bool Reader::run(std::uint64_t max_events) {
         more = m.relay->deliver(max_events);
     } else {
         while (more && max_events > 0) {
-            more = m.merge_into(m.batch, static_cast<std::size_t>(std::min<std::uint64_t>(max_events, Batch::kMost)));
+            more =
+                m.merge_into(m.batch, static_cast<std::size_t>(std::min<std::uint64_t>(max_events, EventBatch::kMost)));
             m.batch.replay(*m.consumer);
             max_events -= m.batch.count;
             m.pool->reclaim(m.batch);
@@ -342,11 +342,11 @@ std::string Reader::survey_json() const {
 std::string Reader::mendings_json() {
     using nlohmann::json;
     Impl &m = *impl_;
-    struct : Consumer {
+    struct : EventSink {
         ClassPlan add_class(const ClassDecl &) override { return {classes++, {}, -1}; }
         std::uint32_t add_stream(const StreamDecl &) override { return streams++; }
-        void event(const Event &) override {}
-        void discarded(std::uint32_t, std::int64_t, std::int64_t, std::uint64_t, bool) override {}
+        void events(const Event *, const Event *) override {}
+        void gap(const Gap &) override {}
         bool finish() override { return true; }
         std::uint32_t classes = 0, streams = 0;
     } nobody;
@@ -362,7 +362,7 @@ std::string Reader::mendings_json() {
             std::find_if(m.streams.begin(), m.streams.end(), [&](const auto &s) { return s.get() == rest.stream; });
         const Trace &trace = *m.traces[m.trace_of[static_cast<std::size_t>(found - m.streams.begin())]];
         const auto &context = trace.meta.streams.at(rest.packet.stream_id).packet_context;
-        auto place = context ? place_of(*context, rest.packet.context_at, Role::kContentSize) : std::nullopt;
+        auto place = context ? place_of(*context, rest.packet.context_at, FieldRole::kContentSize) : std::nullopt;
         if (!place) continue;
         Mending &mending = mendings[rest.path];
         if (mending.keep == 0) mending.keep = rest.file_bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The native reader: CTF traces, memory-mapped, merged by the raw clock, pushed into a Consumer.
+// The native reader: CTF traces, memory-mapped, merged by the raw clock, pushed into a EventSink.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -27,7 +27,7 @@ class Reader {
 
     // Declares classes and streams to the consumer. Once, before run(). With two threads or more, decoding and merging
     // have one of their own; the consumer is called in run() only, and can't tell.
-    void open(Consumer &, unsigned threads = 1);
+    void open(EventSink &, unsigned threads = 1);
     // Pushes max_events, with threads some more, or lets the consumer finish. False: there are none left, and it has
     // finished.
     bool run(std::uint64_t max_events);

@@ -5,8 +5,8 @@
 
 namespace opline::ctf {
 
-Relay::Relay(std::function<bool(Batch &)> produce, Consumer &consumer) : consumer_(consumer) {
-    for (std::size_t i = 0; i < kBatches; ++i) batches_.push_back(std::make_unique<Batch>());
+Relay::Relay(std::function<bool(EventBatch &)> produce, EventSink &consumer) : consumer_(consumer) {
+    for (std::size_t i = 0; i < kBatches; ++i) batches_.push_back(std::make_unique<EventBatch>());
     thread_ = std::thread([this, produce = std::move(produce)] {
         try {
             run(produce);
@@ -45,7 +45,7 @@ void Relay::wake(const Side &other) {
     changed_.notify_all();
 }
 
-void Relay::run(const std::function<bool(Batch &)> &produce) {
+void Relay::run(const std::function<bool(EventBatch &)> &produce) {
     std::uint64_t filled = 0;
     for (bool more = true; more;) {
         // Once the queue is full it is left alone until it is half empty: to wake a thread takes longer than to fill a
@@ -67,7 +67,7 @@ bool Relay::deliver(std::uint64_t events) {
             if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
             return false;
         }
-        const Batch &batch = *batches_[taken % kBatches];
+        const EventBatch &batch = *batches_[taken % kBatches];
         batch.replay(consumer_);
         done += batch.count;
         bytes_read_ = batch.bytes_read;

@@ -22,7 +22,7 @@ namespace opline::ctf {
 class Relay {
   public:
     // `produce` runs in a thread of its own; it fills a batch that was reclaimed, and says whether there are more.
-    Relay(std::function<bool(Batch &)> produce, Consumer &consumer);
+    Relay(std::function<bool(EventBatch &)> produce, EventSink &consumer);
     ~Relay();
     Relay(const Relay &) = delete;
     Relay &operator=(const Relay &) = delete;
@@ -39,14 +39,14 @@ class Relay {
         std::atomic<std::uint64_t> batches{0};  // that it has done with since the beginning
         std::atomic<bool> asleep{false};
     };
-    void run(const std::function<bool(Batch &)> &produce);
+    void run(const std::function<bool(EventBatch &)> &produce);
     template <class Ready>
     void wait_until(Side &own, Ready);
     void wake(const Side &);
 
     // a ring: those that are filled and not taken are the consumer's, the others the producer's
-    std::vector<std::unique_ptr<Batch>> batches_;
-    Consumer &consumer_;
+    std::vector<std::unique_ptr<EventBatch>> batches_;
+    EventSink &consumer_;
     Side filled_, taken_;
     std::atomic<bool> ended_{false}, unwanted_{false};
     std::mutex mutex_;  // of falling asleep

@@ -68,9 +68,9 @@ void MappedFile::rewind() {
 
 bool read_packet(const MappedFile &file, std::size_t offset, const PacketLayout &layout, PacketInfo &out,
                  std::string &why) {
-    std::array<Slot, static_cast<std::size_t>(Role::kCount)> slots;
-    auto slot = [&](Role r) -> const Slot & { return slots[static_cast<std::size_t>(r)]; };
-    auto value = [&](Role r, std::uint64_t otherwise) { return slot(r).present() ? slot(r).u : otherwise; };
+    std::array<Slot, static_cast<std::size_t>(FieldRole::kCount)> slots;
+    auto slot = [&](FieldRole r) -> const Slot & { return slots[static_cast<std::size_t>(r)]; };
+    auto value = [&](FieldRole r, std::uint64_t otherwise) { return slot(r).present() ? slot(r).u : otherwise; };
     std::vector<std::uint64_t> registers;
     Cursor c{file.data() + offset, 0, (file.size() - offset) * 8};
     auto read = [&](const Program &program) {
@@ -80,17 +80,17 @@ bool read_packet(const MappedFile &file, std::size_t offset, const PacketLayout 
     };
     why.clear();
     if (!read(layout.header)) return false;
-    if (value(Role::kMagic, kPacketMagic) != kPacketMagic) {
+    if (value(FieldRole::kMagic, kPacketMagic) != kPacketMagic) {
         why = "its magic is wrong";
         return false;
     }
-    if (layout.uuid && slot(Role::kUuid).present() &&
-        std::memcmp(slot(Role::kUuid).s, layout.uuid->data(), layout.uuid->size()) != 0) {
+    if (layout.uuid && slot(FieldRole::kUuid).present() &&
+        std::memcmp(slot(FieldRole::kUuid).s, layout.uuid->data(), layout.uuid->size()) != 0) {
         why = "its uuid is another trace's";
         return false;
     }
     out = PacketInfo{};
-    out.stream_id = value(Role::kStreamClassId, 0);
+    out.stream_id = value(FieldRole::kStreamClassId, 0);
     const auto context = layout.contexts.find(out.stream_id);
     if (context == layout.contexts.end()) {
         why = "its stream id " + std::to_string(out.stream_id) + " is not in the metadata";
@@ -101,21 +101,22 @@ bool read_packet(const MappedFile &file, std::size_t offset, const PacketLayout 
     out.offset = offset;
     out.header_bits = c.at;
     // Without sizes the packet is the rest of the file; either size does for both.
-    out.packet_bits = value(Role::kPacketSize, value(Role::kContentSize, c.end));
-    out.content_bits = value(Role::kContentSize, out.packet_bits);
-    out.instance = value(Role::kStreamId, 0);
-    out.has_instance = slot(Role::kStreamId).present();
-    out.begin = value(Role::kBegin, 0);
-    out.end = value(Role::kEnd, 0);
-    out.has_times = slot(Role::kBegin).present() && slot(Role::kEnd).present();
-    out.sequence = value(Role::kSequence, 0);
-    out.has_sequence = slot(Role::kSequence).present();
-    out.discarded = value(Role::kDiscarded, 0);
-    out.has_discarded = slot(Role::kDiscarded).present();
-    out.cpu = static_cast<std::uint32_t>(value(Role::kCpu, kNoCpu));
-    const auto none = [&](Role r) { return slot(r).present() && slot(r).u == kNoCount; };
-    const bool no_time = none(Role::kBegin) || none(Role::kEnd) || std::max(out.begin, out.end) > layout.last_time;
-    if (none(Role::kDiscarded) || none(Role::kSequence) || none(Role::kStreamId) || no_time) {
+    out.packet_bits = value(FieldRole::kPacketSize, value(FieldRole::kContentSize, c.end));
+    out.content_bits = value(FieldRole::kContentSize, out.packet_bits);
+    out.instance = value(FieldRole::kStreamId, 0);
+    out.has_instance = slot(FieldRole::kStreamId).present();
+    out.begin = value(FieldRole::kBegin, 0);
+    out.end = value(FieldRole::kEnd, 0);
+    out.has_times = slot(FieldRole::kBegin).present() && slot(FieldRole::kEnd).present();
+    out.sequence = value(FieldRole::kSequence, 0);
+    out.has_sequence = slot(FieldRole::kSequence).present();
+    out.discarded = value(FieldRole::kDiscarded, 0);
+    out.has_discarded = slot(FieldRole::kDiscarded).present();
+    out.cpu = static_cast<std::uint32_t>(value(FieldRole::kCpu, kNoCpu));
+    const auto none = [&](FieldRole r) { return slot(r).present() && slot(r).u == kNoCount; };
+    const bool no_time =
+        none(FieldRole::kBegin) || none(FieldRole::kEnd) || std::max(out.begin, out.end) > layout.last_time;
+    if (none(FieldRole::kDiscarded) || none(FieldRole::kSequence) || none(FieldRole::kStreamId) || no_time) {
         why = "its counters or times are wrong";
         return false;
     }

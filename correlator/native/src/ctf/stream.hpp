@@ -100,7 +100,7 @@ struct StreamClass {
     void gather_usual();
 };
 
-// Where a packet's own fields lie. Slot k has what has Role k.
+// Where a packet's own fields lie. Slot k has what has FieldRole k.
 struct PacketLayout {
     Program header;
     std::map<std::uint64_t, Program> contexts;    // by stream class

@@ -17,7 +17,7 @@ std::string host_of(const Trace &trace) {
 
 }  // namespace
 
-std::optional<Mending::Patch> place_of(const Type &context, std::uint64_t context_at, Role role) {
+std::optional<Mending::Patch> place_of(const Type &context, std::uint64_t context_at, FieldRole role) {
     auto aligned = [](std::uint64_t at, std::uint64_t bits) { return bits > 1 ? (at + bits - 1) / bits * bits : at; };
     std::uint64_t at = aligned(context_at, alignment(context));
     for (const Member &m : context.members) {
@@ -132,10 +132,10 @@ void Survey::mend(const Trace &trace, const File &file) {
         read_packet(*file.bytes, cut->at, trace.layout, info, why);
         const std::uint64_t available = (cut->past - cut->at) * 8;
         const auto &context = trace.meta.streams.at(info.stream_id).packet_context;
-        for (const Role role : {Role::kContentSize, Role::kPacketSize})
+        for (const FieldRole role : {FieldRole::kContentSize, FieldRole::kPacketSize})
             if (auto place = context ? place_of(*context, info.context_at, role) : std::nullopt) {
                 place->at += cut->at;
-                place->value = role == Role::kPacketSize ? available : std::min(available, info.content_bits);
+                place->value = role == FieldRole::kPacketSize ? available : std::min(available, info.content_bits);
                 m.patches.push_back(*place);
             }
     }

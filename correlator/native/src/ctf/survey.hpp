@@ -76,7 +76,7 @@ class Survey {
         bool operator==(const PacketId &o) const { return !(*this < o) && !(o < *this); }
     };
     // One stream of one trace, when all its packets are known.
-    struct Part {
+    struct FilePart {
         std::string path;
         PacketId first;
         std::int64_t begin_ns;
@@ -85,7 +85,7 @@ class Survey {
     };
     struct Known {
         std::vector<PacketId> packets;  // sorted
-        std::vector<Part> parts;
+        std::vector<FilePart> parts;
     };
     struct Cpus {
         std::string folder, host;
@@ -116,6 +116,6 @@ class Survey {
 
 // Where the number with a role lies in a packet whose context begins at that bit; nullopt: not among numbers of fixed
 // size, or not at a byte.
-std::optional<Mending::Patch> place_of(const Type &context, std::uint64_t context_at, Role);
+std::optional<Mending::Patch> place_of(const Type &context, std::uint64_t context_at, FieldRole);
 
 }  // namespace opline::ctf

@@ -22,9 +22,10 @@ std::string read_file(const fs::path &path) {
     return out.str();
 }
 
-bool is_field(const Type &t, std::uint32_t bits, std::uint32_t align_bits, Role role, bool big_endian) {
+bool is_field(const Type &t, std::uint32_t bits, std::uint32_t align_bits, FieldRole role, bool big_endian) {
     return t.is_integer() && t.size_bits == bits && !t.is_signed && !t.reversed && t.align_bits == align_bits &&
-           t.big_endian == big_endian && (t.roles & (bit(Role::kEventId) | bit(Role::kTimestamp))) == bit(role);
+           t.big_endian == big_endian &&
+           (t.roles & (bit(FieldRole::kEventId) | bit(FieldRole::kTimestamp))) == bit(role);
 }
 
 // struct { enum : uintN { compact, extended } id; variant <id> { struct { uintM timestamp; } compact;
@@ -35,7 +36,7 @@ bool recognise_header(const Type &t, StreamClass &out) {
     const bool compact = id.size_bits == 5;
     const std::uint32_t id_bits = compact ? 5 : 16, time_bits = compact ? 27 : 32, align_bits = compact ? 1 : 8;
     const std::int64_t last = compact ? 31 : 65535;
-    if (!is_field(id, id_bits, align_bits, Role::kEventId, id.big_endian)) return false;
+    if (!is_field(id, id_bits, align_bits, FieldRole::kEventId, id.big_endian)) return false;
     if (v.kind != Type::Kind::kVariant || v.members.size() != 2 || v.location.path.back() != t.members[0].name)
         return false;
     if (v.selections.empty() && id.kind != Type::Kind::kEnum) return false;
@@ -43,9 +44,9 @@ bool recognise_header(const Type &t, StreamClass &out) {
     if (small.kind != Type::Kind::kStruct || small.members.size() != 1 || large.kind != Type::Kind::kStruct ||
         large.members.size() != 2)
         return false;
-    if (!is_field(*small.members[0].type, time_bits, align_bits, Role::kTimestamp, id.big_endian) ||
-        small.align_bits > align_bits || !is_field(*large.members[0].type, 32, 8, Role::kEventId, id.big_endian) ||
-        !is_field(*large.members[1].type, 64, 8, Role::kTimestamp, id.big_endian))
+    if (!is_field(*small.members[0].type, time_bits, align_bits, FieldRole::kTimestamp, id.big_endian) ||
+        small.align_bits > align_bits || !is_field(*large.members[0].type, 32, 8, FieldRole::kEventId, id.big_endian) ||
+        !is_field(*large.members[1].type, 64, 8, FieldRole::kTimestamp, id.big_endian))
         return false;
     const auto tags = selections_of(v, id);
     auto is = [&](const std::vector<Range> &r, std::int64_t low, std::int64_t high) {
@@ -65,8 +66,8 @@ void compile_header(const TypePtr &t, StreamClass &out) {
     out.header_align_bits = alignment(*t);
     Compiler compiler;
     compiler.add(t, Location::Root::kEventHeader, [&](const Type &field, bool) -> std::int32_t {
-        if (field.roles & bit(Role::kEventId)) return 0;
-        if (!(field.roles & bit(Role::kTimestamp))) return -1;
+        if (field.roles & bit(FieldRole::kEventId)) return 0;
+        if (!(field.roles & bit(FieldRole::kTimestamp))) return -1;
         out.timestamp_bits.push_back(field.size_bits);
         return static_cast<std::int32_t>(out.timestamp_bits.size());
     });
@@ -81,8 +82,8 @@ void compile_packets(Trace &trace) {
         compiler.add(
             structure, root,
             [](const Type &field, bool) -> std::int32_t {
-                for (unsigned r = 0; r < static_cast<unsigned>(Role::kCount); ++r)
-                    if (field.roles & bit(static_cast<Role>(r))) {
+                for (unsigned r = 0; r < static_cast<unsigned>(FieldRole::kCount); ++r)
+                    if (field.roles & bit(static_cast<FieldRole>(r))) {
                         if (field.is_signed)
                             throw Unsupported("a packet's field with a meaning that is no unsigned integer");
                         return static_cast<std::int32_t>(r);

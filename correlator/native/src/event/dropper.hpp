@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Hands events on but some, which are gone as if the tracer had lost them and said nothing: to see what that does to
-// results. Sits between a front end and the consumer, before anybody has looked at an event. Which events go depends on
+// results. Sits between a front end and the sink, before anybody has looked at an event. Which events go depends on
 // the seed and on the event's place in its stream alone, so both readers lose the same.
 #pragma once
 #include <algorithm>
@@ -14,10 +14,10 @@
 
 namespace opline {
 
-class Dropper final : public Consumer {
+class Dropper final : public EventSink {
   public:
     // Of the events called `name` so many in a million go; of an empty name none go, and all are counted.
-    Dropper(Consumer &to, std::string name, std::uint32_t per_million, std::uint64_t seed)
+    Dropper(EventSink &to, std::string name, std::uint32_t per_million, std::uint64_t seed)
         : to_(to), name_(std::move(name)), per_million_(per_million), seed_(seed) {}
 
     ClassPlan add_class(const ClassDecl &decl) override {
@@ -33,22 +33,15 @@ class Dropper final : public Consumer {
         places_[stream] = place_of(decl);
         return stream;
     }
-    void event(const Event &ev) override {
-        const std::string &name = classes_[ev.cls];
-        ++seen_[name];
-        if (!name_.empty() && name == name_ && goes(ev.stream)) {
-            ++dropped_;
-            return;
+    void events(const Event *first, const Event *past) override {
+        for (; first != past; ++first) {
+            const std::string &name = classes_[first->cls];
+            ++seen_[name];
+            if (!name_.empty() && name == name_ && goes(first->stream)) ++dropped_;
+            else to_.events(first, first + 1);
         }
-        to_.event(ev);
     }
-    void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
-                   bool packets) override {
-        to_.discarded(stream, begin_ns, end_ns, count, packets);
-    }
-    void damaged(std::uint32_t stream, std::int64_t from_ns, std::string_view why) override {
-        to_.damaged(stream, from_ns, why);
-    }
+    void gap(const Gap &gap) override { to_.gap(gap); }
     bool finish() override { return to_.finish(); }
 
     std::uint64_t dropped() const { return dropped_; }
@@ -66,7 +59,7 @@ class Dropper final : public Consumer {
         return h % 1'000'000 < per_million_;
     }
 
-    Consumer &to_;
+    EventSink &to_;
     const std::string name_;
     const std::uint32_t per_million_;
     const std::uint64_t seed_;

@@ -50,7 +50,7 @@ struct ClassPlan {
     std::int32_t time_slot = -1;        // slot that holds the event's own time (BPF's ktime), else -1
 };
 
-// One decoded field. A string is valid until Consumer::event() returns.
+// One decoded field. A string is valid until EventSink::events() returns.
 struct Slot {
     enum class Kind : std::uint8_t { kAbsent, kUnsigned, kSigned, kReal, kString };
     union {
@@ -117,27 +117,34 @@ inline std::int64_t number_in(const Event &ev, std::int32_t slot, std::int64_t o
     return slot == kNoSlot || !ev.slots[slot].is_number() ? otherwise : ev.slots[slot].i;
 }
 
+// What is missing of a stream in [begin_ns, end_ns]; kNoTime where unknown.
+struct Gap {
+    enum class Kind : std::uint8_t {
+        kEvents,   // the tracer discarded them
+        kPackets,  // so many packets are lost
+        kDamage    // what follows begin_ns can't be decoded, as `why` says
+    };
+    std::uint32_t stream = 0;
+    Kind kind = Kind::kEvents;
+    std::int64_t begin_ns = 0, end_ns = 0;
+    std::uint64_t count = 0;  // 0: unknown
+    std::string_view why;     // one line; valid during the call
+};
+
 // Who takes the events: the core, or a printer of raw events. Calls come from one thread, but name_threads(); events
 // come in merge order.
-class Consumer {
+class EventSink {
   public:
-    virtual ~Consumer() = default;
+    virtual ~EventSink() = default;
     // Classes of equal name and domain may come several times (one per trace): each gets an id.
     virtual ClassPlan add_class(const ClassDecl &) = 0;
     virtual std::uint32_t add_stream(const StreamDecl &) = 0;
     // Called where events are decoded, perhaps in another thread and some time before they are merged, with events of
     // one stream, each once and in its order: gives them numbers for the names of their threads.
     virtual void name_threads(Event * /*first*/, Event * /*past*/) {}
-    virtual void event(const Event &) = 0;
-    // One after the other. All stay where they are until the call returns.
-    virtual void events(const Event *first, const Event *past) {
-        for (; first != past; ++first) event(*first);
-    }
-    // Discarded by the tracer in [begin_ns, end_ns] of that stream; kNoTime where unknown. count 0: unknown number.
-    virtual void discarded(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
-                           bool packets) = 0;
-    // What follows from_ns on that stream (kNoTime: all of it) can't be decoded; `why` is one line.
-    virtual void damaged(std::uint32_t /*stream*/, std::int64_t /*from_ns*/, std::string_view /*why*/) {}
+    // At least one. All stay where they are until the call returns.
+    virtual void events(const Event *first, const Event *past) = 0;
+    virtual void gap(const Gap &) = 0;
     // There are no more. False: to be called again, once what is ready has been taken.
     virtual bool finish() = 0;
 };

@@ -155,7 +155,7 @@ class Linker {
         std::uint32_t dev = 0;
         std::uint64_t sector = 0;
     };
-    struct Waiting {  // for a request
+    struct WaitingBio {  // for a request
         std::uint64_t op;
         std::int64_t q, floor_ns;
     };
@@ -242,7 +242,7 @@ class Linker {
     std::vector<MappedPart> parts_;              // of the bio at hand
     std::vector<LinkRow> link_rows_;
     std::vector<DeferredRow> deferred_rows_;
-    std::vector<Waiting> waiting_;
+    std::vector<WaitingBio> waiting_;
     std::vector<std::uint64_t> served_;
     LinkCounts counts_;
 };

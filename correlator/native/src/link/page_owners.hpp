@@ -54,10 +54,10 @@ class PageOwners {
         std::uint64_t page = 0;
         bool operator==(const Place &o) const { return file == o.file && page == o.page; }
     };
-    struct PlaceHash {
+    struct PageHash {
         std::uint64_t operator()(const Place &p) const { return mix64(p.page ^ (std::uint64_t{p.file} << 40)); }
     };
-    FlatMap<Place, PageOwner, PlaceHash> pages_;
+    FlatMap<Place, PageOwner, PageHash> pages_;
     std::deque<std::pair<Place, std::uint64_t>> order_;
     std::uint64_t turn_ = 0, evicted_ = 0;
 };

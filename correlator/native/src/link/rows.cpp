@@ -115,7 +115,7 @@ Served Linker::request_done(const Request &r) {
         cut.issue_tid = flush->issue_tid;
     }
     // Per op, the Q of its own first bio: a merged request was queued by others before.
-    for (const Waiting &w : waiting_) {
+    for (const WaitingBio &w : waiting_) {
         Op *op = stitcher_.ops().find(w.op);
         if (!op) continue;
         cut.q = w.q != kNoTime ? w.q : r.queue_ns;

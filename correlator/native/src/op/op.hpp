@@ -72,22 +72,6 @@ struct IoLife {
 // kAlias: a name for something else: an op that it was found to be a part of, an op's child, a batch.
 enum class OpState : std::uint8_t { kFree, kOpen, kEnded, kAlias };
 
-// Of an op that ended and whose transitions have a shape: all that can be in a statistic of it.
-struct ShapedOp {
-    ShapedList list;
-    std::uint64_t serial = 0;
-    std::int64_t begin_ns = 0, end_ns = 0;
-    std::uint32_t end_order = 0;
-    std::int32_t pid = -1;
-    std::uint32_t op_class = 0;  // pool id; 0: not named
-
-    // It begins with its first transition and ends with its last.
-    bool whole() const {
-        return list.shape != 0 && end_order + 1 == list.size && list.times[0] == begin_ns &&
-               list.times[list.size - 1] == end_ns;
-    }
-};
-
 // What every event looks at comes first, in one cache line.
 struct OpAtHand {
     std::uint64_t serial = 0;  // op_id
@@ -151,7 +135,6 @@ struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
 
     // It ended, and not before it began: where times go back it can.
     bool complete() const { return state == OpState::kEnded && end_ns >= begin_ns; }
-    ShapedOp shaped() const { return {transitions.shaped(), serial, begin_ns, end_ns, end_order, pid, op_class}; }
     // What the other half of it read, wrote and synced.
     void take_io(const Op &gone) {
         if (direction == Direction::kUnknown) direction = gone.direction;

@@ -48,13 +48,13 @@ class OpTable {
         if (Op *op = at(ref)) release(*op);
     }
     // What a ref leads to through its aliases: an op and which child of it, or a batch, or nothing (it was settled).
-    struct Target {
+    struct Resolved {
         Op *op = nullptr;
         Batch *batch = nullptr;
         std::uint32_t child = 0;
     };
-    Target resolve(std::uint64_t ref) const {
-        Target out;
+    Resolved resolve(std::uint64_t ref) const {
+        Resolved out;
         for (int depth = 0; depth < 64; ++depth) {
             Op *op = at(ref);
             if (!op) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tables of a run and their columns: numbers by which the emitter names them, so that a value can't get into
+// The tables of a run and their columns: numbers by which rows name them, so that a value can't get into
 // another column. Declared in opline/store/schema.py, and written down here from there (`make docs`).
 #pragma once
 #include <cstddef>

@@ -342,6 +342,17 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
 void Attributor::run(const Op &op, Attribution &out) {
     place(op, out);
     mark_path(op, out);
+    out.passed = static_cast<std::uint32_t>(out.transitions.size());
+    out.late = 0;
+    out.first_tid = out.end_tid = -1;
+    out.first_comm = 0;
+    if (out.passed == 0) return;
+    out.first_tid = out.transitions.front().t().tid;
+    out.first_comm = out.transitions.front().t().comm;
+    for (const auto &p : out.transitions) {
+        if (p.late) ++out.late;
+        else out.end_tid = p.t().tid;
+    }
 }
 
 }  // namespace opline

@@ -42,51 +42,56 @@ struct Attribution {
     std::int64_t unattributed_ns = 0, unknown_ns = 0;
     std::vector<StateSplit> states;  // per stage; empty: nobody asked, or there are no sched events
     const Op *op = nullptr;
-};
+    std::uint32_t passed = 0, late = 0;         // transitions: how many, and after the end
+    std::int64_t first_tid = -1, end_tid = -1;  // of the first, and of the last that is not late
+    std::uint32_t first_comm = 0;               // pool id
+    std::vector<Transition> unpacked;           // what `transitions` are of, where the op keeps them by its shape
 
-// What attribution finds for every op of a shape: nothing of it depends on times. Of ops with a request, for those
-// where each step of it comes between the same two points.
-struct ShapeAttribution {
-    // Threads of the request, behind the ordinals of the op's own.
-    static constexpr std::uint32_t kQueuing = Shapes::kMaxThreads, kIssuing = kQueuing + 1, kNobody = kQueuing + 2;
-    struct Cut {
-        std::uint32_t stage, kind, from, to;  // pool ids
-        std::uint32_t from_at, to_at;         // in times_of(); each begins where the one before ends
-        std::uint32_t thread;                 // ordinal of the thread at its end
-        bool of_request;
-    };
-    struct Placed {
-        std::uint32_t label;
-        bool aside;
-    };
-    std::vector<Cut> cuts;               // from the first transition to the last
-    std::vector<std::uint32_t> unknown;  // of these those of which nothing is known
-    std::vector<Placed> transitions;
-    std::uint32_t statistics = 0, csv = 0, rows = 0;  // handles of those who keep or write them; 0: not yet
-
-    // `times`: Attributor::times_of().
-    std::int64_t unknown_ns(const std::int64_t *times) const {
-        std::int64_t sum = 0;
-        for (auto i : unknown) sum += times[cuts[i].to_at] - times[cuts[i].from_at];
-        return sum;
+    // The one that was queued first; nullptr: none.
+    const RequestCut *first_request() const {
+        const RequestCut *first = nullptr;
+        for (const auto &r : requests)
+            if (!first || r.q < first->q) first = &r;
+        return first;
     }
 };
 
 class Attributor {
   public:
     Attributor(const Plan &plan, StringPool &strings, const ThreadPoints &);
-    // Ended ops only get stages; an op without end gets its transitions alone. `out` is overwritten.
-    void run(const Op &op, Attribution &out);
-    // What run() would find, where it is the same for all ops of the op's shape; else nullptr. `scratch` is
-    // overwritten. For ops that ended with their last transition and have nothing but transitions and at most one
-    // request: no batch, no joined half.
-    ShapeAttribution *by_shape(const Op &op, Attribution &scratch);
-    // The times of such an op, by place in its shape, then those of its request's steps: Q, G, I, D, C. Valid until the
-    // next call.
-    const std::int64_t *times_of(const Op &op);
-    static std::int64_t tid_of(const Op &op, const ShapeAttribution::Cut &);
+    // `out` is overwritten. Ended ops only get stages; an op without end gets its transitions alone. What is the same
+    // for all ops of a shape is found once: then `transitions` are filled for who wants them only. True: it was found
+    // before, or could be kept.
+    bool attribute(const Op &op, Attribution &out);
+    void leave_out_transitions() { with_transitions_ = false; }
 
   private:
+    // Where the stages of every op of a shape lie: nothing of it depends on times. Of ops with a request, for those
+    // where each step of it comes between the same two points.
+    struct ShapeStages {
+        // Threads of the request, behind the ordinals of the op's own.
+        static constexpr std::uint32_t kQueuing = Shapes::kMaxThreads, kIssuing = kQueuing + 1, kNobody = kQueuing + 2;
+        struct Cut {
+            std::uint32_t stage, kind, from, to;  // pool ids
+            std::uint32_t from_at, to_at;         // in times_of(); each begins where the one before ends
+            std::uint32_t thread;                 // ordinal of the thread at its end
+            bool of_request;
+        };
+        struct Placed {
+            std::uint32_t label;
+            bool aside;
+        };
+        std::vector<Cut> cuts;  // from the first transition to the last
+        std::vector<Placed> transitions;
+    };
+    void run(const Op &op, Attribution &out);
+    // Of an op that ended with its last transition and has nothing but transitions and at most one request: no batch,
+    // no joined half. nullptr: run() is to say. `scratch` is overwritten.
+    const ShapeStages *by_shape(const Op &op, Attribution &scratch);
+    void fill(const Op &op, const ShapeStages &, Attribution &out);
+    // The times of such an op, by place in its shape, then those of its request's steps: Q, G, I, D, C.
+    const std::int64_t *times_of(const Op &op);
+    static std::int64_t tid_of(const Op &op, const ShapeStages::Cut &);
     // An end of a stage: the point's name, and how it is shown.
     struct Place {
         explicit Place(std::uint32_t step) : point(step), label(step) {}
@@ -134,6 +139,7 @@ class Attributor {
     const Plan &plan_;
     StringPool &strings_;
     const ThreadPoints &thread_points_;
+    bool with_transitions_ = true;
     bool by_threads_ = false;  // of this op: its shape does not tell all, as threads may have been at others
     FlatMap<std::uint32_t, WaitNames> wait_names_;
     FlatMap<std::uint64_t, std::pair<std::uint32_t, std::uint32_t>> names_;  // (from, to) → (stage, kind)
@@ -145,12 +151,12 @@ class Attributor {
     struct ShapeEntry {
         bool tried = false;
         std::uint32_t places = 0;  // of the last op of the shape that had a request
-        ShapeAttribution *with_request = nullptr;
-        std::unique_ptr<ShapeAttribution> found;
+        ShapeStages *with_request = nullptr;
+        std::unique_ptr<ShapeStages> found;
     };
     static std::uint32_t places_of(const ShapedList &, const RequestCut &);
     void find(const Op &op, ShapeEntry &, Attribution &scratch);
-    std::unique_ptr<ShapeAttribution> generalize(const Op &op, Attribution &scratch);
+    std::unique_ptr<ShapeStages> generalize(const Op &op, Attribution &scratch);
     std::vector<ShapeEntry> shapes_;                   // by shape
     FlatMap<std::uint64_t, ShapeEntry> with_request_;  // by shape and places of the request's steps
     std::vector<std::int64_t> times_;                  // of times_of()

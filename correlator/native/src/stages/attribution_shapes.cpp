@@ -42,23 +42,23 @@ const std::int64_t *Attributor::times_of(const Op &op) {
     return times_.data();
 }
 
-std::int64_t Attributor::tid_of(const Op &op, const ShapeAttribution::Cut &cut) {
+std::int64_t Attributor::tid_of(const Op &op, const ShapeStages::Cut &cut) {
     switch (cut.thread) {
-    case ShapeAttribution::kQueuing: return op.requests.front().queue_tid;
-    case ShapeAttribution::kIssuing: return op.requests.front().issue_tid;
-    case ShapeAttribution::kNobody: return -1;
+    case ShapeStages::kQueuing: return op.requests.front().queue_tid;
+    case ShapeStages::kIssuing: return op.requests.front().issue_tid;
+    case ShapeStages::kNobody: return -1;
     default: return op.transitions.tid(cut.thread);
     }
 }
 
-std::unique_ptr<ShapeAttribution> Attributor::generalize(const Op &op, Attribution &scratch) {
+std::unique_ptr<Attributor::ShapeStages> Attributor::generalize(const Op &op, Attribution &scratch) {
     const auto transitions = static_cast<std::int32_t>(op.transitions.size());
     std::vector<std::int64_t> tids;  // by ordinal
     for (std::uint32_t i = 0; i < Shapes::kMaxThreads; ++i) tids.push_back(op.transitions.tid(i));
     const Op in_full = op;
     run(in_full, scratch);
     if (by_threads_) return nullptr;
-    auto out = std::make_unique<ShapeAttribution>();
+    auto out = std::make_unique<ShapeStages>();
     const std::uint32_t steps[] = {q_, g_, i_, d_, c_};
     auto place = [&](std::int32_t at, std::uint32_t point) {
         return at >= 0 ? at
@@ -71,12 +71,11 @@ std::unique_ptr<ShapeAttribution> Attributor::generalize(const Op &op, Attributi
         if (from_at != at || to_at == at) return nullptr;
         if (op.requests.empty() && to_at < at) return nullptr;
         // Who arrives: the point's thread, or who did the request's step. The request begins for whoever queued it.
-        std::uint32_t thread = ShapeAttribution::kQueuing;
+        std::uint32_t thread = ShapeStages::kQueuing;
         if (s.to_at >= 0)
             thread = static_cast<std::uint32_t>(std::find(tids.begin(), tids.end(), s.tid) - tids.begin());
-        else if (s.request != 0 && s.to == c_) thread = ShapeAttribution::kNobody;
-        else if (s.request != 0 && s.to == d_) thread = ShapeAttribution::kIssuing;
-        if (s.kind == unknown_) out->unknown.push_back(static_cast<std::uint32_t>(out->cuts.size()));
+        else if (s.request != 0 && s.to == c_) thread = ShapeStages::kNobody;
+        else if (s.request != 0 && s.to == d_) thread = ShapeStages::kIssuing;
         out->cuts.push_back({s.stage, s.kind, s.from, s.to, static_cast<std::uint32_t>(from_at),
                              static_cast<std::uint32_t>(to_at), thread, s.request != 0});
         at = to_at;
@@ -86,16 +85,19 @@ std::unique_ptr<ShapeAttribution> Attributor::generalize(const Op &op, Attributi
     return out;
 }
 
-ShapeAttribution *Attributor::by_shape(const Op &op, Attribution &scratch) {
+const Attributor::ShapeStages *Attributor::by_shape(const Op &op, Attribution &scratch) {
     if (op.state != OpState::kEnded || op.requests.size() > 1 || !op.batches.empty() || !op.halves.empty())
         return nullptr;
-    const ShapedOp shaped = op.shaped();
-    if (!shaped.whole()) return nullptr;
-    const std::uint32_t shape = shaped.list.shape;
+    const ShapedList list = op.transitions.shaped();
+    // it begins with its first transition and ends with its last
+    if (list.shape == 0 || op.end_order + 1 != list.size || list.times[0] != op.begin_ns ||
+        list.times[list.size - 1] != op.end_ns)
+        return nullptr;
+    const std::uint32_t shape = list.shape;
     if (shape >= shapes_.size()) shapes_.resize(shape + 1);
     ShapeEntry *entry = &shapes_[shape];
     if (!op.requests.empty()) {
-        const std::uint32_t places = places_of(shaped.list, op.requests.front());
+        const std::uint32_t places = places_of(list, op.requests.front());
         if (places == 0) return nullptr;
         if (entry->places == places) return entry->with_request;
         if (with_request_.size() >= kMostKept) return nullptr;
@@ -108,6 +110,41 @@ ShapeAttribution *Attributor::by_shape(const Op &op, Attribution &scratch) {
     }
     find(op, *entry, scratch);
     return entry->found.get();
+}
+
+// As run() would.
+void Attributor::fill(const Op &op, const ShapeStages &shape, Attribution &out) {
+    const TransitionList &list = op.transitions;
+    const std::int64_t *times = times_of(op);
+    out.op = &op;
+    out.requests = op.requests;
+    out.shared_bios.clear();
+    out.unattributed_ns = out.unknown_ns = 0;
+    out.stages.clear();
+    for (const auto &c : shape.cuts) {
+        const std::int64_t begin_ns = times[c.from_at], duration_ns = times[c.to_at] - begin_ns;
+        if (c.kind == unknown_) out.unknown_ns += duration_ns;
+        out.stages.push_back({c.stage, c.kind, c.from, c.to, begin_ns, duration_ns, tid_of(op, c),
+                              c.of_request ? op.requests.front().request : 0, -1, -1});
+    }
+    out.passed = static_cast<std::uint32_t>(list.size());
+    out.late = 0;
+    out.first_tid = list.first_tid();
+    out.first_comm = list.first_comm();
+    out.end_tid = list.last_tid();
+    out.transitions.clear();
+    if (!with_transitions_) return;
+    list.copy_to(out.unpacked);
+    for (std::uint32_t i = 0; i < out.passed; ++i)
+        out.transitions.push_back(
+            {&out.unpacked[i], i, shape.transitions[i].label, false, shape.transitions[i].aside, 0});
+}
+
+bool Attributor::attribute(const Op &op, Attribution &out) {
+    const ShapeStages *shape = by_shape(op, out);
+    if (shape) fill(op, *shape, out);
+    else run(op, out);
+    return shape != nullptr;
 }
 
 void Attributor::find(const Op &op, ShapeEntry &entry, Attribution &scratch) {

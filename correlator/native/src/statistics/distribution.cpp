@@ -212,7 +212,7 @@ void Distribution::count_in_buckets(bool small_too) {
 // places that are asked for.
 template <class Places>
 std::vector<std::uint32_t> Distribution::select(const std::vector<std::size_t> &ranks, Sum &sum) const {
-    struct Member {
+    struct KeptValues {
         std::size_t place, before;  // values in lower places
         std::vector<std::uint32_t> values;
     };
@@ -223,7 +223,7 @@ std::vector<std::uint32_t> Distribution::select(const std::vector<std::size_t> &
         count_places<Places>(v, size, counts.data(), odd_counts.data(), totals);
     });
     sum.add(kept(), static_cast<std::int64_t>(totals.sum), totals.most);
-    std::vector<Member> members;
+    std::vector<KeptValues> members;
     std::vector<std::size_t> member_of;  // per rank
     std::vector<std::uint32_t> wanted;   // places of several values
     std::size_t place = 0, before = 0;
@@ -248,7 +248,7 @@ std::vector<std::uint32_t> Distribution::select(const std::vector<std::size_t> &
     }
     std::vector<std::uint32_t> out;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
-        Member &m = members[member_of[i]];
+        KeptValues &m = members[member_of[i]];
         if (m.place < Places::kSingle) {
             out.push_back(Places::single_value(m.place));
             continue;

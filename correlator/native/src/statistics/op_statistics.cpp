@@ -8,27 +8,17 @@
 
 namespace opline {
 
-void OpStatistics::add_shape(ShapeAttribution &shape) {
-    std::vector<StageStatistics::ShapeStage> stages;
-    for (const auto &c : shape.cuts) stages.push_back({c.stage, c.kind, c.to_at});
-    shape.statistics = stages_.add_shape(stages, shape.unknown);
-}
-
-void OpStatistics::count(const ShapedOp &op, ShapeAttribution &shape, bool tainted) {
-    const bool counted = counts(op.op_class, tainted);
-    if (shape.statistics == 0) add_shape(shape);
-    stages_.op_of_shape(shape.statistics, op.serial, counted, op.list.times);
-    if (counted) count_program(op.serial, op.pid, op.list.tid, op.list.comm);
-}
-
-void OpStatistics::count(const Op &op, const Attribution &found, bool tainted) {
-    const bool counted = counts(op.op_class, tainted);
+void OpStatistics::op(const SettledOp &settled) {
+    if (!settled.complete) return;
+    const Op &op = settled.op;
+    const Attribution &found = settled.found;
+    const bool counted = counts(op.op_class, settled.tainted);
     std::uint32_t seq = 0;
     for (const auto &s : found.stages) stages_.stage(s.stage, s.kind, op.serial, seq++, s.duration_ns, counted);
     if (!counted) return;
     stages_.op(op.end_ns - op.begin_ns, found.unattributed_ns, found.unknown_ns);
-    if (op.transitions.empty()) ++program(op.pid).ops;
-    else count_program(op.serial, op.pid, op.transitions.first_tid(), op.transitions.first_comm());
+    if (found.passed == 0) ++program(op.pid).ops;
+    else count_program(op.serial, op.pid, found.first_tid, found.first_comm);
 }
 
 OpStatistics::OpClass &OpStatistics::another_class(std::uint32_t id) {
@@ -42,7 +32,7 @@ nlohmann::json OpStatistics::json() {
     auto out = stages_.json([this](std::uint32_t id) { return strings_.at(id); });
     out["tainted"] = tainted_;
     out["programs"] = nlohmann::json::array();
-    programs_.for_each([&](std::int32_t pid, const Program &p) {
+    programs_.for_each([&](std::int32_t pid, const ProgramOps &p) {
         out["programs"].push_back({{"pid", pid}, {"name", strings_.at(p.comm)}, {"ops", p.ops}});
     });
     out["classes"] = nlohmann::json::object();

@@ -10,26 +10,24 @@
 #include "base/flat_map.hpp"
 #include "base/strings.hpp"
 #include "op/op.hpp"
-#include "stages/attribution.hpp"
+#include "stages/settled_op.hpp"
 #include "statistics/stage_stats.hpp"
 
 namespace opline {
 
-class OpStatistics {
+class OpStatistics final : public OpSink {
   public:
     // `with_tainted`: ops that overlap discarded events count, too. `classes`: only ops of these count; none: all do.
     OpStatistics(const StringPool &strings, bool with_tainted, std::vector<std::string> classes)
         : strings_(strings), with_tainted_(with_tainted), only_(std::move(classes)) {}
 
-    // An op of a shape: the attribution is the shape's.
-    void count(const ShapedOp &, ShapeAttribution &, bool tainted);
-    void count(const Op &, const Attribution &, bool tainted);
+    void op(const SettledOp &) override;
     // What StageStatistics::json() has, "tainted" (complete ops that are), "programs": pid, name, ops that count, and
     // "classes": the complete ops of each class, whether they count or not.
     nlohmann::json json();
 
   private:
-    struct Program {
+    struct ProgramOps {
         std::uint32_t comm = 0;
         bool main = false;  // the name is the first thread's
         std::uint64_t ops = 0, named_by = 0;
@@ -49,18 +47,14 @@ class OpStatistics {
         return recent_class_ && recent_class_id_ == id ? *recent_class_ : another_class(id);
     }
     [[gnu::noinline]] OpClass &another_class(std::uint32_t id);
-    Program &program(std::int32_t pid) { return recent_ && recent_pid_ == pid ? *recent_ : another_program(pid); }
-    [[gnu::noinline]] Program &another_program(std::int32_t pid) {
+    ProgramOps &program(std::int32_t pid) { return recent_ && recent_pid_ == pid ? *recent_ : another_program(pid); }
+    [[gnu::noinline]] ProgramOps &another_program(std::int32_t pid) {
         recent_pid_ = pid;
         return *(recent_ = programs_.insert(pid).first);
     }
-    [[gnu::noinline]] void add_shape(ShapeAttribution &);
-    // An op of the shape that has these times, or steps. True: it counts.
-    template <class Times>
-    bool count_stages(ShapeAttribution &, std::uint64_t op, Times, bool tainted);
     // `tid`, `comm`: of its first point.
     void count_program(std::uint64_t op, std::int32_t pid, std::int64_t tid, std::uint32_t comm) {
-        Program &p = program(pid);
+        ProgramOps &p = program(pid);
         ++p.ops;
         const bool main = tid == pid;
         if (p.comm != 0 && (p.main > main || (p.main == main && p.named_by < op))) return;
@@ -77,8 +71,8 @@ class OpStatistics {
     std::uint32_t recent_class_id_ = 0;
     std::uint64_t tainted_ = 0;
     StageStatistics stages_;
-    FlatMap<std::int32_t, Program> programs_;  // by process
-    Program *recent_ = nullptr;                // of the last op
+    FlatMap<std::int32_t, ProgramOps> programs_;  // by process
+    ProgramOps *recent_ = nullptr;                // of the last op
     std::int32_t recent_pid_ = -1;
 };
 

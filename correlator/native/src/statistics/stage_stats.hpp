@@ -37,21 +37,6 @@ class StageStatistics {
         }
         s.sum_ns += duration_ns;
     }
-    // A stage of each op of a shape: it ends at one of the op's times, and begins where the one before it ends, the
-    // first at the first time.
-    struct ShapeStage {
-        std::uint32_t name, kind, to_at;
-    };
-    // Ops that all meet these stages in this order, and nothing else; `unknown`: which of these are of kind unknown. A
-    // handle for op_of_shape(), never 0.
-    std::uint32_t add_shape(const std::vector<ShapeStage> &stages, const std::vector<std::uint32_t> &unknown);
-    // The same as stage() for each of its stages, and op(). Of an op that does not count no time is looked at.
-    void op_of_shape(std::uint32_t handle, std::uint64_t op, bool counts, const std::int64_t *times) {
-        Shape &shape = shapes_[handle - 1];
-        if (shape.recurs) return op_of_each(shape, op, counts, times);
-        shape.met_by(op, counts);
-        if (counts) add_durations(shape, times);
-    }
     // An op that counts.
     void op(std::int64_t latency_ns, std::int64_t unattributed_ns, std::int64_t unknown_ns) {
         latency_.add(latency_ns);
@@ -76,28 +61,10 @@ class StageStatistics {
         std::vector<std::uint64_t> places;  // how many ops have it first there
         std::uint64_t place_count = 0, place_sum = 0;
     };
-    struct Shape {
-        struct Part {
-            std::uint32_t to_at, place;  // place: in stages_
-            Distribution *values;        // of that stage
-        };
-        std::vector<Part> parts;
-        std::vector<std::uint32_t> unknown;                 // which of them
-        bool recurs = false;                                // a stage does
-        std::uint64_t ops = 0, first_ops = 0, counted = 0;  // met_by(): none, where a stage recurs
-        void met_by(std::uint64_t op, bool counts) {
-            ++ops;
-            counted += counts;
-            if (op < kOrderOps) ++first_ops;
-        }
-    };
-    void add_durations(const Shape &, const std::int64_t *times);
-    static std::int64_t unknown_ns(const Shape &, const std::int64_t *times);
-    void op_of_each(const Shape &, std::uint64_t op_id, bool counts, const std::int64_t *times);
     static void close(Stage &s) {
         if (s.op != 0 && s.counts) s.values.add(s.sum_ns);
     }
-    static void first_in_op(Stage &, std::uint32_t seq, std::uint64_t ops = 1);
+    static void first_in_op(Stage &, std::uint32_t seq);
     // Where the stage is in stages_; a new one at first sight.
     std::uint32_t place_of(std::uint32_t name, std::uint32_t kind) {
         if (name < places_.size() && places_[name] != 0) return places_[name] - 1;
@@ -108,7 +75,6 @@ class StageStatistics {
     Arena arena_;
     std::deque<Stage> stages_;           // they stay where they are
     std::vector<std::uint32_t> places_;  // by name, plus 1
-    std::vector<Shape> shapes_;
     Distribution unattributed_{arena_}, unknown_{arena_}, latency_{arena_};
 };
 

@@ -84,7 +84,7 @@ bool Stitcher::finds(const BoundPoint &bp, const Event &ev, const ThreadId &who)
     if (!bp.find.empty()) {
         if (key_of(bp.find.front(), ev, who, key) != KeyState::kKnown) return false;
         const std::uint64_t *ref = keys_.find(key);
-        const auto target = ref ? ops_.resolve(*ref) : OpTable::Target{};
+        const auto target = ref ? ops_.resolve(*ref) : OpTable::Resolved{};
         return target.op || target.batch;
     }
     for (const auto &use : bp.sole)

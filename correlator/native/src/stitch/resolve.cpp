@@ -41,7 +41,7 @@ Fate Stitcher::by_keys(Passage &p) {
         if (state == KeyState::kUnlearned) continue;
         p.t.spaces |= use.spaces;
         const std::uint64_t *ref = keys_.find(key);
-        const auto named = ref ? ops_.resolve(*ref) : OpTable::Target{};
+        const auto named = ref ? ops_.resolve(*ref) : OpTable::Resolved{};
         if (named.batch && !found.op) {
             ++use.found;
             release_keys(p.bp, p.ev, p.who);

@@ -157,7 +157,7 @@ void Compiler::array(const Type &t, std::vector<Step> &steps, Node &node, bool l
     const auto length_reg = t.kind == Type::Kind::kSequence ? locate(t.location, *node.parent).reg : -1;
     walk.tag_reg = length_reg;
     align(steps, alignment(t));
-    const bool uuid = (t.roles & bit(Role::kUuid)) != 0;
+    const bool uuid = (t.roles & bit(FieldRole::kUuid)) != 0;
     if ((text || uuid) && t.kind == Type::Kind::kArray) {
         Read r;
         r.size = static_cast<std::uint32_t>(std::min<std::uint64_t>(t.length, kMaxRun + 1));

@@ -11,22 +11,24 @@ namespace {
 
 using Kind = Type::Kind;
 
-const RoleNames kHeaderRoles = {{"packet-magic-number", Role::kMagic},
-                                {"metadata-stream-uuid", Role::kUuid},
-                                {"data-stream-class-id", Role::kStreamClassId},
-                                {"data-stream-id", Role::kStreamId}};
-const RoleNames kContextRoles = {
-    {"default-clock-timestamp", Role::kBegin},     {"packet-end-default-clock-timestamp", Role::kEnd},
-    {"packet-content-length", Role::kContentSize}, {"packet-total-length", Role::kPacketSize},
-    {"packet-sequence-number", Role::kSequence},   {"discarded-event-record-counter-snapshot", Role::kDiscarded}};
-const RoleNames kEventRoles = {{"event-record-class-id", Role::kEventId},
-                               {"default-clock-timestamp", Role::kTimestamp}};
+const RoleNames kHeaderRoles = {{"packet-magic-number", FieldRole::kMagic},
+                                {"metadata-stream-uuid", FieldRole::kUuid},
+                                {"data-stream-class-id", FieldRole::kStreamClassId},
+                                {"data-stream-id", FieldRole::kStreamId}};
+const RoleNames kContextRoles = {{"default-clock-timestamp", FieldRole::kBegin},
+                                 {"packet-end-default-clock-timestamp", FieldRole::kEnd},
+                                 {"packet-content-length", FieldRole::kContentSize},
+                                 {"packet-total-length", FieldRole::kPacketSize},
+                                 {"packet-sequence-number", FieldRole::kSequence},
+                                 {"discarded-event-record-counter-snapshot", FieldRole::kDiscarded}};
+const RoleNames kEventRoles = {{"event-record-class-id", FieldRole::kEventId},
+                               {"default-clock-timestamp", FieldRole::kTimestamp}};
 // lttng-tools' names of lttng_ust_tracepoint_loglevel's values, in their order.
 const char *const kLogLevels[] = {"emergency",    "alert",      "critical",       "error",         "warning",
                                   "notice",       "info",       "debug:system",   "debug:program", "debug:process",
                                   "debug:module", "debug:unit", "debug:function", "debug:line",    "debug"};
 
-class Parser : JsonFields {
+class JsonParser : JsonFields {
   public:
     Metadata run(std::string_view text) {
         meta_.major = 2;
@@ -153,7 +155,7 @@ class Parser : JsonFields {
             for (auto &m : out->members)
                 if (m.name == "cpu_id" && m.type->is_integer()) {
                     auto cpu = std::make_shared<Type>(*m.type);
-                    cpu->roles |= bit(Role::kCpu);
+                    cpu->roles |= bit(FieldRole::kCpu);
                     m.type = cpu;
                 }
             type = out;
@@ -169,6 +171,6 @@ class Parser : JsonFields {
 
 }  // namespace
 
-Metadata parse_json_sequence(const std::string &text) { return Parser().run(text); }
+Metadata parse_json_sequence(const std::string &text) { return JsonParser().run(text); }
 
 }  // namespace opline::ctf

@@ -135,7 +135,7 @@ TypePtr JsonFields::field_class(const Json &f, std::uint32_t depth) {
         t.element = byte(is_text);
         t.grow(*t.element);
         take_roles(f, t);
-        if ((t.roles & bit(Role::kUuid)) != 0 && t.length != 16) malformed("a uuid that has not 16 bytes");
+        if ((t.roles & bit(FieldRole::kUuid)) != 0 && t.length != 16) malformed("a uuid that has not 16 bytes");
     } else if (type == "dynamic-length-string" || type == "dynamic-length-blob") {
         const bool is_text = type == "dynamic-length-string";
         if (is_text) check_encoding(f);

@@ -14,7 +14,7 @@
 namespace opline::ctf {
 
 using Json = nlohmann::json;
-using RoleNames = std::map<std::string, Role>;
+using RoleNames = std::map<std::string, FieldRole>;
 
 inline const RoleNames kNoRoles{};
 

@@ -9,7 +9,7 @@
 namespace opline::ctf {
 namespace {
 
-class Parser : TsdlTypes {
+class TsdlParser : TsdlTypes {
   public:
     using TsdlTypes::TsdlTypes;
 
@@ -71,10 +71,10 @@ class Parser : TsdlTypes {
         meta_.uuid = a["uuid"].text;
         meta_.packet_uuid = parse_uuid(meta_.uuid);
         meta_.packet_header = with_roles(types["packet.header"],
-                                         {{"magic", Role::kMagic},
-                                          {"uuid", Role::kUuid},
-                                          {"stream_id", Role::kStreamClassId},
-                                          {"stream_instance_id", Role::kStreamId}},
+                                         {{"magic", FieldRole::kMagic},
+                                          {"uuid", FieldRole::kUuid},
+                                          {"stream_id", FieldRole::kStreamClassId},
+                                          {"stream_instance_id", FieldRole::kStreamId}},
                                          false);
     }
 
@@ -85,16 +85,16 @@ class Parser : TsdlTypes {
         StreamClassDecl s;
         s.id = a["id"].value;
         s.packet_context = with_roles(types["packet.context"],
-                                      {{"timestamp_begin", Role::kBegin},
-                                       {"timestamp_end", Role::kEnd},
-                                       {"content_size", Role::kContentSize},
-                                       {"packet_size", Role::kPacketSize},
-                                       {"packet_seq_num", Role::kSequence},
-                                       {"events_discarded", Role::kDiscarded},
-                                       {"cpu_id", Role::kCpu}},
+                                      {{"timestamp_begin", FieldRole::kBegin},
+                                       {"timestamp_end", FieldRole::kEnd},
+                                       {"content_size", FieldRole::kContentSize},
+                                       {"packet_size", FieldRole::kPacketSize},
+                                       {"packet_seq_num", FieldRole::kSequence},
+                                       {"events_discarded", FieldRole::kDiscarded},
+                                       {"cpu_id", FieldRole::kCpu}},
                                       false);
-        s.event_header =
-            with_roles(types["event.header"], {{"id", Role::kEventId}, {"timestamp", Role::kTimestamp}}, true);
+        s.event_header = with_roles(types["event.header"],
+                                    {{"id", FieldRole::kEventId}, {"timestamp", FieldRole::kTimestamp}}, true);
         s.event_context = types["event.context"];
         meta_.streams[s.id] = s;
     }
@@ -143,6 +143,6 @@ class Parser : TsdlTypes {
 
 }  // namespace
 
-Metadata parse_tsdl(const std::string &text) { return Parser(text).run(); }
+Metadata parse_tsdl(const std::string &text) { return TsdlParser(text).run(); }
 
 }  // namespace opline::ctf

@@ -18,7 +18,7 @@ class TsdlTypes {
 
   protected:
     using Attributes = std::map<std::string, Token>;
-    using NamedRoles = std::map<std::string, Role>;
+    using NamedRoles = std::map<std::string, FieldRole>;
 
     [[noreturn]] void unsupported(const std::string &what) const {
         throw Unsupported("metadata line " + std::to_string(lexer_.peek().line) + ": " + what);
@@ -122,9 +122,9 @@ class TsdlTypes {
         auto out = std::make_shared<Type>(*type);
         const bool bytes = out->kind == Type::Kind::kArray && out->element->size_bits == 8;
         auto role = roles.find(name);
-        if (role != roles.end() && (role->second == Role::kUuid ? bytes : out->is_integer()))
+        if (role != roles.end() && (role->second == FieldRole::kUuid ? bytes : out->is_integer()))
             out->roles |= bit(role->second);
-        if (timestamps && out->is_integer() && !out->clock.empty()) out->roles |= bit(Role::kTimestamp);
+        if (timestamps && out->is_integer() && !out->clock.empty()) out->roles |= bit(FieldRole::kTimestamp);
         for (auto &m : out->members) m.type = with_roles(m.type, roles, timestamps, m.name);
         return out;
     }

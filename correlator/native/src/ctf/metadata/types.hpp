@@ -28,7 +28,7 @@ struct Type;
 using TypePtr = std::shared_ptr<const Type>;
 
 // What a field of a packet's header or context, or of an event's header, means to the reader.
-enum class Role : std::uint8_t {
+enum class FieldRole : std::uint8_t {
     kMagic,
     kUuid,
     kStreamClassId,
@@ -45,7 +45,7 @@ enum class Role : std::uint8_t {
     kCount
 };
 using Roles = std::uint16_t;  // a bit each
-constexpr Roles bit(Role r) { return static_cast<Roles>(1u << static_cast<unsigned>(r)); }
+constexpr Roles bit(FieldRole r) { return static_cast<Roles>(1u << static_cast<unsigned>(r)); }
 
 struct Member {
     std::string name;  // without the underscore that LTTng puts before every name in CTF 1.8

@@ -33,7 +33,7 @@ void add_cell(std::string &out, std::string_view text) {
 }
 
 // The cells of an interval between its op_id and its begin.
-void add_middle(std::string &out, const OpCsv::Stage &s) {
+void add_middle(std::string &out, const OpCsv::StageRow &s) {
     add_cell(out, static_cast<std::int64_t>(s.seq));
     for (const auto text : {s.stage, s.kind, s.from, s.to}) add_cell(out, text);
 }
@@ -96,7 +96,7 @@ void OpCsv::durations(std::uint64_t place, const std::vector<std::pair<std::uint
     spool_.end(place, kPairs, at);
 }
 
-void OpCsv::stage_rows(std::uint64_t place, std::int64_t op_id, const std::vector<Stage> &stages) {
+void OpCsv::stage_rows(std::uint64_t place, std::int64_t op_id, const std::vector<StageRow> &stages) {
     text_.clear();
     for (const auto &s : stages) {
         csv::add_number(text_, op_id);
@@ -109,37 +109,6 @@ void OpCsv::stage_rows(std::uint64_t place, std::int64_t op_id, const std::vecto
     spool_.end(place, kRows, at + text_.size());
 }
 
-std::uint32_t OpCsv::add_shape(const std::vector<Stage> &stages) {
-    Shape shape;
-    std::vector<StageStatistics::ShapeStage> order;
-    for (const auto &s : stages) {
-        shape.stages.push_back(stage_number(s.stage));
-        order.push_back({shape.stages.back(), 0, 0});
-        if (form_ != Form::kStages) continue;
-        shape.middles.emplace_back();
-        add_middle(shape.middles.back(), s);
-    }
-    shape.order = order_.add_shape(order, {});
-    shapes_.push_back(std::move(shape));
-    return static_cast<std::uint32_t>(shapes_.size());
-}
-
-void OpCsv::rows_of_shape(const Shape &shape, std::uint64_t op_id) {
-    text_.clear();
-    char id[csv::kRoom];
-    const std::string_view id_text(id, static_cast<std::size_t>(csv::put_number(id, op_id) - id));
-    for (std::size_t i = 0; i < times_.size(); ++i) {
-        text_ += id_text;
-        text_ += shape.middles[i];
-        for (const auto number : {times_[i].begin_ns, times_[i].duration_ns, times_[i].tid, times_[i].request_id})
-            add_cell(text_, number);
-        text_ += '\n';
-    }
-    char *at = spool_.begin(text_.size());
-    std::memcpy(at, text_.data(), text_.size());
-    spool_.end(op_id, kRows, at + text_.size());
-}
-
 std::vector<std::string> OpCsv::stages_in_order() {
     std::vector<std::string> out;
     column_.assign(names_.size(), 0);
@@ -150,11 +119,6 @@ std::vector<std::string> OpCsv::stages_in_order() {
         out.push_back(name);
     }
     cells_.assign(out.size(), kNoTime);
-    columns_of_shape_.clear();
-    for (const auto &shape : shapes_) {
-        columns_of_shape_.emplace_back();
-        for (const auto number : shape.stages) columns_of_shape_.back().push_back(column_[number]);
-    }
     return out;
 }
 
@@ -176,11 +140,6 @@ void OpCsv::one_place(const Spool::Record &r) {
         for (std::size_t at = 0; at < r.data.size(); at += 12)
             add(column_[get<std::uint32_t>(r.data, at)], get<std::int64_t>(r.data, at + 4));
         break;
-    case kShape: {
-        const auto &columns = columns_of_shape_[get<std::uint32_t>(r.data, 0)];
-        for (std::size_t i = 0; i < columns.size(); ++i) add(columns[i], get<std::uint32_t>(r.data, 4 + 4 * i));
-        break;
-    }
     case kClient: client_ns_ = get<std::int64_t>(r.data, 0); break;
     case kBio: {
         const auto id = get<std::uint64_t>(r.data, 0);

@@ -17,11 +17,11 @@ namespace opline {
 
 class OpCsv {
   public:
-    enum class Form { kOps, kStages };  // a row per op, or per interval
+    enum class Rows { kOps, kStages };  // a row per op, or per interval
 
     // fd: of an empty file for what does not fit into memory; it stays the caller's.
-    OpCsv(Form form, int fd) : form_(form), spool_(fd) {}
-    Form form() const { return form_; }
+    OpCsv(Rows form, int fd) : form_(form), spool_(fd) {}
+    Rows form() const { return form_; }
 
     // kNoTime, 0 and empty: absent.
     struct Op {
@@ -33,7 +33,7 @@ class OpCsv {
         std::uint64_t sector = 0;
         std::int64_t unattributed_ns = kNoTime;
     };
-    struct Stage {
+    struct StageRow {
         std::string_view stage, kind, from, to;
         std::uint32_t seq = 0;
         std::int64_t begin_ns = 0, duration_ns = 0, tid = kNoTime, request_id = kNoTime;
@@ -52,37 +52,7 @@ class OpCsv {
     }
     // Intervals of the op of that place: (number, duration), or in form kStages whole rows.
     void durations(std::uint64_t place, const std::vector<std::pair<std::uint32_t, std::int64_t>> &);
-    void stage_rows(std::uint64_t place, std::int64_t op_id, const std::vector<Stage> &);
-
-    // Ops that all meet these stages in this order: a handle, never 0. Then per op, with what times_of(i) gives of the
-    // i-th, the same as met() and durations() or stage_rows() for each.
-    std::uint32_t add_shape(const std::vector<Stage> &stages);
-    struct Times {
-        std::int64_t begin_ns, duration_ns, tid, request_id = kNoTime;
-    };
-    template <class TimesOf>
-    void op_of_shape(std::uint32_t handle, std::uint64_t op_id, TimesOf times_of) {
-        const Shape &shape = shapes_[handle - 1];
-        order_.op_of_shape(shape.order, op_id, false, nullptr);
-        const std::size_t n = shape.stages.size();
-        if (form_ == Form::kStages) {
-            times_.clear();
-            for (std::size_t i = 0; i < n; ++i) times_.push_back(times_of(i));
-            rows_of_shape(shape, op_id);
-            return;
-        }
-        char *const begin = spool_.begin(4 + 12 * n), *at = put(begin, handle - 1);
-        std::uint64_t all = 0;  // bits that any duration has
-        for (std::size_t i = 0; i < n; ++i) {
-            const auto duration_ns = static_cast<std::uint64_t>(times_of(i).duration_ns);
-            all |= duration_ns;
-            at = put(at, static_cast<std::uint32_t>(duration_ns));
-        }
-        if (all <= UINT32_MAX) return spool_.end(op_id, kShape, at);
-        at = begin;
-        for (std::size_t i = 0; i < n; ++i) at = put(put(at, shape.stages[i]), times_of(i).duration_ns);
-        spool_.end(op_id, kPairs, at);
-    }
+    void stage_rows(std::uint64_t place, std::int64_t op_id, const std::vector<StageRow> &);
 
     // Names of the stages that have a column, in its order: that in which an op meets them. Once all is fed.
     std::vector<std::string> stages_in_order();
@@ -91,36 +61,27 @@ class OpCsv {
     int error() const { return spool_.error(); }  // of the file, as Spool has it
 
   private:
-    struct Shape {
-        std::vector<std::uint32_t> stages;  // numbers
-        std::vector<std::string> middles;   // form kStages: the cells that are the same in all
-        std::uint32_t order = 0;
-    };
-    enum RecordKind : std::uint32_t { kOp, kPairs, kShape, kClient, kBio, kRows };
+    enum RecordKind : std::uint32_t { kOp, kPairs, kClient, kBio, kRows };
     template <class T>
     static char *put(char *at, T v) {
         std::memcpy(at, &v, sizeof v);
         return at + sizeof v;
     }
-    void rows_of_shape(const Shape &, std::uint64_t op_id);
     void one_place(const Spool::Record &);
     void write_row();
 
-    Form form_;
+    Rows form_;
     Spool spool_;
     StageStatistics order_;
     std::vector<std::string> names_;  // by number
     std::unordered_map<std::string, std::uint32_t> numbers_;
-    std::vector<Shape> shapes_;
-    std::vector<Times> times_;
     std::string text_;
 
     // while rows come out
     bool started_ = false, more_ = false;
     Spool::Record record_;
     std::vector<std::uint32_t> column_;  // by number
-    std::vector<std::vector<std::uint32_t>> columns_of_shape_;
-    std::vector<std::int64_t> cells_;  // of one row; kNoTime: empty
+    std::vector<std::int64_t> cells_;    // of one row; kNoTime: empty
     std::string head_, tail_;
     std::int64_t client_ns_ = kNoTime, unattributed_ns_ = kNoTime;
     std::uint64_t first_bio_ = 0;

@@ -175,8 +175,8 @@ void add_varint(Bytes &out, std::uint64_t v) {
 
 void add_zigzag(Bytes &out, std::int64_t v) { add_varint(out, zigzag(v)); }
 
-Repeat add_delta(Bytes &out, const std::uint32_t *values, std::size_t n, std::size_t period) {
-    return delta(out, values, n, period != 0 ? period : period_of(values, n));
+Repeat add_delta(Bytes &out, const std::uint32_t *values, std::size_t n) {
+    return delta(out, values, n, period_of(values, n));
 }
 void add_delta(Bytes &out, const std::uint64_t *values, std::size_t n) {
     delta(out, values, n, all_same(values, n) ? 1 : 0);

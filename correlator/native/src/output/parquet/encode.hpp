@@ -20,11 +20,10 @@ void add_varint(Bytes &out, std::uint64_t v);  // unsigned LEB128
 void add_zigzag(Bytes &out, std::int64_t v);
 
 // DELTA_BINARY_PACKED, blocks of 128 in miniblocks of 32. Differences wrap at the type's width, as the format wants it.
-// With a period the values repeat after so many, and only the first many_of() of them are looked at.
-Repeat add_delta(Bytes &out, const std::uint32_t *values, std::size_t n, std::size_t period = 0);
+Repeat add_delta(Bytes &out, const std::uint32_t *values, std::size_t n);
 void add_delta(Bytes &out, const std::uint64_t *values, std::size_t n);
-// The RLE / bit-packing hybrid, without a length before it. Values are below 2^width, width is 1 to 32. With a period
-// as above.
+// The RLE / bit-packing hybrid, without a length before it. Values are below 2^width, width is 1 to 32. With a
+// period the values repeat after so many, and only the first many_of() of them are looked at.
 Repeat add_hybrid(Bytes &out, const std::uint32_t *values, std::size_t n, unsigned width, std::size_t period = 0);
 constexpr std::size_t many_of(std::size_t period) { return 128 * period + 129; }
 // After how many values they repeat to the end, where that saves work; else 0. Ops of one shape make such columns.

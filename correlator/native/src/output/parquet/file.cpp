@@ -85,7 +85,7 @@ void File::add(Table &table, const StringPool &strings) {
     write(out_);
 }
 
-File::Chunk File::add_column(Column &c, std::size_t rows, const StringPool &strings) {
+File::Chunk File::add_column(const Column &c, std::size_t rows, const StringPool &strings) {
     Chunk chunk;
     chunk.begin = written_ + out_.size();
     const std::size_t before = out_.size();

@@ -50,9 +50,9 @@ class File {
         std::int64_t least = 0, largest = 0;
         int encoding = 0;
     };
-    Chunk add_column(Column &, std::size_t rows, const StringPool &);
-    int add_values(Column &, std::size_t rows, const StringPool &, Bytes &page, Chunk &);
-    void add_ids(const std::uint32_t *ids, std::size_t n, std::size_t period, const StringPool &, Bytes &page, Chunk &);
+    Chunk add_column(const Column &, std::size_t rows, const StringPool &);
+    int add_values(const Column &, std::size_t rows, const StringPool &, Bytes &page, Chunk &);
+    void add_ids(const std::uint32_t *ids, std::size_t n, const StringPool &, Bytes &page, Chunk &);
     void add_dictionary(const std::vector<std::uint32_t> &ids, const StringPool &, Chunk &);
     void add_page(const Bytes &body, std::size_t values, Chunk &);
     // The page's body as the chunk's codec has it, after a header of its own kind.
@@ -69,7 +69,6 @@ class File {
     Bytes out_;                                   // of this row group
     Bytes descriptions_;                          // of all row groups, as the footer has them
     std::vector<std::uint32_t> indices_, place_;  // of a dictionary column; where an id's text is in the dictionary
-    std::vector<std::uint32_t> repeats_;          // some periods of a column that repeats
     std::vector<std::uint64_t> present_;          // values of a column without the absent ones
     Bytes page_;
 };

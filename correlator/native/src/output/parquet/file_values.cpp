@@ -78,11 +78,10 @@ void add_texts(Bytes &page, const Column &c, std::size_t rows) {
 
 }  // namespace
 
-void File::add_ids(const std::uint32_t *ids, std::size_t n, std::size_t period, const StringPool &strings, Bytes &page,
-                   Chunk &chunk) {
+void File::add_ids(const std::uint32_t *ids, std::size_t n, const StringPool &strings, Bytes &page, Chunk &chunk) {
     // Only the texts that this row group uses, in their own order: the pool's depends on who read the trace.
     std::vector<std::uint32_t> used;
-    if (period == 0) period = period_of(ids, n);
+    const std::size_t period = period_of(ids, n);
     const std::size_t different = period != 0 ? period : n;
     place_.assign(strings.size(), kUnused);
     for (std::size_t i = 0; i < different; ++i) place_[ids[i]] = 0;
@@ -101,19 +100,8 @@ void File::add_ids(const std::uint32_t *ids, std::size_t n, std::size_t period, 
     add_dictionary(used, strings, chunk);
 }
 
-int File::add_values(Column &c, std::size_t rows, const StringPool &strings, Bytes &page, Chunk &chunk) {
-    // A column that repeats some values is encoded without being there as a whole.
-    std::size_t period = 0;
-    if (c.type == ColumnType::kDict || c.type == ColumnType::kUint32) {
-        if (const auto *one = c.repeated<std::uint32_t>(rows, period); one && rows >= many_of(period)) {
-            repeats_.resize(many_of(period));
-            for (std::size_t i = 0; i < repeats_.size(); ++i) repeats_[i] = i < period ? one[i] : repeats_[i - period];
-        } else {
-            period = 0;
-        }
-    }
-    if (period == 0) c.store();
-    const std::uint8_t *values = period != 0 ? reinterpret_cast<const std::uint8_t *>(repeats_.data()) : c.values();
+int File::add_values(const Column &c, std::size_t rows, const StringPool &strings, Bytes &page, Chunk &chunk) {
+    const std::uint8_t *values = c.values();
     std::size_t n = rows;
     if (c.nulls != 0 && c.type != ColumnType::kText) {  // an absent text is no bytes, which is left out below
         present_.resize(rows);
@@ -141,12 +129,12 @@ int File::add_values(Column &c, std::size_t rows, const StringPool &strings, Byt
         add_delta(page, as(std::uint32_t{}), n);
         return kDelta;
     case ColumnType::kUint32:
-        keep_range(range(as(std::uint32_t{}), period != 0 ? period : n));
-        chunk.repeat = add_delta(page, as(std::uint32_t{}), n, period);
+        keep_range(range(as(std::uint32_t{}), n));
+        chunk.repeat = add_delta(page, as(std::uint32_t{}), n);
         chunk.lz4 = chunk.repeat.cycle != 0;
         return kDelta;
     case ColumnType::kBool: add_bools(page, values, n); return kPlain;
-    case ColumnType::kDict: add_ids(as(std::uint32_t{}), n, period, strings, page, chunk); return kRleDictionary;
+    case ColumnType::kDict: add_ids(as(std::uint32_t{}), n, strings, page, chunk); return kRleDictionary;
     case ColumnType::kText: add_texts(page, c, rows); return kDeltaTexts;
     }
     return kPlain;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "output/emit.hpp"
+#include "output/run_tables.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "output/emit_rows.hpp"
+#include "output/row.hpp"
 
 namespace opline {
 
@@ -27,7 +27,7 @@ std::string rwbs_letters(std::uint32_t r) {
     return s;
 }
 
-Emitter::Emitter(StringPool &strings, const std::vector<std::string> &key_space_names) : strings_(strings) {
+RunTables::RunTables(StringPool &strings, const std::vector<std::string> &key_space_names) : strings_(strings) {
     evidence_ = {strings.intern("begin"), 0, strings.intern("thread"), strings.intern("batch"),
                  strings.intern("completion")};
     for (const auto &name : key_space_names) key_evidence_.push_back(strings.intern("key:" + name));
@@ -39,7 +39,7 @@ Emitter::Emitter(StringPool &strings, const std::vector<std::string> &key_space_
     kept_.assign(tables_.size(), 1);
 }
 
-void Emitter::keep(const std::vector<std::string> &names) {
+void RunTables::keep(const std::vector<std::string> &names) {
     kept_.assign(tables_.size(), 0);
     with_states_ = false;
     for (const auto &name : names) {
@@ -53,43 +53,45 @@ void Emitter::keep(const std::vector<std::string> &names) {
     }
 }
 
-bool Emitter::keeps_states() const { return kept(kStages) && with_states_; }
-bool Emitter::keeps_ops() const { return kept(kOps) || kept(kTransitions) || kept(kStages); }
+bool RunTables::keeps_states() const { return kept(kStages) && with_states_; }
+bool RunTables::keeps_ops() const { return kept(kOps) || kept(kTransitions) || kept(kStages); }
 
-std::size_t Emitter::pending_rows() const {
+std::size_t RunTables::pending_rows() const {
     std::size_t most = 0;
     for (const auto &t : tables_) most = std::max(most, t.rows());
     return most;
 }
 
-bool Emitter::keeps_transitions() const { return kept(kTransitions); }
-bool Emitter::keeps_requests() const { return kept(kRequests) || kept(kBios); }
-bool Emitter::takes_links() const { return kept(kLinks) || (csv_ && csv_->form() == OpCsv::Form::kOps); }
+bool RunTables::keeps_transitions() const { return kept(kTransitions); }
+bool RunTables::keeps_requests() const { return kept(kRequests) || kept(kBios); }
+bool RunTables::keeps_links() const { return kept(kLinks); }
 
-std::uint32_t Emitter::rwbs_name(std::uint32_t r) {
+std::uint32_t RunTables::rwbs_name(std::uint32_t r) {
     if (r >= 4096) return strings_.intern(rwbs_letters(r));
     if (rwbs_names_.empty()) rwbs_names_.resize(4096);
     if (rwbs_names_[r] == 0) rwbs_names_[r] = strings_.intern(rwbs_letters(r)) + 1;
     return rwbs_names_[r] - 1;
 }
 
-std::uint32_t Emitter::kind_name(IoKind k) { return word(kind_names_[static_cast<std::size_t>(k)], io_kind_name(k)); }
+std::uint32_t RunTables::kind_name(IoKind k) { return word(kind_names_[static_cast<std::size_t>(k)], io_kind_name(k)); }
 
-void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
-    const auto id = static_cast<std::int64_t>(op.serial);
+std::uint32_t RunTables::evidence_name(const TransitionKind &t) const {
+    return t.evidence == Evidence::kKey ? key_evidence_[t.key_space] : evidence_[static_cast<std::size_t>(t.evidence)];
+}
+
+void RunTables::op(const SettledOp &settled) {
+    if (kept(kTransitions)) transitions(settled);
+    if (kept(kStages)) stages(settled);
+    if (kept(kOps)) op_row(settled);
+}
+
+void RunTables::transitions(const SettledOp &settled) {
+    namespace transitions = columns::transitions;
     std::uint32_t seq = 0;
-    OpRow r;
-    for (const auto &p : a.transitions) {
+    for (const auto &p : settled.found.transitions) {
         const Transition &t = p.t();
-        if (p.late) ++r.late;
-        else r.end_tid = t.tid;
-        if (r.transitions++ == 0) {
-            r.first_comm = t.comm;
-            r.first_tid = t.tid;
-        }
-        if (!kept(kTransitions)) continue;
         Row row(table(kTransitions));
-        row.i64(transitions::op_id, id)
+        row.i64(transitions::op_id, static_cast<std::int64_t>(settled.op.serial))
             .u32(transitions::seq, seq++)
             .i64(transitions::ts_ns, t.ts_ns)
             .dict(transitions::point, p.label)
@@ -104,79 +106,41 @@ void Emitter::op(const Op &op, const Attribution &a, const OpFacts &facts) {
             .i64_if(transitions::batch_id, t.batch >= 0, t.batch)
             .i32_if(transitions::child, p.child != 0, static_cast<std::int32_t>(p.child));
     }
-    seq = 0;
-    if (kept(kStages))
-        for (const auto &s : a.stages) {
-            static const StateSplit unknown;
-            const StateSplit &split = a.states.empty() ? unknown : a.states[seq];
-            Row row(table(kStages));
-            row.i64(stages::op_id, id)
-                .u32(stages::seq, seq++)
-                .dict(stages::stage, s.stage)
-                .dict(stages::kind, s.kind)
-                .dict(stages::from_point, s.from)
-                .dict(stages::to_point, s.to)
-                .i64(stages::begin_ns, s.begin_ns);
-            row.i64(stages::duration_ns, s.duration_ns)
-                .i64_if(stages::tid, s.tid >= 0, s.tid)
-                .i64_if(stages::request_id, s.request != 0, static_cast<std::int64_t>(s.request));
-            row.i64_if(stages::states_tid, split.known, split.tid)
-                .i64_if(stages::on_cpu_ns, split.known, split.on_cpu_ns)
-                .i64_if(stages::runnable_ns, split.known, split.runnable_ns);
-            row.i64_if(stages::blocked_io_ns, split.known, split.blocked_io_ns)
-                .i64_if(stages::blocked_ns, split.known, split.blocked_ns);
-            row.i64_if(stages::woken_by_tid, split.woken_by_tid >= 0, split.woken_by_tid)
-                .dict_or_absent(stages::woken_by_comm, split.woken_by_comm);
-        }
-    for (const auto &cut : a.requests)
-        if (!r.request || cut.q < r.request->q) r.request = &cut;
-    r.requests = static_cast<std::uint32_t>(a.requests.size());
-    r.unattributed_ns = a.unattributed_ns;
-    r.unknown_ns = a.unknown_ns;
-    if (csv_) {
-        feed_op(op, r, facts);
-        feed_stages(op, a);
-    }
-    op_row(op, r, facts);
 }
 
-void Emitter::op_of_shape(const Op &op, ShapeAttribution &shape, const OpFacts &facts, const std::int64_t *times,
-                          const std::vector<StateSplit> &states) {
-    const TransitionList &list = op.transitions;
-    OpRow r;
-    r.transitions = static_cast<std::uint32_t>(list.size());
-    r.first_comm = list.first_comm();
-    r.first_tid = list.first_tid();
-    r.end_tid = list.last_tid();
-    r.requests = static_cast<std::uint32_t>(op.requests.size());
-    if (!op.requests.empty()) r.request = &op.requests.front();
-    if (keeps_ops()) {
-        const ShapeRows &rows = rows_of(list, shape);
-        if (kept(kTransitions)) transitions_of_shape(op, rows);
-        if (kept(kStages) && !shape.cuts.empty()) stages_of_shape(op, shape, rows, times, states);
-        r.unknown_ns = shape.unknown_ns(times);
-        op_row(op, r, facts);
+void RunTables::stages(const SettledOp &settled) {
+    namespace stages = columns::stages;
+    static const StateSplit unknown;
+    const Attribution &found = settled.found;
+    std::uint32_t seq = 0;
+    for (const auto &s : found.stages) {
+        const StateSplit &split = found.states.empty() ? unknown : found.states[seq];
+        Row row(table(kStages));
+        row.i64(stages::op_id, static_cast<std::int64_t>(settled.op.serial))
+            .u32(stages::seq, seq++)
+            .dict(stages::stage, s.stage)
+            .dict(stages::kind, s.kind)
+            .dict(stages::from_point, s.from)
+            .dict(stages::to_point, s.to)
+            .i64(stages::begin_ns, s.begin_ns);
+        row.i64(stages::duration_ns, s.duration_ns)
+            .i64_if(stages::tid, s.tid >= 0, s.tid)
+            .i64_if(stages::request_id, s.request != 0, static_cast<std::int64_t>(s.request));
+        row.i64_if(stages::states_tid, split.known, split.tid)
+            .i64_if(stages::on_cpu_ns, split.known, split.on_cpu_ns)
+            .i64_if(stages::runnable_ns, split.known, split.runnable_ns);
+        row.i64_if(stages::blocked_io_ns, split.known, split.blocked_io_ns)
+            .i64_if(stages::blocked_ns, split.known, split.blocked_ns);
+        row.i64_if(stages::woken_by_tid, split.woken_by_tid >= 0, split.woken_by_tid)
+            .dict_or_absent(stages::woken_by_comm, split.woken_by_comm);
     }
-    if (!csv_) return;
-    if (shape.csv == 0) {
-        csv_rows_.clear();
-        for (const auto &c : shape.cuts)
-            csv_rows_.push_back(csv_stage(c.stage, c.kind, c.from, c.to, static_cast<std::uint32_t>(csv_rows_.size())));
-        shape.csv = csv_->add_shape(csv_rows_);
-    }
-    feed_op(op, r, facts);
-    csv_->op_of_shape(shape.csv, op.serial, [&](std::size_t i) {
-        const auto &c = shape.cuts[i];
-        const std::int64_t tid = Attributor::tid_of(op, c);
-        return OpCsv::Times{times[c.from_at], times[c.to_at] - times[c.from_at], tid >= 0 ? tid : kNoTime,
-                            c.of_request ? static_cast<std::int64_t>(r.request->request) : kNoTime};
-    });
 }
 
-void Emitter::op_row(const Op &op, const OpRow &r, const OpFacts &facts) {
-    if (!kept(kOps)) return;
-    const bool ended = facts.complete;
-    const RequestCut *request = r.request;
+void RunTables::op_row(const SettledOp &settled) {
+    const Op &op = settled.op;
+    const Attribution &found = settled.found;
+    const bool ended = settled.complete;
+    const RequestCut *request = found.first_request();
     Row row(table(kOps));
     row.i64(ops::op_id, static_cast<std::int64_t>(op.serial))
         .dict_or_absent(ops::class_, op.op_class)
@@ -184,26 +148,27 @@ void Emitter::op_row(const Op &op, const OpRow &r, const OpFacts &facts) {
         .text_or_absent(ops::key, op.key_text);
     row.dict_or_absent(ops::host, op.host)
         .i32_if(ops::pid, op.pid >= 0, op.pid)
-        .dict_or_absent(ops::comm, r.first_comm)
-        .i64_if(ops::begin_tid, r.first_tid >= 0, r.first_tid);
-    row.i64_if(ops::end_tid, ended && r.end_tid >= 0, r.end_tid);
+        .dict_or_absent(ops::comm, found.first_comm)
+        .i64_if(ops::begin_tid, found.first_tid >= 0, found.first_tid);
+    row.i64_if(ops::end_tid, ended && found.end_tid >= 0, found.end_tid);
     row.i64(ops::begin_ns, op.begin_ns)
         .i64_if(ops::end_ns, ended, op.end_ns)
         .i64_if(ops::latency_ns, ended, op.end_ns - op.begin_ns)
         .flag(ops::complete, ended);
-    row.dict_or_absent(ops::reason, facts.reason)
-        .flag(ops::tainted, facts.tainted)
+    row.dict_or_absent(ops::reason, settled.reason)
+        .flag(ops::tainted, settled.tainted)
         .i64_if(ops::offset_bytes, op.has_offset, op.offset_bytes);
     row.i64_if(ops::length_bytes, op.has_length, op.length_bytes)
-        .u32(ops::transition_count, r.transitions)
-        .u32(ops::late_count, r.late);
-    row.u32(ops::request_count, r.requests).u32_if(ops::dev, request != nullptr, request ? request->dev : 0);
+        .u32(ops::transition_count, found.passed)
+        .u32(ops::late_count, found.late);
+    row.u32(ops::request_count, static_cast<std::uint32_t>(found.requests.size()))
+        .u32_if(ops::dev, request != nullptr, request ? request->dev : 0);
     row.u64_if(ops::sector, request && request->sector != kNoSector, request ? request->sector : 0)
-        .dict_or_absent(ops::no_request, facts.no_request);
-    row.i64_if(ops::unattributed_ns, ended, r.unattributed_ns).i64_if(ops::unknown_ns, ended, r.unknown_ns);
+        .dict_or_absent(ops::no_request, settled.no_request);
+    row.i64_if(ops::unattributed_ns, ended, found.unattributed_ns).i64_if(ops::unknown_ns, ended, found.unknown_ns);
 }
 
-void Emitter::request(const Request &r, const Flush *flush, const Served &served) {
+void RunTables::request(const Request &r, const Flush *flush, const Served &served) {
     if (!kept(kRequests)) return;
     const bool done = r.complete_ns != kNoTime;
     Row row(table(kRequests));
@@ -245,7 +210,7 @@ void Emitter::request(const Request &r, const Flush *flush, const Served &served
     row.i64_if(requests::flushed_by, flush != nullptr, flush ? static_cast<std::int64_t>(flush->request) : 0);
 }
 
-void Emitter::bio(const Bio &b, const BioLink *link) {
+void RunTables::bio(const Bio &b, const BioLink *link) {
     if (!kept(kBios)) return;
     auto op_of = [](std::uint64_t ref) { return static_cast<std::int64_t>(ref == 0 ? 0 : serial_of(ref)); };
     const std::uint64_t chosen = link ? link->chosen : b.owner.op;
@@ -271,7 +236,7 @@ void Emitter::bio(const Bio &b, const BioLink *link) {
     row.i64_if(bios::batch_id, b.owner.batch != 0, static_cast<std::int64_t>(b.owner.batch) - 1);
 }
 
-std::uint32_t Emitter::rules_name(std::uint32_t rules) {
+std::uint32_t RunTables::rules_name(std::uint32_t rules) {
     constexpr std::pair<std::uint32_t, const char *> names[] = {{rule::kThread, "thread"}, {rule::kSector, "sector"},
                                                                 {rule::kExtent, "extent"}, {rule::kPage, "page"},
                                                                 {rule::kBatch, "batch"},   {rule::kParent, "parent"}};
@@ -285,30 +250,30 @@ std::uint32_t Emitter::rules_name(std::uint32_t rules) {
     return rules_names_[rules];
 }
 
-std::uint32_t Emitter::confidence_name(std::uint32_t rules, bool ambiguous, bool doubtful) {
+std::uint32_t RunTables::confidence_name(std::uint32_t rules, bool ambiguous, bool doubtful) {
     const bool two = (rules & rule::kThread) != 0 && (rules & (rule::kSector | rule::kExtent | rule::kPage)) != 0;
     constexpr std::array<std::string_view, 3> confidences = {"low", "medium", "high"};
     const std::size_t confidence = ambiguous || doubtful ? 0 : two ? 2 : 1;
     return word(confidences_[confidence], confidences[confidence]);
 }
 
-void Emitter::link(const LinkRow &l, std::uint64_t bio, IoKind kind, std::uint64_t request, bool by_pointer) {
-    if (csv_ && csv_->form() == OpCsv::Form::kOps) csv_->bio(l.op, bio, io_kind_name(kind));
+void RunTables::link(const LinkRow &l, const BatchBio &bio) {
     if (!kept(kLinks)) return;
+    const bool has_request = bio.request != 0;
     Row(table(kLinks))
         .i64(links::op_id, static_cast<std::int64_t>(l.op))
-        .i64(links::bio_id, static_cast<std::int64_t>(bio))
-        .i64_if(links::request_id, request != 0, static_cast<std::int64_t>(request))
+        .i64(links::bio_id, static_cast<std::int64_t>(bio.bio))
+        .i64_if(links::request_id, has_request, static_cast<std::int64_t>(bio.request))
         .dict(links::evidence, rules_name(l.rules))
         .dict_or_absent(links::request_evidence,
-                        request == 0 ? 0 : word(matches_[by_pointer], by_pointer ? "pointer" : "sector"))
+                        has_request ? word(matches_[bio.by_pointer], bio.by_pointer ? "pointer" : "sector") : 0)
         .dict(links::confidence, confidence_name(l.rules, l.ambiguous, l.doubtful))
         .u64_if(links::bytes, l.bytes != 0, l.bytes)
         .flag(links::shared, l.shared)
         .flag(links::ambiguous, l.ambiguous);
 }
 
-void Emitter::deferred(const DeferredRow &d, const Bio &b, const BioLink &link, const std::string &file) {
+void RunTables::deferred(const DeferredRow &d, const Bio &b, const BioLink &link, const std::string &file) {
     if (!kept(kDeferred)) return;
     Row row(table(kDeferred));
     row.i64(deferred::op_id, static_cast<std::int64_t>(d.op)).i64(deferred::bio_id, static_cast<std::int64_t>(b.id));
@@ -327,7 +292,7 @@ void Emitter::deferred(const DeferredRow &d, const Bio &b, const BioLink &link, 
         .flag(deferred::ambiguous, d.ambiguous);
 }
 
-void Emitter::batch(const Batch &b) {
+void RunTables::batch(const Batch &b) {
     if (!kept(kBatches)) return;
     Row(table(kBatches))
         .i64(batches::batch_id, static_cast<std::int64_t>(b.serial))
@@ -340,7 +305,7 @@ void Emitter::batch(const Batch &b) {
         .u32_if(batches::declared_count, b.declared >= 0, static_cast<std::uint32_t>(b.declared));
 }
 
-void Emitter::loss(std::string_view name, std::string_view severity, std::string_view origin, std::uint64_t count) {
+void RunTables::loss(std::string_view name, std::string_view severity, std::string_view origin, std::uint64_t count) {
     if (!kept(kLosses)) return;
     Row(table(kLosses))
         .dict(losses::loss, strings_.intern(name))
@@ -349,13 +314,13 @@ void Emitter::loss(std::string_view name, std::string_view severity, std::string
         .u64(losses::count, count);
 }
 
-void Emitter::fate(std::uint32_t event_name, std::string_view fate, std::uint64_t count) {
+void RunTables::fate(std::uint32_t event_name, std::string_view fate, std::uint64_t count) {
     if (!kept(kFates)) return;
     Row(table(kFates)).dict(fates::event, event_name).dict(fates::fate, strings_.intern(fate)).u64(fates::count, count);
 }
 
-void Emitter::discarded(std::string_view stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
-                        bool packets) {
+void RunTables::discarded(std::string_view stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
+                          bool packets) {
     if (!kept(kDiscarded)) return;
     Row(table(kDiscarded))
         .text(discarded::stream, stream)

@@ -8,27 +8,18 @@
 
 #include "base/strings.hpp"
 #include "base/table.hpp"
-#include "link/linker.hpp"
-#include "output/csv/op_csv.hpp"
-#include "stages/attribution.hpp"
+#include "stages/settled_op.hpp"
 
 namespace opline {
 
-class Emitter {
+class RunTables final : public OpSink {
   public:
-    Emitter(StringPool &strings, const std::vector<std::string> &key_space_names);
+    RunTables(StringPool &strings, const std::vector<std::string> &key_space_names);
 
-    struct OpFacts {
-        bool complete = false, tainted = false;
-        std::uint32_t reason = 0, no_request = 0;  // pool ids; 0: absent
-    };
-    void op(const Op &, const Attribution &, const OpFacts &);
-    // The same for an op of a shape: with Attributor::times_of(), and what threads did in each stage (empty: unknown).
-    void op_of_shape(const Op &, ShapeAttribution &, const OpFacts &, const std::int64_t *times,
-                     const std::vector<StateSplit> &);
+    void op(const SettledOp &) override;
+    void link(const LinkRow &, const BatchBio &) override;
     void request(const Request &, const Flush *, const Served &);
     void bio(const Bio &, const BioLink *);
-    void link(const LinkRow &, std::uint64_t bio, IoKind, std::uint64_t request, bool by_pointer);
     void deferred(const DeferredRow &, const Bio &, const BioLink &, const std::string &file);
     void batch(const Batch &);
     void loss(std::string_view name, std::string_view severity, std::string_view origin, std::uint64_t count);
@@ -39,16 +30,11 @@ class Emitter {
     // Only these tables get rows from now on: for a run that is made for one question and forgotten. Throws
     // std::runtime_error for a name that is none.
     void keep(const std::vector<std::string> &names);
-    // Feeds `csv` with what op() and link() are given, from now on; incomplete ops only with `all`.
-    void feed(OpCsv &csv, bool all);
     // Tables have what op() writes.
     bool keeps_ops() const;
-    // Somebody wants ops: tables, or `csv`.
-    bool takes_ops() const { return keeps_ops() || csv_; }
     bool keeps_transitions() const;
     bool keeps_requests() const;  // or bios
-    // Somebody wants what link() is given.
-    bool takes_links() const;
+    bool keeps_links() const;
     // What threads did in the stages is wanted: keep() names "states" besides "stages", or was not called.
     bool keeps_states() const;
     // Rows of the fullest table.
@@ -56,30 +42,10 @@ class Emitter {
     std::vector<Table> &tables() { return tables_; }
 
   private:
-    // What a row of an op says besides the op's own fields.
-    struct OpRow {
-        std::uint32_t first_comm = 0, transitions = 0, late = 0, requests = 0;
-        std::int64_t first_tid = -1, end_tid = -1, unattributed_ns = 0, unknown_ns = 0;
-        const RequestCut *request = nullptr;  // the first
-    };
-    // What the rows of all ops of a shape have in common.
-    struct ShapeRows {
-        std::vector<std::uint32_t> seq, label, event, evidence;  // pool ids
-        std::vector<std::uint8_t> aside, never;                  // flags
-        std::vector<std::uint32_t> thread;                       // ordinals
-        std::vector<std::uint32_t> stage, kind, from, to;
-        bool has_event = true;  // all transitions have one
-    };
-    ShapeRows &rows_of(const TransitionList &, ShapeAttribution &);
-    void transitions_of_shape(const Op &, const ShapeRows &);
-    void stages_of_shape(const Op &, const ShapeAttribution &, const ShapeRows &, const std::int64_t *times,
-                         const std::vector<StateSplit> &);
+    void transitions(const SettledOp &);
+    void stages(const SettledOp &);
+    void op_row(const SettledOp &);
     std::uint32_t evidence_name(const TransitionKind &) const;
-    void op_row(const Op &, const OpRow &, const OpFacts &);
-    void feed_op(const Op &, const OpRow &, const OpFacts &);
-    void feed_stages(const Op &, const Attribution &);
-    OpCsv::Stage csv_stage(std::uint32_t stage, std::uint32_t kind, std::uint32_t from, std::uint32_t to,
-                           std::uint32_t seq) const;
     Table &table(int index) { return tables_[static_cast<std::size_t>(index)]; }
     bool kept(int index) const { return kept_[static_cast<std::size_t>(index)] != 0; }
     StringPool &strings_;
@@ -88,12 +54,6 @@ class Emitter {
     std::vector<Table> tables_;
     std::vector<char> kept_;  // per table
     bool with_states_ = true;
-    std::vector<ShapeRows> shape_rows_;  // columns refer to what they hold
-    OpCsv *csv_ = nullptr;
-    bool csv_all_ = false;
-    std::vector<std::uint32_t> csv_stages_;  // per pool id, number + 1
-    std::vector<std::pair<std::uint32_t, std::int64_t>> csv_durations_;
-    std::vector<OpCsv::Stage> csv_rows_;
     std::vector<std::uint32_t> rules_names_;  // per set of rules, pool id
     std::vector<std::uint32_t> rwbs_names_;   // per mask, pool id + 1
     std::uint32_t rwbs_name(std::uint32_t rwbs);

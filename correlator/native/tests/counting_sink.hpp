@@ -7,7 +7,7 @@
 
 namespace opline {
 
-class CountingConsumer : public Consumer {
+class CountingSink : public EventSink {
   public:
     ClassPlan add_class(const ClassDecl &decl) override {
         ClassPlan plan;
@@ -17,7 +17,10 @@ class CountingConsumer : public Consumer {
         return plan;
     }
     std::uint32_t add_stream(const StreamDecl &) override { return streams++; }
-    void event(const Event &e) override {
+    void events(const Event *first, const Event *past) override {
+        for (; first != past; ++first) event(*first);
+    }
+    virtual void event(const Event &e) {
         ++count;
         for (std::size_t i = 0; i < wanted_[e.cls]; ++i) {
             const Slot &s = e.slots[i];
@@ -27,8 +30,10 @@ class CountingConsumer : public Consumer {
         }
         last_ns = e.ts_ns;
     }
-    void discarded(std::uint32_t, std::int64_t, std::int64_t, std::uint64_t count, bool) override { lost += count; }
-    void damaged(std::uint32_t, std::int64_t, std::string_view) override { ++damages; }
+    void gap(const Gap &gap) override {
+        if (gap.kind == Gap::Kind::kDamage) ++damages;
+        else lost += gap.count;
+    }
     bool finish() override { return finished = true; }
     // For other streams of the same classes.
     void begin_again() {

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How rows of tables are filled. Private to the emitter.
+// How rows of tables are filled. Private to the tables' writer.
 #pragma once
-#include <algorithm>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
-#include <type_traits>
 
 #include "base/table.hpp"
 #include "event/event.hpp"
@@ -69,70 +66,6 @@ class Row {
     Completeness complete_;
     Column *columns_;
     std::size_t row_;
-};
-
-// The type in which a column's values are stored.
-template <ColumnType Type>
-using StoredAs = std::conditional_t<
-    Type == ColumnType::kInt64, std::int64_t,
-    std::conditional_t<Type == ColumnType::kUint64, std::uint64_t,
-                       std::conditional_t<Type == ColumnType::kInt32, std::int32_t,
-                                          std::conditional_t<Type == ColumnType::kBool, std::uint8_t, std::uint32_t>>>>;
-
-// Fills some rows at once.
-class RowBlock {
-  public:
-    RowBlock(Table &table, std::size_t rows)
-        : complete_(table), columns_(table.columns.data()), n_(rows), row_(table.add_rows(rows)) {}
-    template <ColumnType Type>
-    RowBlock &all(ColumnName<Type> c, StoredAs<Type> v) {
-        std::fill_n(at(c).template put_many<StoredAs<Type>>(row_), n_, v);
-        return *this;
-    }
-    template <ColumnType Type>
-    RowBlock &copy(ColumnName<Type> c, const StoredAs<Type> *values) {
-        std::memcpy(at(c).template put_many<StoredAs<Type>>(row_), values, n_ * sizeof *values);
-        return *this;
-    }
-    // Values that stay where they are.
-    template <ColumnType Type>
-    RowBlock &repeat(ColumnName<Type> c, const StoredAs<Type> *values) {
-        at(c).repeat(row_, values, n_);
-        return *this;
-    }
-    // value(i) of rows that are present.
-    template <ColumnType Type, class Value>
-    RowBlock &each(ColumnName<Type> c, Value value) {
-        auto *to = at(c).template put_many<StoredAs<Type>>(row_);
-        for (std::size_t i = 0; i < n_; ++i) to[i] = value(i);
-        return *this;
-    }
-    // value(i), absent where it is not known(value).
-    template <ColumnType Type, class Value, class Known>
-    RowBlock &each(ColumnName<Type> c, Value value, Known known) {
-        Column &column = at(c);
-        for (std::size_t i = 0; i < n_; ++i) {
-            const StoredAs<Type> v = value(i);
-            if (known(v)) column.put(row_ + i, v);
-            else column.put_absent(row_ + i);
-        }
-        return *this;
-    }
-    template <ColumnType... Types>
-    RowBlock &absent(ColumnName<Types>... all) {
-        (at(all).put_absent(row_, n_), ...);
-        return *this;
-    }
-
-  private:
-    template <ColumnType Type>
-    Column &at(ColumnName<Type> c) {
-        complete_.put(c.place);
-        return columns_[c.place];
-    }
-    Completeness complete_;
-    Column *columns_;
-    std::size_t n_, row_;
 };
 
 }  // namespace opline

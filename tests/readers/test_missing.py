@@ -161,6 +161,13 @@ def in_another_file(stream: Path) -> None:
     shutil.copyfile(stream, stream.with_name(stream.name + ".bak"))
 
 
+def in_another_file_with_a_damaged_begin(stream: Path) -> None:
+    doubled = bytearray(stream.read_bytes())
+    begin_ns = struct.unpack_from("<Q", doubled, 32)[0]
+    struct.pack_into("<Q", doubled, 32, begin_ns ^ 1 << 20)
+    stream.with_name(stream.name + ".bak").write_bytes(doubled)
+
+
 def at_the_end(stream: Path) -> None:
     stream.write_bytes(b"".join([*packets_of(stream), packets_of(stream)[0]]))
 
@@ -169,7 +176,10 @@ def in_another_folder(stream: Path) -> None:
     shutil.copytree(stream.parent, stream.parent.with_name("kernel-copy"))
 
 
-@pytest.mark.parametrize(("damage", "doubled"), [(in_another_file, 3), (at_the_end, 1), (in_another_folder, 6)])
+@pytest.mark.parametrize(
+    ("damage", "doubled"),
+    [(in_another_file, 3), (in_another_file_with_a_damaged_begin, 3), (at_the_end, 1), (in_another_folder, 6)],
+)
 def test_what_is_there_twice_is_read_once(
     damage: Callable[[Path], None], doubled: int, copy: Path, run_of: RunOf, tmp_path: Path
 ) -> None:

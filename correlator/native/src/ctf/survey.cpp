@@ -8,6 +8,9 @@
 namespace opline::ctf {
 namespace {
 
+// A damaged file may have one number thousands of times: each packet is compared with so many of them.
+constexpr std::ptrdiff_t kMostAlike = 64;
+
 std::string name_of(const std::string &path) { return path.substr(path.rfind('/') + 1); }
 
 std::string host_of(const Trace &trace) {
@@ -57,7 +60,7 @@ void Survey::look_through(const Trace &trace, File &file) {
     file.past = at;
 }
 
-// Of the packets of a stream with the same number, times and size, the first is read.
+// Of the packets of a stream that are the same, the first is read.
 void Survey::drop_doubles(Known &known, Group &group, ReadLosses &losses) {
     struct Place {
         PacketId id;
@@ -72,9 +75,14 @@ void Survey::drop_doubles(Known &known, Group &group, ReadLosses &losses) {
     std::vector<Place> doubles;
     std::vector<PacketId> ids;
     for (const Place &place : places) {
-        if ((!ids.empty() && ids.back() == place.id) ||
-            std::binary_search(known.packets.begin(), known.packets.end(), place.id))
-            doubles.push_back(place);
+        const auto same = [&place](const PacketId &other) { return other.same_packet(place.id); };
+        const auto [first, past] = std::equal_range(known.packets.begin(), known.packets.end(), place.id);
+        bool twice = std::any_of(first, first + std::min(past - first, kMostAlike), same);
+        for (auto i = ids.rbegin(); !twice && i != ids.rend() && i->sequence == place.id.sequence; ++i) {
+            if (i - ids.rbegin() == kMostAlike) break;
+            twice = same(*i);
+        }
+        if (twice) doubles.push_back(place);
         else ids.push_back(place.id);
     }
     const auto before = static_cast<std::ptrdiff_t>(known.packets.size());

@@ -70,10 +70,11 @@ class Survey {
     };
     struct PacketId {
         std::uint64_t sequence, begin, end, content_bits;
-        bool operator<(const PacketId &o) const {
-            return std::tie(sequence, begin, end, content_bits) < std::tie(o.sequence, o.begin, o.end, o.content_bits);
+        bool operator<(const PacketId &o) const { return sequence < o.sequence; }
+        // The same packet, though one of its two times may be damaged in a copy.
+        bool same_packet(const PacketId &o) const {
+            return sequence == o.sequence && content_bits == o.content_bits && (begin == o.begin || end == o.end);
         }
-        bool operator==(const PacketId &o) const { return !(*this < o) && !(o < *this); }
     };
     // One stream of one trace, when all its packets are known.
     struct FilePart {

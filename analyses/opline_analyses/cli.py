@@ -14,12 +14,12 @@ import signal
 import sys
 from contextlib import contextmanager, suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
 from opline.errors import OplineError
 from opline.talk import explaining, talk
 from opline_analyses.base import interrupts
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence

@@ -7,9 +7,10 @@ reads a trace (docs/python.md). They are opline_analyses.api's, which is importe
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 __version__ = "0.1.0"
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from opline_analyses.api import Heatmap as Heatmap
     from opline_analyses.api import LossWarning as LossWarning

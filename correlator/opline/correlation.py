@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from opline import __version__, _core, losses
 from opline.errors import OplineError
@@ -21,7 +22,6 @@ from opline.store.manifest import RECORDING
 from opline.talk import talk
 from opline.values import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path

@@ -7,10 +7,11 @@ failed, or that a collector gave no report, without a time: then the whole recor
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from opline.errors import OplineError
 from opline.losses import BY_NAME, Gap
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any

@@ -8,10 +8,10 @@ no result is wrong. ``info``: normal. Nothing here is ever skipped in silence.
 from __future__ import annotations
 
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from opline.values import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -9,10 +9,10 @@ shape does not name may have anything.
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 from opline.errors import OplineError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

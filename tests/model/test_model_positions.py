@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The line of every key in a TOML text: held against tomli on generated texts."""
+"""The line of every key in a TOML text: held against tomllib on generated texts."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 from typing import Any
 
-import tomli
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -64,8 +64,8 @@ def _paths(value: Any, path: Path = ()) -> Iterator[Path]:
 @given(_TEXTS)
 def test_every_key_of_a_text_has_a_place(text: str) -> None:
     try:
-        document = tomli.loads(text)
-    except tomli.TOMLDecodeError:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
         assume(False)
     assert set(positions(text)) == set(_paths(document))
 
@@ -79,7 +79,7 @@ def test_a_key_stands_on_the_line_where_it_is_written(parts: list[tuple[str, str
         text += ("" if gap.strip(" \n") and not gap.endswith("\n") else gap) + f"\nkey{i} = "
         expected[(f"key{i}",)] = text.count("\n") + 1
         text += value
-    tomli.loads(text)
+    tomllib.loads(text)
     places = positions(text)
     assert {path: places[path].line for path in expected} == expected
 

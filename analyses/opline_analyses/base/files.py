@@ -6,11 +6,11 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from opline.errors import OplineError, UsageError
 from opline.folder import PART, Folder
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import signal
 import sys
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
 

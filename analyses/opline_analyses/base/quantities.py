@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
 from opline.values import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

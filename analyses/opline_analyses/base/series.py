@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import random
 import shlex
+from typing import TYPE_CHECKING
 
 from opline.errors import OplineError, UsageError
 from opline.values import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path

@@ -6,9 +6,10 @@ Takes integers and rows, gives strings. Nothing here prints.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from opline.talk import shown
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 

@@ -8,7 +8,7 @@ and how many rows could not be counted, by reason. Times count from the run's fi
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opline.errors import UsageError
 from opline.talk import talk
@@ -18,7 +18,6 @@ from opline_analyses.base.text import count_of, device_name
 from opline_analyses.block.io_sources import SOURCES, Source, source_of
 from opline_analyses.block.requests import device_number
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

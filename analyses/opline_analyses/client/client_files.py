@@ -10,13 +10,13 @@ from __future__ import annotations
 import datetime
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opline.paths import is_recording
 from opline.shapes import read_json
 from opline.store.manifest import RECORDING
 from opline_analyses.client.fio_log import is_fio_log, logs_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

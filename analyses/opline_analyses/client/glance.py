@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opline.correlation import stage_statistics
 from opline.errors import OplineError
@@ -19,7 +20,6 @@ from opline_analyses.ops.stages import table_of
 from opline_analyses.runs import ledger
 from opline_analyses.runs.selection import nearest_classes
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -7,6 +7,7 @@ import argparse
 import os
 import sys
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from opline.correlation import gaps_in, recording_of
 from opline.errors import OplineError, UsageError
@@ -18,7 +19,6 @@ from opline.talk import talk
 from opline_analyses.base.files import complete_file, output_path
 from opline_analyses.runs import ledger
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path

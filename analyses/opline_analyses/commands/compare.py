@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
 from opline.talk import talk
@@ -22,7 +23,6 @@ from opline_analyses.commands.common import (
 from opline_analyses.runs import ledger
 from opline_analyses.runs.selection import add_filters, add_tainted, selection
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
 from opline.talk import talk
@@ -12,7 +13,6 @@ from opline_analyses.base.files import output_path
 from opline_analyses.commands.common import add_run, opened
 from opline_analyses.runs.selection import Selection, add_filters, filtered, selection
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 

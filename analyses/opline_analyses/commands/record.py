@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opline.capture.ceph import preload
 from opline.capture.lttng import recipe
@@ -20,7 +21,6 @@ from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses.base.series import closing_lines, make_directory, plan
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from opline.model import Model
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import TYPE_CHECKING
 
 from opline.correlation import stage_statistics
 from opline.talk import talk
@@ -24,7 +25,6 @@ from opline_analyses.ops.stages import stage_table, table_of
 from opline_analyses.runs import ledger
 from opline_analyses.runs.selection import add_filters, add_tainted, filtered, selection
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

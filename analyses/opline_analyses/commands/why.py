@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import textwrap
+from typing import TYPE_CHECKING
 
 from opline.talk import talk
 from opline_analyses.base.text import csv_text, encoded
@@ -18,7 +19,6 @@ from opline_analyses.commands.common import (
 )
 from opline_analyses.runs.selection import add_filters, add_tainted, selection
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import statistics
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 from opline.values import Value
 from opline_analyses.compare.figures import LATENCY, Figures
@@ -31,7 +32,6 @@ from opline_analyses.compare.verdicts import (
     verdict,
 )
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 

@@ -8,6 +8,7 @@ A baseline is a JSON file of such figures (schema "opline baseline 1") with the 
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 from opline.errors import OplineError
 from opline.shapes import read_json
@@ -16,7 +17,6 @@ from opline_analyses.base.text import device_name
 from opline_analyses.compare.sketch import Sketch, sketches
 from opline_analyses.ops.stages import stage_table
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import TYPE_CHECKING
 
 from opline.errors import OplineError, UsageError
 from opline.values import Value
@@ -25,7 +26,6 @@ from opline_analyses.compare.verdicts import (
     runs_needed,
 )
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from opline.values import Value
 from opline_analyses.intervals.buckets import Fine
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

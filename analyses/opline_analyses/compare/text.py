@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import textwrap
+from typing import TYPE_CHECKING
 
 from opline_analyses.base.text import count_of, duration, percent, table, table_digits, us
 from opline_analyses.compare.compare import mixes
 from opline_analyses.compare.figures import LATENCY
 from opline_analyses.compare.verdicts import change, factor, least_seen, number
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

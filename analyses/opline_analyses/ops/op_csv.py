@@ -14,11 +14,11 @@ import io
 import os
 from contextlib import contextmanager
 from functools import cache
+from typing import TYPE_CHECKING
 
 from opline import _core
 from opline.correlation import temporary_file_failed
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import IO, Any, BinaryIO

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from opline import _core
 from opline.errors import OplineError
 from opline.values import Value
 from opline_analyses.runs.columns import batches, filled, numbers
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

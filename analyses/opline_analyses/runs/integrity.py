@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import json
 
 from opline.store.checksums import fault_of, noted, pages
@@ -10,7 +12,6 @@ from opline.store.schema import TABLES
 from opline.values import Value
 from opline_analyses.base.text import count_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

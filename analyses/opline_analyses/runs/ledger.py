@@ -7,10 +7,11 @@ this process has made the manifest says it all, without a question to the tables
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from opline.losses import BY_NAME
 from opline.values import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 

@@ -8,11 +8,12 @@ also inside of ``WITH``. So a statement is parsed first, and only one that asks 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import json
 
 from opline.errors import OplineError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

@@ -6,6 +6,8 @@ Every analysis takes a `Run`; this is the only file that knows how a run is foun
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import re
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
@@ -17,7 +19,6 @@ from opline.store.manifest import AGAIN, MANIFEST
 from opline.talk import explain
 from opline_analyses.base.literal import LiteralFiles
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any

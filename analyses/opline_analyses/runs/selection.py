@@ -7,13 +7,14 @@ of the run's clock when they are whole numbers of ten digits and more.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import argparse
 from itertools import combinations
 
 from opline.errors import UsageError
 from opline.values import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
 

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import datetime
 
 from opline.errors import OplineError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
 

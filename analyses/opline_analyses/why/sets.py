@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from opline.errors import OplineError, UsageError
 from opline.values import Value
@@ -17,7 +18,6 @@ from opline_analyses.base.quantities import DURATIONS
 from opline_analyses.base.text import count_of
 from opline_analyses.ops.stages import select_counted
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
     from opline_analyses.runs.selection import Selection

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from opline_analyses.base.text import count_of, duration, percent, table, table_digits, us
 from opline_analyses.why.tail import BAND_OPS, QUANTILES
 from opline_analyses.why.why import MOST
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

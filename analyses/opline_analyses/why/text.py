@@ -8,12 +8,12 @@ difference.
 from __future__ import annotations
 
 import shlex
+from typing import TYPE_CHECKING
 
 from opline_analyses.base.text import count_of, duration, percent, table, table_digits, us
 from opline_analyses.why.separators import COVER, FEW, LIFT
 from opline_analyses.why.why import MOST, STATES, UNATTRIBUTED
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

@@ -12,9 +12,10 @@ its thread (states.py) as far as the sched events cover it; the rest of it is ``
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from opline.values import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
     from opline_analyses.why.sets import Sets

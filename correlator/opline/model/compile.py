@@ -7,9 +7,10 @@ matches wins.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .language import template
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

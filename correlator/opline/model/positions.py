@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Where things stand in a TOML text: takes a text that tomli has accepted, gives the line of every key and element.
+"""Where things stand in a TOML text: takes a text that tomllib has accepted, gives the line of every key and element.
 
-tomli keeps no positions, and a mistake without a line number is hard to find. The text is known to be valid here, so
-it is enough to tell strings, comments, brackets and words apart; a property test holds it against tomli's result.
+tomllib keeps no positions, and a mistake without a line number is hard to find. The text is known to be valid here, so
+it is enough to tell strings, comments, brackets and words apart; a property test holds it against tomllib's result.
 """
 
 from __future__ import annotations

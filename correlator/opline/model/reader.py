@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import re
-
-import tomli
+import tomllib
+from typing import TYPE_CHECKING
 
 from .language import (
     BATCH_DOINGS,
@@ -40,7 +40,6 @@ from .language import (
 from .positions import positions
 from .probes import read_probes
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
@@ -54,7 +53,7 @@ _TOML_PLACE = r" \(at (?:line (\d+), column \d+|end of document)\)$"
 def parse(text: str, name: str, path: str) -> tuple[Model, list[Problem]]:
     """Parse a model. The problems are sorted by line; with an error among them the model is what could be read."""
     try:
-        document = tomli.loads(text)
+        document = tomllib.loads(text)
         places = positions(text)
     except ValueError as error:  # TOMLDecodeError is one; an integer of thousands of digits is another
         message = str(error)

@@ -16,13 +16,13 @@ import heapq
 import os
 import re
 import struct
+from typing import TYPE_CHECKING
 
 from opline import _core
 from opline.readers import pipes
 from opline.readers.text_lines import FIELDS
 from opline.readers.trace import TraceError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, BinaryIO, TypeAlias

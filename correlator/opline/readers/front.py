@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from opline import _core
 from opline.errors import OplineError, UsageError
@@ -11,7 +12,6 @@ from opline.readers.native import NativeReader, Unsupported
 from opline.readers.trace import TraceError
 from opline.talk import explain
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Protocol

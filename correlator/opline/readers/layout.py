@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 import struct
+from typing import TYPE_CHECKING
 
 from opline.readers.metadata import metadata_text
 from opline.values import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

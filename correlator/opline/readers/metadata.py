@@ -11,8 +11,8 @@ import json
 import os
 import re
 import struct
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import json
 import os
+from typing import TYPE_CHECKING
 
 from opline import _core
 from opline.errors import UsageError
 from opline.readers.trace import TraceError, cpus_recorded, no_stream
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any

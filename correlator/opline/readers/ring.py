@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import struct
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 import json
 import os
 import struct
+from typing import TYPE_CHECKING
 
 from opline import _core
 from opline.readers.trace import cpus_recorded, stream_files
 from opline.values import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path

@@ -10,13 +10,13 @@ import io
 import os
 import stat
 import sys
+from typing import TYPE_CHECKING
 
 from opline import _core
 from opline.readers import pipes
 from opline.readers.text_lines import FIELDS, is_block_line, lost_events, parse
 from opline.readers.trace import TraceError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

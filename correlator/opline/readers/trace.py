@@ -6,12 +6,12 @@ that lie with a trace.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from opline.errors import OplineError
 from opline.folder import readers_of
 from opline.paths import is_recording, plain
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path

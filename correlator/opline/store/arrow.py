@@ -6,10 +6,10 @@ text is a dictionary, and each column's meaning. The tables' files carry it as `
 from __future__ import annotations
 
 import base64
+from typing import TYPE_CHECKING
 
 from opline.store.schema import TableSpec
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import pyarrow as pa
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import mmap
 import os
 import zlib
+from typing import TYPE_CHECKING
 
 from opline.store.schema import TABLES
 from opline.values import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path

@@ -6,6 +6,7 @@ from __future__ import annotations
 import fcntl
 import os
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from opline.correlation import SCHEMA_VERSION, correlate, digest
 from opline.errors import OplineError, UsageError
@@ -16,7 +17,6 @@ from opline.shapes import fault_in, read_json
 from opline.store.manifest import AGAIN, MANIFEST, RECORDING
 from opline.values import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path

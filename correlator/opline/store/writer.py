@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opline import _core
 from opline.folder import ANYBODY, PART, Folder
@@ -14,7 +15,6 @@ from opline.store.arrow import SCHEMAS
 from opline.store.checksums import KEY as CHECKSUMS
 from opline.store.schema import TABLES
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -50,14 +50,13 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opline.capture.bpf import bpf
 from opline.capture.bpf.bridge import OWN_TGIDS, PERIOD_NS, RING_BYTES, pid_namespace
 from opline.capture.ceph.osd_probes import Probes
 from opline.errors import OplineError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from opline.capture.probes.declared import Declared
 

@@ -16,10 +16,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opline.capture.probes.elf import Elf, Place
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from opline.model import Probe, ProbeField
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from opline import __version__
 from opline.capture.machine import machine
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from opline.model import Probe
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opline.capture.directory import recording
 from opline.capture.directory.recording import ChannelNote, ModelNote, Recording
@@ -14,7 +15,6 @@ from opline.capture.machine import devices, machine
 from opline.capture.probes import hit_trace
 from opline.capture.recorder.options import Options
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from opline.model import Model
 

@@ -7,11 +7,11 @@ import os
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opline.capture.lttng import recipe
 from opline.errors import OplineError, UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from opline.model import Model
 

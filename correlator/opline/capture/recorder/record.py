@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opline.capture.ceph import ceph, preload
 from opline.capture.directory import leftovers, recording
@@ -39,7 +40,6 @@ from opline.capture.sources.ringsource import RingSource
 from opline.errors import OplineError
 from opline.folder import Folder, sync_tree
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from opline.capture.sources.probesource import ProbeSource
 

@@ -79,12 +79,12 @@ TEST_CASE("sizes that lie give losses") {
 }
 
 TEST_CASE("a packet that begins or ends at no time is not read, and neither is what follows") {
-    const std::string one = packet(event(150, "abcd"));
+    const std::string one = packet(event(150, "abcd")), next = packet(event(150, "abcd"), 1);
     constexpr std::size_t kBegin = 16, kEnd = 24;
     auto with = [&](std::size_t at, std::uint64_t time) {
         std::string bytes, out = one;
         put(bytes, time);
-        return out.replace(at, sizeof time, bytes) + one;
+        return out.replace(at, sizeof time, bytes) + next;
     };
     const std::string far = metadata_of("uint32_t x;"),
                       since_1970 = std::string(far).replace(far.find("freq"), 0, "offset_s = 1795262112; ");
@@ -129,6 +129,15 @@ TEST_CASE("a few lines can't describe a type without bound") {
     for (int i = 0; i < 100'000; ++i) dimensions += "[1]";
     CHECK_THROWS_AS(ctf::parse_metadata(kHead + nested), ctf::Unsupported);
     CHECK_THROWS_AS(ctf::parse_metadata(metadata_of("uint8_t x" + dimensions + ";")), ctf::Unsupported);
+}
+
+TEST_CASE("a variant without a tag is not recognised") {
+    const std::string variant = " { struct { uint32_t a; } one; struct { uint32_t a; } other; } v;";
+    CHECK_THROWS_AS(ctf::parse_metadata(metadata_of("enum : uint8_t { one, other } x; variant" + variant)),
+                    ctf::Unsupported);
+    CHECK_THROWS_AS(ctf::parse_metadata(metadata_of("enum : uint8_t { one, other } x; variant named" + variant)),
+                    ctf::Unsupported);
+    CHECK_NOTHROW(ctf::parse_metadata(metadata_of("enum : uint8_t { one, other } x; variant <x>" + variant)));
 }
 
 TEST_CASE("names without bound are not recognised") {

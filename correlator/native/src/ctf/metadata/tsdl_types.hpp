@@ -255,10 +255,9 @@ class TsdlTypes {
         if (lexer_.peek().kind == Token::Kind::kWord) name = word();
         auto t = std::make_shared<Type>();
         t->kind = Type::Kind::kVariant;
-        if (accept("<")) {
-            t->location = location();
-            expect(">");
-        }
+        if (!accept("<")) unsupported("a variant without a tag");
+        t->location = location();
+        expect(">");
         if (!at("{")) unsupported("a variant by its name");
         members(*t);
         return t;

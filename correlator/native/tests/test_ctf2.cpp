@@ -166,6 +166,17 @@ TEST_CASE("times, clock and environment") {
     CHECK(r.losses.messages.empty());
 }
 
+TEST_CASE("a number that says it is the uuid is no address") {
+    std::string numbered = kTrace;
+    const std::string role = "['data-stream-class-id']";
+    numbered.replace(numbered.find(role), role.size(), "['data-stream-class-id', 'metadata-stream-uuid']");
+    const auto metadata = sequence({kPreamble, kByte, numbered, kClock, kStream, event_class(member("x", "'u8'"))});
+    auto r = read(metadata, packet(bytes({7})));
+    CHECK(r.seen.lines.empty());
+    REQUIRE(r.losses.messages.size() == 1);
+    CHECK(r.losses.messages[0].find("its uuid is another trace's") != std::string::npos);
+}
+
 TEST_CASE("a timestamp of variable length wraps at the bits that it has") {
     const std::string one = bytes({7}), id = "\x05";
     // 300 (14 bits), then 2 (7 bits): the low 7 bits of 300 are 44, so 2 is one round later

@@ -84,8 +84,10 @@ bool read_packet(const MappedFile &file, std::size_t offset, const PacketLayout 
         why = "its magic is wrong";
         return false;
     }
-    if (layout.uuid && slot(FieldRole::kUuid).present() &&
-        std::memcmp(slot(FieldRole::kUuid).s, layout.uuid->data(), layout.uuid->size()) != 0) {
+    const Slot uuid = slot(FieldRole::kUuid);
+    if (layout.uuid && uuid.present() &&
+        (uuid.kind != Slot::Kind::kString ||
+         uuid.str() != std::string_view(reinterpret_cast<const char *>(layout.uuid->data()), layout.uuid->size()))) {
         why = "its uuid is another trace's";
         return false;
     }

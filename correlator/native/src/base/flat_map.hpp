@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/pages.hpp"
-
 namespace opline {
 
 // Finalizer of splitmix64: every bit of the result depends on every bit of x.
@@ -54,7 +52,7 @@ struct FlatCellByValue {
 
 template <class K, class V, class Hash = FlatHash<K>, class Cell = FlatCell<K, V>>
 class FlatMap {
-    using Cells = std::vector<Cell, PageAllocator<Cell>>;
+    using Cells = std::vector<Cell>;
 
   public:
     std::size_t size() const { return size_; }

@@ -7,7 +7,6 @@
 #include <optional>
 #include <set>
 
-#include "base/pages.hpp"
 #include "ctf/relay.hpp"
 #include "ctf/survey.hpp"
 #include "ctf/trace.hpp"
@@ -19,7 +18,7 @@ namespace {
 
 // What was read stays mapped up to this in all; a system call gives back no less of a stream than the second. Files are
 // read in huge pages where one of each is no more than that, too.
-constexpr std::size_t kMapped = 32u << 20, kLeastStep = 512u << 10;
+constexpr std::size_t kMapped = 32u << 20, kLeastStep = 512u << 10, kHugePage = 2u << 20;
 constexpr std::ptrdiff_t kLongRun = 8;  // events of one stream in a row: then it is worth while to ask whose turn it is
 // of a stream are decoded at once so many events, and no more slots
 constexpr std::size_t kBlock = 48, kBlockSlots = 2048;

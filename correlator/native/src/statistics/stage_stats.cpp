@@ -23,7 +23,7 @@ void StageStatistics::first_in_op(Stage &s, std::uint32_t seq) {
 
 std::uint32_t StageStatistics::add_stage(std::uint32_t name, std::uint32_t kind) {
     if (name >= places_.size()) places_.resize(name + 1);
-    stages_.emplace_back(arena_);
+    stages_.emplace_back();
     stages_.back().name = name;
     stages_.back().kind = kind;
     return (places_[name] = static_cast<std::uint32_t>(stages_.size())) - 1;

@@ -50,7 +50,6 @@ class StageStatistics {
 
   private:
     struct Stage {
-        explicit Stage(Arena &arena) : values(arena) {}
         Distribution values;
         std::uint32_t name = 0;
         std::uint64_t rows = 0, seq_sum = 0;  // of all ops
@@ -72,10 +71,9 @@ class StageStatistics {
     }
     std::uint32_t add_stage(std::uint32_t name, std::uint32_t kind);
 
-    Arena arena_;
     std::deque<Stage> stages_;           // they stay where they are
     std::vector<std::uint32_t> places_;  // by name, plus 1
-    Distribution unattributed_{arena_}, unknown_{arena_}, latency_{arena_};
+    Distribution unattributed_, unknown_, latency_;
 };
 
 }  // namespace opline

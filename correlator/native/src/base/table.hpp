@@ -48,7 +48,7 @@ class Column {
     }
     void reserve(std::size_t rows, std::size_t used) {
         std::unique_ptr<std::uint8_t[]> bigger(new std::uint8_t[rows * width()]);
-        std::memcpy(bigger.get(), data_.get(), used * width());
+        if (used != 0) std::memcpy(bigger.get(), data_.get(), used * width());
         data_ = std::move(bigger);
         if (!absent_.empty()) absent_.resize(rows);
         capacity_ = rows;

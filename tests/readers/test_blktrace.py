@@ -72,3 +72,17 @@ def test_what_is_missing_is_counted(
         assert main(["hist", str(tmp_path / "other")]) == 1
         err = capfd.readouterr().err
         assert said in err and len(err.splitlines()) == 1
+
+
+def test_numbers_that_no_request_has_end_a_file(
+    trace: Callable[[str], Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A sector beyond what 64 bits of bytes hold, a time beyond 63 bits: what is before is read, and it is said."""
+    data = (trace(REAL) / "loop0.blktrace.1").read_bytes()
+    for at, name in ((8, "time"), (16, "sector")):
+        changed = bytearray(data)
+        changed[480 + at : 480 + at + 8] = b"\xff" * 8
+        file = tmp_path / name
+        file.write_bytes(changed)
+        assert main(["requests", str(file)]) == 0
+        assert "is cut off or damaged" in capfd.readouterr().err

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -164,6 +165,13 @@ def test_lines_that_cannot_be_read_are_counted_and_shown(tmp_path: Path, capfd: 
     assert main(["hist", str(file)]) == 0
     err = capfd.readouterr().err
     assert "line 5: not understood: x 1 [000]" in err and "unreadable_lines" in err
+    sound = SEED.splitlines()[-1]
+    for number in ("9" * 20, "9" * 5000):
+        file.write_text(
+            SEED + re.sub(r"\d+ \+", f"{number} +", sound) + "\n" + re.sub(r"\d+\.", f"{number}.", sound) + "\n"
+        )
+        assert main(["hist", str(file)]) == 0
+        assert "unreadable_lines 2" in capfd.readouterr().err
     for content in ("", "just\nwords\n"):
         file.write_text(content)
         assert main(["hist", str(file)]) == 1

@@ -40,6 +40,8 @@ _PROCESS, _TIMESTAMP = 0, 1
 _CHUNK = 1 << 20
 _SIBLING = re.compile(r"(.*)\.blktrace\.\d+")
 _TOLD = 3
+_MOST_NS = 1 << 63  # of a time, in 64 signed bits
+_MOST_SECTORS = 1 << 55  # of 512 bytes, in 64 bits
 
 _READ, _WRITE, _FLUSH, _SYNC = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _AHEAD, _META, _DISCARD, _FUA = 1 << 11, 1 << 12, 1 << 13, 1 << 15
@@ -193,7 +195,7 @@ class BlktraceReader:
                 while len(data) - at < record.size + more and not ended:
                     data, at, ended = self._more(file, data, at)
                 after = data[at + record.size : at + record.size + more]
-                if len(after) < more:
+                if len(after) < more or ts_ns >= _MOST_NS or sector > _MOST_SECTORS:
                     break
                 at += record.size + more
                 if (action >> 16) & _NOTIFY:
@@ -247,7 +249,5 @@ def _split_at(sector: int, more: bytes) -> int:
 
 def _remapped(dev: int, more: bytes) -> tuple[int, int, int]:
     """The device that a bio came from, the one it went to, and the sector that it came from."""
-    if len(more) < 16:
-        return dev, dev, 0
-    old, new, sector = struct.unpack(">IIQ", more[:16])
-    return old, new or dev, sector
+    old, new, sector = struct.unpack(">IIQ", more[:16]) if len(more) >= 16 else (dev, dev, 0)
+    return old, new or dev, min(sector, _MOST_SECTORS)

@@ -22,17 +22,18 @@ if TYPE_CHECKING:
     Parsed: TypeAlias = tuple[str, int, int, str, int, dict[str, int | str]]
 
 _HEAD = re.compile(
-    r"\s*(?P<who>.*?)\s+\[(?P<cpu>\d+)\]\s+(?:(?!\d+\.\d+:)\S+\s+)?(?P<s>\d+)\.(?P<frac>\d{1,9}):"
+    r"\s*(?P<who>.*?)\s+\[(?P<cpu>\d{1,9})\]\s+(?:(?!\d+\.\d+:)\S+\s+)?(?P<s>\d{1,10})\.(?P<frac>\d{1,9}):"
     r"\s+(?:\d+\s+)?(?:block:)?(?P<event>block_\w+):\s*(?P<rest>.*)"
 )
-_PERF_WHO = re.compile(r"(.*?)\s+(-?\d+)(?:/(-?\d+))?")
-_FTRACE_WHO = re.compile(r"(.*)-(\d+)(?:\s+\(\s*[\d-]+\))?")
+_PERF_WHO = re.compile(r"(.*?)\s+(-?\d{1,9})(?:/(-?\d{1,9}))?")
+_FTRACE_WHO = re.compile(r"(.*)-(\d{1,9})(?:\s+\(\s*[\d-]+\))?")
 _BODY = re.compile(
-    r"(?P<major>\d+),(?P<minor>\d+)\s+(?P<rwbs>[A-Z]+)\s+(?:\d+\s+)?(?:\(.*?\)\s+)?(?P<sector>\d+)\s+(?P<sign>[+/])\s+"
-    r"(?P<number>\d+)(?:\s+<-\s+\((?P<old_major>\d+),(?P<old_minor>\d+)\)\s+(?P<old_sector>\d+))?"
+    r"(?P<major>\d{1,9}),(?P<minor>\d{1,9})\s+(?P<rwbs>[A-Z]+)\s+(?:\d+\s+)?(?:\(.*?\)\s+)?"
+    r"(?P<sector>\d{1,20})\s+(?P<sign>[+/])\s+(?P<number>\d{1,20})"
+    r"(?:\s+<-\s+\((?P<old_major>\d{1,9}),(?P<old_minor>\d{1,9})\)\s+(?P<old_sector>\d{1,20}))?"
     r"(?:\s+\w+,\w+,\w+)?(?:\s+\[(?P<last>.*)\])?.*"
 )
-_LOST = re.compile(r"LOST (\d+) (?:EVENTS|events)")
+_LOST = re.compile(r"LOST (\d{1,18}) (?:EVENTS|events)")
 
 #: What each event's class has, in this order, besides tid and comm.
 _REQUEST = ("dev", "sector", "nr_sector", "rwbs")
@@ -91,10 +92,15 @@ def parse(line: str) -> Parsed | None:
     fields = FIELDS[event]
     if "error" in fields:
         last = body["last"] or "0"
-        payload["error"] = int(last) if last.lstrip("-").isdecimal() else 0
-    if not all(name in payload for name in fields):
+        payload["error"] = int(last) if re.fullmatch(r"-?\d{1,18}", last) else 0
+    if not all(name in payload for name in fields) or _too_large(ts_ns, payload):
         return None
     return event, ts_ns, int(head["cpu"]), who[1], int(tid), payload
+
+
+def _too_large(ts_ns: int, payload: dict[str, int | str]) -> bool:
+    """A time or a number that no event has."""
+    return ts_ns >= 2**63 or any(isinstance(v, int) and not -(2**63) <= v < 2**64 for v in payload.values())
 
 
 def is_block_line(line: str) -> bool:

@@ -235,6 +235,36 @@ def test_numbers_that_no_column_holds_are_one_line(refused: Answer) -> None:
     assert "has a number that is too large" in err and len(err.splitlines()) == 1
     assert "too large" in refused(waits((10**18, 977, "db file sequential read")))
     assert "not a bucket and its count" in refused(records("9" * 5000 + ",1\n"))
+    assert "too large" in refused("0 1e15\n1 9e15\n", "hist", "--unit", "s")
+    for command in ("hist", "heatmap"):
+        assert "too large" in refused("-9e18 5\n9e18 5\n", command, "--unitstime", "ns")
+
+
+def test_sums_are_exact_beyond_64_bits(counted: Answer) -> None:
+    found, _ = counted("0 9e12\n0 9e12\n0 9e12\n" * 2000, "--unit", "us")
+    assert found["intervals"][0]["groups"][0]["sum_ns"] == 6000 * 9 * 10**15
+
+
+@pytest.mark.parametrize("text", ["1 5\n3000000 9\n", records("64,1\n", "64,3\n", "64,9\n")])
+def test_more_intervals_than_anybody_reads_are_refused(text: str, refused: Answer, counted: Answer) -> None:
+    """An input of two lines could fill the memory."""
+    step = "1" if text.startswith("1") else "1us"
+    assert "choose a longer one" in refused(text, "hist", step, status=2)
+    assert len(counted(text, step, "5")[0]["intervals"]) == 5
+
+
+def test_intervals_that_fall_together_are_summed(counted: Answer) -> None:
+    found, _ = counted(records("64,0\n", "64,3\n", "64,9\n") + records("64,9\n", "64,9\n", "64,11\n"), "1")
+    assert sum(i["count"] for i in found["intervals"]) == 11
+
+
+def test_histograms_without_a_count_are_not_drawn(refused: Answer, tmp_path: Path) -> None:
+    text = (
+        BIOLATENCY.format(time="10:00:00").partition("     usecs ")[0]
+        + "     usecs               : count     distribution\n"
+    )
+    assert "nothing to draw" in refused(text, "heatmap", "-o", str(tmp_path / "x.svg"))
+    assert not (tmp_path / "x.svg").exists()
 
 
 def test_two_columns_have_a_histogram(counted: Answer) -> None:

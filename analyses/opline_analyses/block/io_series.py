@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opline.errors import UsageError
 from opline.talk import talk
 from opline.values import Value
 from opline_analyses.base.quantities import decimals_of, round_up, seconds
-from opline_analyses.base.text import duration
 from opline_analyses.block.io_filter import batches, left_out, tell_nothing
-from opline_analyses.intervals.intervals import Grid, Tally
+from opline_analyses.intervals.intervals import Grid, Tally, number_of_intervals
 
 if TYPE_CHECKING:
     import argparse
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from opline_analyses.intervals.intervals import Cells, Occupancy
     from opline_analyses.runs.run import Run
 
-MOST_INTERVALS = 1_000_000
 LATENCY = "end_ns - begin_ns"
 
 
@@ -66,13 +63,8 @@ def series_of(rows: Rows, interval_ns: int | None, count: int | None = None) -> 
     origin = rows.window.since_ns if rows.window.since_ns is not None else rows.zero_ns
     end = rows.window.until_ns if rows.window.until_ns is not None else max(rows.last_ns, origin) + 1
     step = interval_ns or max(1, end - origin)
-    number = max(1, -(-(end - origin) // step))
-    if number > MOST_INTERVALS:
-        raise UsageError(
-            f"An interval of {duration(step)} makes {number} intervals of {duration(end - origin)}: "
-            "choose a longer one, or a --window."
-        )
-    return Series(Grid(origin, step), 0, (number if count is None else min(number, count)) - 1, rows.zero_ns)
+    number = number_of_intervals(end - origin, step, count)
+    return Series(Grid(origin, step), 0, number - 1, rows.zero_ns)
 
 
 def count_rows(

@@ -245,7 +245,8 @@ def _of_values(args: argparse.Namespace, kind: Kind, columns: int, number: int) 
     else:
         batch, _ = values_of(args, kind)
         measure = measure_of(args)
-    first, length = int(batch.at_ns.min()), int(batch.at_ns.max() - batch.at_ns.min()) + 1
+    first = int(batch.at_ns.min())
+    length = int(batch.at_ns.max()) - first + 1
     step = duration_ns(args.stepsec, "--stepsec") if args.stepsec is not None else round_interval(length, columns)
     if step == 0:
         raise UsageError("--stepsec must be more than 0.")

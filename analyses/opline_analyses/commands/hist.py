@@ -152,7 +152,7 @@ def _of_counts(args: argparse.Namespace, kind: Kind) -> int:
     interval = interval_ns(args)
     found = counts_of(args, kind)
     unit = str(args.unit or ("ms" if args.style == "iolatency" else found.unit))
-    shown = grouped(found, None if interval is None else max(1, interval // 1000))[: args.count]
+    shown = grouped(found, None if interval is None else max(1, interval // 1000), args.count)
     with csv_output(args) if args.csv else output(args.output) as out:
         if args.json:
             out.write((json.dumps(histograms.document(found, shown), indent=1) + "\n").encode())
@@ -170,7 +170,7 @@ def _of_values(args: argparse.Namespace, kind: Kind) -> int:
     from opline_analyses.base.quantities import Limits
     from opline_analyses.block.io_series import Series, told
     from opline_analyses.block.io_sources import Source
-    from opline_analyses.intervals.intervals import Grid, Tally
+    from opline_analyses.intervals.intervals import Grid, Tally, number_of_intervals
 
     without_ios(args, kind, ("buckets",))
     unit = unit_of(args)
@@ -178,9 +178,8 @@ def _of_values(args: argparse.Namespace, kind: Kind) -> int:
     batch, one = values_of(args, kind)
     first, last = int(batch.at_ns.min()), int(batch.at_ns.max())
     step = interval or last - first + 1
-    series = Series(Grid(first, step), 0, (last - first) // step, first)
-    if args.count is not None:
-        series = Series(series.grid, 0, min(series.last, args.count - 1), first)
+    number = number_of_intervals(last - first + 1, step, args.count)
+    series = Series(Grid(first, step), 0, number - 1, first)
     tally = Tally(series.grid, buckets)
     tally.add(batch)
     rows = io_filter.Rows(Source(one + "s", "", one, "latency"), "", (), Limits(), io_filter.Window(), first, last)

@@ -181,12 +181,13 @@ def _of_run(args: argparse.Namespace) -> Iterator[Column]:
 
 def _of_values(args: argparse.Namespace, kind: inputs.Kind) -> Iterator[Column]:
     from opline_analyses.intervals.buckets import PowerOfTwo
-    from opline_analyses.intervals.intervals import Grid, Tally
+    from opline_analyses.intervals.intervals import Grid, Tally, number_of_intervals
 
     buckets, step = PowerOfTwo(_unit_ns(args)), _step_ns(args)
     batch, one = values_of(args, kind)
     first = int(batch.at_ns.min())
+    number = number_of_intervals(int(batch.at_ns.max()) - first + 1, step)
     tally = Tally(Grid(first, step), buckets)
     tally.add(batch)
-    for index, cells in tally.intervals(0):
+    for index, cells in tally.intervals(0, number - 1):
         yield _column(args, cells, step, seconds((index + 1) * step, 3), f"{one}s")

@@ -73,5 +73,7 @@ def values_of(args: argparse.Namespace, kind: inputs.Kind) -> tuple[Batch, str]:
     batch, skipped = two_columns.read(args.run, two_columns.unit_ns(args.unitstime))
     if skipped:
         talk(f"{skipped} lines of {args.run} have no two numbers: left out.")
+    if max(abs(int(batch.values.min())), int(batch.values.max())) * DURATIONS[unit] >= 2**63:
+        raise two_columns.too_large(args.run)
     batch.values = batch.values * DURATIONS[unit] // two_columns.THOUSANDTHS
     return batch, "event"

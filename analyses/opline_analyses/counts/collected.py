@@ -11,7 +11,7 @@ from opline.talk import talk
 from opline_analyses.base.quantities import DURATIONS
 from opline_analyses.base.text import count_of
 from opline_analyses.counts.snapshot import Interval, about, closed_end, edges_of, intervals, whole_of_one
-from opline_analyses.intervals.intervals import Cell, Cells
+from opline_analyses.intervals.intervals import Cell, Cells, number_of_intervals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -115,8 +115,10 @@ def collect(snapshots: Iterable[Snapshot], where: str) -> Collected:
     return Collected(found, Edged(edges_of(found, where)), where)
 
 
-def grouped(found: Collected, step_us: int | None) -> list[Interval]:
-    """The intervals put together: all of them, or those that end in the same ``step_us`` from the first's begin."""
+def grouped(found: Collected, step_us: int | None, most: int | None = None) -> list[Interval]:
+    """The intervals put together: all of them, or those that end in the same ``step_us`` from the first's begin, of
+    these the first ``most``. Raises UsageError where nobody reads so many.
+    """
     zero = found.intervals[0].begin_us
     together: dict[int, Interval] = {}
     for interval in found.intervals:
@@ -136,10 +138,8 @@ def grouped(found: Collected, step_us: int | None) -> list[Interval]:
     if step_us is None:
         return list(together.values())
     last = found.intervals[0].snapshot
-    return [
-        together.get(p, Interval(zero + p * step_us, zero + (p + 1) * step_us, {}, last))
-        for p in range(max(together) + 1)
-    ]
+    number = number_of_intervals((max(together) + 1) * step_us * 1000, step_us * 1000, most)
+    return [together.get(p, Interval(zero + p * step_us, zero + (p + 1) * step_us, {}, last)) for p in range(number)]
 
 
 def _copied(interval: Interval) -> dict[str, dict[tuple[int, int | None], int]]:

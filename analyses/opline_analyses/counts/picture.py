@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from opline.errors import OplineError
 from opline_analyses.base.quantities import DURATIONS
 from opline_analyses.counts.collected import grouped
 from opline_analyses.intervals.intervals import Cell
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 
 def maps_of(found: Collected, step_ns: int | None, most: int | None, unit: str) -> list[tuple[str, Map]]:
     """A map for each group, with the same axes. Without ``step_ns`` a column's width is the mean interval's."""
-    shown = found.intervals if step_ns is None else grouped(found, max(1, step_ns // 1000))
-    shown = shown[:most]
+    if not found.buckets.all:
+        raise OplineError(f"{found.where} has histograms without a count: there is nothing to draw.")
+    shown = found.intervals[:most] if step_ns is None else grouped(found, max(1, step_ns // 1000), most)
     check_columns(len(shown))
     width_ns = step_ns or max(1, (shown[-1].end_us - shown[0].begin_us) * 1000 // len(shown))
     measure = Measure("Latency", "", unit, DURATIONS[unit])

@@ -69,9 +69,16 @@ def batch_of(times: Sequence[int], values: Sequence[int], path: StrPath) -> Batc
     """Times and values that nothing else is known of. Raises OplineError for a number that no column holds."""
     nothing: Any = np.zeros(len(times), np.int64)
     try:
+        if max(times) - min(times) >= 2**63:
+            raise OverflowError
         return Batch(np.array(times, np.int64), np.array(values, np.int64), nothing, nothing, [""])
     except OverflowError as error:
-        raise OplineError(f"{path} has a number that is too large: 2^63 ns are 292 years.") from error
+        raise too_large(path) from error
+
+
+def too_large(path: StrPath) -> OplineError:
+    """Of a number that no column holds."""
+    return OplineError(f"{path} has a number that is too large: 2^63 ns are 292 years.")
 
 
 def percentiles(batch: Batch, first_ns: int, step_ns: int, last: int, wanted: Sequence[float]) -> tuple[Line, ...]:

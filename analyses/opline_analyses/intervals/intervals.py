@@ -13,12 +13,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opline.errors import UsageError
 from opline.values import Value
+from opline_analyses.base.text import duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from opline_analyses.intervals.buckets import Buckets, Numbers
+
+
+MOST_INTERVALS = 1_000_000
+
+
+def number_of_intervals(length_ns: int, step_ns: int, count: int | None = None) -> int:
+    """How many intervals a length has: one at least, at most ``count``. Raises UsageError above a million."""
+    number = max(1, -(-length_ns // step_ns))
+    number = number if count is None else min(number, count)
+    if number > MOST_INTERVALS:
+        raise UsageError(
+            f"An interval of {duration(step_ns)} makes {number} intervals of {duration(length_ns)}: "
+            "choose a longer one, or a --window."
+        )
+    return number
 
 
 class Grid(Value):
@@ -92,6 +109,12 @@ def _runs(*keys: Any) -> tuple[Any, Any]:
     return order, np.flatnonzero(changed)
 
 
+def _sums(values: Any, begins: Any) -> Any:
+    """Of each run of values, exact also where 64 bits do not hold it."""
+    most = max(abs(int(values.min())), abs(int(values.max())))
+    return np.add.reduceat(values if most * len(values) < 2**63 else values.astype(object), begins)
+
+
 class Tally:
     """Counts rows by interval, group and bucket. Without ``buckets`` all of a group are in bucket 0."""
 
@@ -119,8 +142,8 @@ class Tally:
         counts = np.diff(np.append(begins, len(order)))
         columns = (
             intervals[order][begins], batch.groups[order][begins], buckets[order][begins], counts,
-            np.add.reduceat(values, begins), np.minimum.reduceat(values, begins),
-            np.maximum.reduceat(values, begins), np.add.reduceat(sizes, begins),
+            _sums(values, begins), np.minimum.reduceat(values, begins),
+            np.maximum.reduceat(values, begins), _sums(sizes, begins),
         )  # fmt: skip
         for interval, group, bucket, count, total, least, most, size in zip(
             *(column.tolist() for column in columns), strict=True

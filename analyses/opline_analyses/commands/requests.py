@@ -68,7 +68,7 @@ def text_lines(run: Run, wanted: Wanted) -> Iterator[str]:
     first = run.core("first_ns") or 0
     rows = []
     for r in requests(run, wanted):
-        cells = [f"{(r['at_ns'] - first) / 1e9:.6f}", str(r["device"]), str(r["rwbs"])]
+        cells = ["" if r["at_ns"] is None else f"{(r['at_ns'] - first) / 1e9:.6f}", str(r["device"]), str(r["rwbs"])]
         cells += ["flush" if r["sector"] is None else str(r["sector"]), str(r["bytes"])]
         cells += [us(r[k], 1) for k in ("q2g_ns", "g2i_ns", "i2d_ns", "d2c_ns", "q2c_ns")]
         who = f"{r['comm'] or '?'}:{'?' if r['tid'] is None else r['tid']}"

@@ -20,7 +20,9 @@ from opline_analyses.ops.stages import stage_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-    from typing import Any
+    from typing import Any, TypeVar
+
+    _T = TypeVar("_T", bound=Value)
 
     from opline_analyses.ops.stages import StageRow
     from opline_analyses.runs.run import Run
@@ -188,9 +190,14 @@ def read_baseline(path: Path) -> list[Figures]:
             t["sketch"] = Sketch(tuple(bins)) if bins else None
         if run["ops"] <= 0 or min(t["count"] for t in (run["latency"], *run["stages"].values())) <= 0:
             raise OplineError(f"Cannot read {path}: it is damaged: a run without ops. {advice}")
-        run["latency"] = Times(**run["latency"])
-        run["stages"] = {name: Times(**t) for name, t in run["stages"].items()}
-        run["devices"] = {name: Device(**d) for name, d in run["devices"].items()}
+        run["latency"] = _known(Times, run["latency"])
+        run["stages"] = {name: _known(Times, t) for name, t in run["stages"].items()}
+        run["devices"] = {name: _known(Device, d) for name, d in run["devices"].items()}
     if not document["runs"]:
         raise OplineError(f"{path} has no run. {advice}")
-    return [Figures(**run) for run in document["runs"]]
+    return [_known(Figures, run) for run in document["runs"]]
+
+
+def _known(kind: type[_T], document: dict[str, Any]) -> _T:
+    """Its fields of the document, which may have more: a later version's."""
+    return kind(**{name: document[name] for name in kind.__annotations__ if name in document})

@@ -17,128 +17,26 @@ import json
 import os
 import random
 import resource
-import shutil
 import signal
 import sys
-import tarfile
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from opline.correlation import correlate
-from opline.model import load_model
-from opline.store.schema import TABLES
+from tests.faults.kinds import KINDS, Kind, prepare
+
 from opline_analyses.cli import main as opline
 
-TESTS = Path(__file__).resolve().parent.parent
-MODEL = TESTS / "models" / "lab.toml"
-TRACE = TESTS / "traces" / "app-sync-2m-nvme-split.tar.xz"
 EXIT_STATUSES = (0, 1, 2, 3)
 MOST_BYTES = 512 << 20
 
 Damage = Callable[[bytes, random.Random], bytes]
-
-
-# --- what is damaged --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """Files of one kind in the folder of sound ones, and the commands that read them ({} is the folder)."""
-
-    name: str
-    files: tuple[str, ...]
-    json: bool
-    commands: tuple[tuple[str, ...], ...]
-
-
-RUN_COMMANDS = (
-    ("stages", "{}/run"),
-    ("losses", "{}/run"),
-    ("losses", "{}/run", "--verify"),
-    ("csv", "{}/run"),
-    ("ops", "{}/run", "--limit", "5"),
-    ("requests", "{}/run"),
-    ("coverage", "{}/run", "--client", "{}/fio.json"),
-)
-OLD_COMMANDS = (("stages", "{}/old"), ("csv", "{}/old"), ("losses", "{}/old"))
-OF_TRACE = ("stages", "{}/trace", "--model", str(MODEL))
-COVERAGE = ("coverage", "{}/run", "--client")
-REC_COMMANDS = (("stages", "{}/rec"), ("coverage", "{}/rec"), ("stages", "{}/rec/trace", "--model", str(MODEL)))
-WITH_LOG = (*COVERAGE, "{}/fio.json", "--client-log")
-LINT = ("model", "lint", "{}/model.toml")
-TABLE_FILES = tuple(f"{t.name}.parquet" for t in TABLES)
-KINDS = (
-    Kind("manifest.json", ("run/manifest.json",), True, RUN_COMMANDS),
-    Kind("parquet", tuple(f"run/{name}" for name in TABLE_FILES), False, RUN_COMMANDS),
-    Kind("parquet, no checksums", tuple(f"old/{name}" for name in TABLE_FILES), False, OLD_COMMANDS),
-    Kind("recording.json", ("rec/recording.json",), True, REC_COMMANDS),
-    Kind("extents.json", ("extents.json",), True, ((*OF_TRACE, "--extents", "{}/extents.json"),)),
-    Kind("filefrag", ("filefrag",), False, ((*OF_TRACE, "--extents", "{}/filefrag"),)),
-    Kind("client log", ("client.csv",), False, ((*WITH_LOG, "{}/client.csv"),)),
-    Kind("fio log", ("x_lat.1.log", "x_clat.1.log"), False, ((*WITH_LOG, "{}/x_lat.1.log"),)),
-    Kind("fio JSON", ("fio.json",), True, ((*COVERAGE, "{}/fio.json"),)),
-    Kind("demo JSON", ("demo.json",), True, ((*COVERAGE, "{}/demo.json"),)),
-    Kind("rados text", ("rados.txt",), False, ((*COVERAGE, "{}/rados.txt"),)),
-    Kind("model", ("model.toml",), False, (LINT, (*OF_TRACE[:-1], "{}/model.toml"))),
-)
-
-
-def prepare(folder: Path) -> None:
-    """The sound files."""
-    with tarfile.open(TRACE) as tar:
-        tar.extractall(folder / "trace")
-    correlate(folder / "trace", load_model(str(MODEL)), folder / "run", progress=False)
-    shutil.copytree(folder / "run", folder / "old")
-    manifest = json.loads((folder / "old" / "manifest.json").read_text())
-    del manifest["checksums"]
-    (folder / "old" / "manifest.json").write_text(json.dumps(manifest))
-    shutil.copytree(folder / "trace", folder / "rec" / "trace")
-    recording = {
-        "schema": "opline-recording",
-        "schema_version": 1,
-        "state": "complete",
-        "model": {"name": "lab", "argument": str(MODEL), "sha256": ""},
-        "command": {"argv": ["true", "--json", "x.json", "--log", "log.csv"], "cwd": "/", "begin_monotonic_ns": 1},
-        "begin": {"wall": "2026-01-01T00:00:00+00:00", "monotonic_ns": 1},
-        "end": {"wall": "2026-01-01T00:01:00+00:00", "monotonic_ns": 60_000_000_001},
-        "devices": [{"dev": 265289728, "name": "nvme0n1"}],
-        "gaps": [{"loss": "collector_died", "why": "the collector died", "from_ns": 2**61, "to_ns": None, "count": 1}],
-        "tracing_ended": None,
-        "write_failed": False,
-        "block_source": "lttng",
-        "collector": None,
-    }  # fmt: skip
-    (folder / "rec" / "recording.json").write_text(json.dumps(recording))
-    extent = {"logical_sector": 0, "physical_sector": 671744, "sectors": 114688, "flags": ["last"]}
-    file = {"path": "/mnt/data", "dev": "8:1", "inode": 12, "size_bytes": 67108864, "disk": "8:0", "start_sector": 2048}
-    maps = {"version": 1, "files": [{**file, "changed": False, "extents": [extent]}]}
-    (folder / "extents.json").write_text(json.dumps(maps))
-    (folder / "filefrag").write_bytes((TESTS / "traces" / "fie-direct.filefrag").read_bytes())
-    _client_files(folder)
-    (folder / "model.toml").write_text(MODEL.read_text())
-
-
-def _client_files(folder: Path) -> None:
-    lines = [f"{n * 1000},{n * 1000 + 900},write,object.{n}" for n in range(1, 200)]
-    (folder / "client.csv").write_text("\n".join(["begin_ns,end_ns,class,object", *lines]) + "\n")
-    for kind, value in (("lat", 800), ("clat", 700)):
-        rows = [f"{n}, {value}, 1, 4096, {n * 4096}, 0, {n * 1000}" for n in range(200)]
-        (folder / f"x_{kind}.1.log").write_text("\n".join(rows) + "\n")
-    lat = {"N": 199, "mean": 900.5, "min": 1, "max": 2000}
-    write = {"lat_ns": lat, "clat_ns": lat, "runtime": 1000, "io_bytes": 815104}
-    job = {"jobname": "j", "job options": {"iodepth": "4"}, "read": {}, "write": write, "trim": {}}
-    (folder / "fio.json").write_text(json.dumps({"fio version": "fio-3.33", "jobs": [job]}))
-    ours = {"count": 199, "mean": 900.5, "min": 1, "max": 2000}
-    demo = {"tool": "demo-bench", "latency_ns": ours, "write_latency_ns": ours, "read_latency_ns": {"count": 0}}
-    times = {"begin_ns": 1, "end_ns": 1_000_000_001, "op_size_bytes": 4096, "queue_depth": 4}
-    (folder / "demo.json").write_text(json.dumps(demo | times))
-    (folder / "rados.txt").write_bytes((TESTS / "traces" / "ctf-mem-qd1.bench.txt").read_bytes())
 
 
 # --- how --------------------------------------------------------------------------------------------------------------
@@ -291,8 +189,15 @@ def damaged(file: Path, content: bytes) -> Iterator[None]:
         file.write_bytes(sound)
 
 
-def unmade(folder: Path) -> None:
-    """The recording is no run any more."""
+def command_of(words: Sequence[str], folder: Path, file: Path) -> list[str]:
+    """The command's words, of this file in this folder."""
+    return [word.format(folder, file=file) for word in words]
+
+
+def clear(folder: Path) -> None:
+    """The recording is no run any more, and no output is there."""
+    for file in (*(folder / "out").iterdir(), *(folder / "rec").glob("*.parquet"), folder / "rec" / "manifest.json"):
+        file.unlink(missing_ok=True)
     for file in [folder / "rec" / "manifest.json", *(folder / "rec").glob("*.parquet")]:
         file.unlink(missing_ok=True)
 
@@ -309,28 +214,32 @@ def mutants(kind: Kind, folder: Path, count: int, chance: random.Random) -> Iter
 def run(seed: int, count: int, only: str | None = None, seconds: float = 5.0, keep: Path | None = None) -> Counter[str]:
     """``count`` mutants of each kind; prints a line per kind; gives the faults with how often they were seen."""
     faults: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory(prefix="opline-faults-") as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory(prefix="opline-faults-") as where:
+        folder = Path(where)
         prepare(folder)
         for kind in KINDS:
             if only and only not in kind.name:
                 continue
-            for words in kind.commands:
-                outcome = judged([word.format(folder) for word in words], seconds)
-                if outcome.status != 0:
-                    faults[f"{kind.name}, sound, opline {' '.join(words)}: {outcome.said}"] += 1
-            unmade(folder)
+            sound = kind.files if "{file}" in str(kind.commands) else kind.files[:1]
+            for words, name in product(kind.commands, sound):
+                outcome = judged(command_of(words, folder, folder / name), seconds)
+                if outcome.status != 0 or outcome.fault:
+                    faults[f"{kind.name}, sound, opline {' '.join(words)}: {outcome.fault or outcome.said}"] += 1
+                clear(folder)
             chance = random.Random(f"{seed} {kind.name}")
             statuses: Counter[int] = Counter()
             before = faults.total()
             for number, (file, how, content) in enumerate(mutants(kind, folder, count, chance)):
                 with damaged(file, content):
-                    command = [word.format(folder) for word in chance.choice(kind.commands)]
+                    command = command_of(chance.choice(kind.commands), folder, file)
                     outcome = judged(command, seconds)
-                    unmade(folder)
+                    left = [f.name for f in (folder / "out").iterdir()]
+                    fault = outcome.fault or (f"{left} left behind" if left and outcome.status in (1, 2) else None)
+                    clear(folder)
                 statuses[outcome.status] += 1
-                if outcome.fault:
-                    faults[f"{kind.name}, {how}, opline {command[0]}: {outcome.fault}"] += 1
+                if fault:
+                    said = " ".join(command).replace(str(folder), "")
+                    faults[f"{kind.name}, {how}, opline {said}: {fault}"] += 1
                     if keep:
                         keep.mkdir(parents=True, exist_ok=True)
                         (keep / f"{kind.name.replace(' ', '-')}-{number}-{file.name}").write_bytes(content)

@@ -42,8 +42,7 @@ LONG_LINES: dict[str, int] = {
 }
 LONG_FILES: dict[str, int] = {
     "analyses/opline_analyses/report/assets/heat.js": 476,
-    "correlator/opline/model/reader.py": 455,
-    "correlator/opline/models/ceph.toml": 410,
+    "correlator/opline/models/ceph.toml": 426,
     "tests/mutants.py": 430,
     "tests/analyses/test_analyses_coverage.py": 651,
     "tests/analyses/test_compare.py": 450,

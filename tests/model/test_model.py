@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opline.model import check_text, load_model, shipped_models
-from opline.model.language import POINT_FIELDS
+from opline.model.language import IO_FIELDS, POINT_FIELDS
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN_MODELS = sorted((ROOT / "tests" / "models").glob("*.toml"))
@@ -169,7 +169,10 @@ def test_match_is_the_callers() -> None:
 def test_the_examples_of_the_documentation() -> None:
     blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "model.md").read_text(), re.DOTALL)
     assert len(blocks) >= 5
-    whole, keys, hints, batch, halves, facts, ios, bios, stages = blocks
+    whole, thread, queue, keys, hints, batch, halves, facts, ios, bios, stages = blocks
+    linking = re.sub(r"started = .*\ndone = .*\n", thread, whole)
+    assert [p["thread"] for p in plan_of(linking + queue)["points"]] == [None, "enter", "leave"]
+    assert not check_text(linking + queue, "m", "m.toml")[1]
     for model in (whole, halves):
         assert not check_text(model, "m", "m.toml")[1]
     plan = plan_of(facts + "begin = { event = 'a:b', role = 'begin', key = 'wire' }")
@@ -188,7 +191,7 @@ def test_the_examples_of_the_documentation() -> None:
     documented = set(
         re.findall(r"^\| `(\w+)`(?:, `(\w+)`)?(?:, `(\w+)`)?", (ROOT / "docs" / "model.md").read_text(), re.MULTILINE)
     )
-    assert set(POINT_FIELDS) <= {name for row in documented for name in row}
+    assert {*POINT_FIELDS, *IO_FIELDS} <= {name for row in documented for name in row}
 
 
 @pytest.mark.parametrize("name", [*shipped_models(), *map(str, OWN_MODELS)])

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opline.model import check_text, load_model, shipped_models
-from opline.model.language import POINT_FIELDS
+from opline.model.language import POINT_FIELDS, POINT_FIELDS_1
 
 OWN_MODELS = sorted((Path(__file__).resolve().parents[1] / "models").glob("*.toml"))
 
@@ -39,7 +39,7 @@ _NAMES = [
     "x#2",
     "é",
 ]
-_WORDS = st.sampled_from([*POINT_FIELDS, *_NAMES, ""])
+_WORDS = st.sampled_from([*POINT_FIELDS, *POINT_FIELDS_1, *_NAMES, ""])
 _SCALARS = st.one_of(_WORDS, st.integers(-(2**70), 2**70), st.booleans(), st.floats())
 _TREES = st.recursive(_SCALARS, lambda t: st.one_of(st.lists(t, max_size=3), st.dictionaries(_WORDS, t, max_size=4)))
 

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from .probes import Probe
 
 SCOPES = ("process", "global", "thread")
-ROLES = ("begin", "end", "soft_begin", "soft_end")
+#: In a model's words, and in the plan's.
+ROLES = {"begin": "begin", "end": "end", "begin?": "soft_begin", "end?": "soft_end"}
 THREAD_RULES = ("enter", "leave", "switch")
-BATCH_DOINGS = ("open", "open_or_work", "join", "open_or_join", "work", "close")
+BATCH_DOINGS = ("open", "join", "work", "close")
+BATCH_DOINGS_1 = (*BATCH_DOINGS, "open_or_work", "open_or_join")
 WINDOWS = ("begin", "end")  # of bytes in flight, of a sync
 DIRECTIONS = ("read", "write")
 STAGE_KINDS = ("work", "wait", "network", "device", "unknown")
@@ -30,15 +32,27 @@ UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 IOS_FIELDS = ("submit", "wait", "count", "ring", "submitted", "reaped")
 BIOS_FIELDS = ("class", "threads", "except")
 
+VERSIONS = (1, 2)
+#: What version 1 had no words for.
+MODEL_FIELDS_2 = ("version", "groups", "defaults", "batches")
 MODEL_FIELDS = (
     "title", "text", "claims", "ignore", "linger_ns", "keys", "facts", "points", "stages", "bios", "preload", "probes",
+    *MODEL_FIELDS_2,
 )  # fmt: skip
 KEY_FIELDS = ("fields", "scope", "by_order", "with")
 FACT_FIELDS = ("of", "value", "scope", "unordered")
 POINT_FIELDS = (
-    "event", "when", "role", "end_of", "key", "bind", "release", "wait", "meet", "sole", "optional", "child", "learn",
-    "mark", "at", "thread", "class", "object", "offset", "length", "io", "duration", "aside", "after", "batch", "ios",
-    "sync_wait", "direction", "file_by",
+    "event", "when", "role", "key", "bind", "release", "join", "optional", "child", "learn", "stamp", "thread",
+    "class", "object", "io", "aside", "after", "batch", "ios",
+)  # fmt: skip
+JOIN_FIELDS = ("wait", "meet", "sole")
+STAMP_FIELDS = ("mark", "at", "duration", "unit")
+IO_FIELDS = ("in_flight", "offset", "length", "direction", "file_by", "sync")
+PARTS = {"join": JOIN_FIELDS, "stamp": STAMP_FIELDS, "io": IO_FIELDS}
+#: Version 1 had the words of ``join``, ``stamp`` and ``io`` in the point itself, two of them by other names.
+POINT_FIELDS_1 = (
+    *(f for f in POINT_FIELDS if f not in ("join", "stamp")), *JOIN_FIELDS, *STAMP_FIELDS[:-1], *IO_FIELDS[1:-1],
+    "end_of", "sync_wait",
 )  # fmt: skip
 STAGE_FIELDS = ("from", "to", "kind", "behind")
 

@@ -203,7 +203,7 @@ def _roles(model: Model) -> Iterator[Problem]:
         if rule.wait and any(use.space in {u.space for u in rule.meet} for use in rule.wait):
             yield _about(rule, "warning", "waits and meets under one key")
         if rule.role is not None and rule.batch_do in BATCH_OWN and not rule.key:
-            yield _about(rule, "warning", f'role = "{rule.role}" on a batch\'s own point')
+            yield _about(rule, "warning", "`role` on a batch's own point")
 
 
 def _threads(model: Model) -> Iterator[Problem]:
@@ -248,7 +248,7 @@ def _ios(model: Model) -> Iterator[Problem]:
         if ios.submit is not None and (rule.role != "begin" or rule.thread != "switch"):
             yield _about(rule, "error", '`ios.submit` goes with role = "begin" and thread = "switch"')
         if ios.submit is None and rule.role is not None:
-            yield _about(rule, "error", f'role = "{rule.role}": with `ios`, only a point that submits begins an op')
+            yield _about(rule, "error", "`role`: with `ios`, only a point that submits begins an op")
         if ios.entry == bool(ios.submitted or ios.reaped):
             what = "`ios` has `submit` or `wait` at a call's entry, `submitted` or `reaped` at its exit"
             yield _about(rule, "error", what)

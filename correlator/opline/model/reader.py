@@ -8,35 +8,33 @@ import tomllib
 from typing import TYPE_CHECKING
 
 from .language import (
-    BATCH_DOINGS,
     BIOS_FIELDS,
     DEFAULT_LINGER_NS,
     DIRECTIONS,
     FACT_FIELDS,
-    IOS_FIELDS,
     KEY_FIELDS,
     MAX_LINGER_NS,
     MODEL_FIELDS,
+    MODEL_FIELDS_2,
+    PARTS,
     PLACEHOLDER,
     POINT_FIELDS,
-    ROLES,
+    POINT_FIELDS_1,
     SCOPES,
     STAGE_FIELDS,
     STAGE_KINDS,
     THREAD_RULES,
-    UNITS_NS,
+    VERSIONS,
     WINDOWS,
     Bios,
-    Condition,
     Fact,
-    Ios,
     KeySpace,
-    KeyUse,
     Model,
     Problem,
     Rule,
     Stage,
 )
+from .point_fields import PointFields
 from .positions import positions
 from .probes import read_probes
 
@@ -44,9 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from .positions import Path, Place
+    from .positions import Path
 
-_KEY_USE = re.compile(r"\s*([^\s()]+)\s*(?:\(([^()]*)\))?\s*")
 _TOML_PLACE = r" \(at (?:line (\d+), column \d+|end of document)\)$"
 
 
@@ -77,29 +74,26 @@ def _lower(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-class _Reader:
+class _Reader(PointFields):
     """Walks the TOML tree; every mistake is noted and the walk goes on."""
 
-    def __init__(self, document: Mapping[str, Any], places: Mapping[Path, Place]) -> None:
-        self.document = document
-        self.places = places
-        self.problems: list[Problem] = []
-
-    def line(self, path: Path) -> int:
-        while path and path not in self.places:
-            path = path[:-1]
-        return self.places[path].line if path else 0
-
-    def error(self, path: Path, message: str) -> None:
-        self.problems.append(Problem(self.line(path), "error", message))
-
     def model(self, text: str, name: str, path: str) -> Model:
-        self.known((), self.document, MODEL_FIELDS, "a model")
+        self.version = self.version_of()
+        fields = MODEL_FIELDS if self.version > 1 else [f for f in MODEL_FIELDS if f not in MODEL_FIELDS_2[1:]]
+        self.known((), self.document, tuple(fields), "a model")
+        self.point_fields = POINT_FIELDS if self.version > 1 else POINT_FIELDS_1
+        groups = self.table((), "groups")
+        self.groups = {name: self.texts(("groups",), name, groups) for name in groups}
+        self.defaults = tuple(self.read_defaults())
+        self.own_batches = frozenset(self.read_batches())
         keys = tuple(self.key_spaces())
         before = len(self.problems)
+        self.point_names = set()
         rules, broken = self.points()
         if not rules and len(self.problems) == before:
             self.error(("points",), "a model needs [points]")
+        stages = tuple(self.stages())
+        self.unused()
         claims = list(self.texts((), "claims", self.document))
         if not claims:
             claims = list(dict.fromkeys(_claim(event) for rule in rules for event in rule.events))
@@ -118,13 +112,29 @@ class _Reader:
             linger_ns=self.linger(),
             keys=keys,
             rules=rules,
-            stages=tuple(self.stages()),
+            stages=stages,
             bios=self.bios(),
             facts=tuple(self.facts()),
             preload=self.texts((), "preload", self.document),
             probes=tuple(read_probes(self)),
             broken_points=broken,
         )
+
+    def version_of(self) -> int:
+        found: int | None = self.typed((), "version", self.document, int, "an integer")
+        if found is not None and found not in VERSIONS:
+            self.error(("version",), f"`version = {found}`: this opline reads {' and '.join(map(str, VERSIONS))}")
+        return VERSIONS[0] if found not in VERSIONS else found
+
+    def unused(self) -> None:
+        """What is said for several points, and holds for none; a group with a point's name."""
+        names = self.point_names
+        for table, known in (("groups", self.groups), ("defaults", dict(self.defaults)), ("batches", self.own_batches)):
+            for name in known:
+                if (table, name) not in self.used:
+                    self.problems.append(Problem(self.line((table, name)), "warning", f"[{table}] {name} is not used"))
+                if table == "groups" and name in names:
+                    self.error((table, name), f"group {name}: a point has this name")
 
     # -- tables --------------------------------------------------------------------------------------------------------
 
@@ -143,6 +153,26 @@ class _Reader:
             by_order = bool(self.typed(path, "by_order", value, bool, "true or false"))
             fields, carries = self.texts(path, "fields", value), self.texts(path, "with", value)
             yield KeySpace(name, fields, scope, self.line(path), by_order, carries)
+
+    def read_defaults(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Event globs, and what their points have if they say nothing else."""
+        for glob, value in self.table((), "defaults").items():
+            path: Path = ("defaults", glob)
+            if not isinstance(value, dict):
+                self.error(path, f'defaults of {glob}: a table is wanted, "glob" = {{ optional = true }}')
+            elif self.known(path, value, tuple(f for f in POINT_FIELDS if f != "event"), f"defaults of {glob}"):
+                yield glob, value
+
+    def read_batches(self) -> Iterator[str]:
+        """Those that nothing opens: what works for one or joins one does."""
+        for name, value in self.table((), "batches").items():
+            path: Path = ("batches", name)
+            if not isinstance(value, dict):
+                self.error(path, f"batch {name}: a table is wanted, {name} = {{ auto = true }}")
+            elif self.known(path, value, ("auto",), f"batch {name}") and self.typed(
+                path, "auto", value, bool, "true or false"
+            ):
+                yield name
 
     def facts(self) -> Iterator[Fact]:
         for name, value in self.table((), "facts").items():
@@ -163,6 +193,7 @@ class _Reader:
         found: list[tuple[Path, str, Any]] = []
         self.flatten(("points",), "", self.table((), "points"), found)
         found.sort(key=lambda f: self.places[f[0]].order)
+        self.point_names = {name for _, name, _ in found}
         rules: list[Rule] = []
         broken: list[str] = []
         for path, name, value in found:
@@ -193,9 +224,14 @@ class _Reader:
             isinstance(value, dict)
             and bool(value)
             and not self.places[path].inline
-            and not any(k in POINT_FIELDS for k in value)
+            and not any(self.is_field(k, v) for k, v in value.items())
             and all(isinstance(v, (str, dict, list)) for v in value.values())
         )
+
+    def is_field(self, name: str, value: object) -> bool:
+        """A point's field; `commit.join` can also be a point's name."""
+        parts = PARTS.get(name) if self.version > 1 else None
+        return name in self.point_fields and (parts is None or (isinstance(value, dict) and {*value} <= {*parts}))
 
     def rule(self, path: Path, name: str, value: object) -> Rule | None:
         what = f"point {name}"
@@ -204,7 +240,7 @@ class _Reader:
         if not isinstance(value, dict):
             self.error(path, f"{what}: an event's name or a table is wanted")
             return None
-        self.known(path, value, POINT_FIELDS, what)
+        self.known(path, value, self.point_fields, what)
         placeholders = PLACEHOLDER.findall(name)
         if len(placeholders) > 1 or "" in placeholders or re.search(r"[{}]", PLACEHOLDER.sub("", name)):
             self.error(path, f"{what}: a name may contain one {{field}} and no other braces")
@@ -216,13 +252,19 @@ class _Reader:
                 events = (name,)
             else:
                 self.error(path, f"{what}: `event` is missing (only a name like provider:event is an event by itself)")
+        value = self.with_defaults(events, value)
         class_text = self.text(path, "class", value)
         class_field = None
         if class_text is not None and (found := PLACEHOLDER.fullmatch(class_text)):
             class_text, class_field = None, found[1]
         if class_field == "" or (class_text is not None and re.search("[{}]", class_text)):
             self.error((*path, "class"), f'{what}: `class` is a text or one "{{field}}"')
-        duration, unit_ns = self.duration(path, value)
+        role, end_of = self.role(path, value)
+        joins, join = self.part(path, "join", value)
+        stamps, stamp = self.part(path, "stamp", value)
+        moves, io = self.part(path, "io", value)
+        in_flight, sync = ("in_flight", "sync") if self.version > 1 else ("io", "sync_wait")
+        duration, unit_ns = self.duration(stamps, stamp)
         doing, space, batch_count = self.batch(path, value)
         return Rule(
             name=name,
@@ -230,33 +272,33 @@ class _Reader:
             line=self.line(path),
             events=events,
             when=tuple(self.conditions(path, value)),
-            role=self.word(path, "role", value, ROLES),
-            end_of=self.texts(path, "end_of", value),
+            role=role,
+            end_of=end_of,
             key=self.key_uses(path, "key", value),
             bind=self.key_uses(path, "bind", value),
             release=self.key_uses(path, "release", value),
-            wait=self.key_uses(path, "wait", value),
-            meet=self.key_uses(path, "meet", value),
-            sole=self.key_uses(path, "sole", value),
+            wait=self.key_uses(joins, "wait", join),
+            meet=self.key_uses(joins, "meet", join),
+            sole=self.key_uses(joins, "sole", join),
             optional=bool(self.typed(path, "optional", value, bool, "true or false")),
             child=bool(self.typed(path, "child", value, bool, "true or false")),
             learn=self.text(path, "learn", value),
-            mark=self.text(path, "mark", value),
-            at=self.text(path, "at", value),
+            mark=self.text(stamps, "mark", stamp),
+            at=self.text(stamps, "at", stamp),
             thread=self.word(path, "thread", value, THREAD_RULES),
             class_text=class_text,
             class_field=class_field,
             object=self.text(path, "object", value),
-            offset=self.text(path, "offset", value),
-            length=self.text(path, "length", value),
-            io=self.word(path, "io", value, WINDOWS),
-            sync_wait=self.word(path, "sync_wait", value, WINDOWS),
-            direction=self.word(path, "direction", value, DIRECTIONS),
-            file_by=self.text(path, "file_by", value),
+            offset=self.text(moves, "offset", io),
+            length=self.text(moves, "length", io),
+            io=self.word(moves, in_flight, io, WINDOWS),
+            sync_wait=self.word(moves, sync, io, WINDOWS),
+            direction=self.word(moves, "direction", io, DIRECTIONS),
+            file_by=self.text(moves, "file_by", io),
             duration_field=duration,
             duration_unit_ns=unit_ns,
             aside=bool(self.typed(path, "aside", value, bool, "true or false")),
-            after=self.texts(path, "after", value),
+            after=self.points_of(path, "after", value),
             batch_do=doing,
             batch_space=space,
             batch_count=batch_count,
@@ -280,85 +322,8 @@ class _Reader:
                         self.error(here, f"stage {name}: `{end}` is missing")
                 kind = self.word(here, "kind", part, STAGE_KINDS) or STAGE_KINDS[0]
                 behind = bool(self.typed(here, "behind", part, bool, "true or false"))
-                ends = (self.texts(here, "from", part), self.texts(here, "to", part))
+                ends = (self.points_of(here, "from", part), self.points_of(here, "to", part))
                 yield Stage(name, *ends, kind, behind, self.line(here))
-
-    # -- fields --------------------------------------------------------------------------------------------------------
-
-    def conditions(self, path: Path, value: Mapping[str, Any]) -> Iterator[Condition]:
-        when = self.typed(path, "when", value, dict, "a table { field = value }") or {}
-        for field, wanted in when.items():
-            values = wanted if isinstance(wanted, list) else [wanted]
-            good = [v for v in values if isinstance(v, str) or (isinstance(v, int) and not isinstance(v, bool))]
-            if not values or len(good) < len(values):
-                self.error((*path, "when", field), f"`when.{field}`: an integer, a string, or a list of them is wanted")
-            elif any(isinstance(v, int) and not -(2**63) <= v < 2**64 for v in good):
-                self.error((*path, "when", field), f"`when.{field}`: an integer of more than 64 bits")
-            else:
-                yield Condition(field, tuple(good))
-
-    def key_uses(self, path: Path, field: str, value: Mapping[str, Any]) -> tuple[KeyUse, ...]:
-        if field not in value:
-            return ()
-        uses: list[KeyUse] = []
-        for written in self.texts(path, field, value):
-            found = _KEY_USE.fullmatch(written)
-            names = [f.strip() for f in found[2].split(",")] if found and found[2] is not None else []
-            if found is None or "" in names:
-                message = f'`{field} = "{written}"`: a key is written "space" or "space(field, field)"'
-                self.error((*path, field), message)
-                continue
-            uses.append(KeyUse(found[1], tuple(names), self.line((*path, field))))
-        return tuple(uses)
-
-    def duration(self, path: Path, value: Mapping[str, Any]) -> tuple[str | None, int]:
-        written = value.get("duration")
-        if written is None or isinstance(written, str):
-            return self.text(path, "duration", value), 1
-        here = (*path, "duration")
-        if not isinstance(written, dict):
-            self.error(here, '`duration`: a field\'s name or { field = "…", unit = "s" } is wanted')
-            return None, 1
-        self.known(here, written, ("field", "unit"), "`duration`")
-        if "field" not in written:
-            self.error(here, "`duration`: `field` is missing")
-        unit = self.word(here, "unit", written, tuple(UNITS_NS)) or "ns"
-        return self.text(here, "field", written), UNITS_NS[unit]
-
-    def batch(self, path: Path, value: Mapping[str, Any]) -> tuple[str | None, str | None, str | None]:
-        written = value.get("batch")
-        if written is None:
-            return None, None, None
-        here = (*path, "batch")
-        doings = [name for name in written if name != "count"] if isinstance(written, dict) else []
-        if not isinstance(written, dict) or len(doings) != 1 or ("count" in written and doings != ["close"]):
-            self.error(
-                here,
-                '`batch`: { open = "name" }, or open_or_work, join, open_or_join, work or close instead, is wanted',
-            )
-            return None, None, None
-        if not self.known(here, written, (*BATCH_DOINGS, "count"), "`batch`"):
-            return None, None, None
-        return doings[0], self.text(here, doings[0], written), self.text(here, "count", written)
-
-    def ios(self, path: Path, value: Mapping[str, Any]) -> Ios | None:
-        written = self.typed(path, "ios", value, dict, "a table")
-        if written is None:
-            return None
-        here = (*path, "ios")
-        self.known(here, written, IOS_FIELDS, "`ios`")
-        keys = {name: self.key_uses(here, name, written) for name in ("submit", "wait")}
-        for name, uses in keys.items():
-            if len(uses) > 1:
-                self.error((*here, name), f"`ios.{name}`: one key is wanted")
-        return Ios(
-            submit=next(iter(keys["submit"]), None),
-            wait=next(iter(keys["wait"]), None),
-            count_field=self.text(here, "count", written),
-            ring=bool(self.typed(here, "ring", written, bool, "true or false")),
-            submitted=self.text(here, "submitted", written),
-            reaped=self.text(here, "reaped", written),
-        )
 
     def bios(self) -> Bios | None:
         written = self.table((), "bios")
@@ -379,76 +344,7 @@ class _Reader:
             self.error(("linger_ns",), f"`linger_ns` lies between 0 and {MAX_LINGER_NS} (an hour)")
         return value
 
-    # -- values (most fields are absent: that is to cost little) ------------------------------------------------------
-
-    def known(self, path: Path, table: Mapping[str, Any], fields: tuple[str, ...], what: str) -> bool:
-        unknown = [f for f in table if f not in fields]
-        for field in unknown:
-            self.error((*path, field), f"{what} has no field `{field}`{_did_you_mean(field, fields)}")
-        return not unknown
-
-    def table(self, path: Path, field: str) -> Mapping[str, Any]:
-        found: Mapping[str, Any] | None = self.typed(path, field, self.document, dict, "a table")
-        return found or {}
-
-    def typed(self, path: Path, field: str, table: Mapping[str, Any], kind: type[Any], wanted: str) -> Any:
-        value = table.get(field)
-        if value is None or (isinstance(value, kind) and (kind is not int or not isinstance(value, bool))):
-            return value
-        self.error((*path, field), f"`{field}`: {wanted} is wanted, not {_say_type(value)}")
-        return None
-
-    def text(self, path: Path, field: str, table: Mapping[str, Any]) -> str | None:
-        if field not in table:
-            return None
-        value: str | None = self.typed(path, field, table, str, "a text")
-        if value == "":
-            self.error((*path, field), f"`{field}` is empty")
-        return value or None
-
-    def texts(self, path: Path, field: str, table: Mapping[str, Any]) -> tuple[str, ...]:
-        if field not in table:
-            return ()
-        value = table[field]
-        if isinstance(value, list) and all(isinstance(v, str) and v for v in value):
-            return tuple(value)
-        if isinstance(value, list):
-            self.error((*path, field), f"`{field}`: a list of texts is wanted")
-            return ()
-        one = self.text(path, field, table)
-        return () if one is None else (one,)
-
-    def word(self, path: Path, field: str, table: Mapping[str, Any], words: tuple[str, ...]) -> str | None:
-        if field not in table:
-            return None
-        value = self.text(path, field, table)
-        if value is None or value in words:
-            return value
-        self.error((*path, field), f'`{field} = "{value}"`: one of {", ".join(words)} is wanted')
-        return None
-
 
 def _claim(event: str) -> str:
     provider, colon, _ = event.partition(":")
     return provider + ":*" if colon else event
-
-
-def _did_you_mean(word: str, words: tuple[str, ...]) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(word, words, n=1)
-    return f" (did you mean `{close[0]}`?)" if close else f" (it has {', '.join(words)})"
-
-
-_TYPE_NAMES: tuple[tuple[type, str], ...] = (
-    (bool, "true or false"),
-    (str, "a text"),
-    (int, "an integer"),
-    (float, "a decimal number"),
-    (list, "a list"),
-    (dict, "a table"),
-)
-
-
-def _say_type(value: object) -> str:
-    return next((name for kind, name in _TYPE_NAMES if isinstance(value, kind)), "a date or time")

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""The fields of a model's point, in both versions of the language: what reads one of them is here, ``reader.py`` makes
+the point of them.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from typing import TYPE_CHECKING
+
+from .fields import Fields
+from .language import (
+    BATCH_DOINGS,
+    BATCH_DOINGS_1,
+    IOS_FIELDS,
+    PARTS,
+    ROLES,
+    UNITS_NS,
+    Condition,
+    Ios,
+    KeyUse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from .positions import Path, Place
+
+_KEY_USE = re.compile(r"\s*([^\s()]+)\s*(?:\(([^()]*)\))?\s*")
+
+
+class PointFields(Fields):
+    """What a point may have, and the tables that say something for several points."""
+
+    def __init__(self, document: Mapping[str, Any], places: Mapping[Path, Place]) -> None:
+        super().__init__(document, places)
+        self.used: set[tuple[str, str]] = set()  # names in tables that hold for several points
+
+    version = 1
+    groups: Mapping[str, tuple[str, ...]]
+    defaults: tuple[tuple[str, Mapping[str, Any]], ...]
+    point_fields: tuple[str, ...]
+    own_batches: frozenset[str]
+    point_names: set[str]
+
+    def with_defaults(self, events: tuple[str, ...], value: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The point's own fields, and those of all ``[defaults]`` that hold for all of its events."""
+        for glob, fields in reversed(self.defaults):
+            if events and all(fnmatch.fnmatchcase(event, glob) for event in events):
+                self.used.add(("defaults", glob))
+                value = {**fields, **value}
+        return value
+
+    def part(self, path: Path, field: str, value: Mapping[str, Any]) -> tuple[Path, Mapping[str, Any]]:
+        """A table of a point's, with its place. Version 1 has its words in the point itself."""
+        if self.version == 1:
+            return path, value
+        found = self.typed(path, field, value, dict, "a table") or {}
+        self.known((*path, field), found, PARTS[field], f"`{field}`")
+        return (*path, field), found
+
+    def role(self, path: Path, value: Mapping[str, Any]) -> tuple[str | None, tuple[str, ...]]:
+        """The role in the plan's word, and of an end the classes that it is for."""
+        if self.version == 1:
+            return self.word(path, "role", value, tuple(ROLES.values())), self.texts(path, "end_of", value)
+        written = value.get("role")
+        if not isinstance(written, dict):
+            word = self.word(path, "role", value, tuple(ROLES))
+            return None if word is None else ROLES[word], ()
+        here = (*path, "role")
+        if len(written) != 1 or not self.known(here, written, ("end", "end?"), "`role`"):
+            self.error(here, '`role`: a word, or { "end" = ["class", …] }, is wanted')
+            return None, ()
+        (word,) = written
+        return ROLES[word], self.texts(here, word, written)
+
+    def points_of(self, path: Path, field: str, value: Mapping[str, Any]) -> tuple[str, ...]:
+        """Names of points; a group's stands for all of its."""
+        named = self.texts(path, field, value)
+        self.used |= {("groups", name) for name in named}
+        return tuple(dict.fromkeys(point for name in named for point in self.groups.get(name, (name,))))
+
+    def conditions(self, path: Path, value: Mapping[str, Any]) -> Iterator[Condition]:
+        when = self.typed(path, "when", value, dict, "a table { field = value }") or {}
+        for field, wanted in when.items():
+            values = wanted if isinstance(wanted, list) else [wanted]
+            good = [v for v in values if isinstance(v, str) or (isinstance(v, int) and not isinstance(v, bool))]
+            if not values or len(good) < len(values):
+                self.error((*path, "when", field), f"`when.{field}`: an integer, a string, or a list of them is wanted")
+            elif any(isinstance(v, int) and not -(2**63) <= v < 2**64 for v in good):
+                self.error((*path, "when", field), f"`when.{field}`: an integer of more than 64 bits")
+            else:
+                yield Condition(field, tuple(good))
+
+    def key_uses(self, path: Path, field: str, value: Mapping[str, Any]) -> tuple[KeyUse, ...]:
+        if field not in value:
+            return ()
+        uses: list[KeyUse] = []
+        for written in self.texts(path, field, value):
+            found = _KEY_USE.fullmatch(written)
+            names = [f.strip() for f in found[2].split(",")] if found and found[2] is not None else []
+            if found is None or "" in names:
+                message = f'`{field} = "{written}"`: a key is written "space" or "space(field, field)"'
+                self.error((*path, field), message)
+                continue
+            uses.append(KeyUse(found[1], tuple(names), self.line((*path, field))))
+        return tuple(uses)
+
+    def duration(self, path: Path, value: Mapping[str, Any]) -> tuple[str | None, int]:
+        written = value.get("duration")
+        if self.version == 1 and isinstance(written, dict):
+            path, value = (*path, "duration"), {"duration": written.get("field"), **written}
+            self.known(path, written, ("field", "unit"), "`duration`")
+            if "field" not in written:
+                self.error(path, "`duration`: `field` is missing")
+        elif self.version == 1 and written is not None and not isinstance(written, str):
+            self.error((*path, "duration"), '`duration`: a field\'s name or { field = "…", unit = "s" } is wanted')
+            return None, 1
+        elif "unit" in value and written is None:
+            self.error(path, "`unit` goes with `duration`")
+        unit = self.word(path, "unit", value, tuple(UNITS_NS)) or "ns"
+        return (None if value.get("duration") is None else self.text(path, "duration", value)), UNITS_NS[unit]
+
+    def batch(self, path: Path, value: Mapping[str, Any]) -> tuple[str | None, str | None, str | None]:
+        written = value.get("batch")
+        if written is None:
+            return None, None, None
+        here = (*path, "batch")
+        doings = [name for name in written if name != "count"] if isinstance(written, dict) else []
+        if not isinstance(written, dict) or len(doings) != 1 or ("count" in written and doings != ["close"]):
+            self.error(
+                here,
+                '`batch`: { open = "name" }, or join, work or close instead, is wanted',
+            )
+            return None, None, None
+        words = BATCH_DOINGS if self.version > 1 else BATCH_DOINGS_1
+        if not self.known(here, written, (*words, "count"), "`batch`"):
+            return None, None, None
+        space = self.text(here, doings[0], written)
+        self.used.add(("batches", space or ""))
+        opens = space in self.own_batches and doings[0] in ("work", "join")
+        return f"open_or_{doings[0]}" if opens else doings[0], space, self.text(here, "count", written)
+
+    def ios(self, path: Path, value: Mapping[str, Any]) -> Ios | None:
+        written = self.typed(path, "ios", value, dict, "a table")
+        if written is None:
+            return None
+        here = (*path, "ios")
+        self.known(here, written, IOS_FIELDS, "`ios`")
+        keys = {name: self.key_uses(here, name, written) for name in ("submit", "wait")}
+        for name, uses in keys.items():
+            if len(uses) > 1:
+                self.error((*here, name), f"`ios.{name}`: one key is wanted")
+        return Ios(
+            submit=next(iter(keys["submit"]), None),
+            wait=next(iter(keys["wait"]), None),
+            count_field=self.text(here, "count", written),
+            ring=bool(self.typed(here, "ring", written, bool, "true or false")),
+            submitted=self.text(here, "submitted", written),
+            reaped=self.text(here, "reaped", written),
+        )

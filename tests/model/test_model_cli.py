@@ -70,3 +70,49 @@ def test_lint_against_a_trace(opline: Opline, trace: Callable[[str], Path], tmp_
         ("io_end", "warning: point io_end: its key len never found an op"),
     } <= {(lines[int(line) - 1].split(" ")[0], message) for line, _, message in said}
     assert done.returncode == 0
+
+
+def test_a_period_is_a_model_of_one_line(opline: Opline, trace: Callable[[str], Path]) -> None:
+    """By thread, with its block requests; by a key, with as many ops as the model finds; not of block events."""
+    where = trace("app-sync-2m-nvme-split")
+    ops = json.loads(opline("stages", where, "--period", "lab:io_begin,lab:io_end", "--json").stdout)
+    assert ops["ops"] == 100 and {"submit", "D2C", "reap"} <= {stage["stage"] for stage in ops["stages"]}
+    keyed = json.loads(opline("stages", where, "--period", "lab:client_submit,lab:client_reply,op_id", "--json").stdout)
+    whole = json.loads(opline("stages", where, "--model", LAB, "--json").stdout)
+    assert keyed["ops"] == whole["ops"] == 100 and keyed["stages"][-1]["total_ns"] == whole["stages"][-1]["total_ns"]
+    for period, said in (
+        ("lab:io_begin", "BEGIN,END or BEGIN,END,KEY is wanted"),
+        ("a:b,a:c,d e", "is no field"),
+        ("block_rq_issue,block_rq_complete", "`opline requests`"),
+    ):
+        done = opline("stages", where, "--period", period)
+        assert done.returncode == 1 and said in done.stderr and done.stderr.count("\n") == 1
+    none = opline("stages", where, "--period", "x:y,x:z")
+    assert none.returncode == 1 and "No op to count" in none.stderr and "opline model lint" in none.stderr
+
+
+def test_lint_says_why_no_op_has_a_block_request(opline: Opline, trace: Callable[[str], Path], tmp_path: Path) -> None:
+    points = """version = 2
+        claims = ["lab:client_submit", "lab:client_reply", "lab:io_begin"]
+        [keys]
+        op = "op_id"
+        [points]
+        submit = { event = "lab:client_submit", role = "begin", key = "op" }
+        """
+    end = 'reply = { event = "lab:client_reply", key = "op", role = "end" }\n'
+    works = 'io = { event = "lab:io_begin", key = "op", thread = "enter" }\n'
+    by_client = points.replace('key = "op" }', 'key = "op", thread = "enter" }')
+    cases = (
+        (points + end, "no thread ever works for an op"),
+        (by_client, "none of these threads passes a point"),
+        (by_client + end, "while they work for no op"),
+        (points + works + end, None),
+    )
+    for number, (text, why) in enumerate(cases):
+        model = tmp_path / f"{number}.toml"
+        model.write_text(text)
+        out = opline("model", "lint", model, trace("app-sync-2m-nvme-split")).stdout
+        assert ("no op has a block request, though 401 bios were queued, by lab-worker0 (400)" in out) is (
+            why is not None
+        )
+        assert why is None or why in out

@@ -46,9 +46,23 @@ def _run_path(text: str) -> str:
     return "/dev/stdin" if text == "-" else text
 
 
+def add_period(parser: argparse.ArgumentParser) -> None:
+    """--period, which is a model."""
+    parser.add_argument(
+        "--period", metavar="BEGIN,END[,KEY]", dest="model", type=_period,
+        help="instead of a model: an op lasts from the event BEGIN to the event END of the same thread, or with the "
+        "same value of the field KEY",
+    )  # fmt: skip
+
+
+def _period(text: str) -> str:
+    return f"period:{text}"
+
+
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """--model, --reader, --extents and --max-loss."""
+    """--model, --period, --reader, --extents and --max-loss."""
     parser.add_argument("--model", metavar="M", help="a trace's op model: a shipped one's name, or a TOML file")
+    add_period(parser)
     parser.add_argument(
         "--reader", choices=("auto", "native", "bt2"), help="what reads a trace (default: $OPLINE_READER, else auto)"
     )

@@ -8,10 +8,10 @@ import json
 import sys
 from collections import Counter
 
-from opline.model import Problem, check_text, check_trace, format_problem, load_model, read_text, shipped_models
+from opline.model import Model, Problem, check_text, check_trace, format_problem, load_model, read_text, shipped_models
 from opline.talk import shown, talk
 from opline_analyses.base.text import json_shown
-from opline_analyses.runs.run import open_run
+from opline_analyses.runs.run import Run, open_run
 
 NAME = "model"
 HELP = "check an op model, also against a trace"
@@ -20,7 +20,8 @@ MODEL is the name of a shipped model or the path of a .toml file; docs/model.md 
 
 lint prints each finding as FILE:LINE: severity: message. An error means that the model can't be used (exit status 1),
 a warning that it hardly does what is meant; a note is worth a look. With a TRACE, the trace is correlated with the
-model: points that are never seen, events that the model claims and has no point for, and keys that found no op.
+model: points that are never seen, events that the model claims and has no point for, keys that found no op, and why no
+op has a block request, if none has.
 
 examples:
   opline model list
@@ -76,11 +77,37 @@ def _lint(name_or_path: str, trace: str | None) -> int:
                 str(event): int(n) for event, n in opened.rows("SELECT event, sum(count) FROM fates GROUP BY event")
             }
             problems += check_trace(model, opened.manifest["core"], events)
+            problems += _without_links(model, opened)
     for problem in sorted(problems):
         print(shown(format_problem(path, problem)))
     unseen = " The trace was not looked at: the model can't be used." if trace is not None and errors else ""
     talk(f"{path}: {_summary(problems)}.{unseen}")
     return 1 if errors else 0
+
+
+def _without_links(model: Model, run: Run) -> list[Problem]:
+    """Why no op has a block request, where the trace has both."""
+    ops, bios, linked = run.row(
+        "SELECT (SELECT count(*) FROM ops), (SELECT count(*) FROM bios), (SELECT count(*) FROM links)"
+    )
+    if not ops or not bios or linked:
+        return []
+    queued = run.rows("SELECT coalesce(comm, '?') AS c, count(*) AS n FROM bios GROUP BY c ORDER BY n DESC, c LIMIT 3")
+    who = ", ".join(f"{comm} ({n})" for comm, n in queued)
+    passed = "SELECT tid FROM transitions WHERE tid IS NOT NULL"
+    (known,) = run.row(f"SELECT count(*) FROM bios WHERE tid IN ({passed})")
+    entering = [rule for rule in model.rules if rule.thread in ("enter", "switch")]
+    if not entering:
+        why = 'no thread ever works for an op: give the point where one begins to, thread = "enter"'
+    elif not known:
+        why = (
+            "none of these threads passes a point: name the events of the threads that do the I/O, or its bytes (`io`)"
+        )
+    else:
+        why = "they do so while they work for no op: a point where one begins to is missing, or one leaves too early"
+    line = min((rule.line for rule in model.rules if rule.role in ("begin", "soft_begin")), default=0)
+    what = f"no op has a block request, though {bios} bios were queued, by {who}: {why}"
+    return [Problem(line, "warning", what)]
 
 
 def _summary(problems: list[Problem]) -> str:

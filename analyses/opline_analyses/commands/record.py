@@ -20,6 +20,7 @@ from opline.capture.recorder.summary import summary_lines
 from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses.base.series import closing_lines, make_directory, plan
+from opline_analyses.commands.common import add_period
 
 if TYPE_CHECKING:
     from opline.model import Model
@@ -63,6 +64,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.usage = "opline record [options] -- COMMAND [ARGUMENT ...]"
     parser.add_argument("-o", "--output", metavar="DIR", type=Path, help="directory to make (opline-YYYYmmdd-HHMMSS)")
     parser.add_argument("--model", metavar="M", help="op model that names the application's events: a name or a file")
+    add_period(parser)
     parser.add_argument(
         "--events", metavar="GLOB", nargs="+", action="extend", default=[], help="record these user-space events too"
     )
@@ -239,4 +241,5 @@ def _argument(model: str | None) -> str:
     if model is None:
         return ""
     # As in load_model(): a file named like a shipped model (./demo) is not meant.
-    return str(Path(model).absolute()) if model.endswith(".toml") or "/" in model else model
+    is_file = (model.endswith(".toml") or "/" in model) and not model.startswith("period:")
+    return str(Path(model).absolute()) if is_file else model

@@ -109,6 +109,11 @@ def table_of(found: Mapping[str, Any], incomplete: int, tainted: int, given: obj
         raise OplineError(
             f"No op to count in {given}: {incomplete} incomplete, {tainted} tainted by discarded events"
             + (" (--tainted counts those)." if tainted else ".")
+            + (
+                ""
+                if incomplete or tainted
+                else " `opline model lint MODEL TRACE` says which of a model's events it has."
+            )
         )
     stages = [row for row in map(_row, found["stages"]) if row.count]
     rest = (_row(found["unattributed"]), _row(found["unknown"]), latency)

@@ -16,6 +16,7 @@ from opline.paths import plain
 
 from .language import Model, Problem
 from .lint import check, check_trace
+from .period import PREFIX, period_text
 from .probes import Probe, ProbeField, lttng_claims
 from .reader import parse
 
@@ -54,7 +55,7 @@ def shipped_models() -> list[str]:
 
 
 def load_model(name_or_path: str | os.PathLike[str]) -> Model:
-    """A shipped model by its name, or a model of one's own by the path of its file.
+    """A shipped model by its name, a model of one's own by the path of its file, or ``period:BEGIN,END[,KEY]``.
 
     A text that ends in ``.toml`` or has a slash is a path. Raises ``ModelError`` with all errors of the model.
     """
@@ -75,6 +76,11 @@ def check_text(text: str, name: str, path: str, advice: bool = True) -> tuple[Mo
 
 def read_text(name_or_path: str) -> tuple[str, str, str]:
     """The TOML of a model, its name, and where it was found. Raises ``ModelError``."""
+    if name_or_path.startswith(PREFIX):
+        try:
+            return period_text(name_or_path.removeprefix(PREFIX)), "period", "--period"
+        except ValueError as error:
+            raise ModelError("--period", [Problem(0, "error", str(error))]) from None
     if name_or_path.endswith(".toml") or "/" in name_or_path:
         path = plain(name_or_path)
     elif name_or_path in shipped_models():

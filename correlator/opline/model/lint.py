@@ -38,7 +38,7 @@ def check(model: Model, advice: bool = True) -> list[Problem]:
     for part in (_keys, _facts, _names, _roles, _batches, _ios, _stages):
         problems.extend(part(model))
     if advice and not model.broken_points:  # what a point with a mistake would mean is anybody's guess
-        for part in (_unused_keys, _threads, _unreachable, _claims, lint_probes):
+        for part in (_unused_keys, _threads, _unreachable, _claims, _block_events, lint_probes):
             problems.extend(part(model))
     return sorted(set(problems))
 
@@ -300,6 +300,13 @@ def _claims(model: Model) -> Iterator[Problem]:
         for event in rule.events:
             if model.claims and not any(covers_glob(claim, event) for claim in model.claims):
                 yield _about(rule, "warning", f"{event} is not in `claims`: `opline record` would not enable it")
+
+
+def _block_events(model: Model) -> Iterator[Problem]:
+    for rule in model.rules:
+        for event in rule.events:
+            if event.startswith("block_"):
+                yield _about(rule, "warning", f"{event} is the block model's, and never a point")
 
 
 def _point_names(model: Model) -> dict[str, None]:

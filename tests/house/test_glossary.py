@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""The words of docs/glossary.md: a column of a run's tables has none that the glossary gives for another one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from opline.store.schema import TABLES
+
+ROOT = Path(__file__).parents[2]
+ROW = re.compile(r"^\|([^|]+)\|([^|]+)\|([^|]*)\|$", re.MULTILINE)
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """Words, what they are, and what they are not, without the heads of the tables."""
+    found = ROW.findall((ROOT / "docs" / "glossary.md").read_text())
+    return [
+        (words.strip(), what, other.strip()) for words, what, other in found if words.strip(" -") not in ("word", "")
+    ]
+
+
+def words(cell: str) -> set[str]:
+    return {w.strip().lower() for w in re.split("[,;]", re.sub(r"\([^)]*\)", "", cell)) if w.strip()}
+
+
+def test_columns_have_the_glossarys_words() -> None:
+    own = {part for cell, _, _ in rows() for word in words(cell) for part in word.split()}
+    others = {word for _, _, other in rows() for word in words(other) if " " not in word} - own
+    assert len(rows()) >= 45 and len(others) >= 30
+    columns = {c.name for table in TABLES for c in table.columns} | {table.name for table in TABLES}
+    wrong = {name: sorted(set(name.split("_")) & others) for name in columns if set(name.split("_")) & others}
+    assert not wrong
+    ends = {c.name.rpartition("_")[2] for table in TABLES for c in table.columns}
+    assert not ends & {"us", "ms", "sec", "time", "size", "len", "kb"}
+
+
+def test_a_word_is_explained_once() -> None:
+    seen = [word for cell, _, _ in rows() for word in words(cell)]
+    assert sorted(seen) == sorted(set(seen))

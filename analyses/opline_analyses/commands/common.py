@@ -17,6 +17,7 @@ from opline.paths import plain
 from opline.store.run import BLOCKS_MODEL, BareTrace, is_run, locate
 from opline.talk import talk
 from opline_analyses.base.files import complete_file, output_path
+from opline_analyses.base.period import add_period
 from opline_analyses.runs import ledger
 
 if TYPE_CHECKING:
@@ -44,19 +45,6 @@ def _run_path(text: str) -> str:
     if not os.path.exists(text) and os.path.exists(f"{text}.blktrace.0"):  # as blkparse -i takes it
         return f"{text}.blktrace.0"
     return "/dev/stdin" if text == "-" else text
-
-
-def add_period(parser: argparse.ArgumentParser) -> None:
-    """--period, which is a model."""
-    parser.add_argument(
-        "--period", metavar="BEGIN,END[,KEY]", dest="model", type=_period,
-        help="instead of a model: an op lasts from the event BEGIN to the event END of the same thread, or with the "
-        "same value of the field KEY",
-    )  # fmt: skip
-
-
-def _period(text: str) -> str:
-    return f"period:{text}"
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:

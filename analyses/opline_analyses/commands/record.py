@@ -19,8 +19,8 @@ from opline.capture.recorder.record import Recorder
 from opline.capture.recorder.summary import summary_lines
 from opline.errors import UsageError
 from opline.talk import talk
+from opline_analyses.base.period import add_period
 from opline_analyses.base.series import closing_lines, make_directory, plan
-from opline_analyses.commands.common import add_period
 
 if TYPE_CHECKING:
     from opline.model import Model

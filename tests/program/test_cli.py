@@ -90,14 +90,6 @@ def test_help_imports_no_heavy_library(args: list[str]) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("words", [["record", "--help"], ["doctor", "--help"]])
-def test_machines_that_only_record_have_no_native_core(words: list[str]) -> None:
-    """The core is compiled for the machine that analyses; nothing of a recording asks for it."""
-    code = f"import sys; sys.modules['opline._core'] = None; from opline_analyses.cli import main; main({words})"
-    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=False)
-    assert "internal error" not in done.stderr and "_core" not in done.stderr
-
-
 @pytest.mark.parametrize("command", ["stages", "csv", "losses"])
 def test_what_reads_a_trace_alone_needs_no_heavy_library(command: str, trace: Callable[[str], Path]) -> None:
     code = (

@@ -19,6 +19,7 @@ from tests.lib.recorded import Correlated, RunOf
 from tests.page.test_report import HOSTILE, hostile_run
 
 import opline
+import opline_analyses as analyses
 from opline.errors import OplineError, UsageError
 from opline.store.schema import TABLES
 from opline_analyses.cli import main
@@ -84,6 +85,16 @@ def test_sql_asks_and_says_what_is_wrong(demo: Correlated) -> None:
             run.stage_table(nix=1)
         with pytest.raises(OplineError, match="no table nix"):
             run.table("nix")
+
+
+def test_a_long_query_draws_nothing() -> None:
+    """From `python -c`, as from a notebook, DuckDB draws a bar on the standard output after 2 s if it is not told."""
+    query = "SELECT value FROM duckdb_settings() WHERE name = 'enable_progress_bar'"
+    code = f"from opline_analyses.runs.database import in_memory; print(in_memory().execute({query!r}).fetchall())"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[('false',)]\n"
+    package = Path(analyses.__file__).parent
+    own = [path.name for path in package.rglob("*.py") if "duckdb.connect(" in path.read_text()]
+    assert own == ["database.py"]
 
 
 def test_names_are_texts_in_a_notebook(tmp_path: Path) -> None:

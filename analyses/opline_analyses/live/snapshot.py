@@ -13,6 +13,7 @@ import pyarrow as pa
 from opline.capture.machine.devices import list_devices
 from opline.store.arrow import arrow_schema
 from opline.store.schema import TABLES
+from opline_analyses.runs.database import in_memory
 from opline_analyses.runs.run import Connection, Run
 
 if TYPE_CHECKING:
@@ -36,9 +37,7 @@ class Snapshot(Run):
     @cached_property
     def con(self) -> Any:
         """A database in memory, with every table that a run has, empty."""
-        import duckdb
-
-        con = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false", "threads": 1})
+        con = in_memory(threads=1)
         for spec in TABLES:
             con.register(spec.name, arrow_schema(spec).empty_table())
         return Connection(con, lambda _table: None)  # nothing here can be damaged

@@ -18,6 +18,7 @@ from opline.shapes import read_json
 from opline.store.manifest import AGAIN, MANIFEST
 from opline.talk import explain
 from opline_analyses.base.literal import LiteralFiles
+from opline_analyses.runs.database import in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -143,7 +144,7 @@ def _connect(path: Path, ours: bool, files: LiteralFiles) -> duckdb.DuckDBPyConn
 
     from opline.store.schema import TABLES
 
-    con = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})  # nothing from the network
+    con = in_memory()
     for spec in TABLES:
         file = path / f"{spec.name}.parquet"
         if not file.is_file():

@@ -153,7 +153,7 @@ void RunTables::op_row(const SettledOp &settled) {
     row.i64_if(ops::end_tid, ended && found.end_tid >= 0, found.end_tid);
     row.i64(ops::begin_ns, op.begin_ns)
         .i64_if(ops::end_ns, ended, op.end_ns)
-        .i64_if(ops::latency_ns, ended, op.end_ns - op.begin_ns)
+        .i64_if(ops::latency_ns, ended, ended ? op.end_ns - op.begin_ns : 0)
         .flag(ops::complete, ended);
     row.dict_or_absent(ops::reason, settled.reason)
         .flag(ops::tainted, settled.tainted)

@@ -261,6 +261,12 @@ PACKETS: dict[str, tuple[Callable[[Packets], Packets], dict[str, int | None]]] =
     "of half a byte": (third(size=4096 * 8 - 4), {"malformed_packets": 1, "damaged_streams": 1}),
     "of 2^60 bytes": (third(size=1 << 63), {"damaged_streams": 1}),
     "a sequence number that goes back": (third(sequence=0), {"discarded_unknown_count": 1, "discarded_packets": 2}),
+    "a sequence number of 2^63 + 1": (third(sequence=1 + 2**63), {"discarded_unknown_count": 2}),
+    "a count of discarded events that is 2^63 too large": (
+        lambda p: [*p[:3], *(with_number(x, discarded=2**63 + 7) for x in p[3:])],
+        {"discarded_unknown_count": 1},
+    ),
+    "a first one of 2^63": (lambda p: [with_number(p[0], sequence=2**63), *p[1:]], {"discarded_packets": 1}),
     "no sequence number": (third(sequence=2**64 - 1), {"malformed_packets": 1, "damaged_streams": 1}),
     "a count of discarded events that goes down": (
         lambda p: [*p[:3], *(with_number(x, discarded=777) for x in p[3:])],

@@ -126,9 +126,12 @@ void Port::discarded(const bt_message *m, bool packets) {
                             : bt_message_discarded_events_borrow_end_default_clock_snapshot_const(m),
                     s);
     }
-    // A tracer's counter that went down comes as a difference below 0: how many were lost is not known then.
-    const bool sound = known && count < std::uint64_t{1} << 63;
-    consumer_.gap({s.number, packets ? Gap::Kind::kPackets : Gap::Kind::kEvents, begin, end, sound ? count : 0, {}});
+    consumer_.gap({s.number,
+                   packets ? Gap::Kind::kPackets : Gap::Kind::kEvents,
+                   begin,
+                   end,
+                   known ? credible_count(count) : 0,
+                   {}});
 }
 
 // The rest of some packets was cut off, as no reader can decode it.

@@ -165,8 +165,9 @@ void Survey::find_missing(ReadLosses &losses, std::uint32_t cpus) {
             const auto at =
                 std::lower_bound(known.packets.begin(), known.packets.end(), PacketId{part.first.sequence, 0, 0, 0});
             const PacketId *before = at == known.packets.begin() ? nullptr : &*std::prev(at);
-            const std::uint64_t packets = part.first.sequence - (before ? before->sequence + 1 : 0);
-            if (packets == 0) continue;
+            const std::uint64_t numbers = part.first.sequence - (before ? before->sequence + 1 : 0);
+            if (numbers == 0) continue;
+            const std::uint64_t packets = std::max<std::uint64_t>(credible_count(numbers), 1);  // one at least
             Missing missing;
             missing.domain = part.domain;
             missing.stream = part.path.substr(part.path.rfind('/') + 1);

@@ -168,14 +168,13 @@ bool Stream::next_packet(StreamNotes &notes) {
             continue;
         }
         packet_ = info;
-        // A counter that went down is wrong: how many were lost is not known then. Nor is it of a first packet: the
-        // tracer may have counted since long before (a rotated chunk, a snapshot).
+        // How many were lost before a first packet is not known: the tracer may have counted since long before (a
+        // rotated chunk, a snapshot).
         if (any_packet_) {
             if (info.has_discarded && info.discarded != last_discarded_)
-                notes.discarded(last_end_, info.end,
-                                info.discarded > last_discarded_ ? info.discarded - last_discarded_ : 0, false);
+                notes.discarded(last_end_, info.end, credible_count(info.discarded - last_discarded_), false);
             if (const std::uint64_t step = info.sequence - last_sequence_; info.has_sequence && step > 1)
-                notes.discarded(last_end_, info.begin, step < std::uint64_t{1} << 63 ? step - 1 : 0, true);
+                notes.discarded(last_end_, info.begin, credible_count(step - 1), true);
         } else if (info.has_discarded && info.discarded > 0) {
             notes.discarded(info.begin, info.end, 0, false);
         }

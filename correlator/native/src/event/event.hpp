@@ -117,6 +117,12 @@ inline std::int64_t number_in(const Event &ev, std::int32_t slot, std::int64_t o
     return slot == kNoSlot || !ev.slots[slot].is_number() ? otherwise : ev.slots[slot].i;
 }
 
+// How many are missing between two numbers of a tracer's counter, or 0 (unknown) where the counter lies: it went down
+// (the difference wraps around), or counts what no tracer can have written (2^48 is one per nanosecond for three days).
+inline std::uint64_t credible_count(std::uint64_t difference) {
+    return difference < std::uint64_t{1} << 48 ? difference : 0;
+}
+
 // What is missing of a stream in [begin_ns, end_ns]; kNoTime where unknown.
 struct Gap {
     enum class Kind : std::uint8_t {

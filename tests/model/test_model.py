@@ -59,7 +59,7 @@ def test_a_small_model_gives_its_whole_plan() -> None:
             "file_by",
         )
     )
-    nothing |= {"when": [], "end_of": [], "find": [], "bind": [], "release": [], "aside": False, "after": []}
+    nothing |= {"when": [], "end_of": [], "find": [], "bind": [], "release": [], "after": []}
     key = [{"space": 0, "fields": ["id"]}]
     assert plan_of(SMALL) == {
         "version": 1,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .language import template
+from .language import FLAGS, template
 
 if TYPE_CHECKING:
     from typing import Any
@@ -80,17 +80,15 @@ def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
             "sync_wait": rule.sync_wait,
             "direction": rule.direction,
             "file_by": rule.file_by,
-            "aside": rule.aside,
             "after": list(rule.after),
         } | _present(
             wait=keys(rule.wait),
             meet=keys(rule.meet),
             sole=keys(rule.sole),
-            optional=rule.optional,
-            child=rule.child,
             learn=None if rule.learn is None else facts[rule.learn],
             mark=rule.mark,
             at=rule.at,
+            **{flag: getattr(rule, flag) for flag in FLAGS},
         )
 
     return {

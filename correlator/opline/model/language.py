@@ -45,6 +45,8 @@ POINT_FIELDS = (
     "event", "when", "role", "key", "bind", "release", "join", "optional", "child", "learn", "stamp", "thread",
     "class", "object", "io", "aside", "after", "batch", "ios",
 )  # fmt: skip
+#: Of these, those that are true or false: read, and handed to the plan, by their names.
+FLAGS = ("optional", "child", "aside")
 JOIN_FIELDS = ("wait", "meet", "sole")
 STAMP_FIELDS = ("mark", "at", "duration", "unit")
 IO_FIELDS = ("in_flight", "offset", "length", "direction", "file_by", "sync")

@@ -12,6 +12,7 @@ from .language import (
     DEFAULT_LINGER_NS,
     DIRECTIONS,
     FACT_FIELDS,
+    FLAGS,
     KEY_FIELDS,
     MAX_LINGER_NS,
     MODEL_FIELDS,
@@ -266,6 +267,7 @@ class _Reader(PointFields):
         in_flight, sync = ("in_flight", "sync") if self.version > 1 else ("io", "sync_wait")
         duration, unit_ns = self.duration(stamps, stamp)
         doing, space, batch_count = self.batch(path, value)
+        flags: dict[str, Any] = {f: bool(self.typed(path, f, value, bool, "true or false")) for f in FLAGS}
         return Rule(
             name=name,
             name_field=placeholders[0] if placeholders else None,
@@ -280,8 +282,6 @@ class _Reader(PointFields):
             wait=self.key_uses(joins, "wait", join),
             meet=self.key_uses(joins, "meet", join),
             sole=self.key_uses(joins, "sole", join),
-            optional=bool(self.typed(path, "optional", value, bool, "true or false")),
-            child=bool(self.typed(path, "child", value, bool, "true or false")),
             learn=self.text(path, "learn", value),
             mark=self.text(stamps, "mark", stamp),
             at=self.text(stamps, "at", stamp),
@@ -297,12 +297,12 @@ class _Reader(PointFields):
             file_by=self.text(moves, "file_by", io),
             duration_field=duration,
             duration_unit_ns=unit_ns,
-            aside=bool(self.typed(path, "aside", value, bool, "true or false")),
             after=self.points_of(path, "after", value),
             batch_do=doing,
             batch_space=space,
             batch_count=batch_count,
             ios=self.ios(path, value),
+            **flags,
         )
 
     def stages(self) -> Iterator[Stage]:

@@ -245,3 +245,9 @@ end = { event = "p:end", key = "op", role = "soft_end", wait = "wire", meet = "w
         '6: no point has learn = "idle"',
         "13: point end: waits and meets under one key",
     ]
+
+
+def test_once_is_for_points_that_are_only_passed() -> None:
+    text = SMALL + 'try = { event = "p:try", key = "op", once = true, thread = "enter" }\n'
+    assert any("`once` is for a point that is only passed" in f for f in findings(text))
+    assert not any("`once`" in f for f in findings(text.replace(', thread = "enter"', "")))

@@ -43,10 +43,10 @@ KEY_FIELDS = ("fields", "scope", "by_order", "with")
 FACT_FIELDS = ("of", "value", "scope", "unordered")
 POINT_FIELDS = (
     "event", "when", "role", "key", "bind", "release", "join", "optional", "child", "learn", "stamp", "thread",
-    "class", "object", "io", "aside", "after", "batch", "ios",
+    "class", "object", "io", "aside", "once", "after", "batch", "ios",
 )  # fmt: skip
 #: Of these, those that are true or false: read, and handed to the plan, by their names.
-FLAGS = ("optional", "child", "aside")
+FLAGS = ("optional", "child", "aside", "once")
 JOIN_FIELDS = ("wait", "meet", "sole")
 STAMP_FIELDS = ("mark", "at", "duration", "unit")
 IO_FIELDS = ("in_flight", "offset", "length", "direction", "file_by", "sync")
@@ -167,6 +167,7 @@ class Rule(Value):
     duration_field: str | None = None
     duration_unit_ns: int = 1
     aside: bool = False
+    once: bool = False
     after: tuple[str, ...] = ()
     batch_do: str | None = None
     batch_space: str | None = None

@@ -200,10 +200,18 @@ def _roles(model: Model) -> Iterator[Problem]:
             yield _about(rule, "error", "a soft begin needs a key: where no op is known by it, one begins")
         if rule.child and (rule.role in BEGINS or not rule.bind):
             yield _about(rule, "error", "`child` is for a point of an op, with a `bind` that names the child")
+        if rule.once and _says_more(rule):
+            yield _about(rule, "error", "`once` is for a point that is only passed: without role, thread, bind, io …")
         if rule.wait and any(use.space in {u.space for u in rule.meet} for use in rule.wait):
             yield _about(rule, "warning", "waits and meets under one key")
         if rule.role is not None and rule.batch_do in BATCH_OWN and not rule.key:
             yield _about(rule, "warning", "`role` on a batch's own point")
+
+
+def _says_more(rule: Rule) -> bool:
+    """Passing the point again would mean something, besides that it was passed."""
+    words = (rule.role, rule.thread, rule.child, rule.batch_do, rule.ios, rule.io, rule.sync_wait)
+    return any(words) or any((rule.bind, rule.release, rule.wait, rule.meet, rule.sole))
 
 
 def _threads(model: Model) -> Iterator[Problem]:

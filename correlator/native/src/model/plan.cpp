@@ -159,6 +159,7 @@ PointSpec point_spec(const json &p, const std::string &where, const Names &names
                                       Direction::kUnknown);
     out.file_by = text_or_empty(p, "file_by", where);
     out.aside = p.value("aside", false);
+    out.once = p.value("once", false);
     out.after = texts(p, "after", where);
     return out;
 }

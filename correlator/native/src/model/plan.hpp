@@ -94,6 +94,7 @@ struct PointSpec {
     Direction direction = Direction::kUnknown;
     std::string file_by;  // field that tells files apart
     bool aside = false;
+    bool once = false;  // an op passes it once; what comes again is context
     std::vector<std::string> after;
 };
 

@@ -166,7 +166,10 @@ Fate Stitcher::of_batch(Passage &p) {
 Fate Stitcher::pass(Passage &p) {
     p.working = current(p.ts);
     const Fate fate = resolve(p);
-    if (fate == Fate::kTransition) apply(p);
+    if (fate != Fate::kTransition) return fate;
+    const auto same = [&p](const TransitionKind &passed) { return passed.point == p.t.point; };
+    if (p.spec.once && p.found.op->transitions.any_kind(same)) return Fate::kContext;
+    apply(p);
     return fate;
 }
 

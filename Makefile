@@ -8,8 +8,9 @@ PYTHON_DIRS := $(wildcard setup.py correlator analyses tests benchmarks examples
 C_FILES = $(shell find correlator/native tracepoints examples tests benchmarks -name '*.[ch]' -o -name '*.[ch]pp' | \
 	grep -v -e /build/ -e '_tp\.h$$')
 CLANG_FORMAT ?= clang-format-14
-DOCS := $(wildcard README.md docs/*.md correlator/opline/store/arrow.py \
-	correlator/native/src/output/columns.hpp)
+# what the tables' columns are in code, and what is written of the built program
+COLUMNS := correlator/opline/store/arrow.py correlator/native/src/output/columns.hpp
+DOCS := $(COLUMNS) $(wildcard README.md docs/*.md)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build test lint format format-check ruff mypy docs-check docs pictures native-test
@@ -49,8 +50,10 @@ mypy:
 docs-check:
 	$(VENV)/cog --check -PI docs $(DOCS)
 
-docs:  ## write the generated parts of README.md and docs/
-	$(VENV)/cog -r -PI docs $(DOCS)
+docs:  ## write the generated parts of README.md and docs/, and the tables' columns in the code
+	$(VENV)/cog -r -PI docs $(COLUMNS)
+	@$(MAKE) -s --no-print-directory build
+	$(VENV)/cog -r -PI docs $(filter-out $(COLUMNS),$(DOCS))
 
 pictures:  ## draw docs/pictures/ anew
 	docs/pictures/draw

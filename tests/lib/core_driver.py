@@ -205,3 +205,7 @@ def check_laws(driver: Driver, pushed: int) -> None:
             assert op["op_id"] not in sums
     assert sum(row["count"] for row in tables.get("fates", [])) == pushed
     assert driver.summary()["losses"]["partition_violations"] == 0
+    # a batch's members are counted twice: by the batch when it closes, by each op when it settles
+    batches = [b for b in tables.get("batches", []) if b["space"] != "sync"]
+    joined = sum(op["batch_count"] for op in tables.get("ops", []))
+    assert joined == sum(b["member_count"] for b in batches) or driver.summary()["losses"]["evicted_ops"]

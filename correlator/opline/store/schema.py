@@ -60,6 +60,7 @@ TABLES: tuple[TableSpec, ...] = (
         ("transition_count", "u32", "Points passed, late ones included."),
         ("late_count", "u32", "Points passed after the end."),
         ("request_count", "u32", "Block requests that serve the op, those of its batches included."),
+        ("batch_count", "u32", "Batches that it joined: a group commit is one."),
         ("dev", "u32", "Device of the op's first block request, kernel-internal (major << 20 | minor)."),
         ("sector", "u64", "First sector of the op's first bio."),
         ("no_request", "dict", "Why no block request is linked: see docs/losses.md; absent where one is."),

@@ -92,11 +92,12 @@ constexpr I64 length_bytes{16};
 constexpr U32 transition_count{17};
 constexpr U32 late_count{18};
 constexpr U32 request_count{19};
-constexpr U32 dev{20};
-constexpr U64 sector{21};
-constexpr Dict no_request{22};
-constexpr I64 unattributed_ns{23};
-constexpr I64 unknown_ns{24};
+constexpr U32 batch_count{20};
+constexpr U32 dev{21};
+constexpr U64 sector{22};
+constexpr Dict no_request{23};
+constexpr I64 unattributed_ns{24};
+constexpr I64 unknown_ns{25};
 }
 namespace transitions {
 constexpr I64 op_id{0};
@@ -252,8 +253,9 @@ const TableDecl kTables[] = {
         {"complete", ColumnType::kBool}, {"reason", ColumnType::kDict}, {"tainted", ColumnType::kBool},
         {"offset_bytes", ColumnType::kInt64}, {"length_bytes", ColumnType::kInt64},
         {"transition_count", ColumnType::kUint32}, {"late_count", ColumnType::kUint32},
-        {"request_count", ColumnType::kUint32}, {"dev", ColumnType::kUint32}, {"sector", ColumnType::kUint64},
-        {"no_request", ColumnType::kDict}, {"unattributed_ns", ColumnType::kInt64}, {"unknown_ns", ColumnType::kInt64}
+        {"request_count", ColumnType::kUint32}, {"batch_count", ColumnType::kUint32}, {"dev", ColumnType::kUint32},
+        {"sector", ColumnType::kUint64}, {"no_request", ColumnType::kDict}, {"unattributed_ns", ColumnType::kInt64},
+        {"unknown_ns", ColumnType::kInt64}
     }},
     {"transitions", {
         {"op_id", ColumnType::kInt64}, {"seq", ColumnType::kUint32}, {"ts_ns", ColumnType::kInt64},

@@ -162,6 +162,7 @@ void RunTables::op_row(const SettledOp &settled) {
         .u32(ops::transition_count, found.passed)
         .u32(ops::late_count, found.late);
     row.u32(ops::request_count, static_cast<std::uint32_t>(found.requests.size()))
+        .u32(ops::batch_count, static_cast<std::uint32_t>(op.batches.size()))
         .u32_if(ops::dev, request != nullptr, request ? request->dev : 0);
     row.u64_if(ops::sector, request && request->sector != kNoSector, request ? request->sector : 0)
         .dict_or_absent(ops::no_request, settled.no_request);

@@ -163,3 +163,16 @@ def test_damage_that_only_a_query_meets_is_one_line(run: Path, capsys: Capture) 
         assert main(command) == 1
         said = capsys.readouterr()
         assert said.out == "" and said.err.count("\n") == 1 and "internal error" not in said.err
+
+
+def test_a_table_that_an_older_opline_did_not_have_is_empty(run: Path, capsys: Capture) -> None:
+    """Its manifest knows no such file; one that it knows, and that is gone, is damage."""
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "batches.parquet").unlink()
+    assert main(["sql", str(run), "SELECT count(*) AS n FROM batches", "--csv"]) == 1
+    assert "has no batches.parquet: it is damaged" in capsys.readouterr().err
+    del manifest["checksums"]["batches.parquet"]
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    assert main(["sql", str(run), "SELECT count(*) AS n FROM batches", "--csv"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["n", "0"]
+    assert main(["losses", str(run), "--verify"]) == 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import json
 
-from opline.store.checksums import fault_of, noted, pages
+from opline.store.checksums import fault_of, is_newer, noted, pages
 from opline.store.schema import TABLES
 from opline.values import Value
 from opline_analyses.base.text import count_of
@@ -29,7 +29,7 @@ class Checked(Value):
 
 def tables(run: Run) -> list[Checked]:
     """All of the run's tables, read to their ends."""
-    return [_checked(run, spec.name) for spec in TABLES]
+    return [_checked(run, spec.name) for spec in TABLES if not is_newer(run.manifest, spec.name)]
 
 
 def _checked(run: Run, table: str) -> Checked:

@@ -56,7 +56,7 @@ class Run:
     @cached_property
     def con(self) -> Connection:
         """Connected at the first question: importing DuckDB and connecting take 0.2 s. Raises OplineError."""
-        con = _connect(self.path, self.fresh, self.files)
+        con = _connect(self.path, {} if self.fresh else self.manifest, self.files)
         if self._stack is not None:
             self._stack.callback(self.files.close)
             self._stack.callback(con.close)
@@ -138,21 +138,29 @@ class Connection:
             self._check_table(table)
 
 
-def _connect(path: Path, ours: bool, files: LiteralFiles) -> duckdb.DuckDBPyConnection:
-    """``ours``: this opline has written the tables, so they have all columns."""
+def _connect(path: Path, manifest: dict[str, Any], files: LiteralFiles) -> duckdb.DuckDBPyConnection:
+    """``manifest``: of a run that another opline may have written; empty: this one has, and all tables and columns are
+    there.
+    """
     import duckdb  # what needs no table does not wait for it
 
+    from opline.store.checksums import is_newer
     from opline.store.schema import TABLES
 
     con = in_memory()
     for spec in TABLES:
         file = path / f"{spec.name}.parquet"
+        if not file.is_file() and is_newer(manifest, spec.name):
+            from opline.store.arrow import arrow_schema
+
+            con.register(spec.name, arrow_schema(spec).empty_table())
+            continue
         if not file.is_file():
             raise OplineError(f"The run {path} has no {file.name}: it is damaged. Correlate its trace again.")
         try:
             quoted = files.open(file)
             new = ""
-            if not ours:  # what a run of an older opline does not know yet is absent
+            if manifest:  # what a run of an older opline does not know yet is absent
                 there = {row[0] for row in con.execute(f"DESCRIBE SELECT * FROM read_parquet('{quoted}')").fetchall()}
                 new = "".join(f', NULL AS "{c.name}"' for c in spec.columns if c.name not in there)
             con.execute(f"CREATE VIEW {spec.name} AS SELECT *{new} FROM read_parquet('{quoted}')")

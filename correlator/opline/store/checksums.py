@@ -44,6 +44,12 @@ def noted(manifest: dict[str, Any], table: str) -> tuple[int, str] | None:
     return (size, crc) if isinstance(size, int) and isinstance(crc, str) else None
 
 
+def is_newer(manifest: dict[str, Any], table: str) -> bool:
+    """The run was written by an older opline that had no such table: the manifest has other files, and not this."""
+    files = manifest.get(KEY)
+    return isinstance(files, dict) and bool(files) and f"{table}.parquet" not in files
+
+
 def fault_of(file: Path, size: int, crc: str) -> str | None:
     """What is wrong with the file; None: nothing. Reads all of it. Raises OSError."""
     found, total = 0, 0

@@ -241,6 +241,13 @@ TABLES: tuple[TableSpec, ...] = (
         ("declared_count", "u32", "Members that its closing event speaks of; absent where it does not."),
     ),
     _table(
+        "members",
+        "(batch, op that joined it)",
+        ("batch_id", "i64", "The batch."),
+        ("op_id", "i64", "The op."),
+        ("joined_ns", "i64", "Time of the point at which the op joined."),
+    ),
+    _table(
         "fates",
         "(event class, fate)",
         ("event", "dict", "Name of the event class."),

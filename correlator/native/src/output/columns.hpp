@@ -67,6 +67,7 @@ enum : int {
     kLinks,
     kDeferred,
     kBatches,
+    kMembers,
     kFates,
     kLosses,
     kDiscarded,
@@ -226,6 +227,11 @@ constexpr U32 member_count{5};
 constexpr U32 request_count{6};
 constexpr U32 declared_count{7};
 }
+namespace members {
+constexpr I64 batch_id{0};
+constexpr I64 op_id{1};
+constexpr I64 joined_ns{2};
+}
 namespace fates {
 constexpr Dict event{0};
 constexpr Dict fate{1};
@@ -310,6 +316,9 @@ const TableDecl kTables[] = {
         {"batch_id", ColumnType::kInt64}, {"space", ColumnType::kDict}, {"tid", ColumnType::kInt32},
         {"begin_ns", ColumnType::kInt64}, {"end_ns", ColumnType::kInt64}, {"member_count", ColumnType::kUint32},
         {"request_count", ColumnType::kUint32}, {"declared_count", ColumnType::kUint32}
+    }},
+    {"members", {
+        {"batch_id", ColumnType::kInt64}, {"op_id", ColumnType::kInt64}, {"joined_ns", ColumnType::kInt64}
     }},
     {"fates", {
         {"event", ColumnType::kDict}, {"fate", ColumnType::kDict}, {"count", ColumnType::kUint64}

@@ -54,7 +54,7 @@ void RunTables::keep(const std::vector<std::string> &names) {
 }
 
 bool RunTables::keeps_states() const { return kept(kStages) && with_states_; }
-bool RunTables::keeps_ops() const { return kept(kOps) || kept(kTransitions) || kept(kStages); }
+bool RunTables::keeps_ops() const { return kept(kOps) || kept(kTransitions) || kept(kStages) || kept(kMembers); }
 
 std::size_t RunTables::pending_rows() const {
     std::size_t most = 0;
@@ -82,7 +82,17 @@ std::uint32_t RunTables::evidence_name(const TransitionKind &t) const {
 void RunTables::op(const SettledOp &settled) {
     if (kept(kTransitions)) transitions(settled);
     if (kept(kStages)) stages(settled);
+    if (kept(kMembers)) members(settled.op);
     if (kept(kOps)) op_row(settled);
+}
+
+void RunTables::members(const Op &op) {
+    namespace members = columns::members;
+    for (const auto &m : op.batches)
+        Row(table(kMembers))
+            .i64(members::batch_id, static_cast<std::int64_t>(m.batch->serial))
+            .i64(members::op_id, static_cast<std::int64_t>(op.serial))
+            .i64(members::joined_ns, op.transitions[m.joined_order].ts_ns);
 }
 
 void RunTables::transitions(const SettledOp &settled) {

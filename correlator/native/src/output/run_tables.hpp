@@ -44,6 +44,7 @@ class RunTables final : public OpSink {
   private:
     void transitions(const SettledOp &);
     void stages(const SettledOp &);
+    void members(const Op &);
     void op_row(const SettledOp &);
     std::uint32_t evidence_name(const TransitionKind &) const;
     Table &table(int index) { return tables_[static_cast<std::size_t>(index)]; }

@@ -14,7 +14,7 @@ DOCS := $(COLUMNS) $(wildcard README.md docs/*.md)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build test lint format format-check ruff mypy docs-check docs pictures native-test
-.PHONY: native-asan native-fuzz regen bench clean
+.PHONY: tidy native-asan native-fuzz regen bench clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -31,7 +31,7 @@ build:  ## compile what has changed: the core, the extension module, the plug-in
 test:  ## run every test (pytest; the native tests are among them)
 	$(VENV)/pytest
 
-lint: format-check ruff mypy docs-check  ## formatting (ruff, clang-format), ruff, mypy --strict, generated docs
+lint: format-check ruff mypy docs-check tidy  ## formatting (ruff, clang-format), ruff, mypy --strict, docs, clang-tidy
 
 format:  ## format Python, C and C++
 	$(VENV)/ruff format $(PYTHON_DIRS)
@@ -43,6 +43,9 @@ format-check:
 
 ruff:
 	$(VENV)/ruff check $(PYTHON_DIRS)
+
+tidy:
+	@$(MAKE) -s --no-print-directory -j$(JOBS) -C correlator/native PYTHON=$(VENV)/python tidy
 
 mypy:
 	@$(VENV)/mypy $(shell find $(PYTHON_DIRS) -name '*.py' -not -path '*/build/*')

@@ -39,7 +39,7 @@ def value_of(text: str) -> int | float | str:
     """A number where it looks like one, else the text."""
     if re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", text):
         return int(text, 0)
-    if re.fullmatch(r"-?\d+\.\d+", text):
+    if re.fullmatch(r"-?\d+\.\d+(e\d+)?", text):
         return float(text)
     return text
 

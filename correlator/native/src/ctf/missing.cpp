@@ -131,7 +131,7 @@ void Survey::find_cpus_without_stream(ReadLosses &losses, std::uint32_t recorded
     for (const Cpus &cpus : cpus_) {
         std::set<std::uint32_t> expected;
         for (const Cpus &other : cpus_)
-            if (other.host == cpus.host && (other.kernel || !cpus.kernel) && other.by_class.size() > 0)
+            if (other.host == cpus.host && (other.kernel || !cpus.kernel))
                 for (const auto &[id, numbers] : other.by_class) expected.insert(numbers.begin(), numbers.end());
         if (expected.empty()) continue;
         bool neighbours = false;

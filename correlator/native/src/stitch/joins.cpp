@@ -85,11 +85,7 @@ Op &Stitcher::unite(Op &a, Op &b, std::uint32_t child, bool proven) {
         const bool ended = op.hard     ? op.state == OpState::kEnded
                            : gone.hard ? gone.state == OpState::kEnded
                                        : op.state == OpState::kEnded || gone.state == OpState::kEnded;
-        if (gone.hard) {
-            op.begin_ns = gone.begin_ns;
-            op.host = gone.host;
-            op.pid = gone.pid;
-        } else if (!op.hard && gone.begin_ns < op.begin_ns) {
+        if (gone.hard || (!op.hard && gone.begin_ns < op.begin_ns)) {
             op.begin_ns = gone.begin_ns;
             op.host = gone.host;
             op.pid = gone.pid;

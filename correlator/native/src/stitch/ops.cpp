@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // An op's life: begun, given its points, ended, settled.
 #include <algorithm>
+#include <cmath>
 
 #include "stitch/steps.hpp"
 
@@ -131,11 +132,13 @@ void Stitcher::append(Op &op, const Passage &p) {
     if (bp.duration_slot != kNoSlot) {
         // Stamped at its end: the begin is computed, and clipped to the op.
         const Slot &s = p.ev.slots[bp.duration_slot];
-        double elapsed = s.kind == Slot::Kind::kReal ? s.r : s.is_number() ? static_cast<double>(s.i) : -1;
+        const double elapsed = s.kind == Slot::Kind::kReal ? s.r : s.is_number() ? static_cast<double>(s.i) : -1;
         if (elapsed >= 0) {
+            const double ns = elapsed * p.spec.duration_unit_ns;
+            std::int64_t begin_ns = op.begin_ns;  // also where 64 bits can't hold what the event claims
+            if (ns >= 9e18 || __builtin_sub_overflow(t.ts_ns, std::llround(ns), &begin_ns)) begin_ns = op.begin_ns;
             Transition b = t;
-            b.ts_ns =
-                std::max(op.begin_ns, t.ts_ns - static_cast<std::int64_t>(elapsed * p.spec.duration_unit_ns + 0.5));
+            b.ts_ns = std::max(op.begin_ns, begin_ns);
             b.point = strings_.intern(strings_.at(t.point) + " begin");
             b.interval_begin = true;
             add_transition(op, b);

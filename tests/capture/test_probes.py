@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from opline.capture.machine.signals import Signals
 from opline.capture.probes import hit_programs
 from opline.capture.probes.declared import from_json, to_json
 from opline.capture.probes.elf import Elf
@@ -65,7 +66,7 @@ def test_a_probe_says_what_it_is_where_it_is_and_what_it_tells() -> None:
 
 GONE = "field a: when a function returns, its arguments are gone: use ret"
 ONE_OF = "one of usdt, function, return is wanted"
-VALUE = "argN or ret, then ->OFFSET to follow an address, then :TYPE (u8 ... s64, textN) is wanted"
+VALUE = "argN, ret or @VARIABLE, then ->OFFSET to follow an address, then :TYPE (u8 ... s64, textN) is wanted"
 
 
 @pytest.mark.parametrize(
@@ -80,6 +81,7 @@ VALUE = "argN or ret, then ->OFFSET to follow an address, then :TYPE (u8 ... s64
             '{ return = "f", fields = { a = "arg1" } }',
             "field a: when a function returns, its arguments are gone: use ret",
         ),
+        ('{ usdt = "s:i", fields = { a = "@v" } }', "field a: @v is an address: what is there is @v->0"),
         ('{ function = "f", fields = { a = "ret" } }', "field a: ret is for `return` only"),
         ('{ return = "f", fields = { a = "ret:text500" } }', "field a: a text has 2 to 128 bytes, with its NUL"),
         ('{ return = "f", fields = { "a-b" = "ret" } }', "field a-b: a name is letters, digits and _"),
@@ -181,6 +183,44 @@ def test_what_is_not_there_is_said_with_what_is(probed: Path) -> None:
         find(model.probes[0], 0, Elf(probed))
 
 
+VARIABLE = """program = "{program}"
+"app:in" = {{ usdt = "probed:start", fields = {{ a = "@{name}->8:s32" }} }}
+{more}"""
+
+
+def test_a_variable_is_where_the_symbols_or_the_models_builds_say(probed: Path, tmp_path: Path) -> None:
+    def place_of(path: Path, name: str, more: str = "") -> str:
+        model, problems = checked(VARIABLE.format(program=path, name=name, more=more))
+        assert [p for p in problems if p.severity == "error"] == []
+        return find(model.probes[0], 0, Elf(path))[0].fill
+
+    file, stripped = Elf(probed), tmp_path / "stripped"
+    here = next(file.address(place.offset) for place in file.places() if place.name == "start") or 0
+    symbols = subprocess.run(["nm", probed], check=True, text=True, capture_output=True).stdout
+    address = next(int(line.split()[0], 16) for line in symbols.splitlines() if line.endswith(" b served"))
+    expected = f"HIT_NUMBER(0, (s64)(at_s32((u64)((ctx->ip + ({address - here}LL))) + (8))))"
+    assert place_of(probed, "served") == expected
+    with pytest.raises(UnreadableError, match=r"has no variable sreved \(did you mean served\?\)"):
+        place_of(probed, "sreved")
+
+    subprocess.run(["strip", "-o", stripped, probed], check=True)
+    build = Elf(stripped).build_id()
+    notes = subprocess.run(["readelf", "-n", stripped], check=True, text=True, capture_output=True).stdout
+    assert f"Build ID: {build}" in notes
+    with pytest.raises(UnreadableError, match="has no variable served"):
+        place_of(stripped, "served")
+    assert place_of(stripped, "served", f'variables.served = {{ "{build}" = {address} }}') == expected
+    with pytest.raises(UnreadableError, match=f"its build, {build}, is none that the model knows"):
+        place_of(stripped, "served", 'variables.served = { "0123456789" = 5 }')
+
+
+def test_a_variables_builds_are_ids_and_addresses() -> None:
+    wanted = 'variable v: v = { "BUILD ID" = ADDRESS } is wanted, the ID as `readelf -n` has it'
+    for written in ('"5"', '{ "xyz" = 5 }', '{ "0123456789" = "5" }'):
+        table = f'program = "s"\n"app:in" = {{ usdt = "s:i" }}\nvariables.v = {written}\n'
+        assert errors(table) == [(4, wanted)]
+
+
 @pytest.mark.parametrize("content", [b"", b"\x7fELF", b"#!/bin/sh\n", b"\x7fELF\x02\x01" + 58 * b"\xff"])
 def test_what_is_no_program_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "program"
@@ -208,6 +248,15 @@ def test_attaching_wants_what_is_there(opline: Run, tmp_path: Path) -> None:
     done = opline("record", "-o", tmp_path / "run", "--duration", "1", "--", "true")
     assert done.returncode == 2 and "--duration is a number of seconds above 0" in done.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_what_has_ended_before_is_not_waited_for() -> None:
+    with subprocess.Popen(["true"]) as child:
+        child.wait()
+    signals, looks = Signals(), []
+    with signals.blocked():
+        said = attach.attend(signals, lambda: looks.append(1), [child.pid], 60.0)
+    assert said == "all processes that were attached to have ended" and len(looks) == 1
 
 
 @pytest.mark.parametrize(

@@ -32,13 +32,14 @@ PROBES = """
 program = "probed"
 "probed:submit".usdt = "probed:submit"
 "probed:submit".fields = { id = "arg1", name = "arg2:text16", delta = "arg3", five = "arg4" }
-"probed:start" = { usdt = "probed:start", fields = { id = "arg1" } }
+"probed:start" = { usdt = "probed:start", fields = { id = "arg1", own = "@name:text8" } }
 "probed:finish" = { usdt = "probed:finish", fields = { id = "arg1" } }
 """
 FUNCTIONS = """
 "inside:served".function = "serve_request"
-"inside:served".fields = { id = "arg1->0", delta = "arg1->8->8:s32", name = "arg1->8->0x10:text8", factor = "arg2:u32" }
-"inside:back" = { return = "serve_request", fields = { ret = "ret:s32" } }
+"inside:served".fields = { id = "arg1->0", n = "@served->0", name = "arg1->8->16:text8", factor = "arg2:u32", delta = \
+"arg1->8->8:s32" }
+"inside:back" = { return = "serve_request", fields = { ret = "ret:s32", after = "@served->0:s64" } }
 "inside:none" = { function = "serve_requests" }
 """
 POINTS = """
@@ -139,7 +140,18 @@ def test_every_pass_is_a_hit_with_what_the_arguments_are(recording: Path) -> Non
             assert (fields["name"], fields["delta"], fields["five"]) == ("a request", -int(fields["id"]), -5)
         if name == "inside:served":
             assert (fields["name"], fields["delta"], fields["factor"]) == ("a reque", -int(fields["id"]), 3)
+        if name == "probed:start":
+            assert fields["own"] == "a reque"
     assert sorted(int(fields["ret"]) for name, fields in found if name == "inside:back") == sorted(-3 * i for i in ids)
+
+
+@pytest.mark.live
+def test_a_variable_is_read_as_it_is_in_that_process_at_that_moment(recording: Path) -> None:
+    """The program is loaded anywhere; parent and child have a counter each."""
+    found = hits(recording)
+    assert all(fields["n"] == int(fields["id"]) % CHILD for name, fields in found if name == "inside:served")
+    after = sorted(int(fields["after"]) for name, fields in found if name == "inside:back")
+    assert after == sorted(2 * list(range(1, COUNT + 1)))
 
 
 @pytest.mark.live

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from opline.values import Value
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
         def typed(self, path: Path, field: str, table: Mapping[str, Any], kind: type[Any], wanted: str) -> Any: ...
 
 
+_Variables: TypeAlias = "dict[str, tuple[tuple[str, int], ...]]"
+
 KINDS = ("usdt", "function", "return")
 PROBE_FIELDS = (*KINDS, "program", "fields")
 MAX_PROBES = 200
@@ -41,10 +43,13 @@ _TEXT_STEP = 8
 
 _EVENT = re.compile(r"[A-Za-z_]\w*:[A-Za-z_]\w*", re.ASCII)
 _FIELD_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-# argN or ret, offsets to follow, and a type
+# argN, ret or a variable's address, offsets to follow, and a type
 _VALUE = re.compile(
-    r"(arg([1-9]\d?)|ret)((?:->-?(?:0x[0-9a-fA-F]+|\d+))*)(?::([us](?:8|16|32|64)|text(\d+)))?", re.ASCII
+    r"(?P<base>arg(?P<argument>[1-9]\d?)|ret|@(?P<variable>[A-Za-z_][\w.$]*))"
+    r"(?P<offsets>(?:->-?(?:0x[0-9a-fA-F]+|\d+))*)(?::(?P<type>[us](?:8|16|32|64)|text(?P<bytes>\d+)))?",
+    re.ASCII,
 )
+_BUILD = re.compile(r"[0-9a-f]{8,128}", re.ASCII)
 _GLOB = re.compile(r"[*?\[]")
 _CONTEXT = {"vpid", "vtid", "procname"}  # what every hit tells besides
 _OURS = ("block", "syscall", "sched", "cephprobe", "cephring")  # providers of opline's own collectors
@@ -53,7 +58,8 @@ _OURS = ("block", "syscall", "sched", "cephprobe", "cephring")  # providers of o
 class ProbeField(Value):
     """A field of a hit. ``argument``: 1 is the first, 0 what a function returns. ``offsets``: each is added to the
     address before, and what lies there is the next one; what lies at the last is the value. ``type`` is empty (as the
-    place has it), ``u8`` to ``s64``, or ``text``, then of ``bytes`` with its NUL.
+    place has it), ``u8`` to ``s64``, or ``text``, then of ``bytes`` with its NUL. ``variable``: it begins with the
+    address of that variable of the program instead, ``builds``: where that is in builds that do not name it.
     """
 
     name: str
@@ -61,6 +67,8 @@ class ProbeField(Value):
     offsets: tuple[int, ...]
     type: str
     bytes: int
+    variable: str = ""
+    builds: tuple[tuple[str, int], ...] = ()
 
 
 class Probe(Value):
@@ -78,16 +86,30 @@ def read_probes(reader: _Reader) -> Iterator[Probe]:
     """The probes of a model that are well declared; the others are errors."""
     table = reader.table((), "probes")
     program = reader.text(("probes",), "program", table)
-    declared = [name for name in table if name != "program"]
+    variables = _variables(reader, table)
+    declared = [name for name in table if name not in ("program", "variables")]
     if len(declared) > MAX_PROBES:
         reader.error(("probes",), f"{len(declared)} probes; at most {MAX_PROBES} are possible")
     for name in declared:
-        probe = _probe(reader, name, table[name], program)
+        probe = _probe(reader, name, table[name], program, variables)
         if probe is not None:
             yield probe
 
 
-def _probe(reader: _Reader, name: str, value: object, program: str | None) -> Probe | None:
+def _variables(reader: _Reader, table: Mapping[str, Any]) -> _Variables:
+    """Where variables are in builds whose files do not name them: by the build's ID, as ``readelf -n`` has it."""
+    found: _Variables = {}
+    for name, builds in (reader.typed(("probes",), "variables", table, dict, "a table") or {}).items():
+        for build, address in builds.items() if isinstance(builds, dict) else [("", None)]:
+            if not _BUILD.fullmatch(build) or not isinstance(address, int) or not 0 < address < 2**63:
+                what = f'variable {name}: {name} = {{ "BUILD ID" = ADDRESS }} is wanted, the ID as `readelf -n` has it'
+                reader.error(("probes", "variables", name), what)
+                break
+            found[name] = (*found.get(name, ()), (build, address))
+    return found
+
+
+def _probe(reader: _Reader, name: str, value: object, program: str | None, variables: _Variables) -> Probe | None:
     path: Path = ("probes", name)
     if not _EVENT.fullmatch(name):
         reader.error(path, f'probe {name}: an event\'s name is wanted, "provider:event"')
@@ -111,7 +133,7 @@ def _probe(reader: _Reader, name: str, value: object, program: str | None) -> Pr
     if target is not None and kinds[0] == "usdt" and not _EVENT.fullmatch(target):
         reader.error((*path, "usdt"), f'probe {name}: `usdt = "{target}"`: "provider:name" is wanted')
         return None
-    fields = tuple(_fields(reader, path, name, kinds[0], value))
+    fields = tuple(_fields(reader, path, name, (kinds[0], variables), value))
     if len(fields) > MAX_FIELDS:
         reader.error((*path, "fields"), f"probe {name}: {len(fields)} fields; at most {MAX_FIELDS} are possible")
     if sum(field.bytes for field in fields) > MAX_PAYLOAD_BYTES:
@@ -121,7 +143,10 @@ def _probe(reader: _Reader, name: str, value: object, program: str | None) -> Pr
     return Probe(name, kinds[0], target, where, fields, reader.line(path))
 
 
-def _fields(reader: _Reader, path: Path, name: str, kind: str, value: Mapping[str, Any]) -> Iterator[ProbeField]:
+def _fields(
+    reader: _Reader, path: Path, name: str, about: tuple[str, _Variables], value: Mapping[str, Any]
+) -> Iterator[ProbeField]:
+    kind, variables = about
     written = reader.typed(path, "fields", value, dict, 'a table { name = "arg1" }') or {}
     for field, text in written.items():
         here = (*path, "fields", field)
@@ -129,20 +154,32 @@ def _fields(reader: _Reader, path: Path, name: str, kind: str, value: Mapping[st
         if not _FIELD_NAME.fullmatch(field):
             reader.error(here, f"probe {name}: field {field}: a name is letters, digits and _")
         elif found is None:
-            what = "argN or ret, then ->OFFSET to follow an address, then :TYPE (u8 ... s64, textN)"
+            what = "argN, ret or @VARIABLE, then ->OFFSET to follow an address, then :TYPE (u8 ... s64, textN)"
             reader.error(here, f'probe {name}: field {field} = "{text}": {what} is wanted, as in "arg1->0x10:u32"')
-        elif kind == "return" and found[1] != "ret":
-            reader.error(here, f"probe {name}: field {field}: when a function returns, its arguments are gone: use ret")
-        elif kind != "return" and found[1] == "ret":
-            reader.error(here, f"probe {name}: field {field}: ret is for `return` only")
-        elif kind == "function" and int(found[2]) > 6:
-            reader.error(here, f"probe {name}: field {field}: of a function arg1 to arg6 are in registers")
-        elif found[5] is not None and not 2 <= int(found[5]) <= MAX_TEXT_BYTES:
-            reader.error(here, f"probe {name}: field {field}: a text has 2 to {MAX_TEXT_BYTES} bytes, with its NUL")
+        elif (wrong := _wrong(kind, found)) is not None:
+            reader.error(here, f"probe {name}: field {field}: {wrong}")
         else:
-            offsets = tuple(int(offset, 0) for offset in found[3].split("->")[1:])
-            length = -(-int(found[5]) // _TEXT_STEP) * _TEXT_STEP if found[5] else 8
-            yield ProbeField(field, int(found[2] or 0), offsets, "text" if found[5] else found[4] or "", length)
+            offsets = tuple(int(offset, 0) for offset in found["offsets"].split("->")[1:])
+            length = -(-int(found["bytes"]) // _TEXT_STEP) * _TEXT_STEP if found["bytes"] else 8
+            of_type = "text" if found["bytes"] else found["type"] or ""
+            variable = found["variable"] or ""
+            builds = variables.get(variable, ())
+            yield ProbeField(field, int(found["argument"] or 0), offsets, of_type, length, variable, builds)
+
+
+def _wrong(kind: str, found: re.Match[str]) -> str | None:
+    """What is wrong with a field's value at a probe of that kind; None: nothing."""
+    if found["variable"] and not found["offsets"] and not found["bytes"]:
+        return f"{found['base']} is an address: what is there is {found['base']}->0"
+    if kind == "return" and found["argument"]:
+        return "when a function returns, its arguments are gone: use ret"
+    if kind != "return" and found["base"] == "ret":
+        return "ret is for `return` only"
+    if kind == "function" and int(found["argument"] or 0) > 6:
+        return "of a function arg1 to arg6 are in registers"
+    if found["bytes"] and not 2 <= int(found["bytes"]) <= MAX_TEXT_BYTES:
+        return f"a text has 2 to {MAX_TEXT_BYTES} bytes, with its NUL"
+    return None
 
 
 def lint_probes(model: Model) -> Iterator[Problem]:

@@ -46,9 +46,14 @@ def from_json(text: str) -> tuple[list[Probe], dict[str, list[Path]]]:
     document = json.loads(text)
     probes = []
     for probe in document["probes"]:
-        fields = tuple(ProbeField(**{**field, "offsets": tuple(field["offsets"])}) for field in probe["fields"])
+        fields = tuple(_field_from(field) for field in probe["fields"])
         probes.append(Probe(**{**probe, "fields": fields}))
     return probes, {name: [Path(path) for path in found] for name, found in document["programs"].items()}
+
+
+def _field_from(field: dict[str, Any]) -> ProbeField:
+    builds = tuple((str(build), int(address)) for build, address in field["builds"])
+    return ProbeField(**{**field, "offsets": tuple(field["offsets"]), "builds": builds})
 
 
 class Declared:

@@ -36,6 +36,9 @@ _LOAD = 1  # PT_LOAD
 _NOTES = 7  # SHT_NOTE
 _SYMBOL_TABLES = (2, 11)  # SHT_SYMTAB, SHT_DYNSYM
 _FUNCTIONS = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
+_VARIABLES = (1,)  # STT_OBJECT
+_BUILD_ID = 3  # NT_GNU_BUILD_ID
+_DEBUG_FILES = Path("/usr/lib/debug/.build-id")  # where debugging symbols that were split off are installed
 _USDT = 3
 _RELOCATIONS = 4  # SHT_RELA
 _RELOCATION = struct.Struct("<QQq")
@@ -110,25 +113,49 @@ class Elf:
                 return int(address - start + offset)
         return None
 
+    def address(self, offset: int) -> int | None:
+        """The other way round: where a byte of the file is loaded."""
+        for start, size, begin in self._loads:
+            if begin <= offset < begin + size:
+                return int(offset - begin + start)
+        return None
+
     @_whole
     def functions(self) -> dict[str, int]:
         """Names of functions, as they are linked, and their offsets in the file."""
-        found: dict[str, int] = {}
+        symbols = self._symbols(_FUNCTIONS)
+        return {name: at for name, address in symbols if (at := self.file_offset(address)) is not None}
+
+    @_whole
+    def variables(self) -> dict[str, int]:
+        """Names of variables, as they are linked, and their addresses; with those of its installed debugging symbols
+        (/usr/lib/debug/.build-id).
+        """
+        build = self.build_id()
+        apart = _DEBUG_FILES / build[:2] / f"{build[2:]}.debug"
+        known = Elf(apart).variables() if build and apart.is_file() and apart != self.path else {}
+        return known | dict(self._symbols(_VARIABLES))
+
+    def _symbols(self, kinds: tuple[int, ...]) -> Iterator[tuple[str, int]]:
         for _, kind, _, _, offset, size, link, _, _, _ in self._sections:
             if kind not in _SYMBOL_TABLES:
                 continue
             names = self._sections[link][4]
             for name, info, _, section, address, _ in _SYMBOL.iter_unpack(self.data[offset : offset + size]):
-                if info & 15 in _FUNCTIONS and section and (place := self.file_offset(address)) is not None:
-                    found[self._text(names + name)] = place
-        return found
+                if info & 15 in kinds and section:
+                    yield self._text(names + name), address
+
+    @_whole
+    def build_id(self) -> str:
+        """Which build this is, as the linker has noted it; empty if it has not."""
+        return next((note.hex() for note in self._notes(_BUILD_ID, b"GNU\0")), "")
 
     @_whole
     def places(self) -> list[Place]:
         """All locations of USDT probes, in the order of the notes."""
         base = self._named.get(".stapsdt.base")
         found = []
-        for note in self._notes():
+        for note in self._notes(_USDT, b"stapsdt\0"):
             address, base_then, semaphore = _USDT_NOTE.unpack_from(note)
             moved = base[3] - base_then if base is not None and base_then else 0
             provider, name, arguments = note[_USDT_NOTE.size :].decode("utf-8", "replace").split("\0")[:3]
@@ -138,13 +165,13 @@ class Elf:
                 found.append(Place(provider, name, offset, counter, arguments))
         return found
 
-    def _notes(self) -> Iterator[bytes]:
+    def _notes(self, wanted: int, owner: bytes) -> Iterator[bytes]:
         for _, kind, _, _, at, size, _, _, _, _ in self._sections:
             end = at + size
             while kind == _NOTES and at + _NOTE.size <= end:
                 name_bytes, bytes_, note_kind = _NOTE.unpack_from(self.data, at)
                 content = at + _NOTE.size + (name_bytes + 3 & ~3)
-                if note_kind == _USDT and self.data[at + _NOTE.size : content].startswith(b"stapsdt\0"):
+                if note_kind == wanted and self.data[at + _NOTE.size : content].startswith(owner):
                     yield self.data[content : content + bytes_]
                 at = content + (bytes_ + 3 & ~3)
 

@@ -117,9 +117,28 @@ def operand(text: str) -> str:
     return f"at_{kind}(ctx->{_REGISTERS[memory[2]][0]}{index} + ({memory[1] or 0}))"
 
 
-def _value(probe: Probe, field: ProbeField, arguments: str) -> str:
+def _variable(probe: Probe, field: ProbeField, place: Place, file: Elf) -> str:
+    """The C expression for the address of a variable: so far from the place, wherever the program was loaded. Raises
+    UnreadableError.
+    """
+    names = file.variables()
+    address = names.get(field.variable, dict(field.builds).get(file.build_id()))
+    here = file.address(place.offset)
+    if address is None or here is None:
+        build = f"its build, {file.build_id() or 'without an ID'}, is none that the model knows"
+        why = f", and {build}" if field.builds else _instead(field.variable, list(names))
+        raise UnreadableError(f"field {field.name}: {file.path} has no variable {field.variable}{why}")
+    # Where a function returns, the context has the place to which it does.
+    base = "bpf_get_func_ip(ctx)" if probe.kind == "return" else "ctx->ip"
+    return f"({base} + ({address - here}LL))"
+
+
+def _value(probe: Probe, field: ProbeField, place: Place, file: Elf | None) -> str:
     """The C expression for a field at a place. Raises UnreadableError."""
-    if probe.kind == "usdt":
+    arguments = place.arguments
+    if field.variable and file is not None:
+        value = _variable(probe, field, place, file)
+    elif probe.kind == "usdt":
         operands = arguments.split()
         if field.argument > len(operands):
             raise UnreadableError(
@@ -139,11 +158,11 @@ def _value(probe: Probe, field: ProbeField, arguments: str) -> str:
     return f"({kind or 'u64'})({value})" if kind else value
 
 
-def fill(probe: Probe, arguments: str = "") -> str:
+def fill(probe: Probe, place: Place, file: Elf | None = None) -> str:
     """C statements that write a probe's fields into the record. Raises UnreadableError."""
     at, lines = 0, []
     for field in probe.fields:
-        value = _value(probe, field, arguments)
+        value = _value(probe, field, place, file)
         if field.type == "text":
             lines.append(f"HIT_TEXT({at}, {field.bytes}, {value})")
         else:
@@ -169,7 +188,7 @@ def find(probe: Probe, number: int, file: Elf) -> list[Program]:
         places = [Place("", "", at, 0, "") for at in entries]
     alike: dict[str, list[Place]] = {}
     for place in places:
-        alike.setdefault(fill(probe, place.arguments), []).append(place)
+        alike.setdefault(fill(probe, place, file), []).append(place)
     return [
         Program(
             number, file.path, probe.kind == "return", text, tuple(p.offset for p in some),

@@ -59,6 +59,6 @@ def attend(signals: Signals, look: Callable[[], None], pids: Iterable[int], dura
             return None
         signals.wait(left)
         look()
-        if all(start_ticks(pid) != ticks for pid, ticks in watched.items()):
+        if all(ticks is None or start_ticks(pid) != ticks for pid, ticks in watched.items()):
             return "all processes that were attached to have ended"
     return None

@@ -92,6 +92,7 @@ LOSSES: tuple[Loss, ...] = (
     Loss("evicted_ops", _LOST, _C, "Ops given up because too many were open at once (16 million)."),
     Loss("ambiguous_halves", _NOTICE, _C, "Halves of ops that were left alone: ops of several processes waited under the same name, and nothing said whose it is."),
     Loss("order_mismatches", _NOTICE, _C, "Halves of ops that were put together by order and parted again, by time or by a key: calls that are not traced, most likely."),
+    Loss("batches_unseen", _NOTICE, _C, "Ops that went on without a batch that reaches what they need (`needs`): its events are missing, so what they waited for is not known."),
     Loss("batch_counts_differ", _NOTICE, _C, "Batches of which other ops were found than the application says: members that were not traced, or began before the trace."),
     Loss("evicted_facts", _LOST, _C, "Facts (what a descriptor stands for) given up because there were too many: ops that need them are found by another key or not at all."),
     Loss("evicted_page_owners", _LOST, _C, "Dirty pages whose last writer was forgotten because there were too many (4 GiB): their write-back is nobody's."),

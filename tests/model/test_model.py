@@ -169,7 +169,7 @@ def test_match_is_the_callers() -> None:
 def test_the_examples_of_the_documentation() -> None:
     blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "model.md").read_text(), re.DOTALL)
     assert len(blocks) >= 5
-    whole, thread, queue, keys, hints, batch, halves, facts, ios, bios, stages = blocks
+    whole, thread, queue, keys, hints, batch, order, halves, facts, ios, bios, stages = blocks
     linking = re.sub(r"started = .*\ndone = .*\n", thread, whole)
     assert [p["thread"] for p in plan_of(linking + queue)["points"]] == [None, "enter", "leave"]
     assert not check_text(linking + queue, "m", "m.toml")[1]
@@ -185,6 +185,7 @@ def test_the_examples_of_the_documentation() -> None:
     ]  # fmt: skip
     plan_of(SMALL + hints)
     plan_of(SMALL.replace("op =", 'txn = "txn"\nop =') + batch)
+    plan_of("version = 2\n" + SMALL + order)
     plan_of(SMALL.replace("op =", 'aio = "ctx_id"\nop =') + ios)
     plan_of(SMALL + bios)
     assert not [f for f in findings(stages) if "no point" not in f and "needs [points]" not in f]

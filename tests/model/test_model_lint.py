@@ -91,6 +91,18 @@ t = { from = "x" }
         ),
         (SMALL + "[bios]\nthreads = '*'\n", "6: `bios`: `class` is missing"),
         (SMALL + "'p:Q' = { batch = { join = 'kv' } }\n", "6: point p:Q: no point opens the batch kv"),
+        (
+            "version = 2\n" + SMALL + "'p:Q' = { batch = { open = 'kv', needs = 'lsn' } }\n",
+            "7: point p:Q: needs a batch kv that reaches so far, and none says what it reaches",
+        ),
+        (
+            "version = 2\n" + SMALL + "'p:Q' = { batch = { join = 'kv', reaches = 'lsn' } }\n",
+            "7: `batch`: `reaches` goes with work or close",
+        ),
+        (
+            "version = 2\n" + SMALL + "'p:Q' = { batch = { work = 'kv', among = 'log' } }\n",
+            "7: `batch`: `among` goes with `needs` or `reaches`",
+        ),
         (SMALL + "'Q' = 'p:q'\n", "6: point Q: this is the name of a step of block requests"),
         (SMALL + "'p:x' = { key = 'op(a, b)' }\n", "6: point p:x: 2 fields for key space op, which has 1"),
         (SMALL + "'p:x' = { key = 'op(a' }\n", '6: `key = "op(a"`: a key is written "space" or "space(field, field)"'),

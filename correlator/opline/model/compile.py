@@ -137,7 +137,7 @@ def _present(**fields: Any) -> dict[str, Any]:
 def _batch(rule: Rule) -> dict[str, Any] | None:
     if rule.batch_do is None:
         return None
-    return {"space": rule.batch_space, "do": rule.batch_do} | _present(count=rule.batch_count)
+    return {"space": rule.batch_space, "do": rule.batch_do} | dict(rule.batch_says)
 
 
 def _class(rule: Rule) -> dict[str, str] | None:

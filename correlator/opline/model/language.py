@@ -22,8 +22,9 @@ SCOPES = ("process", "global", "thread")
 #: In a model's words, and in the plan's.
 ROLES = {"begin": "begin", "end": "end", "begin?": "soft_begin", "end?": "soft_end"}
 THREAD_RULES = ("enter", "leave", "switch")
-BATCH_DOINGS = ("open", "join", "work", "close")
-BATCH_DOINGS_1 = (*BATCH_DOINGS, "open_or_work", "open_or_join")
+BATCH_DOINGS = ("open", "join", "work", "close", "leave")
+BATCH_DOINGS_1 = (*BATCH_DOINGS[:-1], "open_or_work", "open_or_join")
+BATCH_SAYS = ("count", "needs", "reaches", "among")  # fields of the event that a point of a batch names
 WINDOWS = ("begin", "end")  # of bytes in flight, of a sync
 DIRECTIONS = ("read", "write")
 STAGE_KINDS = ("work", "wait", "network", "device", "unknown")
@@ -171,7 +172,7 @@ class Rule(Value):
     after: tuple[str, ...] = ()
     batch_do: str | None = None
     batch_space: str | None = None
-    batch_count: str | None = None
+    batch_says: tuple[tuple[str, str], ...] = ()  # of BATCH_SAYS, and the event's field
     ios: Ios | None = None
     sync_wait: str | None = None
     direction: str | None = None

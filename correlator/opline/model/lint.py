@@ -232,20 +232,36 @@ def _threads(model: Model) -> Iterator[Problem]:
 
 def _batches(model: Model) -> Iterator[Problem]:
     doings: dict[str, set[str]] = {}
+    says: dict[str, set[str]] = {}
     for rule in model.rules:
         if rule.batch_do is not None and rule.batch_space is not None:
             doings.setdefault(rule.batch_space, set()).add(rule.batch_do)
+            says.setdefault(rule.batch_space, set()).update(word for word, _ in rule.batch_says)
     for rule in model.rules:
         if rule.batch_space is None:
             continue
-        done = doings[rule.batch_space]
+        done, said = doings[rule.batch_space], says[rule.batch_space]
         opens = rule.batch_do in OPENING
-        if not done & OPENING:
+        if not done & OPENING and "reaches" not in said:
             yield _about(rule, "error", f"no point opens the batch {rule.batch_space}")
-        if opens and not done & JOINING:
+        if opens and not done & JOINING and "needs" not in said:
             yield _about(rule, "warning", f"opens the batch {rule.batch_space}, but no op ever joins it")
-        if opens and "close" not in done:
+        if opens and not done & {"close", "leave"}:
             yield _about(rule, "warning", f"opens the batch {rule.batch_space}, but it is never closed")
+        yield from _orders(rule, said)
+
+
+def _orders(rule: Rule, said: set[str]) -> Iterator[Problem]:
+    """`needs` and `reaches` of a batch go together."""
+    mine = {word for word, _ in rule.batch_says}
+    if "needs" in mine and "reaches" not in said:
+        yield _about(
+            rule, "error", f"needs a batch {rule.batch_space} that reaches so far, and none says what it reaches"
+        )
+    if "reaches" in mine and "needs" not in said:
+        yield _about(rule, "warning", f"the batch {rule.batch_space} says what it reaches, and no op needs it")
+    if rule.batch_do == "leave" and "needs" not in said:
+        yield _about(rule, "error", f"leaves the batch {rule.batch_space}, which no op needs")
 
 
 def _ios(model: Model) -> Iterator[Problem]:

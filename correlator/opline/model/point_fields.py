@@ -13,6 +13,7 @@ from .fields import Fields
 from .language import (
     BATCH_DOINGS,
     BATCH_DOINGS_1,
+    BATCH_SAYS,
     IOS_FIELDS,
     PARTS,
     ROLES,
@@ -123,25 +124,36 @@ class PointFields(Fields):
         unit = self.word(path, "unit", value, tuple(UNITS_NS)) or "ns"
         return (None if value.get("duration") is None else self.text(path, "duration", value)), UNITS_NS[unit]
 
-    def batch(self, path: Path, value: Mapping[str, Any]) -> tuple[str | None, str | None, str | None]:
+    def batch(self, path: Path, value: Mapping[str, Any]) -> tuple[str | None, str | None, tuple[tuple[str, str], ...]]:
+        """What the point does, for which batch, and the fields that say more of it."""
+        nothing = None, None, ()
         written = value.get("batch")
         if written is None:
-            return None, None, None
+            return nothing
         here = (*path, "batch")
-        doings = [name for name in written if name != "count"] if isinstance(written, dict) else []
-        if not isinstance(written, dict) or len(doings) != 1 or ("count" in written and doings != ["close"]):
-            self.error(
-                here,
-                '`batch`: { open = "name" }, or join, work or close instead, is wanted',
-            )
-            return None, None, None
+        says = BATCH_SAYS if self.version > 1 else BATCH_SAYS[:1]
+        doings = [name for name in written if name not in says] if isinstance(written, dict) else []
+        if not isinstance(written, dict) or len(doings) != 1:
+            self.error(here, '`batch`: { open = "name" }, or join, work, close or leave instead, is wanted')
+            return nothing
         words = BATCH_DOINGS if self.version > 1 else BATCH_DOINGS_1
-        if not self.known(here, written, (*words, "count"), "`batch`"):
-            return None, None, None
-        space = self.text(here, doings[0], written)
+        if not self.known(here, written, (*words, *says), "`batch`"):
+            return nothing
+        (doing,) = doings
+        for word, goes_with in (("count", ("close",)), ("needs", ("open", "join")), ("reaches", ("work", "close"))):
+            if word in written and doing not in goes_with:
+                self.error((*here, word), f"`batch`: `{word}` goes with {' or '.join(goes_with)}")
+        if "among" in written and not {"needs", "reaches"} & written.keys():
+            self.error((*here, "among"), "`batch`: `among` goes with `needs` or `reaches`")
+        space = self.text(here, doing, written)
         self.used.add(("batches", space or ""))
-        opens = space in self.own_batches and doings[0] in ("work", "join")
-        return f"open_or_{doings[0]}" if opens else doings[0], space, self.text(here, "count", written)
+        opens = space in self.own_batches and doing in ("work", "join")
+        told = ((word, self.text(here, word, written)) for word in says)
+        return (
+            f"open_or_{doing}" if opens else doing,
+            space,
+            tuple((word, field) for word, field in told if field is not None),
+        )
 
     def ios(self, path: Path, value: Mapping[str, Any]) -> Ios | None:
         written = self.typed(path, "ios", value, dict, "a table")

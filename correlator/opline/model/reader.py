@@ -266,7 +266,7 @@ class _Reader(PointFields):
         moves, io = self.part(path, "io", value)
         in_flight, sync = ("in_flight", "sync") if self.version > 1 else ("io", "sync_wait")
         duration, unit_ns = self.duration(stamps, stamp)
-        doing, space, batch_count = self.batch(path, value)
+        doing, space, batch_says = self.batch(path, value)
         flags: dict[str, Any] = {f: bool(self.typed(path, f, value, bool, "true or false")) for f in FLAGS}
         return Rule(
             name=name,
@@ -300,7 +300,7 @@ class _Reader(PointFields):
             after=self.points_of(path, "after", value),
             batch_do=doing,
             batch_space=space,
-            batch_count=batch_count,
+            batch_says=batch_says,
             ios=self.ios(path, value),
             **flags,
         )

@@ -104,6 +104,9 @@ BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, 
     p.length_slot = slots.want(spec.length);
     p.file_slot = slots.want(spec.file_by);
     p.batch_count_slot = slots.want(spec.batch_count);
+    p.batch_needs_slot = needed(spec.batch_needs, slots, p.broken);
+    p.batch_reaches_slot = needed(spec.batch_reaches, slots, p.broken);
+    p.batch_among_slot = needed(spec.batch_among, slots, p.broken);
     p.duration_slot = needed(spec.duration_field, slots, p.broken);
     if (spec.ios.submit) p.ios_submit = bind_key(*spec.ios.submit, plan, slots, p.broken);
     if (spec.ios.wait) p.ios_wait = bind_key(*spec.ios.wait, plan, slots, p.broken);

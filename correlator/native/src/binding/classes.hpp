@@ -58,6 +58,7 @@ struct BoundPoint {
     std::vector<std::pair<std::string, std::uint32_t>> names;    // of the first values that name_slot had
     std::uint32_t class_id = 0;                                  // pool id of a constant class; 0: none
     std::uint32_t batch_space = 0;
+    std::int32_t batch_needs_slot = kNoSlot, batch_reaches_slot = kNoSlot, batch_among_slot = kNoSlot;
     bool needs_facts = false;  // passed over where they are not known
     bool broken = false;       // the class lacks a field that the point needs
 };

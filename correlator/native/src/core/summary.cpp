@@ -69,6 +69,7 @@ json losses_of(const Impl &m) {
             {"ambiguous_halves", s.ambiguous_halves},
             {"evicted_facts", s.evicted_facts},
             {"batch_counts_differ", s.batch_counts_differ},
+            {"batches_unseen", s.batches_unseen},
             {"unmatched_getrq", b.unmatched_getrq},
             {"unmatched_merge", b.unmatched_merge},
             {"unmatched_issue", b.unmatched_issue},

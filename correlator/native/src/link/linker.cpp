@@ -225,6 +225,12 @@ void Linker::count(const BioLink &link) {
     if (link.by_extent != 0) ++counts_.extents;
 }
 
+// What an op does for all whose records it reaches is the batch's, its own part included.
+bool Linker::works_for_all(std::uint32_t host, std::int64_t tid) {
+    const auto batch = tid > 0 ? stitcher_.current_batch(host, tid) : nullptr;
+    return batch && (batch->opened_in_need || batch->reaches);
+}
+
 Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t host) {
     BioLink &link = links_[bio.id];
     recent_id_ = bio.id;
@@ -235,6 +241,7 @@ Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t hos
     const Sectors run{bio.dev, bio.sector, bio.nr_sectors}, within = within_partition(ev, run);
     if (ev.tid > 0 && !syncs_.open().empty()) link.sync = syncs_.of_thread(host, ev.tid);
     Op *thread_op = link.sync ? stitcher_.ops().find(link.sync->op) : stitcher_.op_of_bio(host, ev, bio);
+    if (thread_op && works_for_all(host, ev.tid)) thread_op = nullptr;
     if (thread_op) link.by_thread = op_ref(*thread_op);
     parts_.clear();
     if (is_data(bio)) {

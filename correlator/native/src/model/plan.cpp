@@ -135,10 +135,14 @@ PointSpec point_spec(const json &p, const std::string &where, const Names &names
                                         {"join", BatchDo::kJoin},
                                         {"open_or_join", BatchDo::kOpenOrJoin},
                                         {"work", BatchDo::kWork},
-                                        {"close", BatchDo::kClose}},
+                                        {"close", BatchDo::kClose},
+                                        {"leave", BatchDo::kLeave}},
                                        BatchDo::kNone);
         out.batch_space = text_or_empty(*it, "space", where + ".batch");
         out.batch_count = text_or_empty(*it, "count", where + ".batch");
+        out.batch_needs = text_or_empty(*it, "needs", where + ".batch");
+        out.batch_reaches = text_or_empty(*it, "reaches", where + ".batch");
+        out.batch_among = text_or_empty(*it, "among", where + ".batch");
     }
     if (auto it = p.find("class"); it != p.end() && !it->is_null()) {
         out.class_text = text_or_empty(*it, "text", where + ".class");

@@ -14,8 +14,9 @@ enum class KeyScope : std::uint8_t { kGlobal, kProcess, kThread };
 // A soft begin makes an op only where no key names one yet; a soft end ends an op only if no begin made it.
 enum class Role : std::uint8_t { kNone, kBegin, kEnd, kSoftBegin, kSoftEnd };
 enum class ThreadRule : std::uint8_t { kNone, kEnter, kLeave, kSwitch };
-// kOpenOrWork, kOpenOrJoin: they open the batch where their thread has none open.
-enum class BatchDo : std::uint8_t { kNone, kOpen, kOpenOrWork, kJoin, kOpenOrJoin, kWork, kClose };
+// kOpenOrWork, kOpenOrJoin: they open the batch where their thread has none open. kLeave: the op no longer waits for a
+// batch that reaches what it needs, and its thread's own is closed.
+enum class BatchDo : std::uint8_t { kNone, kOpen, kOpenOrWork, kJoin, kOpenOrJoin, kWork, kClose, kLeave };
 enum class IoWindow : std::uint8_t { kNone, kBegin, kEnd };
 enum class Direction : std::uint8_t { kUnknown, kRead, kWrite };
 
@@ -84,8 +85,11 @@ struct PointSpec {
     ThreadRule thread = ThreadRule::kNone;
     BatchDo batch_do = BatchDo::kNone;
     std::string batch_space, batch_count;  // count: the field with the number of members, at its close
-    std::string class_text, class_field;   // at most one is not empty
-    std::string object, offset, length;    // field names; "": none
+    // Fields with a place in an order (of a log): the op is a member of the first batch that reaches what it needs, of
+    // those with the same value of `among`.
+    std::string batch_needs, batch_reaches, batch_among;
+    std::string class_text, class_field;  // at most one is not empty
+    std::string object, offset, length;   // field names; "": none
     std::string duration_field;
     double duration_unit_ns = 1;
     IoWindow io = IoWindow::kNone;

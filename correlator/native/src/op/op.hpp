@@ -40,7 +40,12 @@ struct Batch {
     std::int64_t tid = -1;
     std::int64_t begin_ns = 0, end_ns = kNoTime;
     std::uint32_t members = 0;
-    std::int64_t declared = -1;  // members, as the closing event says; -1: it does not
+    std::int64_t declared = -1;   // members, as the closing event says; -1: it does not
+    bool opened_in_need = false;  // by a point that says what an op needs
+    bool reaches = false;         // as far as `reached`, among those of `order`
+    std::uint64_t reached = 0;
+    Key order;
+    std::uint64_t owner = 0;  // ref of the op that opened it, where it said what it needs
     std::vector<Transition> work;
     // when which points were its thread's work for the batch before it
     std::vector<std::pair<std::int64_t, std::uint32_t>> before;
@@ -48,11 +53,22 @@ struct Batch {
     std::vector<BatchBio> bios;
     std::vector<Key> keys;    // that name it
     std::uint64_t alias = 0;  // through which they do
+
+    // Whoever opened it found that others did what it needs: it is none.
+    bool idle() const { return opened_in_need && !reaches && members == 0 && requests.empty() && bios.empty(); }
 };
 
 struct BatchMembership {
     std::shared_ptr<Batch> batch;
     std::uint32_t joined_order;  // Transition::order of the joining point
+};
+
+// An op that waits for the first batch of an order that reaches so far.
+struct BatchNeed {
+    Key order;
+    std::uint64_t needed;
+    std::uint32_t joined_order;  // Transition::order of the point that says so
+    bool sure;                   // a batch that reaches less was seen before
 };
 
 // Of an op's I/O; of an op that is one I/O: how far it is.
@@ -128,6 +144,7 @@ struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
     std::string file_name;  // where the model's `file_by` is a text
     std::vector<RequestCut> requests;
     std::vector<BatchMembership> batches;
+    std::vector<BatchNeed> needs;
     std::vector<std::uint32_t> parents;  // per child, from 1: whose child it is
     std::vector<std::uint64_t> aliases;  // refs that lead here
     std::vector<Key> waits;              // under which it waits to be met
@@ -150,6 +167,12 @@ struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
         deferred += gone.deferred;
     }
 
+    // Those that the other half joined and needs; its transitions come behind so many.
+    void take_batches(const Op &gone, std::uint32_t offset) {
+        for (const auto &m : gone.batches) batches.push_back({m.batch, m.joined_order + offset});
+        for (const auto &n : gone.needs) needs.push_back({n.order, n.needed, n.joined_order + offset, n.sure});
+    }
+
     // Ready for a new op, with the capacity kept.
     void reset(Shapes *shapes) {
         state = OpState::kFree;
@@ -164,6 +187,7 @@ struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
         file_name.clear();
         requests.clear();
         batches.clear();
+        needs.clear();
         parents.clear();
         aliases.clear();
         waits.clear();

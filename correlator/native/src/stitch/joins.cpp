@@ -49,7 +49,7 @@ Op &Stitcher::unite(Op &a, Op &b, std::uint32_t child, bool proven) {
         op.transitions.full().push_back(t);
     }
     for (auto parent : gone.parents) op.parents.push_back(parent == 0 ? child : parent + children);
-    for (auto m : gone.batches) op.batches.push_back({std::move(m.batch), m.joined_order + offset});
+    op.take_batches(gone, offset);
     op.requests.insert(op.requests.end(), gone.requests.begin(), gone.requests.end());
     op.keys.insert(op.keys.end(), gone.keys.begin(), gone.keys.end());
     op.waits.insert(op.waits.end(), gone.waits.begin(), gone.waits.end());

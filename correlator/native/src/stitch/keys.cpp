@@ -93,9 +93,11 @@ bool Stitcher::finds(const BoundPoint &bp, const Event &ev, const ThreadId &who)
     const BatchDo does = plan_.points[bp.spec].batch_do;
     if (does != BatchDo::kWork && does != BatchDo::kOpenOrWork && does != BatchDo::kClose)
         return current_op(who.host, who.tid) != nullptr;
-    // Work of a batch, and its end, are found on a thread that has one open, or has worked for one before.
+    // Work of a batch, and its end, are found on a thread that has one open; where nothing opens it, also on one that
+    // has worked for one before.
     const ThreadState *ts = threads_.find(thread_key(who.host, who.tid));
-    return ts && (ts->batch ? ts->batch->space == bp.batch_space : !ts->done.empty());
+    if (ts && ts->batch) return ts->batch->space == bp.batch_space;
+    return ts && does != BatchDo::kWork && !ts->done.empty();
 }
 
 bool Stitcher::facts_known(const BoundPoint &bp, const Event &ev, const ThreadId &who) const {

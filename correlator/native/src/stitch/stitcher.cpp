@@ -75,6 +75,7 @@ void Stitcher::open_batch(ThreadState &ts, const BoundPoint &bp, std::int64_t ts
     ts.batch->space = bp.batch_space;
     ts.batch->tid = tid;
     ts.batch->begin_ns = ts_ns;
+    ts.batch->opened_in_need = bp.batch_needs_slot != kNoSlot;
     ts.batch->before = std::move(ts.done);
     ts.done.clear();
 }
@@ -83,6 +84,13 @@ void Stitcher::close_batch(ThreadState &ts, std::int64_t ts_ns) {
     if (!ts.batch) return;
     Batch &batch = *ts.batch;
     batch.end_ns = ts_ns;
+    if (batch.reaches) cover(ts.batch);
+    else if (batch.opened_in_need) keep_for_owner(ts.batch);
+    if (batch.idle()) {
+        ts.done = std::move(batch.before);
+        ts.batch.reset();
+        return;
+    }
     for (const auto &t : batch.work) ts.done.emplace_back(t.ts_ns, t.point);
     if (batch.declared >= 0 && batch.declared != static_cast<std::int64_t>(batch.members))
         ++counts_.batch_counts_differ;
@@ -153,13 +161,20 @@ Fate Stitcher::of_call(Passage &p) {
 // What has to do with its thread's batch: it may open one before and close it afterwards.
 Fate Stitcher::of_batch(Passage &p) {
     const BatchDo does = p.spec.batch_do;
-    const bool opens_as_needed = does == BatchDo::kOpenOrWork || does == BatchDo::kOpenOrJoin;
+    const bool reaches = p.bp.batch_reaches_slot != kNoSlot;
+    const bool opens_as_needed =
+        does == BatchDo::kOpenOrWork || does == BatchDo::kOpenOrJoin || (does == BatchDo::kWork && reaches);
     if (does == BatchDo::kOpen || (opens_as_needed && (!p.ts.batch || p.ts.batch->work.size() >= kBatchWork)))
         open_batch(p.ts, p.bp, p.ev.ts_ns, p.who.tid);
-    if (does != BatchDo::kClose) return pass(p);
-    if (p.ts.batch) p.ts.batch->declared = number_in(p.ev, p.bp.batch_count_slot, -1);
+    if (reaches && p.ts.batch) {
+        p.ts.batch->reaches = true;
+        p.ts.batch->reached = std::max(p.ts.batch->reached, p.ev.slots[p.bp.batch_reaches_slot].bits());
+        p.ts.batch->order = order_of(p.bp, p.ev, p.who.host);
+    }
+    if (does != BatchDo::kClose && does != BatchDo::kLeave) return pass(p);
+    if (p.ts.batch && does == BatchDo::kClose) p.ts.batch->declared = number_in(p.ev, p.bp.batch_count_slot, -1);
     const Fate fate = pass(p);
-    close_batch(p.ts, p.ev.ts_ns);
+    if (does == BatchDo::kClose || (p.ts.batch && p.ts.batch->space == p.bp.batch_space)) close_batch(p.ts, p.ev.ts_ns);
     return fate;
 }
 

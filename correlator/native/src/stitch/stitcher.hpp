@@ -59,6 +59,7 @@ struct StitchCounts {
     std::uint64_t order_mismatches = 0;  // halves that order put together and time or a key parts
     std::uint64_t evicted_facts = 0;
     std::uint64_t batch_counts_differ = 0;  // members found and declared
+    std::uint64_t batches_unseen = 0;       // ops went on without the batch that they needed
 };
 
 class Stitcher {
@@ -231,6 +232,13 @@ class Stitcher {
     void apply_thread_rule(ThreadState &, ThreadRule, const Found &);
     void open_batch(ThreadState &, const BoundPoint &, std::int64_t ts_ns, std::int64_t tid);
     void close_batch(ThreadState &, std::int64_t ts_ns);
+    // stitch/needs.cpp: members of the first batch that reaches what they need.
+    Key order_of(const BoundPoint &, const Event &, std::uint32_t host) const;
+    void await_batch(Op &, const Passage &);
+    void leave_batches(Op &);
+    void cover(const std::shared_ptr<Batch> &);
+    void keep_for_owner(const std::shared_ptr<Batch> &);
+    static bool still_needs(Op &, const std::shared_ptr<Batch> &);
     void close_io_window(Op &op);
     void end_sync(Op &op, std::int64_t ts_ns);
 
@@ -260,6 +268,12 @@ class Stitcher {
     std::vector<std::uint64_t> io_windows_;
     SettledKeys<Key, KeyHash> settled_keys_;
     std::uint64_t batch_serial_ = 0;
+    struct Order {
+        bool known = false;
+        std::uint64_t reached = 0;
+        std::vector<std::uint64_t> waiting;  // op refs
+    };
+    FlatMap<Key, Order, KeyHash> orders_;
     ThreadPoints thread_points_;
     bool with_key_texts_ = true, with_objects_ = true;
     FlatMap<Key, IoQueue, KeyHash> io_queues_;

@@ -36,6 +36,7 @@ void Stitcher::apply(Passage &p) {
         end_op(op, p.t.ts_ns, op.transitions.last_order());
         stop_waiting(op);
     }
+    if (p.spec.thread == ThreadRule::kSwitch) leave_sync(p.ts, op);
     apply_thread_rule(p.ts, p.spec.thread, found);
     if (p.bp.ios_submit) enter_call(p, &op);
     release_keys(p.bp, p.ev, p.who);

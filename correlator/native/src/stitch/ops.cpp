@@ -112,6 +112,8 @@ void Stitcher::decorate_with_file(Op &op, const Passage &p) {
         hooks_.wrote(op, ev.ts_ns);
     }
     if (spec.sync_wait == IoWindow::kBegin && op.sync_ns == kNoTime && op.state == OpState::kOpen) {
+        leave_sync(p.ts, op);
+        p.ts.syncing = op_ref(op);
         op.sync_ns = ev.ts_ns;
         op.synced = true;
         hooks_.sync_begun(op, p.who.tid, ev.ts_ns);
@@ -124,6 +126,15 @@ void Stitcher::end_sync(Op &op, std::int64_t ts_ns) {
     if (op.sync_ns == kNoTime) return;
     hooks_.sync_ended(op, ts_ns);
     op.sync_ns = kNoTime;
+}
+
+// The thread does something else: its sync is over, and its end was not seen.
+void Stitcher::leave_sync(ThreadState &ts, const Op &next) {
+    if (ts.syncing == 0) return;
+    Op *op = ops_.find(ts.syncing);
+    if (op == &next) return;
+    ts.syncing = 0;
+    if (op) end_sync(*op, kNoTime);
 }
 
 void Stitcher::append(Op &op, const Passage &p) {

@@ -45,6 +45,7 @@ struct ThreadState {
     std::vector<std::pair<std::int64_t, std::uint32_t>> done;   // its work for the last one: Batch::before of the next
     std::unique_ptr<IoCall> call;                               // that it is in
     std::unique_ptr<OwnBio> own;
+    std::uint64_t syncing = 0;  // whose sync it is in, as far as is known
 };
 
 struct StitchCounts {
@@ -241,6 +242,7 @@ class Stitcher {
     static bool still_needs(Op &, const std::shared_ptr<Batch> &);
     void close_io_window(Op &op);
     void end_sync(Op &op, std::int64_t ts_ns);
+    void leave_sync(ThreadState &, const Op &next);
 
     const Plan &plan_;
     StringPool &strings_;

@@ -18,6 +18,9 @@ QUICK = [
     ("fie-direct", "lab:*"),
     ("fie-buf-writeback", "lab:*"),
     ("fio-libaio-qd16-hdd-bfq", "block_getrq"),
+    ("fdatasync-2-queues", "*"),
+    ("fdatasync-4-queues", "block_*"),
+    ("ctf-merged", "block:block_rq_issue"),
 ]
 
 

@@ -89,6 +89,7 @@ Fate Engine::queue(const BlockEvent &e) {
             }
         }
     }
+    if ((e.rwbs & rwbs::kPreflush) != 0 && e.nr_sectors == 0) check_flush_before(e);
     // A remap that leads here makes the bio that it came from this one's parent.
     const Index way = remap_to(e);
     const Index bio = new_bio(e, e.sector, e.nr_sectors, way == kNil ? kNil : remaps_[way].parent, kNil);
@@ -99,7 +100,7 @@ Fate Engine::queue(const BlockEvent &e) {
     }
     set_bio_pointer(bio, e.bio);
     if (e.rwbs & rwbs::kPreflush)
-        if (Device &d = device(e.dev); !d.has_getrq && d.flush_bios.size() < kFlushBioLimit)
+        if (Device &d = device(e.dev); d.flush_bios.size() < kFlushBioLimit)
             d.flush_bios.push_back({bio, rec.bio.id, e.ts_ns});
     return rec.bio.owner ? Fate::kRequestStep : Fate::kBackground;
 }

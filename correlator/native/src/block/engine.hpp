@@ -98,6 +98,8 @@ class Engine {
     Fate issue(const BlockEvent &);
     Fate requeue(const BlockEvent &);
     Fate complete(const BlockEvent &);
+    std::uint64_t next_bio_behind(const BlockEvent &) const;
+    Index completed_unissued(const BlockEvent &);
     Index issue_of_bios(const BlockEvent &);
     void begin_issue(const BlockEvent &, Index);
     void confirm_bio(Index bio, Index request);
@@ -127,6 +129,11 @@ class Engine {
     Fate fate_of(const ReqRec &r) const { return r.r.owners.empty() ? Fate::kBackground : Fate::kRequestStep; }
 
     // block/flush.cpp
+    void check_flush_before(const BlockEvent &e);
+    Index wait_with_bio(const BlockEvent &e, Index bio);
+    Index waiter_of_bio(const BlockEvent &e);
+    void doubt_waiters(Device &);
+    void unknown_flush_completed(const BlockEvent &e);
     Fate issue_flush(const BlockEvent &);
     Fate complete_empty(const BlockEvent &);
     Found flush_to_complete(const BlockEvent &);

@@ -16,6 +16,10 @@
 
 namespace opline::block_model {
 
+namespace {
+constexpr std::uint32_t kEnough = 16;  // completions of what one CPU issued, to know where they are
+}
+
 void Engine::forget(std::vector<Index> &list, Index i) {
     auto it = std::find(list.begin(), list.end(), i);
     if (it != list.end()) list.erase(it);
@@ -37,6 +41,54 @@ void Engine::note_flush_entry(Index i, std::uint32_t flags) {
     rec.entered_ns = last_ns_;
     line_up(*rec.device, i);
     enlist(rec.device->flush_waiters, i);
+}
+
+// What completed was another's than it seemed: so may be what comes for those that wait now.
+void Engine::doubt_waiters(Device &d) {
+    for (const auto *list : {&d.flush_waiters, &d.second_waiters})
+        for (Index w : *list) requests_[w].r.ambiguous = true;
+}
+
+// Its issue is missing: what it was for completes right behind it, and which of those that wait that is nothing says.
+void Engine::unknown_flush_completed(const BlockEvent &e) {
+    Device &d = device(e.dev);
+    doubt_waiters(d);
+    if (FlushCpu *last = e.cpu != kNoCpu ? d.flush_cpus.find(e.cpu) : nullptr) last->done = 0;
+}
+
+// A thread queues a flush: it waits for the one that it queued before no longer.
+void Engine::check_flush_before(const BlockEvent &e) {
+    if (e.tid <= 0) return;
+    Device &d = device(e.dev);
+    const auto is_its = [&](const Waiting &w) {
+        const BioRec &rec = bios_[w.bio];
+        return rec.bio.id == w.id && !rec.finished && rec.request == kNil && rec.bio.nr_sectors == 0 &&
+               rec.bio.tid == e.tid;
+    };
+    const auto bio = std::find_if(d.flush_bios.begin(), d.flush_bios.end(), is_its);
+    const auto waiter = std::find_if(d.flush_waiters.begin(), d.flush_waiters.end(), [&](Index w) {
+        return requests_[w].empty_flush && requests_[w].r.queue_tid == e.tid;
+    });
+    const bool of_bio = bio != d.flush_bios.end();
+    if (!of_bio && waiter == d.flush_waiters.end()) {
+        ++d.flushes_alone;
+        return;
+    }
+    const std::int64_t since_ns = of_bio ? bio->since_ns : requests_[*waiter].entered_ns;
+    if (d.flush_done_ns < since_ns) {
+        ++d.flushes_beside;
+        return;
+    }
+    if (d.flushes_alone < 4 * d.flushes_beside) return;
+    if (!of_bio && d.waiter_done_ns >= since_ns) {  // a completion that was given to another may have been its own
+        doubt_waiters(d);
+        ++d.unsure_waiters;
+    } else {
+        missed(since_ns, e.ts_ns);
+        ++counts.presumed_lost;
+    }
+    if (of_bio) close_bio(bio->bio);
+    else close_request(*waiter);
 }
 
 Fate Engine::issue_flush(const BlockEvent &e) {
@@ -63,7 +115,7 @@ Fate Engine::issue_flush(const BlockEvent &e) {
     if (e.rq) set_pointer(i, e.rq);
     ++d.flush_issues;
     enlist(d.flushes, i);
-    take_flush_bios(e, i);
+    if (!d.has_getrq) take_flush_bios(e, i);
     // What a flush was for goes on before the next one of its queue is issued. Who did not has lost its completion: the
     // first in line at once; of others it may be that they came too late for the flush before.
     scratch_.clear();
@@ -80,6 +132,8 @@ Fate Engine::issue_flush(const BlockEvent &e) {
     serve_by(e, i);
     begin_issue(e, i);
     if (flush.r.bios.empty() && flush.r.queue_ns == kNoTime) {
+        doubt_waiters(d);
+        if (d.unsure_waiters > 0) return Fate::kBackground;  // of one that seemed to be done
         ++counts.unmatched_issue;
         return Fate::kOrphanRequest;
     }
@@ -131,12 +185,18 @@ void Engine::take_flush_bios(const BlockEvent &e, Index flush) {
             add_owner(rec, bio.bio.owner);
             continue;
         }
-        BlockEvent own = e;
-        own.rwbs = bio.bio.rwbs;
-        const Index i = new_request(own, 0, 0);
-        note_flush_entry(i, own.rwbs);
-        attach(w.bio, i, false, false);
+        wait_with_bio(e, w.bio);
     }
+}
+
+// The bio waits for a flush, in a request of which no getrq was seen.
+Index Engine::wait_with_bio(const BlockEvent &e, Index bio) {
+    BlockEvent own = e;
+    own.rwbs = bios_[bio].bio.rwbs;
+    const Index i = new_request(own, 0, 0);
+    note_flush_entry(i, own.rwbs);
+    attach(bio, i, false, false);
+    return i;
 }
 
 void Engine::flush_completed(const BlockEvent &e, Index i) {
@@ -222,6 +282,11 @@ Found Engine::flush_to_complete(const BlockEvent &e) {
         if (rank > best) found.index = i;
         best = rank;
     }
+    // Where what that CPU issued has always completed elsewhere, it is a flush whose issue is missing.
+    if (best == 0 && d.several_queues && e.cpu != kNoCpu && e.kind == BlockKind::kRqComplete) {
+        const std::uint32_t issued = requests_[found.index].r.issue_cpu;
+        if (issued < d.completes_on.size() && d.completes_on[issued].most >= kEnough) return {};
+    }
     if (in_flight > 1 && e.kind == BlockKind::kRqComplete) d.unsure_ns = d.doubt_ns = e.ts_ns;
     if (fits < 2) return found;
     found.ambiguous = true;
@@ -267,6 +332,7 @@ Found Engine::empty_to_complete(const BlockEvent &e) {
 
 Fate Engine::complete_empty(const BlockEvent &e) {
     if ((e.rwbs & rwbs::kFlush) != 0 || (e.sector == kNoSector && (e.rwbs & kDirection) != rwbs::kWrite)) {
+        device(e.dev).flush_done_ns = e.ts_ns;
         const Found flush = flush_to_complete(e);
         if (flush) {
             ReqRec &rec = requests_[flush.index];
@@ -282,6 +348,7 @@ Fate Engine::complete_empty(const BlockEvent &e) {
             --d.unsure;
             return Fate::kBackground;
         }
+        unknown_flush_completed(e);
     }
     Found found;
     if ((e.rwbs & rwbs::kFlush) == 0) found = empty_to_complete(e);
@@ -296,6 +363,10 @@ Fate Engine::complete_empty(const BlockEvent &e) {
     }
     if (!found) {
         says(Conclusion::Hop::kComplete, 0, false, false);
+        if (Device &d = device(e.dev); d.unsure_waiters > 0) {
+            --d.unsure_waiters;
+            return Fate::kBackground;
+        }
         ++counts.unmatched_complete;
         return Fate::kOrphanRequest;
     }
@@ -306,6 +377,7 @@ Fate Engine::complete_empty(const BlockEvent &e) {
         if (last->done != 0 && last->issue_ns >= rec.entered_ns) rec.r.flushed_by = last->done;
     says(Conclusion::Hop::kComplete, rec.issue_ordinal ? rec.issue_ordinal : rec.ordinal, found.by_pointer,
          rec.r.ambiguous);
+    if (rec.empty_flush) device(e.dev).waiter_done_ns = e.ts_ns;
     if (rec.step == Step::kDataDone) {
         ++counts.second_completions;
         if (e.error != 0) rec.r.error = e.error;

@@ -34,6 +34,19 @@ Index Engine::taken_back(const BlockEvent &e, Index flush) {
     return taken;
 }
 
+// A flush was queued on this CPU and is not known to be allocated: its getrq is missing.
+Index Engine::waiter_of_bio(const BlockEvent &e) {
+    for (const Waiting &w : device(e.dev).flush_bios) {
+        const BioRec &rec = bios_[w.bio];
+        if (rec.bio.id != w.id || rec.finished || rec.request != kNil || rec.cpu != e.cpu) continue;
+        missed(w.since_ns, e.ts_ns);
+        const Index i = wait_with_bio(e, w.bio);
+        requests_[i].entered_ns = w.since_ns;
+        return i;
+    }
+    return kNil;
+}
+
 // Which waiting requests a flush that is issued now is for. It comes from a worker of the CPU that started it: where a
 // request began to wait, or where the flush before it completed. A thread may be held up between its getrq and the
 // line.
@@ -54,6 +67,8 @@ void Engine::serve_by(const BlockEvent &e, Index i) {
             else if (other == kNil) other = w;
             else one_cpu = one_cpu && rec.r.queue_cpu == requests_[other].r.queue_cpu;
         }
+    if (line.empty())
+        if (const Index late = waiter_of_bio(e); late != kNil) line.push_back(late);
     ReqRec &flush = requests_[i];
     if (line.empty() && other != kNil) {  // of a CPU of which nothing was known
         if (one_cpu) note_together(d, requests_[other].r.queue_cpu, e.cpu, 1);

@@ -15,10 +15,13 @@ Fate Engine::getrq(const BlockEvent &e) {
     const Index i = new_request(e, e.sector, e.nr_sectors);
     ReqRec &rec = requests_[i];
     rec.r.getrq_ns = e.ts_ns;
-    if (Device &d = device(e.dev); !d.has_getrq) {
-        d.has_getrq = true;
-        d.flush_bios.clear();
-    }
+    Device &d = device(e.dev);
+    if (!d.has_getrq) d.flush_bios.clear();
+    d.has_getrq = true;
+    if (bio && !d.flush_bios.empty())
+        d.flush_bios.erase(std::remove_if(d.flush_bios.begin(), d.flush_bios.end(),
+                                          [&](const Waiting &w) { return w.bio == bio.index; }),
+                           d.flush_bios.end());
     rec.r.ambiguous = bio.ambiguous;
     if (e.rq) set_pointer(i, e.rq);
     note_flush_entry(i, e.rwbs);
@@ -127,6 +130,30 @@ Fate Engine::insert(const BlockEvent &e) {
     return stepped(e, i);
 }
 
+// Where the first bio lies that begins behind the event's sector and within its length.
+std::uint64_t Engine::next_bio_behind(const BlockEvent &e) const {
+    if (bio_age_.head == kNil) return kNoSector;
+    for (std::uint32_t n = 1; n < e.nr_sectors; ++n) {
+        const Index i = bio_places_.first({e.dev, e.sector + n});
+        if (i == kNil || bios_[i].mapped || ((bios_[i].bio.rwbs ^ e.rwbs) & kDirection) != 0) continue;
+        if (bios_[i].bio.nr_sectors > 0 && bios_[i].bio.nr_sectors <= e.nr_sectors - n) return e.sector + n;
+    }
+    return kNoSector;
+}
+
+// The issue of what completes is missing, and where there are no getrq events its bios still wait.
+Index Engine::completed_unissued(const BlockEvent &e) {
+    const Device &d = device(e.dev);
+    if (d.has_getrq || !d.has_issue || rq_of(e)) return kNil;
+    BlockEvent any = e;
+    any.tid = -1;
+    const Found first = open_bio(any, 0, false);
+    if (!first || bios_[first.index].bio.nr_sectors == 0 || bios_[first.index].bio.nr_sectors > e.nr_sectors)
+        return kNil;
+    missed(bios_[first.index].bio.queue_ns != kNoTime ? bios_[first.index].bio.queue_ns : e.ts_ns, e.ts_ns);
+    return issue_of_bios(e);
+}
+
 // A request whose getrq was not seen (nor an insert), of the bios that wait in its place, one behind the other.
 Index Engine::issue_of_bios(const BlockEvent &e) {
     const Index i = new_request(e, e.sector, e.nr_sectors);
@@ -139,7 +166,13 @@ Index Engine::issue_of_bios(const BlockEvent &e) {
         Found bio = bio_for_request(part);  // of that length, or cut to it
         if (!bio) {
             bio = open_bio(part, 0, false);  // shorter: merges were not seen
-            if (!bio || bios_[bio.index].bio.nr_sectors == 0) break;
+            if (!bio || bios_[bio.index].bio.nr_sectors == 0) {
+                const std::uint64_t next = next_bio_behind(part);  // one that was not seen queued lies between
+                if (next == kNoSector) break;
+                left -= static_cast<std::uint32_t>(next - part.sector);
+                part.sector = next;
+                continue;
+            }
         }
         ReqRec &rec = requests_[i];
         const Bio &b = bios_[bio.index].bio;
@@ -249,7 +282,8 @@ Fate Engine::requeue(const BlockEvent &e) {
 Fate Engine::complete(const BlockEvent &e) {
     ++counts.completions;
     if (e.nr_sectors == 0) return complete_empty(e);
-    const Found found = request_for(e, BlockKind::kRqComplete);
+    Found found = request_for(e, BlockKind::kRqComplete);
+    if (!found) found.index = completed_unissued(e);
     if (!found) {
         says(Conclusion::Hop::kComplete, 0, false, false);
         ++counts.unmatched_complete;

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: MIT
 """How often `opline why` finds what was planted: records the demo store with faults, and counts.
 
-For each fault, queue depth and seed the demo store runs once under `opline record`; a row per run goes to
-planted_faults.csv:
+For each fault, load and seed the demo store runs once under `opline record`; a row per run goes to
+planted_faults.csv. A load is a queue depth, in a closed loop (16 saturates the store), or `16 paced`: a schedule of
+RATE ops a second, which does not.
 
+    excess_ns  the mean latency of the slow ops less that of the typical ones
     spent      1: the stage with the largest difference between slow and typical ops is the planted one
     caused     1: so is the first cause, when waits are charged to what the ops ahead were doing
     p99        1: so is what contributes most to p99; empty: too few ops
@@ -12,18 +14,25 @@ planted_faults.csv:
     separator  right: what is named is what was planted; wrong: something else is; none: nothing is
     named      the condition that is named
 
-The machine's own disturbances are in the runs: what else makes ops slow there competes with the fault. Needs root.
+    when       the period of the bursts in which the slow ops come, in ms; empty: none is named
 
-    .venv/bin/python benchmarks/planted_faults.py --seeds 3 --fault none --fault lock
+A fault that is no delay of single ops is also named rightly by its period. The machine's own disturbances are in the
+runs: what else makes ops slow there competes with the fault. So the store runs at the highest priority (nice -20), and
+of faults that touch fewer ops than 1 % only so many are called slow. Needs root.
+
+    .venv/bin/python benchmarks/planted_faults.py --seeds 3 --fault none --fault lock --keep /var/tmp/planted
+    .venv/bin/python benchmarks/planted_faults.py --seeds 3 --fault none --fault lock --keep /var/tmp/planted --again
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import itertools
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -43,26 +52,34 @@ COLUMNS = (
     "date",
     "commit",
     "fault",
-    "depth",
+    "at",
     "seed",
     "load",
     "ops",
+    "excess_ns",
     "spent",
     "caused",
     "p99",
     "share",
     "separator",
     "named",
+    "when",
 )
 OPS = 4000
+RATE = 2000
+LOADS = {"1": ("--qd", "1"), "16": ("--qd", "16"), "16 paced": ("--qd", "16", "--rate", str(RATE))}
 
 
 class Fault(NamedTuple):
-    """``stages``: the planted one's names. ``separator``: what may be named of it; None: nothing should be."""
+    """``stages``: the planted one's names. ``separator``: what may be named of it; None: nothing should be.
+    ``period_ms``: of a fault that comes and goes. ``slowest``: at depth 1, where it touches few ops.
+    """
 
     options: tuple[str, ...]
     stages: tuple[str, ...]
-    separator: str | None
+    separator: str | None = None
+    period_ms: float | None = None
+    slowest: str = "1%"
 
 
 def _delay(stage: str) -> tuple[str, ...]:
@@ -70,22 +87,29 @@ def _delay(stage: str) -> tuple[str, ...]:
 
 
 FAULTS = {
-    "none": Fault(("--ops", str(OPS)), (), None),
-    "client-queue": Fault(_delay("client-queue"), ("client queue",), None),
-    "shard-queue": Fault(_delay("shard-queue"), ("shard queue",), None),
-    "worker": Fault(_delay("worker"), ("worker",), None),
-    "device": Fault(_delay("device"), ("submit", "device"), None),
-    "commit": Fault((*_delay("commit"), "--backend", "buffered"), ("commit gather",), None),
-    "lock": Fault(("--seconds", "4", "--fault", "lock:5000:100000"), ("object lookup",), None),
+    "none": Fault(("--ops", str(OPS)), ()),
+    "client-queue": Fault(_delay("client-queue"), ("client queue",)),
+    "shard-queue": Fault(_delay("shard-queue"), ("shard queue",)),
+    "worker": Fault(_delay("worker"), ("worker",)),
+    "device": Fault(_delay("device"), ("submit", "device")),
+    "commit": Fault((*_delay("commit"), "--backend", "buffered"), ("commit gather",)),
+    "lock": Fault(
+        ("--seconds", "4", "--fault", "lock:5000:100000"), ("object lookup",), period_ms=100, slowest="40"
+    ),
     "thread": Fault(
         ("--ops", str(OPS), "--fault", "thread:5000:demo-work-0.0"), ("worker",), r"(thread|CPU).*|.*demo-work-0\.0.*"
     ),
     "object": Fault(("--ops", str(OPS), "--fault", "object:5000:bench_object_3"), ("worker",), r".*bench_object_3"),
     "writes": Fault(
-        ("--seconds", "6", "--read", "50", "--fault", "writes:100000:1000000"), ("D2C",), r".*requests.* at the device"
+        ("--seconds", "8", "--read", "50", "--fault", "writes:100000:1000000"), ("D2C",), r".*requests.* at the device",
+        1000,
     ),
-    "flushes": Fault(("--seconds", "6", "--fault", "flushes:100000:1000000"), ("D2C",), r".*(flushes|of no op).*"),
+    "flushes": Fault(
+        ("--image-dir", "/var/tmp", "--seconds", "8", "--fault", "flushes:100000:1000000"), ("D2C",),
+        r".*(flushes|of no op).*", 1000,
+    ),
 }  # fmt: skip
+NEAR = 0.02  # of a period: the one that was planted
 
 
 def judged(fault: Fault, found: dict[str, object]) -> dict[str, object]:
@@ -100,61 +124,80 @@ def judged(fault: Fault, found: dict[str, object]) -> dict[str, object]:
     separation = document["separation"]
     assert isinstance(separation, dict)
     named = separation["found"]["text"] if separation["found"] else ""
+    when = document["when"]
+    period_ms = round(when["period_ns"] / 1e6, 3) if isinstance(when, dict) else None
     right = bool(named) and fault.separator is not None and re.fullmatch(fault.separator, named) is not None
+    wrong = bool(named) and not right
+    if fault.period_ms is not None and period_ms is not None:
+        near = abs(period_ms / fault.period_ms - 1) <= NEAR
+        right, wrong = right or near, wrong or not near
     return {
+        "excess_ns": round(whole),
         "spent": int(stages[0]["stage"] in fault.stages),
         "caused": int(caused["causes"][0]["stage"] in fault.stages),
         "p99": int(p99[0]) if p99 else "",
         "share": round(100 * planted / whole, 1) if whole > 0 else "",
-        "separator": "right" if right else "wrong" if named else "none",
+        "separator": "wrong" if wrong else "right" if right else "none",
         "named": named,
+        "when": "" if period_ms is None else period_ms,
     }
 
 
-def recorded(options: tuple[str, ...], depth: int, seed: int) -> dict[str, object]:
-    """One recording, and what `opline why` says of it."""
-    with tempfile.TemporaryDirectory(prefix="planted-") as folder:
-        run = Path(folder) / "run"
-        store = [str(STORE), "--qd", str(depth), "--seed", str(seed), *options]
-        subprocess.run(
-            [OPLINE, "record", "-o", run, "--model", "demo", "--", *store],
-            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        done = subprocess.run([OPLINE, "why", run, "--json"], check=True, capture_output=True, text=True)
-        found: dict[str, object] = json.loads(done.stdout)
-        return found
+def record(run: Path, fault: str, load: str, seed: int) -> None:
+    """One recording."""
+    store = [str(STORE), *LOADS[load], "--seed", str(seed), *FAULTS[fault].options]
+    subprocess.run(
+        ["nice", "-n", "-20", OPLINE, "record", "-o", run, "--model", "demo", "--", *store],
+        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
 
 
-def rows(names: list[str], depths: list[int], seeds: range) -> Iterator[dict[str, object]]:
+def why(run: Path, slowest: str) -> dict[str, object]:
+    """What `opline why` says of it."""
+    command = [str(OPLINE), "why", str(run), "--slowest", slowest, "--tainted", "--json"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
+
+
+def rows(names: list[str], loads: list[str], seeds: range, folder: Path, again: bool) -> Iterator[dict[str, object]]:
     """A row per run; the faults by turns, so that a slow moment of the machine meets all of them."""
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True).stdout
-    for seed in seeds:
-        for name in names:
-            for depth in depths:
-                load = os.getloadavg()[0]
-                found = recorded(FAULTS[name].options, depth, seed)
-                sets = found["sets"]
-                assert isinstance(sets, dict)
-                yield {
-                    "date": datetime.datetime.now(datetime.UTC).date().isoformat(), "commit": commit.strip(),
-                    "fault": name, "depth": depth, "seed": seed, "load": round(load, 1), "ops": sets["ops"],
-                    **judged(FAULTS[name], found),
-                }  # fmt: skip
+    for seed, name, load in itertools.product(seeds, names, loads):
+        busy, run = os.getloadavg()[0], folder / f"{name}-{load.replace(' ', '-')}-{seed}"
+        if not again:
+            record(run, name, load, seed)
+        elif not run.exists():
+            continue
+        found = why(run, FAULTS[name].slowest if load == "1" else "1%")
+        sets = found["sets"]
+        assert isinstance(sets, dict)
+        yield {
+            "date": datetime.datetime.now(datetime.UTC).date().isoformat(), "commit": commit.strip(), "fault": name,
+            "at": load, "seed": seed, "load": round(busy, 1), "ops": sets["ops"], **judged(FAULTS[name], found),
+        }  # fmt: skip
 
 
 def main() -> None:
     """Records, judges, appends to the results."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--fault", action="append", choices=sorted(FAULTS), help="only this one; may be given again")
-    parser.add_argument("--depth", action="append", type=int, help="queue depths (default: 1 and 16)")
+    parser.add_argument("--at", action="append", choices=LOADS, help="only this load; may be given again")
     parser.add_argument("--seeds", type=int, default=10, help="runs of each (default: %(default)s)")
     parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path, help="where the recordings are kept")
+    parser.add_argument("--again", action="store_true", help="record nothing: the recordings in --keep")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS, help="rows are appended (default: %(default)s)")
     args = parser.parse_args()
     seeds = range(args.first_seed, args.first_seed + args.seeds)
-    for row in rows(args.fault or list(FAULTS), args.depth or [1, 16], seeds):
-        results.append(args.output, COLUMNS, [row])
-        print(" ".join(str(row[c]) for c in COLUMNS[2:]), flush=True)
+    with tempfile.TemporaryDirectory(prefix="planted-") as temporary:
+        folder = args.keep or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        for row in rows(args.fault or list(FAULTS), args.at or list(LOADS), seeds, folder, args.again):
+            results.append(args.output, COLUMNS, [row])
+            print(" ".join(str(row[c]) for c in COLUMNS[2:]), flush=True)
+            if not args.keep:
+                shutil.rmtree(folder / f"{row['fault']}-{str(row['at']).replace(' ', '-')}-{row['seed']}")
 
 
 if __name__ == "__main__":

@@ -184,22 +184,22 @@ def two_threads() -> None:
 
 
 def planted_faults() -> None:
-    """Of benchmarks/planted_faults.csv, by fault and depth: in how many runs `opline why` named what was planted."""
+    """Of benchmarks/planted_faults.csv, by fault and load: in how many runs `opline why` named what was planted."""
     with (ROOT / "benchmarks" / "planted_faults.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     loads = sorted(float(r["load"]) for r in rows)
     print(f"{len(rows)} runs; the load average of the two CPUs was {loads[0]:.0f} to {loads[-1]:.0f}.\n")
-    print("| planted | depth | runs | spent in it | caused by it | p99 | share, % | separator: right, wrong, none |")
+    print("| planted | at | runs | spent in it | caused by it | p99 | share, % | separator: right, wrong, none |")
     print("|---|---|---|---|---|---|---|---|")
-    for fault, depth in dict.fromkeys((r["fault"], r["depth"]) for r in rows):
-        found = [r for r in rows if (r["fault"], r["depth"]) == (fault, depth)]
+    for fault, load in dict.fromkeys((r["fault"], r["at"]) for r in rows):
+        found = [r for r in rows if (r["fault"], r["at"]) == (fault, load)]
         named = [", ".join(str(sum(r["separator"] == v for r in found)) for v in ("right", "wrong", "none"))]
         if fault == "none":
             cells = ["", "", "", ""]
         else:
             cells = [str(sum(r[c] == "1" for r in found)) for c in ("spent", "caused", "p99")]
             cells.append(f"{median(float(r['share']) for r in found if r['share']):.0f}")
-        print(f"| {' | '.join([fault, depth, str(len(found)), *cells, *named])} |")
+        print(f"| {' | '.join([fault, load, str(len(found)), *cells, *named])} |")
     print()
 
 

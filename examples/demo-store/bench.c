@@ -84,6 +84,14 @@ static int op_start(uint64_t id, uint64_t *random) {
                         : demo_aio_write(bench.client, comp, oid, slot->buf, log->length, log->offset);
 }
 
+/* In pieces, so that a signal ends it. 0 where the time has not come. */
+static int wait_until(int64_t due_ns) {
+    int64_t left = due_ns - now_ns();
+
+    if (due_ns && left > 0) delay_ns(left < 50000000 ? left : 50000000);
+    return left <= 50000000;
+}
+
 static int run_ops(void) {
     uint64_t random = bench.seed;
     int64_t start_ns = now_ns(), deadline_ns = bench.seconds > 0 ? start_ns + (int64_t)(bench.seconds * 1e9) : 0;
@@ -91,12 +99,14 @@ static int run_ops(void) {
 
     bench.log.begin_ns = start_ns;
     while (!interrupted && (!bench.op_limit || n < bench.op_limit) && (!deadline_ns || now_ns() < deadline_ns)) {
-        if (sem_wait(&bench.free_slots)) continue;
+        int64_t due_ns = bench.rate > 0 ? start_ns + (int64_t)((double)n * 1e9 / bench.rate) : 0;
+        if (!wait_until(due_ns) || sem_wait(&bench.free_slots)) continue;
         if (n == (uint64_t)CHUNK * CHUNKS || !run_log_reserve(&bench.log, n)) {
             sem_post(&bench.free_slots);
             fprintf(stderr, "demo-bench: no memory for the log: stopped after %" PRIu64 " ops\n", n);
             break;
         }
+        run_log_entry(&bench.log, n)->due_ns = due_ns;
         int err = op_start(n, &random);
         if (err) return fail("start an op on", bench.device_path ? bench.device_path : bench.socket_path, -err);
         n++;
@@ -241,7 +251,8 @@ static int report(void) {
                                    .queue_depth = bench.queue_depth,
                                    .block_size = bench.block_size,
                                    .read_percent = bench.read_percent,
-                                   .object_count = bench.object_count};
+                                   .object_count = bench.object_count,
+                                   .rate = bench.rate};
 
     report_text(stdout, &bench.log, &config);
     fflush(stdout);

@@ -17,7 +17,7 @@ struct bench {
     int server_inject_count, server_fault_count;
     unsigned queue_depth, read_percent, object_count;
     uint64_t block_size, object_size, op_limit, seed;
-    double seconds;
+    double seconds, rate;
     struct injector injectors[INJECT_COUNT];
 
     char own_socket[64];

@@ -15,6 +15,7 @@ static void usage(FILE *f) {
         "  --qd N               ops in flight (default 1)\n"
         "  --ops N              stop after N ops (default 5000, unless --seconds)\n"
         "  --seconds S          stop after S seconds\n"
+        "  --rate N             begin N ops a second, each when it is due: late ones as soon as --qd allows\n"
         "  --size BYTES         of an op (default 4096)\n"
         "  --read PERCENT       reads in the mix (default 0)\n"
         "  --objects N          names in use, each again and again (default 16)\n"
@@ -77,6 +78,7 @@ int parse_options(int argc, char **argv) {
         QD,
         OPS,
         SECONDS,
+        RATE,
         SIZE,
         READ,
         OBJECTS,
@@ -90,16 +92,27 @@ int parse_options(int argc, char **argv) {
         LOG,
         POINTS
     };
-    static const struct option options[] = {{"device", 1, NULL, DEVICE},   {"socket", 1, NULL, SOCKET},
-                                            {"backend", 1, NULL, BACKEND}, {"qd", 1, NULL, QD},
-                                            {"ops", 1, NULL, OPS},         {"seconds", 1, NULL, SECONDS},
-                                            {"size", 1, NULL, SIZE},       {"read", 1, NULL, READ},
-                                            {"objects", 1, NULL, OBJECTS}, {"object-size", 1, NULL, OBJECT_SIZE},
-                                            {"shards", 1, NULL, SHARDS},   {"workers", 1, NULL, WORKERS},
-                                            {"seed", 1, NULL, SEED},       {"inject", 1, NULL, INJECT},
-                                            {"fault", 1, NULL, FAULT},     {"json", 1, NULL, JSON},
-                                            {"log", 1, NULL, LOG},         {"log-points", 1, NULL, POINTS},
-                                            {"help", 0, NULL, 'h'},        {0}};
+    static const struct option options[] = {{"device", 1, NULL, DEVICE},
+                                            {"socket", 1, NULL, SOCKET},
+                                            {"backend", 1, NULL, BACKEND},
+                                            {"qd", 1, NULL, QD},
+                                            {"ops", 1, NULL, OPS},
+                                            {"seconds", 1, NULL, SECONDS},
+                                            {"rate", 1, NULL, RATE},
+                                            {"size", 1, NULL, SIZE},
+                                            {"read", 1, NULL, READ},
+                                            {"objects", 1, NULL, OBJECTS},
+                                            {"object-size", 1, NULL, OBJECT_SIZE},
+                                            {"shards", 1, NULL, SHARDS},
+                                            {"workers", 1, NULL, WORKERS},
+                                            {"seed", 1, NULL, SEED},
+                                            {"inject", 1, NULL, INJECT},
+                                            {"fault", 1, NULL, FAULT},
+                                            {"json", 1, NULL, JSON},
+                                            {"log", 1, NULL, LOG},
+                                            {"log-points", 1, NULL, POINTS},
+                                            {"help", 0, NULL, 'h'},
+                                            {0}};
     const char *injects[INJECT_COUNT * 4];
     int option, inject_count = 0;
 
@@ -118,6 +131,13 @@ int parse_options(int argc, char **argv) {
         case QD: bench.queue_depth = (unsigned)strtoul(optarg, NULL, 0); break;
         case OPS: bench.op_limit = strtoull(optarg, NULL, 0); break;
         case SECONDS: bench.seconds = strtod(optarg, NULL); break;
+        case RATE:
+            bench.rate = strtod(optarg, NULL);
+            if (!(bench.rate > 0 && bench.rate <= 1e9)) {
+                fprintf(stderr, "demo-bench: not a rate in ops per second: %s\n", optarg);
+                return 2;
+            }
+            break;
         case SIZE: bench.block_size = strtoull(optarg, NULL, 0); break;
         case READ: bench.read_percent = (unsigned)strtoul(optarg, NULL, 0); break;
         case OBJECTS: bench.object_count = (unsigned)strtoul(optarg, NULL, 0); break;

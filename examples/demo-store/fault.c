@@ -11,7 +11,7 @@
 
 static const char *const kind_names[FAULT_COUNT] = {"lock", "thread", "object", "writes", "flushes"};
 
-#define BURST_BYTES ((size_t)1 << 20)
+#define BURST_BYTES ((size_t)16 << 20)
 
 static bool is_periodic(int kind) { return kind != FAULT_THREAD && kind != FAULT_OBJECT; }
 

@@ -33,7 +33,7 @@ void run_log_free(struct run_log *log) {
 
 static int64_t latency_ns(const struct demo_times *t) { return t->end_ns - t->begin_ns; }
 
-enum which { ALL, WRITES, READS };
+enum which { ALL, WRITES, READS, SINCE_DUE };
 
 static struct stats latency(const struct run_log *log, enum which which) {
     int64_t *values = malloc((log->count ? log->count : 1) * sizeof *values);
@@ -41,7 +41,8 @@ static struct stats latency(const struct run_log *log, enum which which) {
 
     for (uint64_t i = 0; values && i < log->count; i++) {
         const struct op_log *op = run_log_entry(log, i);
-        if (op->result >= 0 && (which == ALL || (which == READS) == op->is_read)) values[n++] = latency_ns(&op->times);
+        if (op->result < 0 || (which == READS && !op->is_read) || (which == WRITES && op->is_read)) continue;
+        values[n++] = which == SINCE_DUE ? op->times.end_ns - op->due_ns : latency_ns(&op->times);
     }
     struct stats s = stats_of(values, n);
     free(values);
@@ -69,6 +70,14 @@ void report_text(FILE *f, const struct run_log *log, const struct report_config 
     fprintf(f, "Latency p90 (us):       %.3f\n", (double)all.p90_ns / 1e3);
     fprintf(f, "Latency p99 (us):       %.3f\n", (double)all.p99_ns / 1e3);
     fprintf(f, "Latency p99.9 (us):     %.3f\n", (double)all.p999_ns / 1e3);
+    if (c->rate > 0) {
+        struct stats due = latency(log, SINCE_DUE);
+        fprintf(f, "Rate that was due (/s): %.3f\n", c->rate);
+        fprintf(f, "Since due: mean (us):   %.3f\n", due.mean_ns / 1e3);
+        fprintf(f, "Since due: p50 (us):    %.3f\n", (double)due.p50_ns / 1e3);
+        fprintf(f, "Since due: p99 (us):    %.3f\n", (double)due.p99_ns / 1e3);
+        fprintf(f, "Since due: p99.9 (us):  %.3f\n", (double)due.p999_ns / 1e3);
+    }
 }
 
 static FILE *open_part(const char *path, char **part) {
@@ -123,6 +132,11 @@ int report_json(const char *path, const struct run_log *log, const struct report
         json_stats(f, &writes);
         fputs(",\n \"read_latency_ns\": ", f);
         json_stats(f, &reads);
+        if (c->rate > 0) {
+            struct stats due = latency(log, SINCE_DUE);
+            fprintf(f, ",\n \"rate\": %.3f,\n \"since_due_ns\": ", c->rate);
+            json_stats(f, &due);
+        }
         fputs("}\n", f);
     }
     return close_part(f, part, path);

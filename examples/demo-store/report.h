@@ -14,6 +14,7 @@ struct op_log {
     struct demo_times times;
     uint64_t offset; /* in the object */
     uint32_t length, object;
+    int64_t due_ns; /* with --rate: when it was to begin */
     int32_t result;
     uint8_t is_read;
 };
@@ -35,6 +36,7 @@ struct report_config {
     const char *backend, *device;
     unsigned queue_depth, read_percent, object_count;
     uint64_t block_size;
+    double rate; /* ops per second that were due; 0: no schedule */
 };
 
 void report_text(FILE *f, const struct run_log *log, const struct report_config *c);

@@ -189,6 +189,17 @@ class RunBuilder:
             }
         )  # fmt: skip
 
+    def request(self, r: Rq, comm: str) -> int:
+        """Adds a request of no op, queued by a thread of this name. Gives its request_id."""
+        request_id = len(self.rows["requests"]) + 1
+        self._request(-1, request_id, r)
+        self.rows["links"].pop()
+        self.rows["requests"][-1] |= {"op_id": None, "op_count": 0, "queue_comm": comm}
+        self.rows["bios"][-1] |= {
+            "op_id": None, "op_by_thread": None, "op_by_sector": None, "sector_candidates": 0, "comm": comm
+        }  # fmt: skip
+        return request_id
+
     def fate(self, event: str, fate: str, count: int) -> None:
         """One cell of the fates table."""
         self.rows["fates"].append({"event": event, "fate": fate, "count": count})

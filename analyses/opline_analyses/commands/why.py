@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from opline.talk import talk
 from opline_analyses.base.text import csv_text, encoded
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from opline_analyses.why.separators import Separation
     from opline_analyses.why.tail import Tail
+    from opline_analyses.why.when import Bursts, Companion
     from opline_analyses.why.why import Compared, Why
 
 WIDTH = 80
@@ -113,44 +114,61 @@ def _csv(w: Why) -> bytes:
     return csv_text(rows[0], rows).encode()
 
 
-def _json(w: Why, t: Tail, separation: Separation, commands: list[str], loop: int | None) -> bytes:
+class _Found(NamedTuple):
+    """All that is said beside the first table."""
+
+    tail: Tail
+    separation: Separation
+    bursts: Bursts | None
+    companions: list[Companion]
+    commands: list[str]
+    loop: int | None
+
+
+def _json(w: Why, found: _Found) -> bytes:
     from opline_analyses.why.tail_text import caused_sentence
     from opline_analyses.why.text import sentence
 
+    t, separation = found.tail, found.separation
     document = {
         "schema": "opline why 1",
         "sentence": sentence(w),
         "caused_sentence": caused_sentence(t),
         "sets": vars(w.sets),
-        "closed_loop": loop,
+        "closed_loop": found.loop,
         "sums": w.sums,
         "stages": [_row(s, w) for s in w.stages],
         "latency": _row(w.latency, w),
         "caused": {
             **{f: v for f, v in t._asdict().items() if f not in ("causes", "percentiles")},
             "sums": t.sums,
-            "causes": [{**c._asdict(), "more_ns": t.more_ns(c)} for c in t.causes],
+            "causes": [
+                {**c._asdict(), "ahead": [a._asdict() for a in c.ahead], "more_ns": t.more_ns(c)} for c in t.causes
+            ],
             "percentiles": [{**q._asdict(), "parts": [p._asdict() for p in q.parts]} for q in t.percentiles],
         },
         "separation": {
             name: value._asdict() if name in ("found", "best") and value is not None else value
             for name, value in separation._asdict().items()
         },
-        "commands": commands,
+        "when": found.bursts and {**found.bursts._asdict(), "companions": [c._asdict() for c in found.companions]},
+        "commands": found.commands,
     }
     return (json.dumps(document, indent=1) + "\n").encode()
 
 
-def _lines(w: Why, t: Tail, separation: Separation, commands: list[str], loop: int | None) -> Iterator[str]:
+def _lines(w: Why, found: _Found) -> Iterator[str]:
     from opline_analyses.why.tail_text import cause_lines, caused_sentence, percentile_lines
     from opline_analyses.why.text import sentence, separation_lines, set_lines, table_lines
+    from opline_analyses.why.when_text import when_lines
 
+    t = found.tail
     said = " ".join(filter(None, (sentence(w), caused_sentence(t))))
     yield from textwrap.wrap(said, WIDTH, break_long_words=False, break_on_hyphens=False)
     yield ""
     yield from set_lines(w)
-    if loop is not None:
-        yield f"closed loop of {loop}: a slow op delays the next one's begin, which no latency shows"
+    if found.loop is not None:
+        yield f"closed loop of {found.loop}: a slow op delays the next one's begin, which no latency shows"
     yield ""
     yield from table_lines(w)
     yield ""
@@ -158,10 +176,11 @@ def _lines(w: Why, t: Tail, separation: Separation, commands: list[str], loop: i
     yield ""
     yield from percentile_lines(t)
     yield ""
-    yield from separation_lines(separation, w)
+    yield from separation_lines(found.separation, w)
+    yield from when_lines(found.bursts, found.companions)
     yield ""
     yield "to look further:"
-    for command in commands:
+    for command in found.commands:
         yield f"  {command}"
 
 
@@ -172,6 +191,7 @@ def run(args: argparse.Namespace) -> int:
     from opline_analyses.why.sets import choose, latency_rule, slowest_rule
     from opline_analyses.why.tail import tail_blame
     from opline_analyses.why.text import command_lines
+    from opline_analyses.why.when import when_slow
     from opline_analyses.why.why import compare_sets
 
     rule = latency_rule(args.latency) if args.latency is not None else slowest_rule(args.slow)
@@ -184,8 +204,11 @@ def run(args: argparse.Namespace) -> int:
             with csv_output(args) as out:
                 out.write(_csv(w))
         else:
-            found = tail_blame(opened_run, sets), what_separates(opened_run), commands, closed_loop(opened_run)
-            text = _json(w, *found) if args.json else encoded(_lines(w, *found))
+            found = _Found(
+                tail_blame(opened_run, sets), what_separates(opened_run), *when_slow(opened_run), commands,
+                closed_loop(opened_run),
+            )  # fmt: skip
+            text = _json(w, found) if args.json else encoded(_lines(w, found))
             with output(args.output) as out:
                 out.write(text)
     if sets.incomplete or (sets.tainted and not args.tainted):

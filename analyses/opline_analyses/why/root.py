@@ -8,6 +8,9 @@ the wait is charged to the stage in which that op was then. Is that a wait itsel
 ended that one, at most DEPTH times. What of a wait no other op explains stays with the wait: its thread was free
 (asleep, not yet on a CPU), or no point says what it did.
 
+A block request waits behind others, too (why/device.py): as long as it is not yet issued, its time is charged to the
+device stage of the requests that are there; of what it spends there itself those ahead are named.
+
 Waiting for a CPU is a cause of its own, where the sched events cover the stage and all of it is in question.
 In integers the pieces of an op sum to its latency.
 """
@@ -19,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from opline_analyses.runs.columns import queried
+from opline_analyses.why.device import Devices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,19 +33,22 @@ if TYPE_CHECKING:
     Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 DEPTH = 3
+DEVICE = "D2C"
 WAITS = "('wait', 'unknown')"
 _FOREVER = np.iinfo(np.int64).max
 
 
 class Cause(NamedTuple):
     """``stage``: where the time went. ``cpu``: there it waited for a CPU. ``behind``: in another op, not in the one
-    that is slow. ``wait``: a wait that nothing explains further.
+    that is slow. ``wait``: a wait that nothing explains further. ``ahead``: whose requests were ahead at the device;
+    empty: nobody's.
     """
 
     stage: str
     cpu: bool
     behind: bool
     wait: bool
+    ahead: str = ""
 
 
 class Charges(NamedTuple):
@@ -129,18 +136,20 @@ def _held(held: dict[str, Numbers], wait: Numbers, op: Numbers, tid: Numbers, b:
     return _Pieces(*(np.concatenate(c) if c else np.zeros(0, np.int64) for c in found))
 
 
+_CPU = "CASE WHEN {of}stage = 'D2C' THEN 0 ELSE coalesce({of}runnable_ns, 0) END"  # there it waits for the device
+_REQUEST = "CASE WHEN {of}kind IN ('block', 'device') THEN coalesce({of}request_id, -1) ELSE -1 END"
 _OWN = f"""
     SELECT c.place, s.op_id, s.stage, s.kind IN {WAITS} AND s.tid IS NOT NULL AS wait, coalesce(s.tid, -1) AS tid,
-           s.begin_ns AS b, s.duration_ns AS ns, coalesce(s.runnable_ns, 0) AS cpu
+           s.begin_ns AS b, s.duration_ns AS ns, {_CPU.format(of="s.")} AS cpu, {_REQUEST.format(of="s.")} AS request
     FROM stages s JOIN charged c USING (op_id) WHERE s.duration_ns > 0"""
 _THEIRS = f"""
     CREATE OR REPLACE TEMP TABLE theirs AS
     SELECT op_id, stage, kind IN {WAITS} AND tid IS NOT NULL AS wait_too, coalesce(tid, -1) AS tid, begin_ns AS b,
-           begin_ns + duration_ns AS e, coalesce(runnable_ns, 0) AS cpu
+           begin_ns + duration_ns AS e, {_CPU.format(of="")} AS cpu, {_REQUEST.format(of="")} AS request
     FROM stages SEMI JOIN near USING (op_id) WHERE duration_ns > 0"""
 _OF_HOLDERS = """
     SELECT p.wait, p.holder AS op_id, s.stage, s.wait_too, s.tid, greatest(p.b, s.b) AS b, least(p.e, s.e) AS e,
-           CASE WHEN p.b <= s.b AND p.e >= s.e THEN s.cpu ELSE 0 END AS cpu
+           s.request, CASE WHEN p.b <= s.b AND p.e >= s.e THEN s.cpu ELSE 0 END AS cpu
     FROM pieces p JOIN theirs s ON s.op_id = p.holder WHERE s.b < p.e AND s.e > p.b"""
 
 
@@ -151,12 +160,41 @@ class _Book:
         self.numbers: dict[Cause, int] = {}
         self.rows: list[tuple[Numbers, Numbers, Numbers]] = []
 
-    def charge(self, ops: Numbers, stages: Sequence[str], ns: Numbers, *, cpu: bool, behind: bool, wait: bool) -> None:
+    def charge(
+        self,
+        ops: Numbers,
+        stages: Sequence[str] | np.ndarray[Any, Any],
+        ns: Numbers,
+        *,
+        cpu: bool,
+        behind: bool,
+        wait: bool,
+        ahead: str = "",
+    ) -> None:
         """One row per op, stage and time; those without time aside."""
         names, codes = np.unique(np.asarray(stages, object).astype(str), return_inverse=True)
-        numbers = [self.numbers.setdefault(Cause(str(n), cpu, behind, wait), len(self.numbers)) for n in names]
+        numbers = [self.numbers.setdefault(Cause(str(n), cpu, behind, wait, ahead), len(self.numbers)) for n in names]
         kept = ns > 0
         self.rows.append((ops[kept], np.array(numbers, np.int64)[codes[kept]], ns[kept]))
+
+    def charge_requests(
+        self, devices: Devices, ops: Numbers, stages: Sequence[str], requests: Numbers, b: Numbers, ns: Numbers,
+        *, behind: bool,
+    ) -> None:  # fmt: skip
+        """The same of times from ``b`` on in which a request (request_id; -1: none) waited or was at the device."""
+        of_request = np.flatnonzero(requests >= 0)
+        names = np.asarray(stages, object)
+        found = devices.shares(requests[of_request], b[of_request], (b + ns)[of_request])
+        at, left = of_request[found.piece], ns.copy()
+        np.subtract.at(left, at, found.ns)
+        self.charge(ops, names, left, cpu=False, behind=behind, wait=False)
+        for owner in np.unique(found.owner.astype(str)).tolist():
+            for waited in (True, False):
+                mine = (found.owner == owner) & (found.waited == waited)
+                where = np.full(int(mine.sum()), DEVICE, object) if waited else names[at[mine]]
+                self.charge(
+                    ops[at[mine]], where, found.ns[mine], cpu=False, behind=behind or waited, wait=False, ahead=owner
+                )
 
     def charges(self, ops: Numbers) -> Charges:
         """All of it."""
@@ -177,13 +215,17 @@ def charge(run: Run, ops: Numbers) -> Charges:
     work = ~np.asarray(own["wait"], bool)
     cpu = own["cpu"]
     book.charge(own["place"][work], stages[work], cpu[work], cpu=True, behind=False, wait=False)
-    book.charge(own["place"][work], stages[work], (own["ns"] - cpu)[work], cpu=False, behind=False, wait=False)
+    devices = Devices(run)
+    book.charge_requests(
+        devices, own["place"][work], stages[work], own["request"][work], own["b"][work], (own["ns"] - cpu)[work],
+        behind=False,
+    )  # fmt: skip
     waits = {name: own[name][~work] for name in ("place", "op_id", "tid", "b", "ns", "cpu")}
-    _follow(run, book, waits, stages[~work])
+    _follow(run, book, devices, waits, stages[~work])
     return book.charges(ops)
 
 
-def _follow(run: Run, book: _Book, waits: dict[str, Any], stages: Any) -> None:
+def _follow(run: Run, book: _Book, devices: Devices, waits: dict[str, Any], stages: Any) -> None:
     """Charges the waits, and the waits behind them."""
     place, op, tid, b = waits["place"], waits["op_id"], waits["tid"], waits["b"]
     e, cpu, behind = b + waits["ns"], waits["cpu"], False
@@ -206,7 +248,10 @@ def _follow(run: Run, book: _Book, waits: dict[str, Any], stages: Any) -> None:
             final = ~again
             waited = found["cpu"]
             book.charge(place[of][final], names[final], waited[final], cpu=True, behind=True, wait=False)
-            book.charge(place[of][final], names[final], (ns - waited)[final], cpu=False, behind=True, wait=False)
+            book.charge_requests(
+                devices, place[of][final], names[final], found["request"][final], found["b"][final],
+                (ns - waited)[final], behind=True,
+            )  # fmt: skip
         whole = left == e - b  # nobody held its thread: the states are those of this time
         asleep = np.where(whole, np.minimum(cpu, left), 0)
         book.charge(place, stages, asleep, cpu=True, behind=behind, wait=True)

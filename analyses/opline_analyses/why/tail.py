@@ -34,8 +34,18 @@ QUANTILES = (("p99", 100), ("p99.9", 1000))  # one op of so many is above
 BAND_OPS = 20  # fewer around a percentile say nothing about it
 
 
+class Ahead(NamedTuple):
+    """Whose requests were ahead at the device, and for how long: sums over the slow and the typical ops, ns."""
+
+    owner: str
+    slow_ns: int
+    typical_ns: int
+
+
 class Caused(NamedTuple):
-    """A cause: sums over the slow ops (in the op itself, behind others) and over the typical ones, ns."""
+    """A cause: sums over the slow ops (in the op itself, behind others) and over the typical ones, ns. ``ahead``: of
+    its time at the device what requests ahead had, the largest first.
+    """
 
     stage: str
     cpu: bool  # it waited for a CPU in that stage
@@ -43,6 +53,7 @@ class Caused(NamedTuple):
     own_ns: int
     behind_ns: int
     typical_ns: int
+    ahead: list[Ahead]
 
 
 class Part(NamedTuple):
@@ -79,6 +90,10 @@ class Tail(NamedTuple):
     def more_ns(self, c: Caused) -> float:
         """How much more of it there is in a slow op than in a typical one."""
         return (c.own_ns + c.behind_ns) / self.slow - c.typical_ns / self.typical
+
+    def more_ahead_ns(self, a: Ahead) -> float:
+        """The same of those ahead at the device."""
+        return a.slow_ns / self.slow - a.typical_ns / self.typical
 
     @property
     def sums(self) -> bool:
@@ -158,15 +173,23 @@ def tail_blame(run: Run, sets: Sets) -> Tail:
     slow = np.flatnonzero(s.rank[: s.tail] > sets.ops - sets.slow)
     total: dict[_Key, Numbers] = {}
     behind: dict[_Key, int] = {}
+    ahead: dict[_Key, dict[str, list[int]]] = {}
     for cause, ns in zip(s.charges.causes, matrix, strict=True):
         key = (cause.stage, cause.cpu, cause.wait)
         total[key] = total.get(key, np.zeros(len(ns), np.int64)) + ns
         behind[key] = behind.get(key, 0) + (int(ns[slow].sum()) if cause.behind else 0)
+        if cause.ahead:
+            sums = ahead.setdefault(key, {}).setdefault(cause.ahead, [0, 0])
+            sums[0] += int(ns[slow].sum())
+            sums[1] += int(ns[s.tail :].sum())
     typical = len(s.latency) - s.tail
     causes = [
-        Caused(*key, int(ns[slow].sum()) - behind[key], behind[key], int(ns[s.tail :].sum()))
+        Caused(
+            *key, int(ns[slow].sum()) - behind[key], behind[key], int(ns[s.tail :].sum()),
+            sorted((Ahead(owner, *sums) for owner, sums in ahead.get(key, {}).items()), key=lambda a: (-a.slow_ns, a)),
+        )
         for key, ns in total.items()
-    ]
+    ]  # fmt: skip
     cut = int(s.latency[s.tail - 1])
     found = Tail(
         len(slow), typical, s.step, int(s.latency[slow].sum()), int(s.latency[s.tail :].sum()), causes,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from opline_analyses.why.tail import Caused, Part, Tail
 
 SHOWN = 0.01  # of the difference: causes with less are folded into one
+AHEAD = 0.05  # of the difference: who was ahead at the device so long is named
 ROWS = 5  # causes of a percentile
 MARK = " *"
 
@@ -24,15 +25,21 @@ def _name(c: Caused | Part) -> str:
 
 
 def caused_sentence(t: Tail) -> str | None:
-    """One sentence where other ops' time makes most of the difference; None else."""
+    """One sentence where other ops' time, or others' requests, make most of the difference; None else."""
     whole = (t.slow_ns / t.slow) - (t.typical_ns / t.typical)
     lead = t.causes[0]
-    if whole <= 0 or t.more_ns(lead) < MOST * whole or lead.behind_ns < MOST * (lead.own_ns + lead.behind_ns):
+    if whole <= 0 or t.more_ns(lead) < MOST * whole:
         return None
+    first = max(lead.ahead, key=t.more_ahead_ns, default=None)
+    at_device = ""
+    if first is not None and t.more_ahead_ns(first) >= MOST * whole:
+        at_device = f"{duration(first.slow_ns / t.slow)} of it behind requests of {first.owner} at the device"
+    if lead.behind_ns < MOST * (lead.own_ns + lead.behind_ns):
+        return f"In `{lead.stage}` it is {at_device}." if at_device else None
     what = f"waiting for a CPU in `{lead.stage}`" if lead.cpu else f"in `{lead.stage}`"
     return (
         f"Most of that is time behind other ops: {duration(lead.behind_ns / t.slow)} while those ahead were {what},"
-        f" {duration(lead.own_ns / t.slow)} of their own there."
+        f" {duration(lead.own_ns / t.slow)} of their own there{f'; {at_device}' if at_device else ''}."
     )
 
 
@@ -44,7 +51,8 @@ def cause_lines(t: Tail) -> Iterator[str]:
     """The causes, the largest difference first; means per op, us."""
     digits = table_digits(t.slow_ns / t.slow)
     whole = (t.slow_ns / t.slow) - (t.typical_ns / t.typical)
-    if _sums(t.causes)[1] < SHOWN * whole * t.slow:
+    ahead = any(abs(t.more_ahead_ns(a)) >= AHEAD * whole for c in t.causes for a in c.ahead)
+    if _sums(t.causes)[1] < SHOWN * whole * t.slow and not ahead:
         yield "behind other ops: less than 1 % of it, so the stages above are the causes"
         return
     shown = [c for c in t.causes if abs(t.more_ns(c)) >= SHOWN * abs(whole)]
@@ -55,7 +63,14 @@ def cause_lines(t: Tail) -> Iterator[str]:
         more = means[0] + means[1] - means[2]
         return [name, *(us(v, digits) for v in (*means, more)), percent(more, whole)]
 
-    rows = [cells(_name(c), c.own_ns, c.behind_ns, c.typical_ns) for c in shown]
+    rows = []
+    for c in shown:
+        rows.append(cells(_name(c), c.own_ns, c.behind_ns, c.typical_ns))
+        for a in c.ahead:
+            more = t.more_ahead_ns(a)
+            if abs(more) >= AHEAD * abs(whole):
+                times = us(a.slow_ns / t.slow, digits), us(a.typical_ns / t.typical, digits), us(more, digits)
+                rows.append([f"  behind {a.owner}", "", *times, percent(more, whole)])
     if rest:
         rows.append(cells(f"{count_of(len(rest), 'other')}, less than 1 % each", *_sums(rest)))
     rows.append(cells("latency", *_sums(t.causes)))

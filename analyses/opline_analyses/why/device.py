@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""Whose requests slow ops waited behind at the device.
+
+Takes a run and pieces of time in which block requests were waiting (Q to D) or served (D to C); shares each piece out
+by the rule of `opline interference`: a wait equally among the requests that were at the device, service equally among
+those that had been issued before and were still there, and to itself where there was none. The shares of a piece sum to
+it, in whole ns: what a division leaves over goes to the piece's own request.
+
+A share of a request issued before is the time between the completions, divided by how many are left: c_1 / n +
+(c_2 - c_1) / (n - 1) + ... A share of a wait is the integral of 1 / (requests at the device), kept as one curve per
+device.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from opline_analyses.runs.columns import queried
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from opline_analyses.runs.run import Run
+
+    Numbers = np.ndarray[Any, np.dtype[np.int64]]
+    Reals = np.ndarray[Any, np.dtype[np.float64]]
+
+_REQUESTS = """
+    SELECT r.request_id, r.dev::BIGINT AS dev, r.first_issue_ns AS d, r.complete_ns AS c,
+           CASE WHEN r.op_id IS NOT NULL THEN coalesce(o.class, 'other') || ' ops'
+                WHEN r.op_count > 0 THEN 'work shared by ops' ELSE coalesce(r.queue_comm, 'nobody known') END AS owner
+    FROM requests r LEFT JOIN ops o USING (op_id)
+    WHERE r.first_issue_ns IS NOT NULL AND r.complete_ns IS NOT NULL AND r.dev IS NOT NULL
+    ORDER BY dev, d, request_id"""
+
+
+class Shares(NamedTuple):
+    """Rows (piece, owner, ns, waited): ``piece`` is a place in what was asked for, ``owner`` whose request was ahead;
+    ``waited``: it was not yet issued itself. What is missing of a piece is its own request's.
+    """
+
+    piece: Numbers
+    owner: np.ndarray[Any, np.dtype[np.object_]]
+    ns: Numbers
+    waited: np.ndarray[Any, np.dtype[np.bool_]]
+
+
+class Devices:
+    """The requests of a run, by device in the order of issue."""
+
+    def __init__(self, run: Run) -> None:
+        found = queried(run, _REQUESTS)
+        self._ids, self._dev, self._d, self._c = (found[name] for name in ("request_id", "dev", "d", "c"))
+        self._owner = np.asarray(found["owner"], object)
+        self._by_id = np.argsort(self._ids, kind="stable")
+
+    def _places(self, requests: Numbers) -> Numbers:
+        """Where these requests are; -1: not among them."""
+        if not len(self._ids):
+            return np.full(len(requests), -1, np.int64)
+        at = np.minimum(np.searchsorted(self._ids[self._by_id], requests), len(self._ids) - 1)
+        places = self._by_id[at]
+        return np.where(self._ids[places] == requests, places, -1)
+
+    def shares(self, requests: Numbers, b: Numbers, e: Numbers) -> Shares:
+        """Of these pieces, each of one request (request_id): what of it was behind others."""
+        places = self._places(requests)
+        parts: list[tuple[Any, Any, Any, Any]] = []
+        for dev in np.unique(self._dev[places[places >= 0]]):
+            mine = np.flatnonzero((places >= 0) & (self._dev[places] == dev))
+            parts += self._of_device(int(dev), mine, places, b, e)
+        if not parts:
+            return Shares(np.zeros(0, np.int64), np.zeros(0, object), np.zeros(0, np.int64), np.zeros(0, bool))
+        return Shares(*(np.concatenate(c) for c in zip(*parts, strict=True)))
+
+    def _of_device(
+        self, dev: int, mine: Numbers, places: Numbers, b: Numbers, e: Numbers
+    ) -> Iterator[tuple[Any, Any, Any, Any]]:
+        low, high = np.searchsorted(self._dev, [dev, dev + 1])
+        at = Timeline(self._d[low:high], self._c[low:high])
+        own = places[mine] - low
+        cut = np.clip(at.d[own], b[mine], e[mine])  # waits end at D
+        for waited, find, begin, end in ((True, at.waits, b[mine], cut), (False, at.service, cut, e[mine])):
+            piece, ahead, ns = find(own, begin, end)
+            yield mine[piece], self._owner[low + ahead], ns, np.full(len(ns), waited)
+
+
+class Timeline:
+    """One device's requests in the order of issue: ``d`` and ``c``."""
+
+    def __init__(self, d: Numbers, c: Numbers) -> None:
+        self.d, self.c = d, c
+        self._latest = np.maximum.accumulate(c)
+        self._cuts = np.unique(np.concatenate((d, c)))
+        there = np.searchsorted(d, self._cuts, "right") - np.searchsorted(np.sort(c), self._cuts, "right")
+        each = np.where(there > 0, 1 / np.maximum(there, 1), 0.0)
+        self._curve = np.concatenate(([0.0], np.cumsum(each[:-1] * np.diff(self._cuts))))
+
+    def _overlapping(self, until: Numbers, b: Numbers, e: Numbers) -> tuple[Numbers, Numbers]:
+        """Pairs (piece, request) of requests before the place ``until`` that are at the device in [b, e)."""
+        first = np.searchsorted(self._latest, b, "right")
+        number = np.where(e > b, np.maximum(until - first, 0), 0)
+        piece = np.repeat(np.arange(len(b)), number)
+        ahead = np.repeat(first - np.cumsum(number) + number, number) + np.arange(number.sum())
+        kept = (self.c[ahead] > b[piece]) & (self.d[ahead] < e[piece])
+        return piece[kept], ahead[kept]
+
+    def waits(self, own: Numbers, b: Numbers, e: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """(piece, request, ns): each moment in equal parts to who is at the device. ``own``: the pieces' request."""
+        piece, ahead = self._overlapping(np.searchsorted(self.d, e, "left"), b, e)
+        others = ahead != own[piece]
+        piece, ahead = piece[others], ahead[others]
+        ends = np.minimum(self.c[ahead], e[piece]), np.maximum(self.d[ahead], b[piece])
+        until, since = (np.interp(t, self._cuts, self._curve) for t in ends)
+        return piece, ahead, np.floor(until - since).astype(np.int64)
+
+    def service(self, own: Numbers, b: Numbers, e: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """The same of those that were issued before, which are all there at the piece's begin and leave one by one."""
+        piece, ahead = self._overlapping(own, b, e)
+        end = np.minimum(self.c[ahead], e[piece])
+        order = np.lexsort((end, piece))
+        piece, ahead, end = piece[order], ahead[order], end[order]
+        number = np.bincount(piece, minlength=len(b))
+        left = np.repeat(np.cumsum(number), number) - np.arange(len(piece))
+        head = np.concatenate(([True], piece[1:] != piece[:-1])) if len(piece) else np.zeros(0, bool)
+        before = np.where(head, b[piece], np.concatenate(([0], end[:-1])) if len(end) else end)
+        grown = np.cumsum((end - before) / left)
+        base = (grown - (end - before) / left)[head]
+        share = grown - np.repeat(base, number[number > 0])
+        return piece, ahead, np.floor(share).astype(np.int64)

@@ -162,6 +162,7 @@ def test_what_a_request_meets_is_counted_by_hand(tmp_path: Path) -> None:
         run.op([P("begin", q), P("end", c + 5)], [Rq(q=q + 1, d=q + 2, c=c, dev=dev << 20, kind=kind)], obj=f"o{n}")
     opened = open_tables(run.write(tmp_path))
     choose(opened, Selection(), slowest_rule("1"))
+    what_separates(opened)
     found = {a.name: a for a in attributes(opened)}
 
     def more(name: str) -> list[tuple[str, list[bool]]]:

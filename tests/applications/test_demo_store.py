@@ -240,22 +240,6 @@ def test_the_results_are_those_of_the_log(play: Callable[..., Recorded]) -> None
     assert recorded.results["iops"] == pytest.approx(101 / seconds, rel=1e-3)
 
 
-def test_with_a_rate_ops_begin_when_they_are_due(play: Callable[..., Recorded]) -> None:
-    """Two stalls of 60 ms at depth 1: the ops that were due meanwhile begin late, and only one of each is slow."""
-    recorded = play("--qd", 1, "--ops", 400, "--rate", 1000, "--inject", "worker:60000:0.005")
-    log, due_ns = recorded.log, recorded.results["begin_ns"]
-    begins = [int(line["begin_ns"]) - due_ns - 1_000_000 * n for n, line in enumerate(log)]
-    assert min(begins) >= 0
-    since_due = sorted(b + int(line["latency_ns"]) for b, line in zip(begins, log, strict=True))
-    said = recorded.results["since_due_ns"]
-    assert recorded.results["rate"] == 1000
-    for name, p in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99)):
-        assert said[name] == since_due[math.ceil(p * 400) - 1]
-    assert said["mean"] == pytest.approx(sum(since_due) / 400, abs=0.01)
-    assert said["p90"] > 20_000_000 > recorded.results["latency_ns"]["p90"]
-    assert f"Since due: p99 (us):    {said['p99'] / 1000:.3f}" in recorded.text
-
-
 INJECTIONS = {  # back end, and the two points between which the delay is spent
     "client-queue": ("pwrite", "client_enqueue", "client_dequeue"),
     "shard-queue": ("pwrite", "shard_enqueue", "shard_dequeue"),
@@ -310,7 +294,6 @@ def test_a_delay_grows_its_stage_and_no_other(play: Callable[..., Recorded], sta
         (["--fault", "lock:5000"], "not KIND:US:WHAT"),
         (["--fault", "lock:5000:4000"], "not KIND:US:WHAT"),
         (["--fault", "object:x:bench_object_3"], "not KIND:US:WHAT"),
-        (["--rate", "0"], "not a rate in ops per second"),
         (["--size", "1000"], "--size must be a multiple of 512"),
         (["--qd", "0"], "--qd must be 1 to 1024"),
         (["extra"], 'what is "extra"?'),

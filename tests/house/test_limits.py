@@ -56,7 +56,6 @@ LONG_FUNCTIONS: dict[str, int] = {
     "correlator/native/src/ctf/decode/straight.cpp:opline::ctf::Straight::Straight": 87,
     "correlator/native/src/stitch/joins.cpp:opline::Stitcher::unite": 92,
     "correlator/opline/model/compile.py:compile_plan": 104,
-    "examples/demo-store/bench_options.c:parse_options": 83,
 }
 BRANCHY_FUNCTIONS: dict[str, int] = {
     "correlator/native/src/binding/classes.cpp:opline::bind_class": 56,

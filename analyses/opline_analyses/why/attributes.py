@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What is recorded of each op that is no part of its latency: what may separate slow ops from the others.
 
-Takes a run with the temporary table `ranked` (why_sets.py); gives attributes over those ops in the order of their
+Takes a run with the temporary table `tested` (separators.py); gives attributes over those ops in the order of their
 begin. An attribute is a number per op, its code; each condition is a range of codes: one value of a class, a thread, a
 device; more or less than a limit of a size or a queue. Nothing here is a time of the op's own, or grows while it waits:
 such things always separate, and explain nothing.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from opline_analyses.base.text import device_name
-from opline_analyses.runs.columns import ABSENT, batches, filled, queried
+from opline_analyses.runs.columns import array_of, encoded, give, queried
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,9 +65,8 @@ def numeric(name: str, more: str, less: str, numbers: Numbers, known: np.ndarray
 
 
 def _named(name: str, text: str, column: Any) -> Attribute:
-    encoded = column.combine_chunks().cast("string").dictionary_encode()
-    values = encoded.dictionary.to_pylist()
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+    names, codes = encoded(column)
+    values, codes = names.tolist(), codes.astype(np.int32)
     if len(values) > MOST_VALUES:  # the most frequent ones keep a code
         counts = np.bincount(codes[codes >= 0], minlength=len(values))
         kept = np.argsort(-counts, kind="stable")[:MOST_VALUES]
@@ -78,27 +77,25 @@ def _named(name: str, text: str, column: Any) -> Attribute:
 
 
 def _threads(run: Run, ids: Numbers) -> Iterator[Attribute]:
-    names = run.rows(
-        f"""SELECT tid, arg_max(comm, ts_ns) FROM transitions WHERE tid IS NOT NULL AND NOT late
-            GROUP BY tid ORDER BY count(*) DESC, tid LIMIT {MOST_THREADS}"""
+    found = queried(
+        run, "SELECT op_id, tid FROM transitions SEMI JOIN tested USING (op_id) WHERE tid IS NOT NULL AND NOT late"
     )
-    if len(names) < 2:
+    tids, last, places, number = np.unique(found["tid"], return_index=True, return_inverse=True, return_counts=True)
+    if len(tids) < 2:
         return
-    place = {tid: i for i, (tid, _) in enumerate(names)}
-    tids = np.array(sorted(place), np.int64)
-    places = np.array([place[t] for t in tids.tolist()])
-    passed = np.zeros((len(names), len(ids)), np.int8)
-    rows = np.full(int(run.row("SELECT max(op_id) FROM ops")[0]) + 1, -1, np.int32)
-    rows[ids] = np.arange(len(ids))
-    for part in batches(run, "transitions", ("op_id", "tid", "late")):
-        row, of = rows[part.column("op_id").to_numpy()], filled(part.column("tid"), np.int64, ABSENT)
-        at = np.minimum(np.searchsorted(tids, of), len(tids) - 1)
-        late = part.column("late").fill_null(False).to_numpy(zero_copy_only=False)
-        kept = (tids[at] == of) & (row >= 0) & ~late
-        passed[places[at[kept]], row[kept]] = 1
-    for tid, comm in names:
-        codes = passed[place[tid]].astype(np.int32)
-        yield Attribute("thread", codes, 2, [Condition(f"pass thread {comm or '?'}:{tid}", 1, 1)])
+    give(run, "asked", op_id=np.unique(found["op_id"][last]))
+    names = dict(
+        run.rows("SELECT tid, arg_max(comm, ts_ns) FROM transitions SEMI JOIN asked USING (op_id) GROUP BY tid")
+    )
+    kept = np.argsort(-number, kind="stable")[:MOST_THREADS]
+    row = np.full(len(tids), -1, np.int64)
+    row[kept] = np.arange(len(kept))
+    passed = np.zeros((len(kept), len(ids)), np.int8)
+    mine = row[places] >= 0
+    passed[row[places[mine]], np.searchsorted(ids, found["op_id"][mine])] = 1
+    for i, tid in enumerate(tids[kept].tolist()):
+        codes = passed[i].astype(np.int32)
+        yield Attribute("thread", codes, 2, [Condition(f"pass thread {names.get(tid) or '?'}:{tid}", 1, 1)])
 
 
 def _met(times: Numbers, devs: Numbers, found: dict[str, Any], which: np.ndarray[Any, Any]) -> Numbers:
@@ -114,7 +111,7 @@ def _met(times: Numbers, devs: Numbers, found: dict[str, Any], which: np.ndarray
 def _requests(run: Run, ids: Numbers) -> Iterator[Attribute]:
     first = queried(
         run,
-        """WITH f AS (SELECT op_id, min(request_id) AS request_id FROM links SEMI JOIN ranked USING (op_id)
+        """WITH f AS (SELECT op_id, min(request_id) AS request_id FROM links SEMI JOIN tested USING (op_id)
                      GROUP BY op_id)
            SELECT f.op_id, r.queue_ns AS q, r.dev::BIGINT AS dev
            FROM f JOIN requests r USING (request_id) WHERE r.queue_ns IS NOT NULL ORDER BY f.op_id""",
@@ -161,7 +158,7 @@ def _batches(run: Run, ids: Numbers) -> Iterator[Attribute]:
         run,
         """WITH j AS (SELECT op_id, batch_id, sum(ts_ns) AS t FROM transitions WHERE batch_id IS NOT NULL GROUP BY ALL),
                 p AS (SELECT op_id, row_number() OVER (PARTITION BY batch_id ORDER BY t, op_id) AS place FROM j)
-           SELECT op_id, min(place) AS place FROM p SEMI JOIN ranked USING (op_id) GROUP BY op_id ORDER BY op_id""",
+           SELECT op_id, min(place) AS place FROM p SEMI JOIN tested USING (op_id) GROUP BY op_id ORDER BY op_id""",
     )
     if not len(found["op_id"]):
         return
@@ -173,12 +170,12 @@ def _batches(run: Run, ids: Numbers) -> Iterator[Attribute]:
 
 
 def attributes(run: Run) -> list[Attribute]:
-    """All that is recorded, of the ops in `ranked`, in the order of op_id."""
+    """All that is recorded, of the ops in `tested`, in the order of op_id."""
     ops = run.con.sql(
         """SELECT op_id, begin_ns, coalesce(length_bytes, -1)::BIGINT AS length, class, object, comm, begin_tid
-           FROM ops SEMI JOIN ranked USING (op_id) ORDER BY op_id"""
+           FROM ops SEMI JOIN tested USING (op_id) ORDER BY op_id"""
     ).to_arrow_table()
-    ids, begins, lengths = (ops.column(c).to_numpy() for c in ("op_id", "begin_ns", "length"))
+    ids, begins, lengths = (array_of(ops.column(c)) for c in ("op_id", "begin_ns", "length"))
     whole = queried(run, "SELECT begin_ns, coalesce(end_ns, begin_ns) AS end_ns FROM ops")
     flight = np.searchsorted(np.sort(whole["begin_ns"]), begins, "left")
     flight = flight - np.searchsorted(np.sort(whole["end_ns"]), begins, "right")
@@ -195,7 +192,7 @@ def attributes(run: Run) -> list[Attribute]:
     ]  # fmt: skip
     cpu = queried(
         run,
-        """SELECT coalesce(cpu, -1)::INTEGER AS cpu FROM transitions SEMI JOIN ranked USING (op_id) WHERE seq = 0
+        """SELECT coalesce(cpu, -1)::INTEGER AS cpu FROM transitions SEMI JOIN tested USING (op_id) WHERE seq = 0
            ORDER BY op_id""",
     )["cpu"]
     if len(cpu) == len(ids):

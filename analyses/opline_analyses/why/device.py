@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from opline_analyses.runs.columns import queried
+from opline_analyses.runs.columns import give, named, queried
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     Reals = np.ndarray[Any, np.dtype[np.float64]]
 
 _REQUESTS = """
-    SELECT r.request_id, r.dev::BIGINT AS dev, r.first_issue_ns AS d, r.complete_ns AS c,
-           CASE WHEN r.op_id IS NOT NULL THEN coalesce(o.class, 'other') || ' ops'
-                WHEN r.op_count > 0 THEN 'work shared by ops' ELSE coalesce(r.queue_comm, 'nobody known') END AS owner
-    FROM requests r LEFT JOIN ops o USING (op_id)
-    WHERE r.first_issue_ns IS NOT NULL AND r.complete_ns IS NOT NULL AND r.dev IS NOT NULL
-    ORDER BY dev, d, request_id"""
+    SELECT request_id, dev::BIGINT AS dev, first_issue_ns AS d, complete_ns AS c FROM requests
+    WHERE first_issue_ns IS NOT NULL AND complete_ns IS NOT NULL AND dev IS NOT NULL"""
+_OWNERS = """
+    SELECT r.request_id, CASE WHEN r.op_id IS NOT NULL THEN coalesce(o.class, 'other') || ' ops'
+        WHEN r.op_count > 0 THEN 'work shared by ops' ELSE coalesce(r.queue_comm, 'nobody known') END AS owner
+    FROM requests r SEMI JOIN asked USING (request_id) LEFT JOIN ops o USING (op_id) ORDER BY r.request_id"""
 
 
 class Shares(NamedTuple):
@@ -52,9 +52,11 @@ class Devices:
     """The requests of a run, by device in the order of issue."""
 
     def __init__(self, run: Run) -> None:
+        self._run = run
         found = queried(run, _REQUESTS)
-        self._ids, self._dev, self._d, self._c = (found[name] for name in ("request_id", "dev", "d", "c"))
-        self._owner = np.asarray(found["owner"], object)
+        order = np.lexsort((found["request_id"], found["d"], found["dev"]))
+        self._ids, self._dev, self._d, self._c = (found[name][order] for name in ("request_id", "dev", "d", "c"))
+        del found, order
         self._by_id = np.argsort(self._ids, kind="stable")
 
     def _places(self, requests: Numbers) -> Numbers:
@@ -74,7 +76,11 @@ class Devices:
             parts += self._of_device(int(dev), mine, places, b, e)
         if not parts:
             return Shares(np.zeros(0, np.int64), np.zeros(0, object), np.zeros(0, np.int64), np.zeros(0, bool))
-        return Shares(*(np.concatenate(c) for c in zip(*parts, strict=True)))
+        piece, ahead, ns, waited = (np.concatenate(c) for c in zip(*parts, strict=True))
+        asked, back = np.unique(self._ids[ahead], return_inverse=True)
+        give(self._run, "asked", request_id=asked)
+        _, names, owner = named(self._run, _OWNERS, "owner")
+        return Shares(piece, names[owner[back]], ns, waited)
 
     def _of_device(
         self, dev: int, mine: Numbers, places: Numbers, b: Numbers, e: Numbers
@@ -85,7 +91,7 @@ class Devices:
         cut = np.clip(at.d[own], b[mine], e[mine])  # waits end at D
         for waited, find, begin, end in ((True, at.waits, b[mine], cut), (False, at.service, cut, e[mine])):
             piece, ahead, ns = find(own, begin, end)
-            yield mine[piece], self._owner[low + ahead], ns, np.full(len(ns), waited)
+            yield mine[piece], low + ahead, ns, np.full(len(ns), waited)
 
 
 class Timeline:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from opline_analyses.runs.columns import queried
+from opline_analyses.runs.columns import give, queried
 from opline_analyses.why.device import Devices
 
 if TYPE_CHECKING:
@@ -70,15 +70,6 @@ class Charges(NamedTuple):
         return sums
 
 
-def _give(run: Run, name: str, **columns: Numbers) -> None:
-    """A temporary table of these columns."""
-    import pyarrow as pa
-
-    run.con.register("given", pa.table({c: pa.array(values, pa.int64()) for c, values in columns.items()}))
-    run.con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM given")
-    run.con.unregister("given")
-
-
 def _near(run: Run, begins: Numbers, ends: Numbers) -> None:
     """The temporary table `near`: all ops that are in flight in one of these intervals."""
     ops = queried(run, "SELECT op_id, begin_ns, end_ns FROM ops WHERE complete ORDER BY op_id")
@@ -90,18 +81,30 @@ def _near(run: Run, begins: Numbers, ends: Numbers) -> None:
     np.add.at(edges, first[kept], 1)
     np.add.at(edges, last[kept], -1)
     near = ids[np.cumsum(edges[:-1]) > 0]
-    _give(run, "near", op_id=near)
+    give(run, "near", op_id=near)
     run.con.execute("INSERT INTO near SELECT op_id FROM ops WHERE NOT complete")
 
 
-_HOLDS = """
-    WITH t AS (SELECT DISTINCT tid, ts_ns, op_id FROM transitions SEMI JOIN near USING (op_id) WHERE tid IS NOT NULL),
-         stamps AS (SELECT tid, ts_ns, lead(ts_ns) OVER (PARTITION BY tid ORDER BY ts_ns) AS until
-                    FROM (SELECT DISTINCT tid, ts_ns FROM t)),
-         own AS (SELECT tid, ts_ns, lead(ts_ns) OVER (PARTITION BY tid, op_id ORDER BY ts_ns) AS until, op_id FROM t)
-    SELECT tid, ts_ns AS b, until AS e, min(op_id) AS op_id, max(op_id) AS last
-    FROM own JOIN stamps USING (tid, ts_ns, until) WHERE until IS NOT NULL GROUP BY tid, ts_ns, until
-    ORDER BY tid, ts_ns"""
+def _holds(run: Run) -> dict[str, Numbers]:
+    """The times ``b`` to ``e`` in which a thread was between two points of an op of `near` with nobody's point in
+    between, in the order of ``tid`` and ``b``; ``op_id``: the op, or the first of a batch; ``last``: the last of it.
+    """
+    t = queried(run, "SELECT tid, ts_ns, op_id FROM transitions SEMI JOIN near USING (op_id) WHERE tid IS NOT NULL")
+    order = np.lexsort((t["ts_ns"], t["op_id"], t["tid"]))
+    tid, op, ts = (t[name][order].astype(np.int64) for name in ("tid", "op_id", "ts_ns"))
+    new = np.concatenate(([True], (np.diff(tid) != 0) | (np.diff(op) != 0) | (np.diff(ts) != 0)))[: len(tid)]
+    tid, op, ts = tid[new], op[new], ts[new]
+    own = np.flatnonzero((np.diff(tid) == 0) & (np.diff(op) == 0))  # the next point is the same op's on the thread
+    order = np.lexsort((ts, tid))
+    head = np.concatenate(([True], (np.diff(tid[order]) != 0) | (np.diff(ts[order]) != 0)))[: len(tid)]
+    stamp = np.zeros(len(tid), np.int64)
+    stamp[order] = np.cumsum(head) - 1  # the thread's points at one time are one stamp
+    of_thread, at = tid[order][head], ts[order][head]
+    own = own[stamp[own + 1] == stamp[own] + 1]
+    held, first = np.unique(stamp[own], return_index=True)  # ops ascend in a thread's part
+    last = np.zeros(len(at), np.int64)
+    np.maximum.at(last, stamp[own], op[own])
+    return {"tid": of_thread[held], "b": at[held], "e": at[held + 1], "op_id": op[own[first]], "last": last[held]}
 
 
 class _Pieces(NamedTuple):
@@ -114,7 +117,7 @@ class _Pieces(NamedTuple):
 
 
 def _held(held: dict[str, Numbers], wait: Numbers, op: Numbers, tid: Numbers, b: Numbers, e: Numbers) -> _Pieces:
-    """The pieces of these waits in which another op held the thread that ends them; ``held``: of _HOLDS."""
+    """The pieces of these waits in which another op held the thread that ends them; ``held``: of _holds."""
     found: list[list[Numbers]] = [[], [], [], []]
     for thread in np.unique(tid):
         low, high = np.searchsorted(held["tid"], [thread, thread + 1])
@@ -204,7 +207,7 @@ class _Book:
 
 def charge(run: Run, ops: Numbers) -> Charges:
     """The latency of each of these ops (op_id) by cause."""
-    _give(run, "charged", op_id=ops, place=np.arange(len(ops)))
+    give(run, "charged", op_id=ops, place=np.arange(len(ops)))
     book = _Book()
     rest = queried(run, "SELECT place, unattributed_ns AS ns FROM ops JOIN charged USING (op_id) ORDER BY place")
     book.charge(
@@ -232,13 +235,13 @@ def _follow(run: Run, book: _Book, devices: Devices, waits: dict[str, Any], stag
     if not len(place):
         return
     _near(run, b, e)
-    held = queried(run, _HOLDS)
+    held = _holds(run)
     run.con.execute(_THEIRS)
     for depth in range(DEPTH):
         pieces = _held(held, np.arange(len(place)), op, tid, b, e)
         left = e - b
         if len(pieces.wait):
-            _give(run, "pieces", **pieces._asdict())
+            give(run, "pieces", **pieces._asdict())
             found = queried(run, _OF_HOLDERS)
             of, ns = found["wait"], found["e"] - found["b"]
             left = left.copy()

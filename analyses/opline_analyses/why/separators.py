@@ -37,6 +37,7 @@ LIFT, COVER, HALVES = 2.0, 0.2, 1.5
 NEXT = 50  # conditions, the best first, that are looked at
 SAME = 0.8  # Jaccard index of two conditions' ops: the same in other words
 MOST_SLOW = 2000  # of more slow ops evenly spread ones are tested
+MOST_OPS = 100_000  # of more ops each ``step``-th by its begin is looked at, slow or not
 
 
 class Separator(NamedTuple):
@@ -66,6 +67,7 @@ class Separation(NamedTuple):
     conditions: int
     shifts: int
     too_few: bool
+    step: int = 1
 
 
 class _Candidate(NamedTuple):
@@ -163,13 +165,17 @@ def _in_both_halves(members: Flags, flags: Flags) -> bool:
 
 
 def what_separates(run: Run) -> Separation:
-    """Of the ops in `ranked`, what separates those that `sides` calls slow."""
-    slow = queried(
-        run,
-        """SELECT place - 1 AS place FROM (SELECT op_id, row_number() OVER (ORDER BY op_id) AS place FROM ranked)
-           SEMI JOIN (SELECT op_id FROM sides WHERE slow) USING (op_id) ORDER BY place""",
-    )["place"]
+    """Of the ops in `ranked`, what separates those that `sides` calls slow. Makes `tested`: the ops looked at."""
     (ops,) = run.row("SELECT count(*) FROM ranked")
+    step = -(-ops // MOST_OPS)
+    run.con.execute(
+        f"""CREATE OR REPLACE TEMP TABLE tested AS
+            SELECT op_id, n // {step} AS place
+            FROM (SELECT op_id, row_number() OVER (ORDER BY op_id) - 1 AS n FROM ranked) WHERE n % {step} = 0"""
+    )
+    slow = queried(
+        run, "SELECT place FROM tested SEMI JOIN (SELECT op_id FROM sides WHERE slow) USING (op_id) ORDER BY place"
+    )["place"]
     if len(slow) < FEW:
-        return Separation(None, None, 0, 0, 0, True)
-    return separate(attributes(run), slow, ops)
+        return Separation(None, None, 0, 0, 0, True, step)
+    return separate(attributes(run), slow, -(-ops // step))._replace(step=step)

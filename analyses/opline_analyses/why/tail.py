@@ -9,7 +9,8 @@ its mean in the slow ops and in the typical ones (they sum to the latency, in in
 * what the percentile would be *without* it: if in no op the cause took longer than its mean in typical ones. An upper
   bound for the store's own gain: what a closed loop would do with the time is left out.
 
-Of more than MOST ops of the tail evenly spread ones are charged: each ``step``-th by latency.
+Of more than MOST ops of the tail evenly spread ones are charged: each ``step``-th by latency; of the typical ones
+MOST_TYPICAL.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from opline_analyses.why.sets import Sets
 
 MOST = 4000
+MOST_TYPICAL = 1000  # for their mean alone
 TAIL = 20  # one of so many ops is charged: what is below may come up when the tail gets shorter
 QUANTILES = (("p99", 100), ("p99.9", 1000))  # one op of so many is above
 BAND_OPS = 20  # fewer around a percentile say nothing about it
@@ -118,7 +120,7 @@ class _Sample(NamedTuple):
 def _sample(run: Run, sets: Sets) -> _Sample:
     wanted = max(sets.slow, -(-sets.ops // TAIL))
     step = -(-wanted // MOST)
-    every = -(-sets.typical // MOST)
+    every = -(-sets.typical // MOST_TYPICAL)
     found = [
         queried(
             run,

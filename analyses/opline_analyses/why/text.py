@@ -132,6 +132,8 @@ def _table_of_two(s: Separator) -> str:
 
 def separation_lines(found: Separation, w: Why) -> Iterator[str]:
     """What separates the slow ops, with what speaks for it; or that nothing does."""
+    if found.step > 1:
+        yield f"looked at: one op in {found.step}"
     if found.too_few:
         yield f"{count_of(w.sets.slow, 'slow op')}: too few to say what separates them ({FEW} are needed)"
         return

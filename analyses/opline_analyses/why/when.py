@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from opline_analyses.runs.columns import queried
+from opline_analyses.runs.columns import named, queried
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 BINS = 20
 WIDEST = 4  # bins of the window: a burst takes a fifth of its period at most
 LEAST = 4  # turns of the circle in the run
-FINEST = 1024  # periods are at least this part of the run: eight octaves
+FINEST = 256  # periods are at least this part of the run: six octaves
 APART = 0.1  # of the period: closer slow ops are one episode
 P = 0.001
 TURNS = 0.6  # of the turns have an episode in the window
@@ -42,7 +42,7 @@ EPISODES = 6
 CROWDED = 4  # episodes per turn: of more no period can be seen
 NEXT = 20  # periods of an octave, the best first, whose windows are looked at
 WINDOW_BINS = 200
-ROOM = 1 << 22  # cells of a table of counts
+ROOM = 1 << 19  # cells of a table of counts
 
 
 class Bursts(NamedTuple):
@@ -206,10 +206,10 @@ def _arc(weights: Periods) -> tuple[int, int]:
 
 def companions(run: Run, found: Bursts) -> list[Companion]:
     """What else comes with the slow ops' period, and at the same time. The narrowest first."""
-    rows = queried(run, _REQUESTS)
+    rows, names, codes = named(run, _REQUESTS, "what")
     told = []
-    for what in np.unique(np.asarray(rows["what"], str)).tolist():
-        mine = np.asarray(rows["what"], str) == what
+    for code, what in enumerate(names.tolist()):
+        mine = codes == code
         times, sizes = rows["t"][mine], rows["bytes"][mine].astype(np.float64)
         weights = sizes if sizes.sum() > 0 else np.ones(len(times))
         phase = (times - found.first_ns) % found.period_ns

@@ -40,6 +40,7 @@ NATIVE = ROOT / "correlator" / "native" / "src"
 NATIVE_FOLDERS = (
     "base",
     "event",
+    "feed",
     "ctf/metadata",
     "ctf/decode",
     "ctf",

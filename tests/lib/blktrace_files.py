@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from opline.readers.text_lines import parse
+from opline import _core
 
 ACTIONS = {
     "block_bio_queue": 1, "block_bio_backmerge": 2, "block_bio_frontmerge": 3, "block_getrq": 4, "block_rq_requeue": 6,
@@ -41,7 +41,7 @@ def files(lines: Iterable[str], folder: Path, name: str, order: str = "<") -> li
         by_cpu[cpu].append(struct.pack(order + "IIQQIIIIIHH", *head) + more)
 
     for line in lines:
-        found = parse(line)
+        found = _core.parse_block_line(line.encode())
         if found is None:
             continue
         event, ns, cpu, comm, tid, payload = found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,18 @@ import bt2
 import pytest
 from tests.lib.recorded import RunOf, unpack
 
+from opline.capture.bpf.bpf import KINDS
 from opline.errors import UsageError
-from opline.readers.ring import KINDS, LOST, MARK, RECORD, RingReader
 from opline_analyses.cli import main, parser_for
 from opline_analyses.commands.live import VIEWS, Chosen, chosen
+from opline_analyses.live.feed import Feed
 from opline_analyses.live.watch import Stream
 from opline_analyses.runs.run import open_run
 
 TRACES = ("fio-libaio-qd16-hdd-bfq", "ptr-buf-fsync1-ext4")
-NUMBERS = {name: number for number, (name, _) in enumerate(KINDS)}
+NUMBERS = {name: number for number, name in enumerate(KINDS[:14])}
+RECORD = struct.Struct("<6Q4IIiiIHBBi16s")  # struct block_event of tracepoints/block_event.h
+LOST, MARK = 254, 255  # tracepoints/live_provider.h
 
 
 def record(kind: int, ktime: int, **fields: Any) -> bytes:
@@ -78,12 +82,12 @@ def live(data: bytes, view: str, *words: str, piece: int = 1_500_001) -> str:
     out: list[bytes] = []
     stream = Stream(lambda *now: kind(args, *now), out.append, dict)
     for at in range(0, len(data), piece):
-        part = data[at : at + piece]
-        stream.feed(part)
-        whole = at + len(part) - (at + len(part)) % RECORD.size
-        if whole:  # the bridge says so after each round
-            stream.ring.until_ns = RECORD.unpack_from(data, whole - RECORD.size)[0]
-        stream.look()
+        whole = at + piece - (at + piece) % RECORD.size
+        for begin, end in ((at, whole), (whole, at + piece)):
+            stream.feed(data[begin:end])
+            if end == whole and (known := data[:whole]):  # the bridge says so after each round
+                stream.feed(sign(MARK, RECORD.unpack_from(known, len(known) - RECORD.size)[0]))
+                stream.look()
     stream.end()
     assert stream.view is not None
     assert stream.view.late == 0
@@ -193,23 +197,25 @@ def test_losses_are_counted_and_filters_by_process_work() -> None:
 
 
 def test_threads_that_are_remembered_do_not_grow_without_end() -> None:
-    class Nothing:
-        """A core that is told everything and keeps nothing."""
-
-        def add_stream(self, *_: Any) -> int:
-            return 0
-
-        def add_class(self, _name: str, _kernel: bool, fields: list[Any]) -> tuple[int, list[int], int]:
-            return 0, list(range(len(fields))), 0
-
-        def event(self, *_: Any) -> None:
-            pass
-
-    ring: Any = RingReader(Nothing())  # type: ignore[arg-type]
+    ring = Feed().ring
     for at in range(0, 200_000, 20_000):
-        ring.feed(b"".join(record(0, n, tid=n, pid=n, comm=f"t{n}") for n in range(at, at + 20_000)))
+        ring.feed(
+            b"".join(
+                record(0, n, sector=8 * n, nr_sector=8, tid=n, pid=n, comm=f"t{n}") for n in range(at, at + 20_000)
+            )
+        )
     assert len(ring.processes) < 150_000
     assert ring.processes[199_999] == 199_999
+
+
+def test_records_may_come_byte_by_byte() -> None:
+    data = sign(MARK, 0) + b"".join(io_records(1000, 50_000, 8)) + sign(LOST, 70_000, 5) + record(200, 80_000)
+    whole, pieces = Feed(), Feed()
+    whole.ring.feed(data)
+    for at in range(len(data)):
+        pieces.ring.feed(data[at : at + 1])
+    assert whole.settled().equals(pieces.settled())
+    assert (pieces.ring.events, pieces.ring.lost, pieces.ring.first_ns) == (4, 5, 0)
 
 
 def test_the_first_word_is_a_view_and_what_follows_the_dashes_a_command() -> None:

@@ -16,9 +16,8 @@ from pathlib import Path
 
 import pytest
 from tests.lib.io_runs import ZERO_NS
-from tests.live.test_live import record, sign
+from tests.live.test_live import MARK, NUMBERS, record, sign
 
-from opline.readers.ring import MARK
 from opline_analyses.block.iostat import Row
 from opline_analyses.cli import main, parser_of
 from opline_analyses.intervals.intervals import Cell
@@ -93,9 +92,8 @@ from opline_analyses.live.top import Top
 from opline_analyses.live.watch import Stream
 args = parser_of("top").parse_intermixed_args(["1"])
 stream = Stream(lambda *now: Top(args, *now), lambda piece: None, lambda: {{8 << 20: "sda"}})
-for until_ns, data in events():
+for data in events():
     stream.feed(data)
-    stream.ring.until_ns = until_ns
     stream.look()
 while not stream.view.done:
     time.sleep(0.02)
@@ -106,18 +104,15 @@ print("left as it was", flush=True)
 """
 
 
-def events() -> list[tuple[int, bytes]]:
+def events() -> list[bytes]:
     """40 writes of 1 ms in the first second, and a third second that has begun, so that the first two are over."""
-    from opline.readers.ring import KINDS
-
-    numbers = {name: number for number, (name, _) in enumerate(KINDS)}
     found = [sign(MARK, ZERO_NS)]
     for n in range(40):
         at = ZERO_NS + n * 20_000_000
         fields = {"rq": 100 + n, "sector": 8 * n, "nr_sector": 8, "bytes": 4096, "dev": 8 << 20, "rwbs": 1, "tid": 77}
         for name, when in (("block_getrq", at), ("block_rq_issue", at + 1000), ("block_rq_complete", at + 1_001_000)):
-            found.append(record(numbers[name], when, comm="writer", **fields))
-    return [(ZERO_NS + SECOND - 1, b"".join(found)), (ZERO_NS + 3 * SECOND, sign(MARK, ZERO_NS + 3 * SECOND))]
+            found.append(record(NUMBERS[name], when, comm="writer", **fields))
+    return [b"".join([*found, sign(MARK, ZERO_NS + SECOND - 1)]), sign(MARK, ZERO_NS + 3 * SECOND)]
 
 
 def test_on_a_real_terminal(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ import pytest
 from tests.lib.perf_text import LAYOUTS, text_of
 from tests.lib.recorded import RunOf
 
+from opline import _core
 from opline.correlation import correlate
 from opline.model import load_model
-from opline.readers.text_lines import lost_events, parse
 from opline_analyses.cli import main
 
 REQUESTS = (
@@ -127,7 +127,9 @@ def test_c7_10_a_second_completion_is_no_second_latency(tmp_path: Path, capfd: p
     ],
 )  # fmt: skip
 def test_c7_9_names_may_have_anything(who: str, comm: str, tid: int) -> None:
-    found = parse(f"  {who} [003] 5.000001: block:block_rq_issue: 8,0 WS 4096 () 16 + 8 none,0,0 [x]")
+    found = _core.parse_block_line(
+        f"  {who} [003] 5.000001: block:block_rq_issue: 8,0 WS 4096 () 16 + 8 none,0,0 [x]".encode()
+    )
     assert found is not None
     event, ts_ns, cpu, *named = found[:5]
     assert (event, ts_ns, cpu, named) == ("block_rq_issue", 5_000_001_000, 3, [comm, tid])
@@ -145,7 +147,7 @@ def test_c7_9_names_may_have_anything(who: str, comm: str, tid: int) -> None:
     ],
 )
 def test_c7_9_what_a_line_says_of_the_request(body: str, payload: dict[str, Any]) -> None:
-    found = parse(f"x 1 [000] 1.5: block:{body}")
+    found = _core.parse_block_line(f"x 1 [000] 1.5: block:{body}".encode())
     assert found is not None
     assert payload.items() <= found[5].items()
 
@@ -154,7 +156,6 @@ def test_c4_9_lost_events_are_a_loss(tmp_path: Path, capfd: pytest.CaptureFixtur
     file = tmp_path / "lost.txt"
     first, *rest = SEED.splitlines()
     file.write_text("\n".join(["# tracer: nop", first, "CPU:1 [LOST 7 EVENTS]", *rest]) + "\n")
-    assert lost_events("CPU:1 [LOST 7 EVENTS]") == 7
     assert main(["hist", str(file), "--max-loss", "0"]) == 3
     assert "discarded_events 7" in capfd.readouterr().err.replace(":", "")
 

@@ -70,9 +70,9 @@ def kind_as_asked(path: StrPath, unitstime: str | None) -> Kind | None:
 
 
 def _is_trace(lines: list[str]) -> bool:
-    from opline.readers.text_lines import is_block_line, parse
+    from opline.readers.text import shows_block_events
 
-    return any(parse(line) for line in lines) or any(is_block_line(line) for line in lines)
+    return shows_block_events("\n".join(lines).encode())
 
 
 def _of(lines: list[str]) -> Kind | None:

@@ -7,6 +7,7 @@
 #include "core_type.hpp"
 #include "csv.hpp"
 #include "dropper_type.hpp"
+#include "feed_type.hpp"
 #include "printer_type.hpp"
 #include "reader_type.hpp"
 #include "statistics.hpp"
@@ -21,8 +22,15 @@ bool add_type(PyObject *m, const char *name, PyType_Spec *spec) {
     return added;
 }
 
+PyMethodDef functions[] = {
+    {"parse_block_line", opline_parse_block_line, METH_O,
+     "parse_block_line(bytes) -> (event, ns, CPU, thread's name, thread, {field: value}), or None"},
+    {"is_block_line", opline_is_block_line, METH_O,
+     "is_block_line(bytes): whether a line ought to be an event that says something of a request."},
+    {nullptr, nullptr, 0, nullptr}};
+
 PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "opline._core", "The native core.", -1, nullptr, nullptr, nullptr, nullptr, nullptr};
+    PyModuleDef_HEAD_INIT, "opline._core", "The native core.", -1, functions, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 
@@ -34,7 +42,8 @@ PyMODINIT_FUNC PyInit__core() {
         !add_type(m, "Core", &opline_core_spec) || !add_type(m, "NativeReader", &opline_reader_spec) ||
         !add_type(m, "Printer", &opline_printer_spec) || !add_type(m, "Dropper", &opline_dropper_spec) ||
         !add_type(m, "StageStatistics", &opline_statistics_spec) || !add_type(m, "OpCsv", &opline_op_csv_spec) ||
-        !add_type(m, "TableFile", &opline_table_file_spec) ||
+        !add_type(m, "TableFile", &opline_table_file_spec) || !add_type(m, "TextFeed", &opline_text_feed_spec) ||
+        !add_type(m, "RingFeed", &opline_ring_feed_spec) ||
         PyModule_AddStringConstant(m, "COOKIE", opline::build_cookie()) < 0) {
         Py_DECREF(m);
         return nullptr;

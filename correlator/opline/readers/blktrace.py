@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 from opline import _core
 from opline.readers import pipes
-from opline.readers.text_lines import FIELDS
 from opline.readers.trace import TraceError
 
 if TYPE_CHECKING:
@@ -102,6 +101,15 @@ def letters(category: int, size: int) -> str:
     return first + operation + "".join(letter for bit, letter in after if category & bit)
 
 
+_PLACE = ("dev", "sector", "rwbs")
+# What an event's class has besides, where it is not the number of sectors alone.
+_OWN = {
+    **dict.fromkeys(("block_rq_complete", "block_rq_requeue", "block_bio_complete"), ("nr_sector", "error")),
+    **dict.fromkeys(("block_bio_remap", "block_rq_remap"), ("nr_sector", "old_dev", "old_sector")),
+    "block_split": ("new_sector",),
+}
+
+
 class BlktraceReader:
     """Reads the files of one or several devices together. ``losses`` are known after reading."""
 
@@ -130,8 +138,8 @@ class BlktraceReader:
     def _push(self, core: _core.Core) -> Iterator[int]:
         stream = core.add_stream("", True, "blktrace", 0)
         classes: dict[str, tuple[int, tuple[str, ...]]] = {}
-        for event, names in FIELDS.items():
-            fields = (*names, "tid", "comm")
+        for event in sorted({*_EVENTS.values(), "block_bio_complete"}):
+            fields = (*_PLACE, *_OWN.get(event, ("nr_sector",)), "tid", "comm")
             number, wanted, _ = core.add_class(event, True, [(name, False) for name in fields])
             classes[event] = number, tuple(fields[i] for i in wanted)
         last: dict[int, tuple[int, int]] = {}  # of each CPU: sequence number and time

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// A line of text that is a block event, as `perf script`, ftrace (trace, trace_pipe) and `trace-cmd report` print it:
+//
+//     tar 16072 [001] 2199495.030133: block:block_rq_issue: 202,16 R 0 () 21997888 + 8 [tar]
+//     tar-16072 [001] d..1. 2199495.030133: block_rq_issue: 202,16 R 4096 () 21997888 + 8 none,0,0 [tar]
+//
+// The first is perf's, the second ftrace's. What differs between kernels is parsed by structure, never by the number of
+// a field: with and without the bytes, with and without the I/O priority (kernel 6.x), with and without ftrace's flags
+// and thread group, stamps of us and of ns. Names of threads may have spaces, hyphens and brackets. Source: TP_printk
+// in the kernel's include/trace/events/block.h.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace opline::feed {
+
+// Which numbers an event's class has besides those that all have: kError and so on; see kLineEvents.
+enum class Extra : std::uint8_t { kNone, kError, kOld, kSplit };
+
+struct LineEvent {
+    std::string_view name;
+    Extra extra;
+};
+
+// The events that say something of a request.
+constexpr std::array<LineEvent, 15> kLineEvents = {{{"block_rq_insert", Extra::kNone},
+                                                    {"block_rq_issue", Extra::kNone},
+                                                    {"block_rq_merge", Extra::kNone},
+                                                    {"block_bio_queue", Extra::kNone},
+                                                    {"block_getrq", Extra::kNone},
+                                                    {"block_bio_backmerge", Extra::kNone},
+                                                    {"block_bio_frontmerge", Extra::kNone},
+                                                    {"block_bio_bounce", Extra::kNone},
+                                                    {"block_rq_complete", Extra::kError},
+                                                    {"block_rq_requeue", Extra::kError},
+                                                    {"block_rq_error", Extra::kError},
+                                                    {"block_bio_complete", Extra::kError},
+                                                    {"block_bio_remap", Extra::kOld},
+                                                    {"block_rq_remap", Extra::kOld},
+                                                    {"block_split", Extra::kSplit}}};
+
+struct Line {
+    std::uint32_t event = 0;  // of kLineEvents
+    std::int64_t ts_ns = 0;
+    std::uint32_t cpu = 0;
+    std::string_view comm;  // these two lie in the text
+    std::string_view rwbs;
+    std::int64_t tid = 0;
+    std::uint32_t dev = 0;  // kernel-internal: major << 20 | minor
+    std::uint64_t sector = 0;
+    std::uint64_t number = 0;  // sectors; of a split the sector where the remainder begins
+    std::uint32_t old_dev = 0;
+    std::uint64_t old_sector = 0;
+    std::int64_t error = 0;
+};
+
+// Whether the text, a line without its end, is a block event that can be read.
+bool parse_line(std::string_view text, Line &line);
+
+// Whether it ought to be one: it has the name of an event that says something of a request.
+bool is_block_line(std::string_view text);
+
+// How many events the tracer says there that it has lost.
+std::uint64_t lost_events(std::string_view text);
+
+}  // namespace opline::feed

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+#include "feed/ring.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+#include <utility>
+
+namespace opline::feed {
+namespace {
+
+constexpr std::uint8_t kLost = 254, kMark = 255;
+constexpr std::size_t kRemembered = 1 << 16;  // threads
+constexpr std::size_t kNameBytes = 16;
+
+// struct block_event
+enum Offset : std::uint8_t {
+    kTime = 0,
+    kRq = 8,
+    kBio = 16,
+    kParent = 24,
+    kSector = 32,
+    kOther = 40,
+    kNrSector = 48,
+    kBytes = 52,
+    kDev = 56,
+    kOldDev = 60,
+    kRwbs = 64,
+    kError = 68,
+    kTid = 72,
+    kCpu = 80,
+    kKind = 82,
+    kPid = 84,
+    kComm = 88
+};
+
+template <class T>
+T at_offset(const char *record, std::size_t offset) {
+    T value;
+    std::memcpy(&value, record + offset, sizeof value);
+    return value;
+}
+
+struct Field {
+    const char *name;
+    Offset offset;
+    std::uint8_t size;  // 0: the thread's name
+    bool has_sign = false;
+};
+
+using Fields = std::vector<Field>;
+
+Fields fields(std::initializer_list<Field> own) {
+    Fields all = {{"dev", kDev, 4}, {"sector", kSector, 8}, {"nr_sector", kNrSector, 4}, {"rwbs", kRwbs, 4}};
+    all.insert(all.end(), own);
+    const Fields rest = {{"tid", kTid, 4, true}, {"pid", kPid, 4, true}, {"comm", kComm, 0},    {"cpu", kCpu, 2},
+                         {"rq", kRq, 8},         {"bio", kBio, 8},       {"parent", kParent, 8}};
+    all.insert(all.end(), rest.begin(), rest.end());
+    return all;
+}
+
+// In the order of enum block_kind; fields as in tracepoints/block_tp.h.
+const std::vector<std::pair<const char *, Fields>> &kinds() {
+    static const Fields bio = fields({}), request = fields({{"bytes", kBytes, 4}}),
+                        done = fields({{"error", kError, 4, true}}),
+                        moved = fields({{"old_dev", kOldDev, 4}, {"old_sector", kOther, 8}}),
+                        split = fields({{"new_sector", kOther, 8}});
+    static const std::vector<std::pair<const char *, Fields>> all = {
+        {"block_bio_queue", bio},      {"block_getrq", bio},          {"block_bio_backmerge", bio},
+        {"block_bio_frontmerge", bio}, {"block_split", split},        {"block_bio_remap", moved},
+        {"block_bio_complete", done},  {"block_rq_insert", request},  {"block_rq_issue", request},
+        {"block_rq_bio", bio},         {"block_rq_requeue", request}, {"block_rq_merge", request},
+        {"block_rq_remap", moved},     {"block_rq_complete", done}};
+    return all;
+}
+
+}  // namespace
+
+RingFeed::RingFeed(EventSink &to) : to_(to) {
+    StreamDecl stream;
+    stream.channel = "block";
+    stream_ = to_.add_stream(stream);
+    for (std::size_t i = 0; i < kKinds; ++i) {
+        const auto &[name, all] = kinds()[i];
+        ClassDecl decl;
+        decl.name = std::string("block:") + name;
+        for (const Field &field : all) {
+            const FieldType type = field.size == 0  ? FieldType::kString
+                                   : field.has_sign ? FieldType::kSigned
+                                                    : FieldType::kUnsigned;
+            decl.fields.push_back({field.name, type, FieldScope::kPayload});
+        }
+        const ClassPlan plan = to_.add_class(decl);
+        classes_[i].id = plan.id;
+        for (const std::uint32_t wanted : plan.wanted)
+            classes_[i].wanted.push_back({all[wanted].offset, all[wanted].size, all[wanted].has_sign});
+    }
+}
+
+void RingFeed::feed(std::string_view bytes) {
+    if (!rest_.empty()) {
+        const std::size_t missing = std::min(kRecordSize - rest_.size(), bytes.size());
+        rest_.append(bytes.data(), missing);
+        bytes.remove_prefix(missing);
+        if (rest_.size() < kRecordSize) return;
+        record(rest_.data());
+        flush();
+        rest_.clear();
+    }
+    while (bytes.size() >= kRecordSize) {
+        record(bytes.data());
+        bytes.remove_prefix(kRecordSize);
+    }
+    flush();
+    rest_.assign(bytes.data(), bytes.size());
+}
+
+void RingFeed::record(const char *at) {
+    const auto ts_ns = static_cast<std::int64_t>(at_offset<std::uint64_t>(at, kTime));
+    if (first_ns_ == kNoTime) first_ns_ = ts_ns;
+    const auto kind = at_offset<std::uint8_t>(at, kKind);
+    if (kind == kMark) {
+        flush();
+        until_ns_ = ts_ns;
+        return;
+    }
+    if (kind == kLost) {
+        flush();
+        const auto count = at_offset<std::uint64_t>(at, kRq);
+        lost_ += count;
+        const std::int64_t since = until_ns_ == kNoTime ? ts_ns : std::min(ts_ns, until_ns_);
+        to_.gap({stream_, Gap::Kind::kEvents, since, ts_ns, count, {}});
+        return;
+    }
+    if (kind >= kKinds) return;  // of no request
+    if (processes_.size() >= kRemembered) {
+        processes_before_ = std::move(processes_);
+        processes_.clear();
+    }
+    processes_[at_offset<std::uint32_t>(at, kTid)] = at_offset<std::uint32_t>(at, kPid);
+    const Class &cls = classes_[kind];
+    Slot *slots = &slots_[ready_ * kMostSlots];
+    for (std::size_t i = 0; i < cls.wanted.size(); ++i) {
+        const Place place = cls.wanted[i];
+        if (place.size == 8) slots[i] = Slot::of(at_offset<std::uint64_t>(at, place.offset));
+        else if (place.size == 4 && place.has_sign)
+            slots[i] = Slot::of(std::int64_t{at_offset<std::int32_t>(at, place.offset)});
+        else if (place.size == 4) slots[i] = Slot::of(std::uint64_t{at_offset<std::uint32_t>(at, place.offset)});
+        else if (place.size == 2) slots[i] = Slot::of(std::uint64_t{at_offset<std::uint16_t>(at, place.offset)});
+        else slots[i] = Slot::of(std::string_view(at + place.offset, strnlen(at + place.offset, kNameBytes)));
+    }
+    batch_[ready_] = {cls.id, 0, stream_, kNoCpu, ts_ns, slots};
+    ++events_;
+    if (++ready_ == kBatch) flush();
+}
+
+std::unordered_map<std::uint32_t, std::uint32_t> RingFeed::processes() const {
+    auto all = processes_before_;
+    for (const auto &[tid, pid] : processes_) all[tid] = pid;
+    return all;
+}
+
+void RingFeed::flush() {
+    if (ready_) to_.events(batch_.data(), batch_.data() + ready_);
+    ready_ = 0;
+}
+
+}  // namespace opline::feed

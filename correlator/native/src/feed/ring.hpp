@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// What happens now: records of the BPF programs, as the bridge passes them on (struct block_event in
+// tracepoints/block_event.h; the signs kLost and kMark in tracepoints/live_provider.h), to a consumer. They are the
+// events that a recording has, with the same names and fields, so a core makes the same of them.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "event/event.hpp"
+
+namespace opline::feed {
+
+class RingFeed {
+  public:
+    static constexpr std::size_t kRecordSize = 104;
+    static constexpr std::size_t kKinds = 14;
+
+    explicit RingFeed(EventSink &to);
+    // Records in whatever pieces; one that is cut off waits for its rest.
+    void feed(std::string_view bytes);
+
+    std::int64_t first_ns() const { return first_ns_; }  // the first time that is known; kNoTime: none
+    std::int64_t until_ns() const { return until_ns_; }  // all that happened up to there has come; kNoTime: unknown
+    std::uint64_t events() const { return events_; }
+    std::uint64_t lost() const { return lost_; }
+    // Of each thread that was seen lately its process.
+    std::unordered_map<std::uint32_t, std::uint32_t> processes() const;
+
+  private:
+    static constexpr std::size_t kBatch = 256, kMostSlots = 20;
+    struct Place {
+        std::uint8_t offset, size;  // of the member in the record; 0: the thread's name
+        bool has_sign;
+    };
+    struct Class {
+        std::uint32_t id = 0;
+        std::vector<Place> wanted;
+    };
+
+    void record(const char *at);
+    void flush();
+
+    EventSink &to_;
+    std::uint32_t stream_;
+    std::array<Class, kKinds> classes_;
+    std::array<Event, kBatch> batch_;
+    std::array<Slot, kBatch * kMostSlots> slots_;
+    std::size_t ready_ = 0;
+    std::string rest_;
+    std::int64_t first_ns_ = kNoTime, until_ns_ = kNoTime;
+    std::uint64_t events_ = 0, lost_ = 0;
+    std::unordered_map<std::uint32_t, std::uint32_t> processes_, processes_before_;
+};
+
+}  // namespace opline::feed

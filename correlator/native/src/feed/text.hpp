@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// A text's lines to a consumer, as its bytes come: block events, and what the tracer says that it has lost.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "event/event.hpp"
+#include "feed/line.hpp"
+
+namespace opline::feed {
+
+class TextFeed {
+  public:
+    explicit TextFeed(EventSink &to);
+    // Bytes in whatever pieces; a line that is cut off waits for its rest.
+    void feed(std::string_view bytes);
+    // There are no more bytes. The consumer is not finished by this.
+    void end();
+
+    std::uint64_t events() const { return events_; }
+    std::uint64_t lines() const { return lines_; }
+    std::uint64_t unreadable() const { return unreadable_; }
+
+    struct Unread {
+        std::uint64_t number;  // of the line, from 1
+        std::string text;
+    };
+    // The first lines that could not be read.
+    const std::vector<Unread> &first_unread() const { return unread_; }
+
+  private:
+    static constexpr std::size_t kBatch = 256, kMostSlots = 10;
+    enum Member : std::uint8_t { kDev, kSector, kNumber, kRwbs, kError, kOldDev, kOldSector, kTid, kComm };
+    struct Class {
+        std::uint32_t id = 0;
+        std::vector<Member> wanted;
+    };
+
+    void declare();
+    void line(std::string_view text);
+    void take(const Line &line);
+    void not_an_event(std::string_view text);
+    void flush();
+    static Slot slot_of(const Line &line, Member member);
+
+    EventSink &to_;
+    std::uint32_t stream_;
+    std::array<Class, kLineEvents.size()> classes_;
+    std::array<Event, kBatch> batch_;
+    std::array<Slot, kBatch * kMostSlots> slots_;
+    std::size_t ready_ = 0;
+    std::string rest_;  // of the last piece: a line without its end
+    std::uint64_t events_ = 0, lines_ = 0, unreadable_ = 0;
+    std::uint64_t lost_ = 0;  // since the last event
+    std::int64_t last_ns_ = kNoTime;
+    std::vector<Unread> unread_;
+};
+
+}  // namespace opline::feed

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from opline.errors import OplineError
 from opline.talk import talk
@@ -35,12 +35,21 @@ examples:
 COLUMNS = ("op_id", "request_id", "device", "rwbs", "owner", "wait_ns", "service_ns")
 
 
+SORTS: dict[str, Callable[[Blame], int]] = {
+    "request": lambda b: b.request_id,
+    "waited": lambda b: b.queue_ns - b.issue_ns,
+    "served": lambda b: b.issue_ns - b.complete_ns,
+}
+
+
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--op", metavar="ID", type=int, help="the op")
     which.add_argument("--slowest", metavar="N", type=int, help="the N slowest ops that have a request")
+    parser.add_argument("--sort", choices=sorted(SORTS), default="request", help="of an op's requests (default: by id)")
+    parser.add_argument("--limit", metavar="N", type=int, help="the first N requests of each op")
     io_filter.add_io_filters(parser, sources=False)
     add_form(parser, csv="CSV, a row for each owner of each request, nanoseconds", json="JSON lines, one op each, ns")
 
@@ -86,7 +95,10 @@ def run(args: argparse.Namespace) -> int:
     with opened(args) as opened_run, csv_output(args) if args.csv else output(args.output) as out:
         rows = io_filter.rows_of(opened_run, args, source(without=""))
         chosen = io_filter.chosen_ids(rows, args)
-        blamed = [(op, interference(opened_run, op, chosen)) for op in _ops(opened_run, args, chosen)]
+        blamed = [
+            (op, sorted(interference(opened_run, op, chosen), key=SORTS[args.sort])[: args.limit])
+            for op in _ops(opened_run, args, chosen)
+        ]
         if chosen is not None and not any(found for _, found in blamed):
             talk("no block request of these ops is meant by the options.")
         if args.csv:

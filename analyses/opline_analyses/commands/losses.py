@@ -10,7 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from opline.errors import OplineError
+from opline.values import Value
 from opline_analyses.base.text import count_of, csv_text, encoded, table
+from opline_analyses.block import io_filter
 from opline_analyses.commands.common import add_output, add_run, opened, output
 from opline_analyses.runs import integrity, ledger
 from opline_analyses.runs.run import Run
@@ -23,12 +25,14 @@ input. A loss has a severity (info, notice, data_loss, error) and an origin:
 recording (the tracer lost it) or correlation (we could not make sense of it).
 --max-loss N: exit status 3 if the losses of severity data_loss and error count
 more than N together. --verify: exit status 1 if a table is not what was
-written.
+written. With filters: how many of the I/Os that they mean can be measured, and
+why the others can't; with a window, what was discarded in it.
 
 examples:
   opline losses run1
   opline losses run1 --max-loss 0 || echo "don't trust it"
   opline losses run1 --json
+  opline losses run1 -d sda -i reads --window 10:12
   opline losses run1 --verify
 """
 
@@ -44,6 +48,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="instead: check the checksums of the run's tables, say what is damaged",
     )
+    io_filter.add_io_filters(parser)
     add_output(parser)
 
 
@@ -51,8 +56,47 @@ def _wrapped(text: str) -> Iterator[str]:
     yield from textwrap.wrap(text, 76, initial_indent="    ", subsequent_indent="    ")
 
 
-def text_lines(run: Run) -> Iterator[str]:
+class Chosen(Value):
+    """What the filters mean: how many of what can be measured, and how many can't, by reason."""
+
+    what: str  # of one
+    counted: int
+    left_out: dict[str, int]
+    window: io_filter.Window
+
+
+def chosen_of(run: Run, args: argparse.Namespace) -> Chosen | None:
+    """None where no option chooses."""
+    rows = io_filter.rows_of(run, args)
+    if io_filter.chosen_ids(rows, args) is None:
+        return None
+    return Chosen(rows.source.one, io_filter.count_of_rows(run, rows), io_filter.left_out(run, rows), rows.window)
+
+
+def discarded_in(run: Run, chosen: Chosen | None) -> list[ledger.Discarded]:
+    """What was discarded, or is missing, in the window; without one, all."""
+    window = chosen.window if chosen is not None else io_filter.Window()
+    since, until = window.since_ns, window.until_ns
+    return [
+        row
+        for row in ledger.discarded(run)
+        if (since is None or row[2] is None or row[2] >= since) and (until is None or row[1] is None or row[1] < until)
+    ]
+
+
+def _chosen_lines(chosen: Chosen) -> Iterator[str]:
+    """How many of the I/Os that are meant can be measured, and why the others can't."""
+    whole = chosen.counted + sum(chosen.left_out.values())
+    yield f"meant by the options: {count_of(whole, chosen.what)}, {chosen.counted} of which can be measured"
+    for reason, number in chosen.left_out.items():
+        yield f"  {number} {reason}"
+    yield ""
+
+
+def text_lines(run: Run, chosen: Chosen | None = None) -> Iterator[str]:
     """The ledger for people: fates, losses with advice, discarded intervals."""
+    if chosen is not None:
+        yield from _chosen_lines(chosen)
     per_class: defaultdict[str, list[ledger.Fate]] = defaultdict(list)
     fates = ledger.fates(run)
     for f in fates:
@@ -72,7 +116,7 @@ def text_lines(run: Run) -> Iterator[str]:
     for e in entries:
         yield f"  {e.loss}  {e.count}  {e.severity}, {e.origin}"
         yield from _wrapped(e.advice)
-    discarded = ledger.discarded(run)
+    discarded = discarded_in(run, chosen)
     if discarded:
         (first,) = run.row("SELECT coalesce(min(begin_ns), 0) FROM ops")
         yield ""
@@ -100,15 +144,17 @@ def _seconds(ns: int | None, first: int) -> str:
     return "?" if ns is None else f"{(ns - first) / 1e9:.6f}"
 
 
-def as_json(run: Run) -> str:
+def as_json(run: Run, chosen: Chosen | None = None) -> str:
     """The same as one JSON document."""
     names = ("stream", "begin_ns", "end_ns", "count", "packets", "ops")
-    document = {
+    document: dict[str, object] = {
         "schema": "opline losses 1",
         "fates": [vars(f) for f in ledger.fates(run)],
         "losses": [vars(e) for e in ledger.entries(run)],
-        "discarded": [dict(zip(names, row, strict=True)) for row in ledger.discarded(run)],
+        "discarded": [dict(zip(names, row, strict=True)) for row in discarded_in(run, chosen)],
     }
+    if chosen is not None:
+        document["chosen"] = {"of": chosen.what, "counted": chosen.counted, "left_out": chosen.left_out}
     return json.dumps(document, indent=1) + "\n"
 
 
@@ -134,7 +180,8 @@ def run(args: argparse.Namespace) -> int:
             listed = [vars(entry) for entry in ledger.entries(opened_run)]
             text = csv_text(("loss", "count", "severity", "origin", "advice"), listed, "\r\n")
         else:
-            text = as_json(opened_run) if args.json else encoded(text_lines(opened_run)).decode()
+            chosen = chosen_of(opened_run, args)
+            text = as_json(opened_run, chosen) if args.json else encoded(text_lines(opened_run, chosen)).decode()
         with output(args.output) as out:
             out.write(text.encode())
     return 0

@@ -8,6 +8,8 @@ import json
 
 from opline.store.schema import TABLES
 from opline_analyses.base.text import encoded, table
+from opline_analyses.block import io_filter
+from opline_analyses.block.io_table import narrow
 from opline_analyses.commands.common import add_form, add_model, csv_output, opened, output
 from opline_analyses.runs.lockdown import check, lock
 
@@ -17,13 +19,16 @@ _TABLES = "\n".join(f"  {t.name:12} one row per {t.row}" for t in TABLES)
 EXAMPLES = f"""\
 The query is DuckDB's SQL: one SELECT (or DESCRIBE, SHOW, SUMMARIZE), which reads
 the run's own tables and nothing else. --unrestricted is for what goes further:
-other files, COPY, ATTACH, INSTALL, several statements. Tables (docs/tables.md has the columns; times are ns):
+other files, COPY, ATTACH, INSTALL, several statements. With filters the table
+`requests` has the rows that they mean; with --of bios, ops or stages it is that
+table. Tables (docs/tables.md has the columns; times are ns):
 {_TABLES}
 
 examples:
   opline sql run1 "SELECT class, count(*), avg(latency_ns)/1000 AS mean_us FROM ops GROUP BY class"
   opline sql run1 "SELECT * FROM requests ORDER BY d2c_ns DESC LIMIT 10"
   opline sql run1 "DESCRIBE stages"
+  opline sql run1 -d sda -i writes --latency '>5ms' "SELECT queue_comm, count(*) FROM requests GROUP BY 1"
   opline sql run1 --csv "SELECT op_id, sum(duration_ns) FROM stages WHERE kind = 'wait' GROUP BY op_id" > waits.csv
 """
 _NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U", "FLOAT", "DOUBLE", "DECIMAL")
@@ -38,6 +43,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unrestricted", action="store_true", help="let the query read and write files, attach and install"
     )
+    io_filter.add_io_filters(parser)
     add_form(parser, csv="CSV", json="a JSON list with one object per row")
 
 
@@ -50,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
     from opline_analyses.runs.run import asked
 
     with opened(args) as opened_run, asked(opened_run):
+        narrow(opened_run, args)
         if not args.unrestricted:
             check(opened_run.con, args.query)
             lock(opened_run.con, opened_run.files.paths())

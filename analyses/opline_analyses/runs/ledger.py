@@ -15,7 +15,11 @@ from opline.values import Value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from typing import TypeAlias
+
     from opline_analyses.runs.run import Run
+
+    Discarded: TypeAlias = tuple[str, int | None, int | None, int | None, bool, int]
 
 BAD = ("data_loss", "error")
 _DISCARDS = ("discarded_events", "discarded_packets", "discarded_unknown_count")
@@ -88,7 +92,7 @@ def fates(run: Run) -> list[Fate]:
     return [Fate(*row) for row in run.rows("SELECT event, fate, count FROM fates WHERE count > 0 ORDER BY event, fate")]
 
 
-def discarded(run: Run) -> list[tuple[str, int | None, int | None, int | None, bool, int]]:
+def discarded(run: Run) -> list[Discarded]:
     """Intervals in which the tracer discarded, or the recorder knew of a loss: stream (or why), begin, end, count,
     packets, and the ops that overlap.
     """

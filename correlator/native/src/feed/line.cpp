@@ -17,9 +17,9 @@ bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 bool is_word(char c) { return is_digit(c) || c == '_' || static_cast<unsigned char>((c | 32) - 'a') < 26; }
 
 // Goes through a text. What is asked for and is not there leaves it where it was.
-class Cursor {
+class LineCursor {
   public:
-    explicit Cursor(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
+    explicit LineCursor(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
     const char *at() const { return at_; }
     const char *end() const { return end_; }
     void to(const char *place) { at_ = place; }
@@ -76,7 +76,7 @@ class Cursor {
 };
 
 // `2199495.030133:`
-bool stamp(Cursor &c, std::int64_t &ts_ns) {
+bool stamp(LineCursor &c, std::int64_t &ts_ns) {
     std::uint64_t seconds, fraction;
     if (!c.number(seconds, 10) || !c.skip('.')) return false;
     const char *from = c.at();
@@ -96,7 +96,7 @@ std::uint32_t event_named(std::string_view name) {
 }
 
 // `[001] d..1. 2199495.030133: block:block_rq_issue: `, from behind the first bracket
-bool head(Cursor &c, Line &line) {
+bool head(LineCursor &c, Line &line) {
     std::uint64_t cpu;
     if (!c.number(cpu, 9) || !c.skip(']') || !c.spaces()) return false;
     line.cpu = static_cast<std::uint32_t>(cpu);
@@ -129,7 +129,7 @@ bool who_of_perf(std::string_view who, Line &line) {
     const char *token = who.data() + who.size();
     while (token != who.data() && !is_space(token[-1])) --token;
     const std::string_view name = without_spaces_behind(who.data(), token);
-    Cursor c({token, who.size() - static_cast<std::size_t>(token - who.data())});
+    LineCursor c({token, who.size() - static_cast<std::size_t>(token - who.data())});
     std::int64_t tid;
     if (token == who.data() || !c.signed_number(tid, 9)) return false;
     if (c.skip('/') && !c.signed_number(tid, 9)) return false;
@@ -156,14 +156,14 @@ bool who_of_ftrace(std::string_view who, Line &line) {
     while (digits && is_digit(who[digits - 1])) --digits;
     if (digits == 0 || who[digits - 1] != '-') return false;
     std::uint64_t tid;
-    if (Cursor c(who.substr(digits, size - digits)); !c.number(tid, 9)) return false;
+    if (LineCursor c(who.substr(digits, size - digits)); !c.number(tid, 9)) return false;
     line.comm = who.substr(0, digits - 1);
     line.tid = static_cast<std::int64_t>(tid);
     return true;
 }
 
 // `202,16`
-bool device(Cursor &c, std::uint32_t &dev) {
+bool device(LineCursor &c, std::uint32_t &dev) {
     std::uint64_t major, minor;
     if (!c.number(major, 9) || !c.skip(',') || !c.number(minor, 9) || major >= kMajors || minor >= kMinors)
         return false;
@@ -172,14 +172,14 @@ bool device(Cursor &c, std::uint32_t &dev) {
 }
 
 // `21997888 + 8`; of a split `21997888 / 21997896`
-bool place(Cursor &c, Line &line) {
+bool place(LineCursor &c, Line &line) {
     const bool split = kLineEvents[line.event].extra == Extra::kSplit;
     if (!c.number(line.sector, 20) || !c.spaces() || !c.skip(split ? '/' : '+') || !c.spaces()) return false;
     return c.number(line.number, 20) && (split || line.number <= std::numeric_limits<std::uint32_t>::max());
 }
 
 // `4096 () `, either of them or none, and the place: a pass-through command's bytes may have brackets themselves
-bool size_and_place(Cursor &c, Line &line) {
+bool size_and_place(LineCursor &c, Line &line) {
     const char *from = c.at();
     if (place(c, line)) return true;
     c.to(from);
@@ -197,13 +197,13 @@ bool size_and_place(Cursor &c, Line &line) {
 }
 
 // ` <- (253,0) 9`
-bool remapped_from(Cursor &c, Line &line) {
+bool remapped_from(LineCursor &c, Line &line) {
     return c.spaces() && c.skip("<-") && c.spaces() && c.skip('(') && device(c, line.old_dev) && c.skip(')') &&
            c.spaces() && c.number(line.old_sector, 20);
 }
 
 // ` none,0,0 [-5]`: 0 where there is none, or it is no number
-std::int64_t error_of(Cursor c) {
+std::int64_t error_of(LineCursor c) {
     const char *from = c.at();
     if (c.spaces() && !c.next_is('[')) {
         c.token();
@@ -215,7 +215,7 @@ std::int64_t error_of(Cursor c) {
     return std::find(c.at(), c.end(), ']') == c.end() ? error : 0;
 }
 
-bool body(Cursor &c, Line &line) {
+bool body(LineCursor &c, Line &line) {
     c.spaces();
     if (!device(c, line.dev) || !c.spaces()) return false;
     const char *flags = c.at();
@@ -235,7 +235,7 @@ constexpr std::array<std::string_view, 7> kSilent = {"block_plug",         "bloc
 }  // namespace
 
 bool parse_line(std::string_view text, Line &line) {
-    Cursor c(text);
+    LineCursor c(text);
     c.spaces();
     const char *const begin = c.at();
     // The name of a thread may have brackets: the first that is followed by what follows a CPU is the CPU's.
@@ -266,7 +266,7 @@ bool is_block_line(std::string_view text) {
 std::uint64_t lost_events(std::string_view text) {
     constexpr std::string_view kLost = "LOST ";
     for (std::size_t at = text.find(kLost); at != std::string_view::npos; at = text.find(kLost, at + 1)) {
-        Cursor c(text.substr(at + kLost.size()));
+        LineCursor c(text.substr(at + kLost.size()));
         std::uint64_t count;
         if (c.number(count, 18) && (c.skip(" EVENTS") || c.skip(" events"))) return count;
     }

@@ -41,31 +41,31 @@ T at_offset(const char *record, std::size_t offset) {
     return value;
 }
 
-struct Field {
+struct RecordField {
     const char *name;
     Offset offset;
     std::uint8_t size;  // 0: the thread's name
     bool has_sign = false;
 };
 
-using Fields = std::vector<Field>;
+using RecordFields = std::vector<RecordField>;
 
-Fields fields(std::initializer_list<Field> own) {
-    Fields all = {{"dev", kDev, 4}, {"sector", kSector, 8}, {"nr_sector", kNrSector, 4}, {"rwbs", kRwbs, 4}};
+RecordFields fields(std::initializer_list<RecordField> own) {
+    RecordFields all = {{"dev", kDev, 4}, {"sector", kSector, 8}, {"nr_sector", kNrSector, 4}, {"rwbs", kRwbs, 4}};
     all.insert(all.end(), own);
-    const Fields rest = {{"tid", kTid, 4, true}, {"pid", kPid, 4, true}, {"comm", kComm, 0},    {"cpu", kCpu, 2},
-                         {"rq", kRq, 8},         {"bio", kBio, 8},       {"parent", kParent, 8}};
+    const RecordFields rest = {{"tid", kTid, 4, true}, {"pid", kPid, 4, true}, {"comm", kComm, 0},    {"cpu", kCpu, 2},
+                               {"rq", kRq, 8},         {"bio", kBio, 8},       {"parent", kParent, 8}};
     all.insert(all.end(), rest.begin(), rest.end());
     return all;
 }
 
 // In the order of enum block_kind; fields as in tracepoints/block_tp.h.
-const std::vector<std::pair<const char *, Fields>> &kinds() {
-    static const Fields bio = fields({}), request = fields({{"bytes", kBytes, 4}}),
-                        done = fields({{"error", kError, 4, true}}),
-                        moved = fields({{"old_dev", kOldDev, 4}, {"old_sector", kOther, 8}}),
-                        split = fields({{"new_sector", kOther, 8}});
-    static const std::vector<std::pair<const char *, Fields>> all = {
+const std::vector<std::pair<const char *, RecordFields>> &kinds() {
+    static const RecordFields bio = fields({}), request = fields({{"bytes", kBytes, 4}}),
+                              done = fields({{"error", kError, 4, true}}),
+                              moved = fields({{"old_dev", kOldDev, 4}, {"old_sector", kOther, 8}}),
+                              split = fields({{"new_sector", kOther, 8}});
+    static const std::vector<std::pair<const char *, RecordFields>> all = {
         {"block_bio_queue", bio},      {"block_getrq", bio},          {"block_bio_backmerge", bio},
         {"block_bio_frontmerge", bio}, {"block_split", split},        {"block_bio_remap", moved},
         {"block_bio_complete", done},  {"block_rq_insert", request},  {"block_rq_issue", request},
@@ -84,7 +84,7 @@ RingFeed::RingFeed(EventSink &to) : to_(to) {
         const auto &[name, all] = kinds()[i];
         ClassDecl decl;
         decl.name = std::string("block:") + name;
-        for (const Field &field : all) {
+        for (const RecordField &field : all) {
             const FieldType type = field.size == 0  ? FieldType::kString
                                    : field.has_sign ? FieldType::kSigned
                                                     : FieldType::kUnsigned;
@@ -138,10 +138,10 @@ void RingFeed::record(const char *at) {
         processes_.clear();
     }
     processes_[at_offset<std::uint32_t>(at, kTid)] = at_offset<std::uint32_t>(at, kPid);
-    const Class &cls = classes_[kind];
+    const RecordClass &cls = classes_[kind];
     Slot *slots = &slots_[ready_ * kMostSlots];
     for (std::size_t i = 0; i < cls.wanted.size(); ++i) {
-        const Place place = cls.wanted[i];
+        const RecordPlace place = cls.wanted[i];
         if (place.size == 8) slots[i] = Slot::of(at_offset<std::uint64_t>(at, place.offset));
         else if (place.size == 4 && place.has_sign)
             slots[i] = Slot::of(std::int64_t{at_offset<std::int32_t>(at, place.offset)});

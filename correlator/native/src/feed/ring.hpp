@@ -33,13 +33,13 @@ class RingFeed {
 
   private:
     static constexpr std::size_t kBatch = 256, kMostSlots = 20;
-    struct Place {
+    struct RecordPlace {
         std::uint8_t offset, size;  // of the member in the record; 0: the thread's name
         bool has_sign;
     };
-    struct Class {
+    struct RecordClass {
         std::uint32_t id = 0;
-        std::vector<Place> wanted;
+        std::vector<RecordPlace> wanted;
     };
 
     void record(const char *at);
@@ -47,7 +47,7 @@ class RingFeed {
 
     EventSink &to_;
     std::uint32_t stream_;
-    std::array<Class, kKinds> classes_;
+    std::array<RecordClass, kKinds> classes_;
     std::array<Event, kBatch> batch_;
     std::array<Slot, kBatch * kMostSlots> slots_;
     std::size_t ready_ = 0;

@@ -102,7 +102,7 @@ void TextFeed::take(const Line &line) {
         lost_ = 0;
     }
     last_ns_ = line.ts_ns;
-    const Class &cls = classes_[line.event];
+    const LineClass &cls = classes_[line.event];
     Slot *slots = &slots_[ready_ * kMostSlots];
     for (std::size_t i = 0; i < cls.wanted.size(); ++i) slots[i] = slot_of(line, cls.wanted[i]);
     batch_[ready_] = {cls.id, 0, stream_, line.cpu, line.ts_ns, slots};

@@ -34,7 +34,7 @@ class TextFeed {
   private:
     static constexpr std::size_t kBatch = 256, kMostSlots = 10;
     enum Member : std::uint8_t { kDev, kSector, kNumber, kRwbs, kError, kOldDev, kOldSector, kTid, kComm };
-    struct Class {
+    struct LineClass {
         std::uint32_t id = 0;
         std::vector<Member> wanted;
     };
@@ -48,7 +48,7 @@ class TextFeed {
 
     EventSink &to_;
     std::uint32_t stream_;
-    std::array<Class, kLineEvents.size()> classes_;
+    std::array<LineClass, kLineEvents.size()> classes_;
     std::array<Event, kBatch> batch_;
     std::array<Slot, kBatch * kMostSlots> slots_;
     std::size_t ready_ = 0;

@@ -12,8 +12,6 @@ TESTS = next(folder for folder in Path(__file__).resolve().parents if folder.nam
 #: How many behaviours each group has: Ceph's op latencies, SystemTap's scripts, PyLatencyMap, iolatency, iosnoop and
 #: its neighbours, DTrace's rows at 10 Hz, heat maps from perf.
 GROUPS = (14, 18, 20, 13, 6, 8, 19)
-#: What nothing names yet. It only shrinks.
-MISSING: frozenset[str] = frozenset({"C1.3", "C4.12"})
 
 
 def test_each_behaviour_is_named_where_it_is_shown() -> None:
@@ -22,5 +20,5 @@ def test_each_behaviour_is_named_where_it_is_shown() -> None:
     for path in (*sources, TESTS.parent / "docs" / "coming-from.md"):
         named |= {f"C{group}.{n}" for group, n in re.findall(r"(?:\b|_)[Cc]([1-7])[._](\d+)", path.read_text())}
     known = {f"C{group}.{n}" for group, many in enumerate(GROUPS, 1) for n in range(1, many + 1)}
-    assert sorted(known - named) == sorted(MISSING), "named nowhere; or named, and still listed as missing"
+    assert sorted(known - named) == [], "named nowhere"
     assert not named - known, "there is no such behaviour"

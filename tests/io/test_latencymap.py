@@ -148,3 +148,38 @@ def test_c3_14_cell_by_cell_as_the_original(name: str, capfd: pytest.CaptureFixt
     words = ["heatmap", source, "--style", "latencymap", "-d", "2", "--screen_delay", "0", "--color", "256"]
     assert main(words) == 0
     assert frames(capfd.readouterr().out) == frames(theirs)
+
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "latencymap" / "run"
+
+
+def test_c3_20_its_examples_run_on_sample_data() -> None:
+    """All of them, each as one command: those of the same latencies say the same mean."""
+    done = subprocess.run([EXAMPLES], capture_output=True, text=True, check=True, timeout=300)
+    names = re.findall(r"^== (\w+):", done.stdout, re.MULTILINE)
+    numbers = {name.split("_")[0] for name in names}
+    assert numbers == {*map(str, range(1, 12)), "9b", "9c", "9e", "9f", "10b"} and len(names) == 16
+    means = dict(zip([n for n in names if "9e" not in n], re.findall(r"^Average latency: (\S+) ", done.stdout, re.M),
+                     strict=True))  # fmt: skip
+    exact = [name for name in names if name.startswith(("4_", "9b_"))]
+    assert {means[name] for name in exact} == {means[exact[0]]}, "10046 and perf are the same latencies, exactly"
+    assert means["1_oracle_random_read"] == means["9_SystemTap_blockIO_req"] == means["8_calibrate_io"]
+    assert done.stdout.count("I/O count: 200") == 12, "9e: each interval of the scheduler's variant"
+    wrong = subprocess.run([EXAMPLES, "1_oracle_random_read", "none"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2 and "no such example: none" in wrong.stderr
+
+
+def test_c3_16_the_connectors_own_interval(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """10046_connector.py's -i, in all three views."""
+    trace = "PARSING IN CURSOR #1\n" + "".join(
+        f"WAIT #1: nam='db file sequential read' ela= {100 + n} file#=7 blocks=1 obj#=82008 tim={10**6 * n}\n"
+        for n in range(12)
+    )
+    (tmp_path / "x.trc").write_text(trace)
+    said = {}
+    for option in ("-i", "--interval"):
+        for words in (["hist"], ["heatmap"], ["heatmap", "--style", "latencymap"]):
+            assert main([*words, str(tmp_path / "x.trc"), option, "3"]) == 0
+            said.setdefault(option, []).append(capfd.readouterr().out)
+    assert said["-i"] == said["--interval"] and "9 to 12 s" in said["-i"][0]
+    assert main(["hist", str(tmp_path / "x.trc"), "-i", "reads"]) == 2, "there are no reads to choose among"

@@ -93,3 +93,34 @@ def test_c7_17_offsets_in_ms_are_drawn(tmp_path: Path, printed: Printed) -> None
     file.write_text("".join(f"{n // 10} {n % 10 * 97}\n" for n in range(40)))
     found = json.loads(printed("heatmap", "--unitslabel=ms", "--stepsec=1", "--rows=10", file, "--json"))
     assert found["columns"] == 4 and sum(cell["count"] for cell in found["cells"]) == 40
+
+
+def test_c4_12_iolatency_micro(some: Path, printed: Printed) -> None:
+    """12 reads of 300 to 311 us, 8 writes of 5000 us in 1.9 s: I/Os per second, the time that they took, exact or as
+    the original guesses it (1.5 times the lower bound for each); from the first bucket that has any. -m is a driver.
+    """
+
+    def rows(*options: str) -> list[list[str]]:
+        lines = printed("hist", some, "--style", "iolatency_micro", *options).splitlines()
+        unit = options[-1] if "--unit" in options else "us"
+        assert lines[1].split("|")[0].split() == [f">=({unit})", "..", f"<({unit})", ":", "IOPS", "IO_latency/DeltaT"]
+        return [line.split("|")[0].replace("->", " ").replace(":", " ").split() for line in lines[2:]]
+
+    waited = sum(300 + n for n in range(12))
+    exact = [["256", "512", f"{12 / 1.9:.1f}", f"{waited / 1.9:.0f}"], ["4096", "8192", "4.2", f"{8 * 5000 / 1.9:.0f}"]]
+    found = rows()
+    assert [found[0], found[-1]] == exact and len(found) == 5, "rows between them are there"
+    guessed = rows("--compat")
+    assert [row[3] for row in (guessed[0], guessed[-1])] == [f"{12 * 384 / 1.9:.0f}", f"{8 * 6144 / 1.9:.0f}"]
+    assert rows("-m", "8") == rows("-d", "8:*") == found and rows("-d", "!8,0") == rows("-i", "writes")
+    assert rows("-m", "253") == []
+    assert rows("--unit", "ms")[-1][:2] == ["4", "8"]
+
+
+def test_a_driver_is_a_device_like_others(some: Path, printed: Printed, capfd: pytest.CaptureFixture[str]) -> None:
+    assert "IO_devmaj = 8 " in printed("hist", some, "--style", "hist_log", "-m", "8")
+    assert printed("log", some, "-m", "8", "--csv") == printed("log", some, "--csv")
+    for bad in ("x", "-1", "8:0", "99999"):
+        with pytest.raises(SystemExit):
+            parser_of("hist").parse_args([str(some), "-m", bad])
+    assert "is no major number" in capfd.readouterr().err

@@ -35,6 +35,7 @@ PER = {
     "thread": "concat(coalesce(comm, '?'), ':', coalesce(tid::VARCHAR, '?'))",
 }  # fmt: skip
 DEVICE_AND_IO = "device and io"  # groups that are named "sda read"
+MAJOR_DIGITS = 4  # the kernel has 12 bits for it
 BATCH_ROWS = 1 << 16
 ABSOLUTE_DIGITS = 10  # as in selection.instant: a whole number this long is a time of the run's clock, in ns
 
@@ -70,7 +71,14 @@ def add_io_filters(parser: argparse.ArgumentParser, sources: bool = True, latenc
     """The options. ``sources``: --of, --from and --to; ``latency``: --latency."""
     group = parser.add_argument_group("which I/Os (all may be combined)")
     group.add_argument(
-        "-d", "--device", metavar="D", action="append", help="sda, 8:0 or 8,0; '!sda': all others; may be given again"
+        "-d",
+        "--device",
+        metavar="D",
+        action="append",
+        help="sda, 8:0, 8,0 or '8:*'; '!sda': others; may be given again",
+    )
+    group.add_argument(
+        "-m", "--major", metavar="N", dest="device", type=_all_of_major, action="append", help="the same as -d 'N:*'"
     )
     group.add_argument(
         "-i",
@@ -138,15 +146,30 @@ def window(args: argparse.Namespace, zero_ns: int) -> Window:
     return found
 
 
+def major_of(text: str) -> int | None:
+    """The number N of a device `N:*`, all devices of a driver; None of a single device."""
+    number, separator, minor = text.replace(",", ":", 1).partition(":")
+    return int(number) if separator and minor == "*" and number.isdecimal() and len(number) <= MAJOR_DIGITS else None
+
+
+def _all_of_major(text: str) -> str:
+    if major_of(found := f"{text}:*") is None:
+        raise argparse.ArgumentTypeError(f"{text} is no major number")
+    return found
+
+
 def _devices(run: Run, texts: Sequence[str]) -> tuple[str, list[object]]:
     parts: list[str] = []
     parameters: list[object] = []
     for negated in (False, True):
         named = [t for t in texts if t.startswith(("!", "not ")) == negated]
         if named:
-            numbers = [device_number(run, t.removeprefix("!").removeprefix("not ").strip()) for t in named]
-            parts.append(f"dev {'NOT ' if negated else ''}IN ({', '.join('?' * len(numbers))})")
-            parameters += numbers
+            bare = [t.removeprefix("!").removeprefix("not ").strip() for t in named]
+            majors = [major for t in bare if (major := major_of(t)) is not None]
+            numbers = [device_number(run, t) for t in bare if major_of(t) is None]
+            marks = [", ".join("?" * len(some)) for some in (numbers, majors)]
+            parts.append(f"{'NOT ' if negated else ''}(dev IN ({marks[0]}) OR dev >> 20 IN ({marks[1]}))")
+            parameters += [*numbers, *majors]
     return " AND ".join(parts), parameters
 
 

@@ -36,7 +36,7 @@ def add_run(parser: argparse.ArgumentParser, optional: bool = False) -> None:
         metavar="RUN",
         nargs="?" if optional else None,
         type=_run_path,
-        help="a run, a recording, or a trace (with --model); text of perf script or ftrace; blktrace's files; -: stdin",
+        help="a run, a recording, or a trace (with --model); babeltrace's, perf's, ftrace's text; blktrace's; -: stdin",
     )
     add_model(parser)
 

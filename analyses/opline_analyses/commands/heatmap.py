@@ -18,7 +18,7 @@ from opline_analyses.block import io_filter
 from opline_analyses.commands.common import add_output, add_run, opened, output
 from opline_analyses.commands.latencymap import add_latencymap, arguments
 from opline_analyses.commands.latencymap import run as run_latencymap
-from opline_analyses.commands.other_inputs import add_inputs, counts_of, values_of, without_ios
+from opline_analyses.commands.other_inputs import add_inputs, counts_of, interval_of_oracle, values_of, without_ios
 from opline_analyses.counts.inputs import COUNTS, kind_as_asked
 
 if TYPE_CHECKING:
@@ -245,8 +245,7 @@ def _of_values(args: argparse.Namespace, kind: Kind, columns: int, number: int) 
     else:
         batch, _ = values_of(args, kind)
         measure = measure_of(args)
-    first = int(batch.at_ns.min())
-    length = int(batch.at_ns.max()) - first + 1
+    first, length = int(batch.at_ns.min()), int(batch.at_ns.max()) - int(batch.at_ns.min()) + 1
     step = duration_ns(args.stepsec, "--stepsec") if args.stepsec is not None else round_interval(length, columns)
     if step == 0:
         raise UsageError("--stepsec must be more than 0.")
@@ -291,6 +290,7 @@ def run(args: argparse.Namespace) -> int:
     kind = kind_as_asked(args.run, args.unitstime)
     if kind is None:
         return _of_run(args)
+    args.stepsec = interval_of_oracle(args, kind) or args.stepsec
     picture = _is_picture(args)
     maps: list[tuple[str, Map]]
     if kind.has == COUNTS:

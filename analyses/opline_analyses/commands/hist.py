@@ -13,7 +13,7 @@ from opline.errors import UsageError
 from opline_analyses.base.quantities import DURATIONS, duration_ns
 from opline_analyses.block import io_filter
 from opline_analyses.commands.common import add_form, add_intervals, add_run, csv_output, interval_ns, opened, output
-from opline_analyses.commands.other_inputs import add_inputs, counts_of, values_of, without_ios
+from opline_analyses.commands.other_inputs import add_inputs, counts_of, interval_of_oracle, values_of, without_ios
 from opline_analyses.counts.inputs import COUNTS, kind_as_asked
 
 if TYPE_CHECKING:
@@ -28,13 +28,16 @@ if TYPE_CHECKING:
 NAME = "hist"
 HELP = "latency distributions: per interval, per device, side by side"
 INTERMIXED = True  # INTERVAL and COUNT also behind options
-STYLES = ("table", "iolatency", "hist_log", "biolatency", "latencymap")
+STYLES = ("table", "iolatency", "iolatency_micro", "hist_log", "biolatency", "latencymap")
+OF_IOLATENCY = ("iolatency", "iolatency_micro")
 EXAMPLES = """\
 Each I/O is counted once, in the interval of its completion; the counts of all
 intervals sum to the number of I/Os. A bucket holds low <= latency < high. What
 can't be counted (no completion, no insert) is said on stderr, by reason.
 --style prints as iolatency, SystemTap's @hist_log and bcc's biolatency do;
-latencymap makes records for LatencyMap.py. Histograms of other tools are read,
+iolatency_micro has I/Os per second and the time waited, in us per second, exact
+(--compat: 1.5 times the lower bound for each); latencymap makes records for
+LatencyMap.py. Histograms of other tools are read,
 too: PyLatencyMap's records, SystemTap's, DTrace's, bcc's and bpftrace's text,
 biolatency -j, NetApp's counters; and Oracle's 10046 trace.
 
@@ -108,11 +111,12 @@ def run(args: argparse.Namespace) -> int:
     from opline_analyses.block.io_series import series_of, tables_needed
 
     if (kind := kind_as_asked(args.run, args.unitstime)) is not None:
+        args.interval = interval_of_oracle(args, kind) or args.interval
         return _of_counts(args, kind) if kind.has == COUNTS else _of_values(args, kind)
     unit = unit_of(args)
     buckets, interval = buckets_of(args, unit), interval_ns(args)
-    if args.compat and args.style != "iolatency":
-        raise UsageError("--compat is for --style iolatency.")
+    if args.compat and args.style not in OF_IOLATENCY:
+        raise UsageError("--compat is for --style iolatency and iolatency_micro.")
     with opened(args, tables=tables_needed(args)) as opened_run:
         rows = io_filter.rows_of(opened_run, args)
         series = series_of(rows, interval, args.count)
@@ -245,10 +249,10 @@ def text(
         return
     for number, (index, cells) in enumerate(counted):
         end = series.grid.begin_ns(index + 1)
-        if number or args.style == "iolatency":
+        if number or args.style in OF_IOLATENCY:
             yield ""
         if args.timestamps and run is not None:
-            colon = ":" if args.style == "iolatency" else ""
+            colon = ":" if args.style in OF_IOLATENCY else ""
             yield time_of_day(run, end, series.digits if series.last else 0) + colon
         groups = by_group(cells)
         if args.style == "table":
@@ -261,6 +265,8 @@ def text(
             found = groups.get(group, {})
             if args.style == "iolatency":
                 yield from hist.iolatency_lines(found, unit)
+            elif args.style == "iolatency_micro":
+                yield from hist.iolatency_micro_lines(found, unit, series.grid.step_ns, guessed=args.compat)
             elif args.style == "biolatency":
                 yield from hist.biolatency_lines(found, unit)
             else:
@@ -302,8 +308,12 @@ def _filters(run: Run | None, args: argparse.Namespace) -> Iterator[str]:
     from opline_analyses.intervals import hist
 
     operation = {("reads",): 0, ("writes",): 1}.get(tuple(args.io or ()), -1)
-    device = device_number(run, args.device[0]) if run and args.device and len(args.device) == 1 else None
-    yield from hist.filters_header(args.size, operation, device)
+    one = args.device[0] if run and args.device and len(args.device) == 1 else None
+    if one is not None and (major := io_filter.major_of(one)) is not None:
+        yield from hist.filters_header(args.size, operation, major, -1)
+        return
+    dev = device_number(run, one) if run and one is not None else None
+    yield from hist.filters_header(args.size, operation, *((-1, -1) if dev is None else (dev >> 20, dev & 0xFFFFF)))
 
 
 def csv_of(counted: list[tuple[int, Cells]], series: Series, buckets: Buckets, begins: bool = True) -> str:

@@ -16,7 +16,7 @@ from opline.errors import OplineError, UsageError
 from opline_analyses.base.quantities import DURATIONS, duration_ns, seconds
 from opline_analyses.block import io_filter
 from opline_analyses.commands.common import opened, output
-from opline_analyses.commands.other_inputs import values_of, without_ios
+from opline_analyses.commands.other_inputs import interval_of_oracle, values_of, without_ios
 from opline_analyses.counts import inputs
 
 if TYPE_CHECKING:
@@ -122,6 +122,7 @@ def _columns(args: argparse.Namespace) -> Iterator[Column]:
         without_ios(args, kind, ("compat",))
         yield from _of_counts(args, kind)
     else:
+        args.stepsec = interval_of_oracle(args, kind) or args.stepsec
         without_ios(args, kind, ("compat",))
         yield from _of_values(args, kind)
 

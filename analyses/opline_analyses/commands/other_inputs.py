@@ -44,6 +44,15 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def interval_of_oracle(args: argparse.Namespace, kind: inputs.Kind) -> str | None:
+    """10046_connector.py's own -i, seconds, which is the kind of I/Os elsewhere: taken from there."""
+    given = args.io or []
+    if kind.name != "oracle" or len(given) != 1 or not given[0].replace(".", "", 1).isdecimal():
+        return None
+    args.io = None
+    return str(given[0])
+
+
 def without_ios(args: argparse.Namespace, kind: inputs.Kind, allowed: tuple[str, ...] = ()) -> None:
     """Raises UsageError for an option that chooses among I/Os: this input has none."""
     for name, option, default in _OF_IOS:

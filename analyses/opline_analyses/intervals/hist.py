@@ -97,6 +97,21 @@ def iolatency_lines(histogram: Histogram, unit: str) -> Iterator[str]:
         yield f"{low:>8} -> {1 << index:<8}: {count:<8} |{bar(count, max(counts), 38):<38}|"
 
 
+def iolatency_micro_lines(histogram: Histogram, unit: str, length_ns: int, guessed: bool) -> Iterator[str]:
+    """As iolatency_micro prints one: I/Os per second and the time that they took, in ``unit`` per second, from the
+    first bucket that has any. ``guessed``: the time as it guesses it, 1.5 times the lower bound for each I/O.
+    """
+    counts = {index: cell.count for index, cell in histogram.items() if cell.count}
+    label = [f">=({unit})", f"<({unit})"]
+    yield f"{label[0]:>8} .. {label[1]:<8}: {'IOPS':<8} {'IO_latency/DeltaT':<17} |{'Distribution':<30}|"
+    for index in range(min(counts, default=0), max(counts, default=-1) + 1):
+        low, count = (1 << index - 1 if index else 0), counts.get(index, 0)
+        waited = low * 1.5 * count if guessed else (histogram[index].total / DURATIONS[unit] if count else 0)
+        per_s, waited_per_s = count * 1e9 / length_ns, waited * 1e9 / length_ns
+        numbers = f"{per_s:<8.{0 if per_s >= 100 else 1}f} {waited_per_s:<17.0f}"
+        yield f"{low:>8} -> {1 << index:<8}: {numbers} |{bar(count, max(counts.values()), 30):<30}|"
+
+
 def hist_log_lines(histogram: Histogram) -> Iterator[str]:
     """As SystemTap prints a @hist_log: 50 wide, two empty rows on each side of what is not; a longer gap is `~`."""
     counts = {i: cell.count for i, cell in histogram.items() if cell.count}
@@ -151,9 +166,8 @@ def latencymap_record(
     yield "<end record>"
 
 
-def filters_header(size: str | None, operation: int, dev: int | None) -> Sequence[str]:
+def filters_header(size: str | None, operation: int, major: int, minor: int) -> Sequence[str]:
     """What the SystemTap script prints first: its filters, -1 for one that is off."""
-    major, minor = (dev >> 20, dev & 0xFFFFF) if dev is not None else (-1, -1)
     return (
         "Block I/O latency histograms from kernel trace points",
         "Filters:",

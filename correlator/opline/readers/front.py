@@ -76,6 +76,7 @@ def _check_clocks(environments: list[dict[str, Any]]) -> None:
 
 def _choose(traces: list[str], wanted: str) -> tuple[Front, str]:
     if not os.path.isdir(traces[0]):
+        from opline.readers.babeltrace_text import BabeltraceTextReader, is_babeltrace_text
         from opline.readers.blktrace import BlktraceReader, is_blktrace
         from opline.readers.text import TextReader
 
@@ -85,6 +86,8 @@ def _choose(traces: list[str], wanted: str) -> tuple[Front, str]:
             return BlktraceReader(traces), "it is no CTF trace but blktrace's"
         if wanted != "auto":
             raise TraceError(f"{traces[0]} is text, and --reader {wanted} reads CTF traces.")
+        if is_babeltrace_text(traces[0]):
+            return BabeltraceTextReader(traces[0]), "it is no CTF trace but babeltrace's text"
         return TextReader(traces[0]), "it is no CTF trace but text"
     if wanted == "bt2":
         return _bt2(traces), "it was asked for"

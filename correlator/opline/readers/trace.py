@@ -45,16 +45,17 @@ def find_traces(path: StrPath) -> list[str]:
     except OSError as error:
         raise TraceError(f"Cannot read {path}: {error.strerror}.") from error
     if not os.path.isdir(path):
+        from opline.readers.babeltrace_text import is_babeltrace_text
         from opline.readers.blktrace import files_of, is_blktrace
         from opline.readers.text import is_text
 
         if is_blktrace(path):
             return [file for file in files_of(path) if os.stat(file).st_size or file == path]
-        if is_text(path):
+        if is_text(path) or is_babeltrace_text(path):
             return [path]
         raise TraceError(
             f"{path} is a file: give the folder of a CTF trace (the one with `metadata` at or below it), "
-            "the text of `perf script` with block events, or blktrace's files (sda.blktrace.0)."
+            "text of babeltrace, or of `perf script` with block events, or blktrace's files (sda.blktrace.0)."
         )
     unreadable: list[str] = []
     found: list[str] = []

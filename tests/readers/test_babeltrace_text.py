@@ -44,12 +44,12 @@ def text_of_the_op(oid: str = "benchmark_object53", start_ns: int = 661_871_204)
 def test_c1_2_fields_of_the_mails_lines() -> None:
     """Two events on one line are two; `(+?.?????????)`, hexadecimal numbers, texts with spaces, dots at the end."""
     line = (
-        "[09:34:23.662166430] (+?.?????????) node1 osd:ms_fast_dispatch: { cpu_id = 19 }, { pthread_id = 139986434324224"
+        "[09:34:23.662166430] (+?.?????????) node1 osd:ms_fast_dispatch: { cpu_id = 19 }, { pthread_id = 13998643432422"
         ' }, { oid = "an object, {16}", type = 8, num = 4107 } [09:34:23.662176713] (+0.000010283) node1 '
-        "oprequest:set_rmw_flags: { cpu_id = 19 }, { pthread_id = 139986434324224 }, { flag = 0x4, old_rmw_flags = 0x0 "
+        "oprequest:set_rmw_flags: { cpu_id = 19 }, { pthread_id = 13998643432422 }, { flag = 0x4, old_rmw_flags = 0x0 "
         "} ......"
     )
-    thread = {"pthread_id": 139986434324224}
+    thread = {"pthread_id": 13998643432422}
     assert list(events_of(line)) == [
         (
             34_463_662_166_430, "node1", "osd:ms_fast_dispatch",

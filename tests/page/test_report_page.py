@@ -7,6 +7,7 @@ Skipped where no Chromium is installed: `./check --browser` installs Debian's ch
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import duckdb
 import pytest
 from tests.lib.browser import PROGRAM, Browser, Page
+from tests.lib.build_run import P, Rq, RunBuilder
 from tests.lib.recorded import Correlated, RunOf
 from tests.page.test_report import HOSTILE, hostile_run
 
@@ -24,6 +26,9 @@ from opline_analyses.report import data
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium here: ./check --browser installs it")
 STATS = "opline.stats()"
+#: The open op; whole numbers of any length as texts.
+DETAIL = """JSON.parse(JSON.stringify(opline.page.runs[opline.state.run].detail(opline.page.open),
+            (key, value) => typeof value === 'bigint' ? String(value) : value))"""
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +70,9 @@ def stage_sums(run: Path, where: str) -> tuple[int, int, dict[str, int]]:
         f"""CREATE TABLE marked AS SELECT op_id, latency_ns FROM (
               SELECT *, begin_ns - (SELECT min(begin_ns) FROM ops) AS t FROM ops) WHERE complete AND {where}"""
     )
-    ops, latency = con.execute("SELECT count(*), coalesce(sum(latency_ns), 0)::BIGINT FROM marked").fetchall()[0]
+    ops, latency = con.execute("SELECT count(*), coalesce(sum(latency_ns), 0)::HUGEINT FROM marked").fetchall()[0]
     found = con.execute(
-        "SELECT stage, sum(duration_ns)::BIGINT FROM stages SEMI JOIN marked USING (op_id) GROUP BY stage"
+        "SELECT stage, sum(duration_ns)::HUGEINT FROM stages SEMI JOIN marked USING (op_id) GROUP BY stage"
     )
     return ops, latency, {stage: total for stage, total in found.fetchall() if total}
 
@@ -76,8 +81,8 @@ def page_sums(page: Page) -> tuple[int, int, dict[str, int]]:
     """What the page has for what is marked."""
     found = page.ask(STATS)["sums"]
     names = page.ask("opline.page.runs[opline.state.run].head.stages.map(s => s.name)")
-    stages = {name: int(v) for name, v in zip(names, found["stages"], strict=True) if v}
-    assert sum(stages.values()) + found["unattributed"] == found["latency"]
+    stages = {name: int(v) for name, v in zip(names, found["stages"], strict=True) if v != "0"}
+    assert sum(stages.values()) + int(found["unattributed"]) == int(found["latency"])
     return found["ops"], int(found["latency"]), stages
 
 
@@ -177,7 +182,7 @@ def test_keys_and_the_address(demo: Correlated, opened: Callable[..., Page]) -> 
 def test_an_op_is_what_the_run_has(demo: Correlated, opened: Callable[..., Page]) -> None:
     slowest = max(demo.rows("ops"), key=lambda row: (row["latency_ns"], -row["op_id"]))
     page = opened(demo.path, f"#op={slowest['op_id']}")
-    found = page.ask("opline.page.runs[0].detail(opline.page.open)")
+    found = page.ask(DETAIL)
     stages = [row for row in demo.rows("stages") if row["op_id"] == slowest["op_id"]]
     names = page.ask("opline.page.runs[0].head.stages.map(s => s.name)")
     assert [(names[s["stage"]], s["begin"], s["duration"]) for s in found["stages"]] == [
@@ -211,9 +216,7 @@ def test_a_rounded_page_has_exact_sums_of_what_it_marks(
     stats = page.ask(STATS)
     assert stats["sum"] + stats["over"] + stats["under"] == len(demo.rows("ops"))
     page.press("j")
-    assert page.ask("opline.page.runs[0].detail(opline.page.open).latency") == max(
-        r["latency_ns"] for r in demo.rows("ops")
-    )
+    assert page.ask(DETAIL)["latency"] == max(r["latency_ns"] for r in demo.rows("ops"))
 
 
 def test_a_hostile_run_shows_its_names_and_runs_nothing(tmp_path: Path, opened: Callable[..., Page]) -> None:
@@ -227,6 +230,38 @@ def test_a_hostile_run_shows_its_names_and_runs_nothing(tmp_path: Path, opened: 
     assert page_sums(page) == (ops, latency, {shown(name): total for name, total in stages.items()})
     assert page.ask("opline.page.runs[0].head.start_ns") == str(2**60 + 1)
     page.press("j")
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_no_digit_of_a_long_time_is_lost(
+    full: bool, tmp_path: Path, opened: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Times that no double holds, and sums that 53 bits do not hold: those of a page in full have more than 64."""
+    length = 2**62 + 1 if full else 2**58 + 1
+    built = RunBuilder()
+    for n in range(7):
+        at = n + 1
+        built.op(
+            [P("a", at), P("b", at + 3 + n), P("c", at + length + n)], [Rq(at + 1, at + 1, at + 1, at + 2, at + 2)]
+        )
+    run = built.write(tmp_path / "long")
+    if not full:
+        monkeypatch.setattr(data, "FULL_ROWS", 0)
+    page = opened(run)
+    assert page.ask("opline.page.runs[0].full") is full
+    expected = stage_sums(run, "true")
+    assert expected[1] == 7 * length + 21
+    assert page_sums(page) == expected
+    law = page.ask("document.querySelector('.law').textContent")
+    assert re.sub(r"\D", "", law.split("=")[1].split("latency")[0]) == str(7 * length + 21)
+    page.press("j")
+    found = page.ask(DETAIL)
+    op = found["id"]  # in order of doubles the seven are equal
+    assert (found["takes"], found["unattributed"]) == (str(length + op), "0")
+    rows = sorted((r for r in built.rows["stages"] if r["op_id"] == op), key=lambda r: r["seq"])
+    assert [int(s["takes"]) for s in found["stages"]] == [r["duration_ns"] for r in rows]
+    told = page.ask("document.getElementById('op-note').textContent")
+    assert re.sub(r"\D", "", told.split("unattributed =")[1].split("ns")[0]) == str(length + op)
 
 
 def test_two_runs_stand_on_the_same_axes(tmp_path: Path, demo: Correlated, opened: Callable[..., Page]) -> None:

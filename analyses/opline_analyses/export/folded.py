@@ -15,10 +15,10 @@ from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 
 _STACKS = """
-    SELECT coalesce(o.class, '?'), coalesce(o.comm, '?'), s.stage, sum(s.duration_ns)::BIGINT
+    SELECT coalesce(o.class, '?'), coalesce(o.comm, '?'), s.stage, sum(s.duration_ns)::HUGEINT
     FROM stages s JOIN ops o USING (op_id) SEMI JOIN counted USING (op_id) GROUP BY ALL
     UNION ALL
-    SELECT coalesce(class, '?'), coalesce(comm, '?'), 'unattributed', sum(unattributed_ns)::BIGINT
+    SELECT coalesce(class, '?'), coalesce(comm, '?'), 'unattributed', sum(unattributed_ns)::HUGEINT
     FROM ops SEMI JOIN counted USING (op_id) GROUP BY ALL
     ORDER BY ALL"""
 

@@ -39,7 +39,7 @@ STAGES: Json = {
         ("Stage", "string"), ("Kind", "string"), ("Count", "number"), *_TIMES, ("Share of the latency", "ratio")
     ),
 }
-_CLASSES = """SELECT class, count(*), avg(latency_ns), max(latency_ns), sum(latency_ns)::BIGINT
+_CLASSES = """SELECT class, count(*), avg(latency_ns), max(latency_ns), sum(latency_ns)::HUGEINT
     FROM ops SEMI JOIN counted USING (op_id) GROUP BY class ORDER BY class"""
 
 

@@ -59,7 +59,7 @@ def _weights(run: Run, op_class: str | None) -> Iterator[str]:
 
 def _profiles(run: Run, out: BinaryIO, frames: _Frames) -> None:
     run.con.execute(_PARTS)
-    classes = run.rows("SELECT class, sum(duration_ns)::BIGINT FROM parts GROUP BY class ORDER BY class")
+    classes = run.rows("SELECT class, sum(duration_ns)::HUGEINT FROM parts GROUP BY class ORDER BY class")
     for number, (op_class, total) in enumerate(classes):
         name = json.dumps(shown(op_class) if op_class is not None else "ops without a class")
         head = f'"type": "sampled", "name": {name}, "unit": "nanoseconds", "startValue": 0, "endValue": {total}'

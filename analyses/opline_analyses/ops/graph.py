@@ -47,7 +47,7 @@ _BASE = "regexp_replace({0}, '#[0-9]+$', '')"
 _EDGES = f"""
     SELECT {_BASE.format("from_point")} AS source, {_BASE.format("to_point")} AS target,
            count(*), count(DISTINCT op_id), avg(duration_ns), {_QUANTILES.format("duration_ns")}, max(duration_ns),
-           sum(duration_ns)::BIGINT, arg_max(stage, duration_ns), arg_max(kind, duration_ns)
+           sum(duration_ns)::HUGEINT, arg_max(stage, duration_ns), arg_max(kind, duration_ns)
     FROM stages WHERE op_id IN (SELECT op_id FROM counted) GROUP BY source, target
     ORDER BY quantile_disc(seq, 0.5), avg(seq), source, target"""
 
@@ -74,7 +74,7 @@ def transition_graph(run: Run, which: Selection, tainted: bool = False) -> Graph
     n, incomplete, touched = select_counted(run, which, tainted)
     if n == 0:
         raise OplineError(f"No complete op in {run.given}: {incomplete} incomplete, {touched} tainted.")
-    (whole,) = run.row("SELECT sum(latency_ns)::BIGINT FROM ops WHERE op_id IN (SELECT op_id FROM counted)")
+    (whole,) = run.row("SELECT sum(latency_ns)::HUGEINT FROM ops WHERE op_id IN (SELECT op_id FROM counted)")
     graph: Graph = nx.DiGraph(ops=n, latency_total_ns=int(whole))
     counts = dict(run.rows(_NODES))
 

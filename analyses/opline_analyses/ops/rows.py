@@ -101,12 +101,23 @@ def fingerprints(op: Column, seq: Column, items: Column, ops: int) -> Column:
     return acc
 
 
+def exact_sums(index: Column, values: Column, size: int = 0) -> Column:
+    """The sum of the values at each index, 64 bits: whole numbers from 0 up. Doubles are the fastest way, and exact
+    where all of them sum to less than 2^53.
+    """
+    if float(values.sum(dtype=np.float64)) < 1 << 52:
+        return np.bincount(index, values, size).astype(np.int64)
+    found = np.zeros(max(size, int(index.max(initial=-1)) + 1), np.int64)
+    np.add.at(found, index, values)
+    return found
+
+
 def sums(run: Run, place: Column, cell: Column, cells: int, stages: dict[str, int], ops: int, wanted: Column) -> Sums:
     """``cell``: of each op by place; -1 for an op whose time is not counted. ``wanted``: places of ops whose rows are
     kept.
     """
     width = len(stages)
-    by_cell = np.zeros(cells * width, np.float64)  # sums stay below 2^53: exact
+    by_cell = np.zeros(cells * width, np.int64)
     threads = np.zeros(ops, np.uint64)
     keep = np.zeros(ops, bool)
     keep[wanted] = True
@@ -122,7 +133,7 @@ def sums(run: Run, place: Column, cell: Column, cells: int, stages: dict[str, in
         index = (at if counted.all() else at[counted]) * width + (stage if counted.all() else stage[counted])
         if len(index):
             base = int(index.min())
-            found = np.bincount(index - base, duration if counted.all() else duration[counted])
+            found = exact_sums(index - base, duration if counted.all() else duration[counted])
             by_cell[base : base + len(found)] += found
         # an op for each list of threads; those at the batch's ends may go on in the next one
         present, at_first = np.unique(marks[op - low], return_index=True)
@@ -131,7 +142,7 @@ def sums(run: Run, place: Column, cell: Column, cells: int, stages: dict[str, in
         keep[op[at_first[new]]] = keep[op[0]] = keep[op[-1]] = True
         kept = keep[op]
         parts.append((op[kept], *(column[kept] for column in rows)))
-    return Sums(by_cell.astype(np.int64).reshape(cells, width), threads, _ordered(parts))
+    return Sums(by_cell.reshape(cells, width), threads, _ordered(parts))
 
 
 def names_of_threads(run: Run, tids: list[int]) -> dict[int, str]:

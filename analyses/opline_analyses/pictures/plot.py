@@ -104,7 +104,7 @@ def _layers(run: Run, edges: Sequence[float] | None) -> tuple[Any, list[Layer]]:
     by_stage: dict[str, list[tuple[int, int]]] = {}
     kinds: dict[str, str] = {}
     for stage, kind, bar, total in run.rows(
-        """SELECT s.stage, any_value(s.kind), p.bar, sum(s.duration_ns)::BIGINT
+        """SELECT s.stage, any_value(s.kind), p.bar, sum(s.duration_ns)::HUGEINT
            FROM stages s JOIN place p USING (op_id) GROUP BY s.stage, p.bar"""
     ):
         by_stage.setdefault(stage, []).append((bar, total))
@@ -119,7 +119,7 @@ def _layers(run: Run, edges: Sequence[float] | None) -> tuple[Any, list[Layer]]:
     for label, colour, group in ((f"{len(others)} other stages", OTHER, others), ("unknown", UNKNOWN, unknown)):
         if group:
             layers.append(Layer(label, colour, sum(spread(by_stage[s]) for s in group)))
-    rest = spread(run.rows("SELECT bar, sum(unattributed_ns)::BIGINT FROM place GROUP BY bar"))
+    rest = spread(run.rows("SELECT bar, sum(unattributed_ns)::HUGEINT FROM place GROUP BY bar"))
     if rest.any():
         layers.append(Layer("unattributed", UNATTRIBUTED, rest))
     return per_bar, layers

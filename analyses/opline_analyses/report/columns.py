@@ -33,11 +33,13 @@ class Columns:
         """
         if name in self.directory:
             raise ValueError(f"the column {name} is there already")
-        whole = np.asarray(values).astype(np.int64, copy=False)
-        if delta:
-            whole = np.diff(whole, prepend=np.int64(0))
-        if len(whole) and int(whole.min()) < 0:
-            raise ValueError(f"the column {name} has a negative number")
+        whole = np.asarray(values)
+        if whole.dtype != np.uint64:
+            whole = whole.astype(np.int64, copy=False)
+            if delta:
+                whole = np.diff(whole, prepend=np.int64(0))
+            if len(whole) and int(whole.min()) < 0:
+                raise ValueError(f"the column {name} has a negative number")
         width = max(1, (int(whole.max()).bit_length() + 7) // 8) if len(whole) else 1
         planes = whole.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :width].T
         packed = zlib.compress(np.ascontiguousarray(planes).tobytes(), LEVEL)
@@ -57,16 +59,17 @@ class Columns:
 
 
 def zigzag(values: Column) -> Column:
-    """Signed numbers as unsigned ones: 0 -1 1 -2 becomes 0 1 2 3."""
+    """Signed numbers as unsigned ones: 0 -1 1 -2 becomes 0 1 2 3. 64 bits."""
     whole = np.asarray(values).astype(np.int64, copy=False)
-    return (whole << 1) ^ (whole >> 63)
+    return ((whole << 1) ^ (whole >> 63)).view(np.uint64)
 
 
 def decoded(directory: dict[str, Any], blob: bytes, name: str) -> Column:
     """A column as it was given: what the page's script does, for tests."""
     delta, width, count, offset, size = directory[name]
     planes = np.frombuffer(zlib.decompress(blob[offset : offset + size]), np.uint8).reshape(width, count)
-    whole = np.zeros(count, np.int64)
+    whole = np.zeros(count, np.uint64)
     for plane in range(width):
-        whole |= planes[plane].astype(np.int64) << (8 * plane)
-    return np.cumsum(whole) if delta else whole
+        whole |= planes[plane].astype(np.uint64) << np.uint64(8 * plane)
+    signed = whole.view(np.int64)
+    return np.cumsum(signed) if delta else signed

@@ -21,6 +21,7 @@ from opline_analyses.ops.rows import (
     Column,
     StageRows,
     Sums,
+    exact_sums,
     fingerprints,
     names_of_threads,
     stage_rows,
@@ -120,9 +121,10 @@ def _why(run: Run, which: Selection, tainted: bool) -> dict[str, Any] | None:
 
 
 def _row(row: StageRow) -> dict[str, Any]:
+    """A sum may be beyond 2^53: a text."""
     return {
-        "count": row.count, "total_ns": row.total_ns, "p50_ns": row.p50_ns, "p90_ns": row.p90_ns, "p99_ns": row.p99_ns,
-        "p999_ns": row.p999_ns, "max_ns": row.max_ns,
+        "count": row.count, "total_ns": str(row.total_ns), "p50_ns": row.p50_ns, "p90_ns": row.p90_ns,
+        "p99_ns": row.p99_ns, "p999_ns": row.p999_ns, "max_ns": row.max_ns,
     }  # fmt: skip
 
 
@@ -238,7 +240,7 @@ def _rounded(run: Run, ops: Ops, number: dict[str, int], tainted: bool, limit: i
     columns.add("code_edges", cells.edges_ns, delta=True)
     columns.add("cell.column", cells.column, delta=True)
     columns.add("cell.row", cells.row)
-    columns.add("cell.latency", _exact_sums(cells.cell[counts], ops.latency_ns[counts], len(cells.row)))
+    columns.add("cell.latency", exact_sums(cells.cell[counts], ops.latency_ns[counts], len(cells.row)))
     columns.add("cell.count", np.bincount(cells.cell[counts], minlength=len(cells.row)))
     columns.add("cell.stages", found.by_cell.T.ravel())
     which, lists = _thread_lists(run, ops, number, found)
@@ -298,8 +300,3 @@ def _only(rows: StageRows, wanted: Column, ops: int) -> StageRows:
         rows.duration_ns[kept],
         rows.tid[kept],
     )
-
-
-def _exact_sums(index: Column, values: Column, size: int) -> Column:
-    """Sums of whole numbers; exact below 2^53."""
-    return np.bincount(index, values, size).astype(np.int64)

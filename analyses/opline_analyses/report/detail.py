@@ -100,10 +100,10 @@ def add_requests(columns: Columns, run: Run, op_ids: Column, start_ns: int, begi
     for letter, name in zip("qgidc", ("queue_ns", "getrq_ns", "insert_ns", "issue_ns", "complete_ns"), strict=True):
         at = whole(name)[order]
         seen = at != ABSENT_TIME
-        columns.add(f"requests.{letter}", np.where(seen, zigzag(at - last) + 1, 0))
+        columns.add(f"requests.{letter}", np.where(seen, zigzag(at - last) + np.uint64(1), np.uint64(0)))
         last = np.where(seen, at, last)
     for name in ("sector", "nr_sectors", "in_flight"):
-        columns.add(f"requests.{name}", whole(name)[order] + 1)
+        columns.add(f"requests.{name}", (whole(name)[order] + 1).view(np.uint64))
     columns.add("requests.op_count", whole("op_count", 0)[order])
     columns.add("requests.shared", whole("shared", 0)[order] + 2 * whole("ambiguous", 0)[order])
     columns.add("requests.dev", whole("dev", 0)[order])

@@ -101,11 +101,11 @@ class Why(Value):
 
 
 _STAGES = f"""
-    SELECT stage, min(kind), bool_and(from_point = 'C'), slow, sum(duration_ns)::BIGINT,
+    SELECT stage, min(kind), bool_and(from_point = 'C'), slow, sum(duration_ns)::HUGEINT,
            {", ".join(f"coalesce(sum({s}), 0)::BIGINT" for s in STATES)}
     FROM stages JOIN sides USING (op_id) GROUP BY stage, slow"""
 _OPS = """
-    SELECT slow, sum(unattributed_ns)::BIGINT, sum(latency_ns)::BIGINT, max(latency_ns)
+    SELECT slow, sum(unattributed_ns)::HUGEINT, sum(latency_ns)::HUGEINT, max(latency_ns)
     FROM ops JOIN sides USING (op_id) GROUP BY slow"""
 
 

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: MIT
 // One run: its ops as arrays, what a region of them has, and one op in detail. All times are ns from the run's start.
-import { decodeColumns, signed, starts } from './decode.js';
+import { Sums, decodeColumns, exactly, signed, signedWhole, starts } from './decode.js';
+
+/** What panels show of sums whose last one is that of the latencies. */
+function summed(ops, sums) {
+  const stages = sums.all;
+  const latency = stages.pop();
+  return { ops, latency, unattributed: latency - stages.reduce((a, b) => a + b, 0n), stages };
+}
 
 export class Run {
   constructor(head, columns) {
@@ -111,8 +118,8 @@ export class Run {
     return found.subarray(0, n);
   }
 
-  /** Sums over the ops that count: {ops, latency, unattributed, stages, with}: exact; null where a filter asks for what
-   * cells don't have. ``selected``: the region's ops, else they are looked up. */
+  /** Sums over the ops that count: {ops, latency, unattributed, stages}, BigInts: exact; null where a filter asks for
+   * what cells don't have. ``selected``: the region's ops, else they are looked up. */
   sums(region, selected) {
     if (!this.full && this.filter) return null;
     return this.full ? this._exactSums(selected ?? this.select(region)) : this._cellSums(region);
@@ -120,46 +127,42 @@ export class Run {
 
   _exactSums(selected) {
     const { columns, pathStarts } = this;
-    const result = { ops: 0, latency: 0, unattributed: 0, stages: new Float64Array(this.head.stages.length) };
+    const width = this.head.stages.length;
+    const sums = new Sums(width + 1); // the last one: of the latencies
     const durations = columns['detail.durations'];
     const items = columns['paths.items'];
-    let attributed = 0;
+    let ops = 0;
     for (const i of selected) {
       if (!this.counts(i)) continue;
       const p = columns['detail.path'][i];
       const first = pathStarts[p];
       const length = pathStarts[p + 1] - first;
       const size = this.pathSizes[p];
-      for (let j = 0, at = this.blocks[p] + this.rank[i]; j < length; j++, at += size) {
-        result.stages[items[first + j]] += durations[at];
-        attributed += durations[at];
-      }
-      result.ops++;
-      result.latency += this.latency[i];
+      for (let j = 0, at = this.blocks[p] + this.rank[i]; j < length; j++, at += size)
+        sums.add(items[first + j], durations, at);
+      ops++;
+      sums.add(width, columns.latency, i);
     }
-    result.unattributed = result.latency - attributed;
-    return result;
+    return summed(ops, sums);
   }
 
   _cellSums(region) {
     const { head, columns } = this;
     const width = head.stages.length;
     const cells = columns['cell.row'].length;
-    const result = { ops: 0, latency: 0, unattributed: 0, stages: new Float64Array(width) };
+    const sums = new Sums(width + 1);
     const bottom = (c) => columns.code_edges[columns['cell.row'][c] * head.codes_per_row];
-    let attributed = 0;
+    let ops = 0;
     for (let c = 0; c < cells; c++) {
       if (region) {
         const begin = columns['cell.column'][c] * head.cell_ns;
         if (begin < region[0] || begin >= region[1] || bottom(c) < region[2] || bottom(c) >= region[3]) continue;
       }
-      result.ops += columns['cell.count'][c];
-      result.latency += columns['cell.latency'][c];
-      for (let s = 0; s < width; s++) result.stages[s] += columns['cell.stages'][s * cells + c];
+      ops += columns['cell.count'][c];
+      sums.add(width, columns['cell.latency'], c);
+      for (let s = 0; s < width; s++) sums.add(s, columns['cell.stages'], s * cells + c);
     }
-    for (const sum of result.stages) attributed += sum;
-    result.unattributed = result.latency - attributed;
-    return result;
+    return summed(ops, sums);
   }
 
   /** What all other visible ops have: the difference. */
@@ -251,28 +254,31 @@ export class Run {
     const d = this.detailOf[i];
     if (d < 0) return null;
     const { columns, pathStarts } = this;
-    const begin = this.begin[i] + (this.full ? 0 : columns['detail.begin'][d]);
-    const latency = this.full ? this.latency[i] : columns['detail.latency'][d];
+    const begin = this.full ? exactly(columns.begin, i) : BigInt(this.begin[i] + columns['detail.begin'][d]);
+    const latency = this.full ? exactly(columns.latency, i) : exactly(columns['detail.latency'], d);
     const p = columns['detail.path'][d];
     const threads = this.threadStarts[columns.threads[i]];
     const stages = [];
-    let at = 0;
-    let sum = 0;
+    let at = 0n;
+    let sum = 0n;
     for (let j = 0; j < pathStarts[p + 1] - pathStarts[p]; j++) {
       const place = this.blocks[p] + j * this.pathSizes[p] + this.rank[d];
-      at += signed(columns['detail.gaps'][place]);
-      const length = columns['detail.durations'][place];
+      at += signedWhole(exactly(columns['detail.gaps'], place));
+      const takes = exactly(columns['detail.durations'], place);
       stages.push({
         stage: columns['paths.items'][pathStarts[p] + j],
         thread: columns['thread_lists.items'][threads + j],
-        begin: at,
-        duration: length,
-        states: this._states(place, length)
+        begin: Number(at),
+        duration: Number(takes),
+        from: at,
+        takes,
+        states: this._states(place, Number(takes))
       });
-      at += length;
-      sum += length;
+      at += takes;
+      sum += takes;
     }
-    return { i, id: this.opIds[i], begin, latency, stages, unattributed: latency - sum, requests: this._requests(d) };
+    return { i, id: this.opIds[i], from: begin, begin: Number(begin), takes: latency, latency: Number(latency), stages,
+      attributed: sum, unattributed: latency - sum, requests: this._requests(d) };
   }
 
   /** How long the thread did what head.states names, in that order; null: unknown. */

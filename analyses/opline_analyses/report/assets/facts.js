@@ -13,7 +13,7 @@ export function drawHeader(runs) {
     const rate = span ? `, ${count((head.ops * 1e9) / span)}/s` : '';
     return el('span', {}, runs.length > 1 ? [el('b', {}, `${'AB'[k]} `), name(head.name), ': '] : '',
       `${count(head.ops)} ops in ${duration(span)}${rate}, mean ${
-        duration(head.latency.total_ns / (head.latency.count || 1))}, model `,
+        duration(Number(head.latency.total_ns) / (head.latency.count || 1))}, model `,
       name(head.model), head.wall ? ', recorded ' : '', head.wall ? [name(head.wall), ' UTC'] : '');
   }));
   const chips = runs.flatMap(({ head, full }, k) => {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Numbers for people. Nanoseconds come in as whole numbers (below 2^53: exact) or as means.
+// Numbers for people. Nanoseconds come in as whole numbers (a BigInt has every digit, a number those below 2^53) or as
+// means.
 
 const UNITS = [[1, 'ns'], [1e3, 'µs'], [1e6, 'ms'], [1e9, 's']];
 
 /** A duration in the unit that suits it, three figures: 812 ns, 12.3 µs. */
 export function duration(ns) {
+  if (typeof ns === 'bigint') return duration(Number(ns));
   if (ns === null || ns === undefined || Number.isNaN(ns)) return '';
   const size = Math.abs(ns);
   if (size === 0) return '0 ns';
@@ -16,22 +18,27 @@ export function duration(ns) {
 }
 
 /** A whole number with thin spaces between thousands. */
-export const count = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ' ');
+export const count = (n) => String(typeof n === 'bigint' ? n : Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ' ');
 
 /** Exact nanoseconds. */
 export const exact = (ns) => `${count(ns)} ns`;
 
-export const seconds = (ns, digits = 6) => (ns / 1e9).toFixed(digits);
+/** Seconds; of a BigInt every digit. */
+export function seconds(ns, digits = 6) {
+  if (typeof ns !== 'bigint') return (ns / 1e9).toFixed(digits);
+  const text = String(ns < 0n ? -ns : ns).padStart(10, '0');
+  return `${ns < 0n ? '-' : ''}${text.slice(0, -9)}.${text.slice(-9, text.length - 9 + digits)}`;
+}
 
 export function percent(part, whole) {
   if (!whole) return '';
-  const value = (100 * part) / whole;
+  const value = (100 * Number(part)) / Number(whole);
   return `${value.toFixed(Math.abs(value) >= 99.95 ? 0 : 1)} %`;
 }
 
 export function factor(a, b) {
   if (!b) return '';
-  const value = a / b;
+  const value = Number(a) / Number(b);
   return value >= 100 ? `${value.toFixed(0)}×` : value >= 9.95 ? `${value.toFixed(1)}×` : `${value.toFixed(2)}×`;
 }
 

@@ -75,7 +75,7 @@ function compared(a, b) {
     const at = new Map(run.head.stages.map((s, n) => [s.name, n]));
     return {
       ...run.all,
-      stages: Float64Array.from(stages, (s) => (at.has(s.name) ? run.all.stages[at.get(s.name)] : 0))
+      stages: stages.map((s) => (at.has(s.name) ? run.all.stages[at.get(s.name)] : 0n))
     };
   };
   return { head: { ...a.head, stages }, a: of(a), b: of(b) };
@@ -267,7 +267,8 @@ window.opline = {
       without: bins.without,
       visible: bins.visible,
       selected: page.selected.length,
-      sums: page.sums && {...page.sums, stages: Array.from(page.sums.stages) },
+      sums: page.sums && { ops: page.sums.ops, latency: String(page.sums.latency),
+        unattributed: String(page.sums.unattributed), stages: page.sums.stages.map(String) },
       region: state.region
     };
   },

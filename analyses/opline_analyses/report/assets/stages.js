@@ -4,9 +4,10 @@ import { bar, byId, el, name } from './dom.js';
 import { count, duration, exact, factor, percent } from './format.js';
 import { state, update } from './state.js';
 
-const mean = (sum, ops) => (ops ? sum / ops : 0);
+const mean = (sum, ops) => (ops ? Number(sum) / ops : 0);
 
-/** The table's rows: {label, kind, colour, stage, a, b}, ns; ``b`` null where there is nothing to stand against. */
+/** The table's rows: {label, kind, colour, stage, a, b}, BigInts of ns; ``b`` null where there is nothing to stand
+ * against. */
 function rowsOf(head, a, b) {
   const rows = head.stages.map((s, n) => ({ label: s.name, kind: s.kind, colour: s.colour, stage: n, all: s.all,
     a: a.stages[n], b: b ? b.stages[n] : null }));
@@ -66,7 +67,7 @@ export function drawStages(head, sums, rest, labels) {
     rows.sort((x, y) => Math.abs(mean(y.a, na) - mean(y.b, nb)) - Math.abs(mean(x.a, na) - mean(x.b, nb)));
   }
   parts.push(both ? differences(rows, na, nb, ma - mb, labels) : shares(rows, na, sums.latency));
-  const attributed = rows.filter((r) => r.stage !== null).reduce((sum, r) => sum + r.a, 0);
+  const attributed = sums.latency - sums.unattributed;
   parts.push(el('p', { className: 'law', 'data-law': sums.latency },
     `${exact(attributed)} in stages + ${exact(sums.unattributed)} unattributed = ${exact(sums.latency)} latency of ${
       count(na)} ops`));
@@ -109,8 +110,8 @@ function differences(rows, na, nb, whole, labels) {
 }
 
 function shares(rows, ops, latency) {
-  const whole = !state.region && rows.every((r) => !r.all || r.all.total_ns === r.a);
-  const most = Math.max(...rows.map((r) => r.a), 1);
+  const whole = !state.region && rows.every((r) => !r.all || r.all.total_ns === String(r.a));
+  const most = Math.max(...rows.map((r) => Number(r.a)), 1);
   const more = whole ? ['ops', 'p50', 'p99', 'max'] : [];
   return el('table', { className: 'stagetable' },
     el('thead', {}, el('tr', {}, ['stage', 'kind', 'per op', '', 'share', ...more]
@@ -118,7 +119,7 @@ function shares(rows, ops, latency) {
     el('tbody', {}, rows.map((row) => el('tr', { 'data-stage': row.label, 'data-sum': row.a }, stageCell(row),
       el('td', { className: 'kind' }, row.kind),
       el('td', { className: 'number', title: exact(row.a) }, duration(mean(row.a, ops))),
-      el('td', { className: 'barcell', title: percent(row.a, latency) }, bar(row.a / most, row.colour)),
+      el('td', { className: 'barcell', title: percent(row.a, latency) }, bar(Number(row.a) / most, row.colour)),
       el('td', { className: 'number' }, percent(row.a, latency)),
       whole && row.all ? [count(row.all.count), ...[row.all.p50_ns, row.all.p99_ns, row.all.max_ns].map(duration)]
         .map((t) => el('td', { className: 'number' }, t)) : []))));

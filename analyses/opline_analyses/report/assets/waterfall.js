@@ -48,6 +48,7 @@ export function layout(run, detail) {
       row: rowOf(label === run.head.no_thread ? 'block completion' : label),
       from: s.begin,
       to: s.begin + s.duration,
+      takes: s.takes,
       stage: s.stage,
       states: s.states
     };
@@ -108,11 +109,10 @@ export function drawWaterfall(run, detail, i) {
 function drawDetail(run, detail, i) {
   const host = byId('waterfall');
   const note = byId('op-note');
-  const sum = detail.stages.reduce((a, s) => a + s.duration, 0);
   note.replaceChildren(`op ${detail.id} `, name(run.className(i)),
-    ` ${duration(detail.latency)}, begins at ${seconds(detail.begin, 9)} s; ` +
-      `${detail.stages.length} stages ${exact(sum)} + ${exact(detail.unattributed)} unattributed = ${
-        exact(detail.latency)}; `
+    ` ${duration(detail.latency)}, begins at ${seconds(detail.from, 9)} s; ` +
+      `${detail.stages.length} stages ${exact(detail.attributed)} + ${exact(detail.unattributed)} unattributed = ${
+        exact(detail.takes)}; `
       +
       `${detail.requests.length} block request${detail.requests.length === 1 ? '' : 's'}`
       + (state.even ? '; widths evened out: read the times, not the lengths' : ''));
@@ -176,7 +176,7 @@ function picture(run, detail, width) {
 function look(run, b) {
   if (b.gap) return ['unattributed', null, b.to - b.from, 'gap'];
   const stage = run.head.stages[b.stage];
-  return [stage.name, stage.colour, b.to - b.from, stage.kind === 'unknown' ? 'unknownbar' : ''];
+  return [stage.name, stage.colour, b.takes, stage.kind === 'unknown' ? 'unknownbar' : ''];
 }
 
 /** What the thread did: "on CPU 3.1 us, blocked 8 us", or that it is unknown. */
@@ -259,8 +259,8 @@ function arrows(root, order, x) {
 
 function table(run, detail) {
   const rows = detail.stages.map(
-    (s) => el('tr', {}, el('td', { className: 'number' }, exact(s.begin)),
-      el('td', { className: 'number' }, exact(s.duration)), el('td', {}, name(run.head.stages[s.stage].name)),
+    (s) => el('tr', {}, el('td', { className: 'number' }, exact(s.from)),
+      el('td', { className: 'number' }, exact(s.takes)), el('td', {}, name(run.head.stages[s.stage].name)),
       el('td', {}, run.head.stages[s.stage].kind), el('td', {}, name(run.head.threads[s.thread])),
       run.head.states ? el('td', {}, saidStates(run, s.states)) : null));
   const requests = detail.requests.map(

@@ -16,8 +16,8 @@ NAME = "view"
 HELP = "the page of runs of any size, in a browser on this machine"
 EXAMPLES = """\
 The page is that of `opline report`. Of a run that is too large to be held in one
-page, every op opens in full, and `finer` (the key f) asks for the part that is
-shown, or marked, with finer cells. Ctrl-C ends it.
+page it asks for what is looked at: zooming gives finer cells, what is marked is
+summed by the run's tables, every op opens in full. Ctrl-C ends it.
 
 The server listens on 127.0.0.1 alone, only reads, and knows the address with
 its token only: whoever has the address may look. From another machine:
@@ -67,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
             server = stack.enter_context(Server(Pages(viewed), args.port))
         except OSError as error:
             raise OplineError(f"Cannot listen on {HOST}, port {args.port}: {error.strerror}.") from error
+        server.pages.prepare()
         print(server.address, flush=True)
         server.serve_forever()
     return 0

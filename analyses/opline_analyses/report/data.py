@@ -14,7 +14,7 @@ import numpy as np
 
 from opline.errors import OplineError
 from opline.talk import shown
-from opline_analyses.base.colours import STATES, STATES_UNKNOWN, UNATTRIBUTED, stage_colour
+from opline_analyses.base.colours import STATES, STATES_UNKNOWN
 from opline_analyses.client import checks
 from opline_analyses.ops.rows import (
     NO_THREAD,
@@ -32,30 +32,27 @@ from opline_analyses.report.cells import CODES_PER_ROW, TICK_NS, cells_of, sampl
 from opline_analyses.report.columns import Columns, zigzag
 from opline_analyses.report.detail import add_lists, add_requests, add_stages, group, states_of
 from opline_analyses.report.devices import add_devices
-from opline_analyses.report.ops import NAME_LENGTH, Ops, read_ops
-from opline_analyses.runs import ledger
+from opline_analyses.report.head import common_head, short_name, stage_head
+from opline_analyses.report.ops import Ops, read_ops
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 from opline_analyses.why.sets import choose, slowest_rule
 from opline_analyses.why.text import sentence
 from opline_analyses.why.why import compare_sets
 
-FORMAT = 1
 BLOB_LIMIT = 3_600_000  # bytes; base64 makes 4.8 MB of them
 FULL_ROWS = 4_000_000  # rows of stages: more are not tried in full
 DETAIL, SLOWEST, FEWEST = 12_000, 2_000, 50
 DETAIL_BYTES = 60  # of an op in detail, about
-_STEPS = ("Q2G", "Q2I", "Q2D", "Q2C", "G2I", "G2D", "I2D", "I2C", "D2C")
-BLOCK_COLOURS = {n: stage_colour(n, "device" if n == "D2C" else "block") for n in _STEPS} | {"other": UNATTRIBUTED}
 
 
 @dataclass(frozen=True, slots=True)
 class PageData:
-    """The head and the blob."""
+    """The head, the blob, and the table of stages for who has no script (None: there is none)."""
 
     head: dict[str, Any]
     blob: bytes
-    table: StageTable
+    table: StageTable | None
 
 
 def page_data(run: Run, which: Selection, tainted: bool = False, limit: int = BLOB_LIMIT) -> PageData:
@@ -74,13 +71,17 @@ def page_data(run: Run, which: Selection, tainted: bool = False, limit: int = BL
     number = {name: n for n, (name, _) in enumerate(stages)}
     head = _head(run, ops, table, stages, tested, tainted)
     head["why"] = why
+    lanes = Columns()
+    whole = which == Selection()
+    window = (0 if whole else head["first_ns"], head["span_ns"])
+    head["devices"] = add_devices(lanes, run, ops.start_ns, window, whole)
     columns: Columns | None = None
     if total <= FULL_ROWS:
-        columns, parts = _full(run, ops, number)
+        columns, parts = _full(run, ops, number, lanes.copy())
         if columns.size > limit:
             columns = None
     if columns is None:
-        columns, parts = _rounded(run, ops, number, tainted, limit)
+        columns, parts = _rounded(run, ops, number, tainted, limit, lanes)
     head.update(parts)
     head["columns"] = columns.directory
     return PageData(head, columns.blob(), table)
@@ -128,51 +129,31 @@ def _row(row: StageRow) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _name(text: str) -> str:
-    return shown(text)[:NAME_LENGTH]
-
-
 def _head(
     run: Run, ops: Ops, table: StageTable, stages: list[tuple[str, str]], tested: list[checks.Check], tainted: bool
 ) -> dict[str, Any]:
     by_name = {row.stage: row for row in table.stages}
-    recording = run.manifest.get("recording") or {}
-    model = run.manifest.get("model") or {}
     last = int((ops.begin_ns + ops.latency_ns).max(initial=0))
-    lost = run.rows("SELECT begin_ns, end_ns, count, packets, stream FROM discarded ORDER BY begin_ns, stream")
-    entries = ledger.entries(run)
+    common = common_head(run, ops.start_ns)
     return {
-        "format": FORMAT,
+        **common,
         "ops": len(ops),
         "tainted": int(ops.tainted.sum()),
         "counts_tainted": tainted,
         "counted": table.ops,
-        "start_ns": str(ops.start_ns),  # may be beyond 2^53: a text
         "first_ns": int(ops.begin_ns[0]) if len(ops) else 0,  # from the run's start; of a part of a run not 0
         "span_ns": last,
-        "model": _name(str(model.get("name", "?"))),
-        "wall": _name(str((recording.get("begin") or {}).get("wall") or "").split(".")[0].replace("T", " ")),
         "exact": table.exact,
         "stages": [
-            {
-                "name": _name(name), "kind": _name(kind), "colour": stage_colour(name, kind),
-                **({"all": _row(by_name[name])} if name in by_name else {}),
-            }
+            {**stage_head(name, kind), **({"all": _row(by_name[name])} if name in by_name else {})}
             for name, kind in stages
         ],
-        "block_colours": BLOCK_COLOURS,
         "no_thread": NO_THREAD,
-        "unattributed": {"colour": UNATTRIBUTED, "all": _row(table.unattributed)},
+        "unattributed": {**common["unattributed"], "all": _row(table.unattributed)},
         "latency": _row(table.latency),
         "incomplete_ns": ops.incomplete_ns.tolist(),
-        "lost": [
-            [*(None if t is None else t - ops.start_ns for t in (begin, end)), n, bool(packets), _name(stream or "")]
-            for begin, end, n, packets, stream in lost
-        ],
-        "losses": [[e.loss, e.severity, e.origin, e.count, e.advice] for e in entries],
-        "bad_losses": ledger.bad_count(entries),
         "checks": [[c.name, c.passed, c.text] for c in tested],
-    }  # fmt: skip
+    }
 
 
 def _add_ops(columns: Columns, ops: Ops) -> list[dict[str, Any]]:
@@ -182,7 +163,7 @@ def _add_ops(columns: Columns, ops: Ops) -> list[dict[str, Any]]:
     for n, dimension in enumerate(ops.dimensions):
         columns.add(f"dimension{n}", dimension.codes)
     return [
-        {"name": d.name, "column": f"dimension{n}", "values": [None if v is None else _name(v) for v in d.values]}
+        {"name": d.name, "column": f"dimension{n}", "values": [None if v is None else short_name(v) for v in d.values]}
         for n, d in enumerate(ops.dimensions)
     ]
 
@@ -194,7 +175,7 @@ def _threads(columns: Columns, run: Run, which: Column, lists: list[list[int]]) 
     number = {tid: n for n, tid in enumerate(tids)}
     columns.add("threads", which)
     add_lists(columns, "thread_lists", [[number[tid] for tid in one] for one in lists])
-    return [_name(names[tid]) for tid in tids]
+    return [short_name(names[tid]) for tid in tids]
 
 
 def _details(columns: Columns, run: Run, ops: Ops, rows: StageRows, chosen: Column) -> dict[str, Any]:
@@ -209,13 +190,11 @@ def _details(columns: Columns, run: Run, ops: Ops, rows: StageRows, chosen: Colu
         **names,
         "states": list(STATES.values()) if states is not None else None,
         "states_unknown": STATES_UNKNOWN,
-        "device_names": {str(dev): _name(known.get(dev) or f"{dev >> 20}:{dev & 0xFFFFF}") for (dev,) in devs},
-        "devices": add_devices(columns, run, ops.start_ns, int((ops.begin_ns + ops.latency_ns).max(initial=0))),
+        "device_names": {str(dev): short_name(known.get(dev) or f"{dev >> 20}:{dev & 0xFFFFF}") for (dev,) in devs},
     }
 
 
-def _full(run: Run, ops: Ops, number: dict[str, int]) -> tuple[Columns, dict[str, Any]]:
-    columns = Columns()
+def _full(run: Run, ops: Ops, number: dict[str, int], columns: Columns) -> tuple[Columns, dict[str, Any]]:
     dimensions = _add_ops(columns, ops)
     columns.add("begin", ops.begin_ns, delta=True)
     columns.add("latency", ops.latency_ns)
@@ -226,14 +205,15 @@ def _full(run: Run, ops: Ops, number: dict[str, int]) -> tuple[Columns, dict[str
     return columns, {"full": True, "dimensions": dimensions, "threads": threads, "detailed": len(ops), **parts}
 
 
-def _rounded(run: Run, ops: Ops, number: dict[str, int], tainted: bool, limit: int) -> tuple[Columns, dict[str, Any]]:
+def _rounded(
+    run: Run, ops: Ops, number: dict[str, int], tainted: bool, limit: int, columns: Columns
+) -> tuple[Columns, dict[str, Any]]:
     cells = cells_of(ops.begin_ns, ops.latency_ns)
     counts = np.ones(len(ops), bool) if tainted else ~ops.tainted
     chosen = sample(cells, ops.latency_ns, min(DETAIL, len(ops)), SLOWEST)
     counted = np.where(counts, cells.cell, -1)
     found = sums(run, ops.place, counted, len(cells.row), number, len(ops), chosen)
     rows = found.rows
-    columns = Columns()
     dimensions = _add_ops(columns, ops)
     columns.add("tick", cells.tick, delta=True)
     columns.add("code", cells.code)

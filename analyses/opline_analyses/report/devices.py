@@ -29,29 +29,38 @@ def d2c_row(d2c_ns: Column) -> Column:
     return np.asarray(np.clip(rows, 0, ROWS - 1).astype(np.int64))
 
 
-def add_devices(columns: Columns, run: Run, start_ns: int, span_ns: int) -> dict[str, Any]:
-    """The devices of the run, those that serve ops first. ``span_ns``: the length of the time axis."""
-    width = max(1, -(-span_ns // BINS))
+def add_devices(
+    columns: Columns, run: Run, start_ns: int, window: tuple[int, int], whole: bool = False
+) -> dict[str, Any]:
+    """The devices of the run, those that serve ops first. ``start_ns``: of the run's clock; ``window``: the time axis,
+    ns from there. Counted are the requests that touch it; with ``whole`` all requests of the run.
+    """
+    first, last = window
+    width = max(1, -(-(last - first) // BINS))
     names = run.device_names()
     devices: list[dict[str, Any]] = []
-    found = run.rows(
-        """SELECT dev, count(*), count(*) FILTER (op_count > 0) AS ours, count(*) FILTER (complete_ns IS NULL)
-           FROM requests GROUP BY dev ORDER BY ours > 0 DESC, count(*) DESC, dev"""
-    )
-    edges = start_ns + np.arange(BINS + 1) * width
+    low, high = start_ns + first, start_ns + first + width * BINS
+    end = "coalesce(complete_ns, issue_ns, insert_ns, getrq_ns, queue_ns)"
+    begin = "coalesce(issue_ns, insert_ns, getrq_ns, queue_ns, complete_ns)"
+    touches = "true" if whole else f"{end} >= {low} AND {begin} < {high}"
+    found = run.con.execute(
+        f"""SELECT dev, count(*), count(*) FILTER (op_count > 0) AS ours, count(*) FILTER (complete_ns IS NULL)
+            FROM requests WHERE {touches} GROUP BY dev ORDER BY ours > 0 DESC, count(*) DESC, dev"""
+    ).fetchall()
+    edges = low + np.arange(BINS + 1) * width
     for number, (dev, requests, ours, open_ones) in enumerate(found[:MOST_DEVICES]):
         data = run.con.execute(
-            """SELECT issue_ns, complete_ns, d2c_ns, nr_sectors, sector, kind = 'read' AS reads FROM requests
-               WHERE dev = ? AND issue_ns IS NOT NULL AND complete_ns IS NOT NULL""",
+            f"""SELECT issue_ns, complete_ns, d2c_ns, nr_sectors, sector FROM requests
+                WHERE dev = ? AND issue_ns IS NOT NULL AND complete_ns IS NOT NULL AND {touches}""",
             [dev],
         ).fetchnumpy()
         issue, complete, d2c = (np.asarray(data[n], np.int64) for n in ("issue_ns", "complete_ns", "d2c_ns"))
-        size = np.asarray(np.ma.filled(np.ma.asarray(data["nr_sectors"]), 0), np.int64) * 512
-        bins = (complete - start_ns) // width
+        length = np.asarray(np.ma.filled(np.ma.asarray(data["nr_sectors"]), 0), np.int64) * 512
+        bins = (complete - low) // width
         kept = (bins >= 0) & (bins < BINS)
         key = f"device{number}"
         columns.add(f"{key}.count", np.bincount(bins[kept], minlength=BINS))
-        columns.add(f"{key}.bytes", np.bincount(bins[kept], size[kept], BINS).astype(np.int64))
+        columns.add(f"{key}.bytes", np.bincount(bins[kept], length[kept], BINS).astype(np.int64))
         depth = time_within(issue, complete, edges)
         columns.add(f"{key}.in_flight", np.round(depth * DEPTH_UNIT / width).astype(np.int64))
         place = bins[kept] * ROWS + d2c_row(d2c[kept])
@@ -59,17 +68,18 @@ def add_devices(columns: Columns, run: Run, start_ns: int, span_ns: int) -> dict
         sectors = np.ma.asarray(data["sector"])
         has = kept & ~np.ma.getmaskarray(sectors)
         sector = np.asarray(np.ma.filled(sectors, 0)).astype(np.int64)
-        low, high = (int(sector[has].min()), int(sector[has].max())) if has.any() else (0, 0)
-        part = max(1, -(-(high - low + 1) // ROWS))
-        place = bins[has] * ROWS + (sector[has] - low) // part
+        lowest, highest = (int(sector[has].min()), int(sector[has].max())) if has.any() else (0, 0)
+        part = max(1, -(-(highest - lowest + 1) // ROWS))
+        place = bins[has] * ROWS + (sector[has] - lowest) // part
         columns.add(f"{key}.offset", np.bincount(place, minlength=BINS * ROWS))
         devices.append(
             {
                 "name": device_name(names, dev), "requests": requests, "of_ops": ours, "not_completed": open_ones,
-                "outside": int(len(bins) - kept.sum()), "sector": [low, high],
+                "outside": int(len(bins) - kept.sum()), "sector": [lowest, highest],
             }
         )  # fmt: skip
     return {
+        "from_ns": first,
         "width_ns": width,
         "bins": BINS,
         "rows": ROWS,

@@ -24,8 +24,8 @@ from opline_analyses.report.data import PageData
 
 #: In this order: a module uses what stands before it.
 MODULES = (
-    "dom.js", "format.js", "decode.js", "data.js", "state.js", "scales.js", "heat.js", "stages.js", "who.js", "list.js",
-    "served.js", "waterfall.js", "devices.js", "facts.js", "main.js",
+    "dom.js", "format.js", "decode.js", "data.js", "state.js", "scales.js", "quantiles.js", "pointer.js", "heat.js",
+    "stages.js", "who.js", "list.js", "served.js", "asked.js", "waterfall.js", "devices.js", "facts.js", "main.js",
 )  # fmt: skip
 _IMPORT = re.compile(r"^import (\{[^}]*\}) from '\./([a-z]+)\.js';$", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.MULTILINE)
@@ -90,7 +90,7 @@ def document(title: str, pages: list[PageData], comparison: str | None = None, s
         "TITLE": html.escape(name),
         "POLICY": html.escape(policy(code, style, served), quote=True).replace("&#x27;", "'"),
         "STYLE": style,
-        "SUMMARY": "\n".join(summary(page.table) for page in pages),
+        "SUMMARY": "\n".join(summary(page.table) for page in pages if page.table is not None),
         "HEAD": embedded({"title": name, "runs": [page.head for page in pages], "comparison": comparison}),
         "DATA": "".join(
             f'<script type="text/plain" class="columns">{base64.b64encode(page.blob).decode()}</script>\n'

@@ -84,7 +84,7 @@ def _depths(run: Run) -> tuple[Column, Column]:
     return np.asarray(found["op_id"], np.int64), np.asarray(found["depth"], np.int64)
 
 
-def _bucket(depth: int) -> str:
+def bucket(depth: int) -> str:
     """Powers of two: a depth of 37 is in 32 to 63."""
     if depth < 4:
         return str(depth)
@@ -92,7 +92,8 @@ def _bucket(depth: int) -> str:
     return f"{low} to {2 * low - 1}"
 
 
-def _size(length: int) -> str:
+def size(length: int) -> str:
+    """A length in bytes."""
     return f"{length} B"
 
 
@@ -119,7 +120,7 @@ def read_ops(run: Run) -> Ops:
         _dimension("class", table.column("class")),
         _dimension("object", table.column("object")),
         _dimension("device", table.column("dev"), lambda dev: device_name(names, dev)),
-        _dimension("size", table.column("length_bytes"), _size),
+        _dimension("size", table.column("length_bytes"), size),
         _dimension("begun by", table.column("comm")),
         _dimension("process", table.column("pid")),
         _dimension("block requests", table.column("request_count")),
@@ -128,7 +129,7 @@ def read_ops(run: Run) -> Ops:
     met = np.full(last + 1, -1, np.int64)
     met[ids] = depths
     depth = met[ordered["op_id"]]
-    labels = pa.array([None if d < 0 else _bucket(d) for d in range(-1, int(depth.max(initial=-1)) + 1)])
+    labels = pa.array([None if d < 0 else bucket(d) for d in range(-1, int(depth.max(initial=-1)) + 1)])
     dimensions.append(_dimension("queue depth met", labels.take(pa.array(depth + 1))))
     incomplete = run.con.execute(
         "SELECT begin_ns FROM ops SEMI JOIN chosen USING (op_id) WHERE NOT complete ORDER BY begin_ns"

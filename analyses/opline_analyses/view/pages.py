@@ -1,26 +1,36 @@
 # SPDX-License-Identifier: MIT
-"""What the server gives: the list of runs, the page of a run or of a part of it, one op in full.
+"""What the server gives: the list of runs, the page of a run, one op in full, and answers about large runs.
 
-One at a time: a run's connection is used by one thread.
+A run whose stages a page can hold is one page, as `opline report` writes it. Of a larger one the page has cells, and
+asks for what is looked at (asked.py). What a connection is used for is one at a time, but the questions of asked.py.
 """
 
 from __future__ import annotations
 
-import base64
 import html
 import json
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pyarrow.parquet as pq
 
 from opline.errors import OplineError
 from opline.talk import shown
 from opline.values import Value
 from opline_analyses.report.data import PageData, page_data
 from opline_analyses.report.document import document
+from opline_analyses.report.one import op_data
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
+from opline_analyses.view import asked
+from opline_analyses.view.tables import Region, Tables
 
 KEPT = 4  # pages: going back is at once
+HELD_ROWS = 1_000_000  # rows of stages that one page holds
+_HELD_BYTES = 1 << 40
 
 _LIST = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>opline view</title>
@@ -46,48 +56,80 @@ class Pages:
     def __init__(self, runs: list[Viewed]) -> None:
         """``runs``: by number, from 0."""
         self._runs = runs
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[int, int | None, int | None], bytes] = OrderedDict()
+        self._locks = [threading.Lock() for _ in runs]
+        self._beside = [one.run.beside() for one in runs]  # for ops
+        self._kept: OrderedDict[int, bytes] = OrderedDict()
+        self._tables: dict[int, Tables] = {}
 
     def __len__(self) -> int:
         return len(self._runs)
+
+    def prepare(self) -> None:
+        """Makes the first run's page meanwhile: whoever opens it waits less."""
+        if self._runs:
+            threading.Thread(target=self._prepared, daemon=True).start()
+
+    def _prepared(self) -> None:
+        with suppress(Exception):  # whoever asks for it is told
+            self.page(0)
 
     def listed(self) -> bytes:
         """The list of runs to choose from."""
         lines = [f'<li><a href="{n}/">{html.escape(shown(one.name))}</a></li>' for n, one in enumerate(self._runs)]
         return _LIST.format("\n".join(lines)).encode("utf-8", "backslashreplace")
 
-    def page(self, number: int, since_ns: int | None, until_ns: int | None) -> bytes:
-        """The page of the ops that begin at ``since_ns`` or later and before ``until_ns``, ns of the run's clock.
-        Raises OplineError where there is none.
-        """
-        key = (number, since_ns, until_ns)
-        with self._lock:
-            if key not in self._kept:
-                self._kept[key] = self._made(*key)
+    def page(self, number: int) -> bytes:
+        """The page of a run. Raises OplineError where there is none."""
+        with self._locks[number]:
+            if number not in self._kept:
+                self._kept[number] = self._made(number)
                 if len(self._kept) > KEPT:
                     self._kept.popitem(last=False)
-            self._kept.move_to_end(key)
-            return self._kept[key]
+            self._kept.move_to_end(number)
+            return self._kept[number]
 
-    def _made(self, number: int, since_ns: int | None, until_ns: int | None) -> bytes:
+    def _made(self, number: int) -> bytes:
         one = self._runs[number]
-        which = one.which
-        for sign, at in ((">=", since_ns), ("<", until_ns)):
-            if at is not None:
-                which = which.also(f"o.begin_ns {sign} ?", at)
-        page = page_data(one.run, which, one.tainted)
+        if pq.read_metadata(one.run.path / "stages.parquet").num_rows <= HELD_ROWS:
+            page = page_data(one.run, one.which, one.tainted, _HELD_BYTES)
+        else:
+            tables = self._tables[number] = Tables(one.run, one.which, one.tainted)
+            if not len(tables):
+                raise OplineError("No complete op is to be shown.")
+            head, columns = asked.page_head(tables, Region(t0=0, t1=tables.span_ns + 1))
+            page = PageData({**head, "columns": columns.directory}, columns.blob(), None)
         page.head["name"] = shown(one.name)
         page.head["served"] = True
-        page.head["part"] = since_ns is not None or until_ns is not None
         return document(one.name, [page], served=True)
 
     def op(self, number: int, op_id: int) -> bytes:
         """One op as the data of a page: {"head", "columns" in base64}. Raises OplineError where there is no such op."""
-        one = self._runs[number]
-        with self._lock:
-            if not one.run.rows("SELECT 1 FROM ops WHERE op_id = ? AND complete", [op_id]):
-                raise OplineError(f"The run has no complete op {op_id}.")
-            page: PageData = page_data(one.run, Selection("o.op_id = ?", (op_id,)), True)
-        found = {"head": page.head, "columns": base64.b64encode(page.blob).decode()}
-        return json.dumps(found, separators=(",", ":"), allow_nan=False).encode()
+        with self._locks[number]:
+            run = self._beside[number].beside()
+        (first,) = run.row("SELECT min(begin_ns) FROM ops")
+        return _json(asked.sent(*op_data(run, op_id, int(first or 0))))
+
+    def answer(self, number: int, question: str, region: Region, options: dict[str, int]) -> bytes:
+        """The answer to a question about a large run, that has been shown. Raises OplineError."""
+        tables = self._tables.get(number)
+        ask = _QUESTIONS.get(question)
+        if tables is None or ask is None:
+            raise OplineError("There is no such question about this run.")
+        return _json(ask(tables, region, options))
+
+
+_QUESTIONS: dict[str, Callable[[Tables, Region, dict[str, int]], dict[str, Any]]] = {
+    "cells": lambda tables, region, options: asked.sent(
+        *asked.cells(tables, region, options.get("columns", asked.COLUMNS))
+    ),
+    "region": lambda tables, region, options: asked.region_answer(tables, region),
+    "who": lambda tables, region, options: asked.who_answer(tables, region, bool(options.get("slow"))),
+    "checks": lambda tables, region, options: asked.checks_answer(tables),
+    "devices": lambda tables, region, options: asked.devices_answer(tables, region),
+    "near": lambda tables, region, options: asked.one_op(tables, region, bool(options.get("linear"))),
+    "find": lambda tables, region, options: asked.of_id(tables, options.get("op", -1), region),
+}
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()

@@ -17,10 +17,11 @@ from urllib.parse import parse_qs, urlsplit
 from opline.errors import OplineError
 from opline.talk import shown
 from opline_analyses.view.pages import Pages
+from opline_analyses.view.tables import Region
 
 HOST = "127.0.0.1"
-_PATH = re.compile(r"/([A-Za-z0-9_-]+)/(?:(\d{1,6})/(?:op/(\d{1,18}))?)?", re.ASCII)
-_TIME = re.compile(r"-?\d{1,19}", re.ASCII)
+_PATH = re.compile(r"/([A-Za-z0-9_-]+)/(?:(\d{1,6})/(?:op/(\d{1,18})|([a-z]{1,16}))?)?", re.ASCII)
+_NUMBER = re.compile(r"\d{1,19}", re.ASCII)
 _HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -70,11 +71,16 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(404, b"Not found: the address is the one that opline view has printed.\n")
             return
         try:
-            self._give(found[2], found[3], parse_qs(parts.query))
+            self._give(found[2], found[3], found[4], parse_qs(parts.query))
         except OplineError as error:
             self._answer(404, f"{shown(str(error))}\n".encode("utf-8", "backslashreplace"))
+        except OSError:
+            raise  # the browser has gone
+        except Exception as error:
+            said = f"Internal error: {type(error).__name__}: {error}"
+            self._answer(500, f"{shown(said)}\n".encode("utf-8", "backslashreplace"))
 
-    def _give(self, run: str | None, op: str | None, query: dict[str, list[str]]) -> None:
+    def _give(self, run: str | None, op: str | None, question: str | None, query: dict[str, list[str]]) -> None:
         pages = self.server.pages
         if run is None:
             self._answer(200, pages.listed(), "text/html; charset=utf-8")
@@ -82,9 +88,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(404, b"There is no such run.\n")
         elif op is not None:
             self._answer(200, pages.op(int(run), int(op)), "application/json")
+        elif question is not None:
+            options = {name: _number(query, name) for name in query}
+            self._answer(200, pages.answer(int(run), question, _region(options), options), "application/json")
         else:
-            page = pages.page(int(run), _time(query, "since"), _time(query, "until"))
-            self._answer(200, page, "text/html; charset=utf-8")
+            self._answer(200, pages.page(int(run)), "text/html; charset=utf-8")
 
     def _answer(self, status: int, body: bytes, kind: str = "text/plain; charset=utf-8") -> None:
         self.send_response(status)
@@ -97,11 +105,20 @@ class _Handler(BaseHTTPRequestHandler):
         """A terminal needs no line for each page; the address has the token."""
 
 
-def _time(query: dict[str, list[str]], name: str) -> int | None:
-    """A time of the run's clock, ns. Raises OplineError."""
-    if name not in query:
-        return None
+def _number(query: dict[str, list[str]], name: str) -> int:
+    """A number of a question. Raises OplineError."""
     text = query[name][-1]
-    if not _TIME.fullmatch(text) or abs(int(text)) >= 1 << 63:
-        raise OplineError(f"{name} is not a time in ns.")
+    if not _NUMBER.fullmatch(text) or int(text) >= 1 << 63:
+        raise OplineError(f"{shown(name)} is not a number.")
     return int(text)
+
+
+def _region(options: dict[str, int]) -> Region:
+    """What a question is about. Raises OplineError."""
+    t0, t1 = options.get("t0", 0), options.get("t1", 0)
+    if t1 <= t0:
+        raise OplineError("The question is about no time.")
+    only = (options["kind"], options["value"]) if {"kind", "value"} <= options.keys() else None
+    return Region(
+        t0=t0, t1=t1, v0=options.get("v0", 0), v1=options.get("v1", 1 << 62), stage=options.get("stage"), only=only
+    )

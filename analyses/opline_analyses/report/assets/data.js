@@ -309,6 +309,15 @@ export class Run {
     return found;
   }
 
+  /** What a list says of an op: {exact, latency, widest: [stage, ns]}. */
+  summary(i) {
+    const detail = this.detail(i);
+    if (!detail) return { exact: false, latency: this.latency[i], widest: null };
+    const widest = detail.stages.reduce((a, b) => (b.duration > a.duration ? b : a), { duration: -1 });
+    const { stage, duration } = widest;
+    return { exact: true, latency: detail.latency, widest: duration < 0 ? null : [stage, duration] };
+  }
+
   className(i) {
     const classes = this.dimensions.find((d) => d.name === 'class');
     return classes ? classes.values[classes.codes[i]] ?? '' : '';

@@ -21,8 +21,9 @@ function values(run, key, lane) {
 }
 
 export function drawDevices(run, time, region) {
-  const { list, left_out: more } = run.head.devices;
   const host = byId('devices');
+  if (!run.head.devices) return; // asked for
+  const { list, left_out: more } = run.head.devices;
   const ours = list.map((d, n) => ({ ...d, n })).filter((d) => d.of_ops || state.others);
   const hidden = list.length - list.filter((d) => d.of_ops).length;
   byId('devices-note').textContent =
@@ -49,9 +50,11 @@ function lane(run, device, time, region, width) {
   canvas.style.width = `${width}px`;
   const inner = width - LEFT - RIGHT;
   const { bins, rows, width_ns: each } = run.head.devices;
-  const from = Math.max(0, Math.floor(time[0] / each));
-  const to = Math.min(bins, Math.ceil(time[1] / each));
+  const start = run.head.devices.from_ns;
+  const from = Math.max(0, Math.min(bins, Math.floor((time[0] - start) / each)));
+  const to = Math.max(from, Math.min(bins, Math.ceil((time[1] - start) / each)));
   const x = (ns) => LEFT + ((ns - time[0]) / (time[1] - time[0])) * inner;
+  const at = (bin) => x(start + bin * each);
   context.font = '12px system-ui, sans-serif';
   context.textBaseline = 'middle';
   let y = 0;
@@ -66,8 +69,8 @@ function lane(run, device, time, region, width) {
     context.rect(LEFT, y, inner, h);
     context.clip();
     let said;
-    if (key === 'd2c' || key === 'offset') said = grid(context, run, device, key, { from, to, x, y, h, each, rows });
-    else said = bars(context, run, device, key, { from, to, x, y, h, each });
+    if (key === 'd2c' || key === 'offset') said = grid(context, run, device, key, { from, to, x: at, y, h, rows });
+    else said = bars(context, run, device, key, { from, to, x: at, y, h });
     context.restore();
     context.fillStyle = themed('--soft');
     said.forEach(
@@ -87,23 +90,22 @@ function lane(run, device, time, region, width) {
   return box;
 }
 
-function bars(context, run, device, key, { from, to, x, y, h, each }) {
+function bars(context, run, device, key, { from, to, x, y, h }) {
   const all = values(run, `device${device.n}`, key);
   let most = 0;
   for (let b = from; b < to; b++) most = Math.max(most, all[b]);
   context.fillStyle = themed('--grid');
-  context.fillRect(x(from * each), y + h - 1, x(to * each) - x(from * each), 1);
+  context.fillRect(x(from), y + h - 1, x(to) - x(from), 1);
   context.fillStyle = key === 'in_flight' ? themed('--mark2') : themed('--bars');
   for (let b = from; b < to; b++) {
-    const left = x(b * each);
     if (all[b])
-      context.fillRect(left, y + h * (1 - all[b] / most), Math.max(1, x((b + 1) * each) - left), h * (all[b] / most));
+      context.fillRect(x(b), y + h * (1 - all[b] / most), Math.max(1, x(b + 1) - x(b)), h * (all[b] / most));
   }
   const digits = most >= 100 ? 0 : 1;
   return [most ? `≤ ${most >= 1000 ? count(most) : most.toFixed(digits)}` : '0'];
 }
 
-function grid(context, run, device, key, { from, to, x, y, h, each, rows }) {
+function grid(context, run, device, key, { from, to, x, y, h, rows }) {
   const column = run.columns[`device${device.n}.${key}`];
   const part = column.subarray(from * rows, to * rows);
   let low = 0;
@@ -118,7 +120,7 @@ function grid(context, run, device, key, { from, to, x, y, h, each, rows }) {
   for (let b = 0; b < to - from; b++)
     for (let r = low; r < high; r++) cut[b * (high - low) + r - low] = part[b * rows + r];
   drawCells(context, cut, to - from, high - low,
-    { x: x(from * each), y, width: x(to * each) - x(from * each), height: h }, ramp(themed('--dark') === '1'));
+    { x: x(from), y, width: x(to) - x(from), height: h }, ramp(themed('--dark') === '1'));
   const edge = (r) => duration(1000 * 10 ** ((r - 1) / 4));
   if (key === 'd2c') return [high === rows ? `≥ ${edge(rows - 1)}` : `< ${edge(high)}`, low ? `≥ ${edge(low)}` : '> 0'];
   return device.sector[1] ? [`sector ${short(device.sector[1])}`, short(device.sector[0])] : [];
@@ -136,7 +138,7 @@ function table(run, device) {
   const rows = Array.from({ length: 20 }, (_, k) => {
     const [from, to] = [Math.round(k * step), Math.round((k + 1) * step)];
     const [n, bytes, depth] = lanes.map((c) => c.subarray(from, to).reduce((a, b) => a + b, 0));
-    return el('tr', {}, el('td', { className: 'number' }, ((from * each) / 1e9).toFixed(6)),
+    return el('tr', {}, el('td', { className: 'number' }, ((run.head.devices.from_ns + from * each) / 1e9).toFixed(6)),
       el('td', { className: 'number' }, count(n)), el('td', { className: 'number' }, count(bytes)),
       el('td', { className: 'number' }, (depth / 100 / (to - from)).toFixed(2)));
   });

@@ -20,9 +20,11 @@ export function drawHeader(runs) {
     const whose = runs.length > 1 ? `${'AB'[k]}: ` : '';
     const failed = head.checks.filter((c) => c[1] === false).length;
     const done = head.checks.filter((c) => c[1] !== null).length;
+    const tests = !done ? null : chip(failed === 0,
+      whose + (failed ? `${failed} of ${done} checks doubtful` : `${done} of ${done} checks`));
     return [chip(head.bad_losses === 0, whose + (head.bad_losses ? `${count(head.bad_losses)} lost` : 'no losses')),
-      chip(failed === 0, whose + (failed ? `${failed} of ${done} checks doubtful` : `${done} of ${done} checks`)),
-      full ? null : chip(null, `${whose}${count(head.detailed)} ops in detail`)];
+      tests,
+      full || head.asked ? null : chip(null, `${whose}${count(head.detailed)} ops in detail`)];
   });
   byId('chips').replaceChildren(...chips.filter(Boolean));
 }
@@ -61,12 +63,15 @@ export function drawFacts(runs) {
             `${n === null ? '?' : count(n)}${packets ? ' packets' : ''}`, s])) :
                          null,
       el('p', {},
-        `${count(head.incomplete_ns.length)} ops without an end, ${count(head.tainted)} touched by lost events` +
+        `${count(head.incomplete ?? head.incomplete_ns.length)} ops without an end, ` +
+          `${count(head.tainted)} touched by lost events` +
           `${
             head.tainted && !head.counts_tainted ? ': drawn, and not counted in the sums' :
                                                    ''}. The clock of the run is ${head.start_ns} ns at 0 s.`),
       el('p', {},
         run.full ? 'The page holds every stage of every op, to the nanosecond.' :
+        run.asked ? 'The page asks its server for what is looked at: the cells of the time shown, each op in full, ' +
+          'exact sums of what is marked. Percentile lines are of latencies in steps of 1 %.' :
                    `The page holds each op at ${
                      duration(head.tick_ns)} and 1 % of its latency, exact sums of the stages in cells of ${
                      duration(head.cell_ns)} × 20 %, and `

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The heat map of all ops: time × latency. No op is lost: what lies beyond the axis is counted in rows of its own, and
 // the cells' sum is printed. Marking a region calls ``onRegion``, a click ``onPick``.
-import { byId, el, fit, name, themed } from './dom.js';
+import { el, fit, name, themed } from './dom.js';
 import { count, duration, exact } from './format.js';
-import { drawCells, linearTicks, logTicks, ramp } from './scales.js';
+import { drawCells, hatch, linearTicks, logTicks, ramp } from './scales.js';
+import { listen } from './pointer.js';
+import { quantiles } from './quantiles.js';
 import { state } from './state.js';
 
 export const LEFT = 76;
@@ -19,6 +21,12 @@ export function axisOf(runs) {
   let high = 0;
   const some = [];
   for (const run of runs) {
+    if (run.asked) { // its items are those of the time shown
+      const { low_ns: least, high_ns: most, usual_ns: usual } = run.drawn;
+      [low, high] = [Math.min(low, least), Math.max(high, most)];
+      some.push(usual);
+      continue;
+    }
     const step = Math.max(1, Math.floor(run.n / 20000));
     for (let i = 0; i < run.n; i++) {
       const v = run.values[i];
@@ -55,7 +63,7 @@ export class Heat {
       el('h2', {}, number === null ? '' : [`${'AB'[number]}, `, name(run.head.name), ': '], this.title, ' ', this.note),
       el('div', { className: 'stack' }, this.canvas, this.over));
     host.append(this.section);
-    this._pointer();
+    listen(this);
   }
 
   get box() {
@@ -87,9 +95,10 @@ export class Heat {
   /** Counts the ops of the shown time into cells. */
   bin() {
     const { run, box, axis } = this;
+    const { weight } = run;
     const from = run.firstAt(this.time[0]);
     const to = run.firstAt(this.time[1]);
-    const shown = to - from;
+    const shown = run.asked ? run.shown : to - from;
     const size = shown < 8000 ? 5 : shown < 50000 ? 3 : 2;
     const columns = Math.max(1, Math.round(box.width / size));
     const rows = Math.max(1, Math.round(box.height / size));
@@ -105,21 +114,22 @@ export class Heat {
     const values = axis.linear ? run.values : run.log;
     const perColumn = columns / (this.time[1] - this.time[0]);
     let drawn = 0;
-    let without = 0;
+    let without = run.asked ? run.drawn.without : 0;
     for (let i = from; i < to; i++) {
       if (!run.visible[i]) continue;
       const value = run.values[i];
-      if (Number.isNaN(value)) { without++; continue; }
+      const n = weight ? weight[i] : 1;
+      if (Number.isNaN(value)) { without += n; continue; }
       const c = Math.min(columns - 1, Math.floor((run.begin[i] - this.time[0]) * perColumn));
       if (value > most[c]) most[c] = value;
       const r = Math.floor((values[i] - low) * scale);
-      if (r >= rows) { above[c]++; continue; }
-      if (r < 0) { below[c]++; continue; }
+      if (r >= rows) { above[c] += n; continue; }
+      if (r < 0) { below[c] += n; continue; }
       const at = c * rows + r;
-      cells[at] += state.waited ? value : 1;
-      counts[at]++;
-      histogram[r]++;
-      drawn++;
+      cells[at] += state.waited ? value * n : n;
+      counts[at] += n;
+      histogram[r] += n;
+      drawn += n;
       if (run.tainted[i]) tainted.add(at);
     }
     const sum = (array) => array.reduce((a, b) => a + b, 0);
@@ -132,17 +142,15 @@ export class Heat {
 
   _percentiles(from, to) {
     const { run, box } = this;
-    const shown = to - from;
+    const shown = run.asked ? run.shown : to - from;
     const wanted = Math.max(1, Math.min(Math.round(box.width / 6), Math.floor(shown / FEW_PER_BIN)));
     const width = (this.time[1] - this.time[0]) / wanted;
     const lines = [];
     for (let b = 0, i = from; b < wanted; b++) {
       const end = b === wanted - 1 ? to : run.firstAt(this.time[0] + (b + 1) * width);
-      const values = run.values.slice(i, end).filter((v, k) => !Number.isNaN(v) && run.visible[i + k]).sort();
+      const [n, p50, p90, p99] = quantiles(run, i, end, [0.5, 0.9, 0.99]);
       i = end;
-      const at = (q) => values[Math.max(0, Math.ceil(q * values.length) - 1)];
-      lines.push({ t: this.time[0] + (b + 0.5) * width, n: values.length, p50: at(0.5), p90: at(0.9), p99: at(0.99),
-        max: values[values.length - 1], from: this.time[0] + b * width, to: this.time[0] + (b + 1) * width });
+      lines.push({ t: this.time[0] + (b + 0.5) * width, n, p50, p90, p99 });
     }
     return lines;
   }
@@ -166,13 +174,13 @@ export class Heat {
     this._lines(context, box, ink, dark);
     this._rows(context, box);
     this._legend(context, box, most, dark);
-    const shownMax = bins.most.reduce((a, b) => Math.max(a, b), -1);
+    const shownMax = run.asked ? run.drawn.most_ns : bins.most.reduce((a, b) => Math.max(a, b), -1);
     const parts = [`${count(bins.sum)} of ${count(bins.visible)} ops in ${count(bins.used)} cells`,
       `${count(bins.over)} above, ${count(bins.under)} below the axis`];
     if (bins.outside) parts.push(`${count(bins.outside)} outside the time shown`);
     if (bins.without) parts.push(`${count(bins.without)} without this stage`);
     if (run.head.incomplete_ns.length)
-      parts.push(`${count(run.head.incomplete_ns.length)} without an end (row at the foot)`);
+      parts.push(`${count(run.head.incomplete ?? run.head.incomplete_ns.length)} without an end (row at the foot)`);
     if (run.head.tainted) {
       parts.push(`${count(run.head.tainted)} touched by lost events (outlined${
         run.head.counts_tainted ? '' : ', not counted'})`);
@@ -343,7 +351,7 @@ export class Heat {
       const values = this.axis.linear ? this.run.values : this.run.log;
       for (const i of ours) {
         const r = Math.floor((values[i] - low) * scale);
-        if (r >= 0 && r < bins.rows) marked[r]++;
+        if (r >= 0 && r < bins.rows) marked[r] += this.run.weight ? this.run.weight[i] : 1;
       }
     }
     const h = box.height / bins.rows;
@@ -368,78 +376,6 @@ export class Heat {
     }
   }
 
-  _pointer() {
-    let start = null;
-    const place = (event) => {
-      const rect = this.over.getBoundingClientRect();
-      return [event.clientX - rect.left, event.clientY - rect.top];
-    };
-    const region = (a, b) => {
-      const { box, axis } = this;
-      const [x0, x1] = [Math.min(a[0], b[0]), Math.max(a[0], b[0])];
-      const [y0, y1] = [Math.min(a[1], b[1]), Math.max(a[1], b[1])];
-      const top = y0 <= box.y ? Number.MAX_SAFE_INTEGER : Math.ceil(this.valueAt(y0));
-      const bottom = y1 >= box.y + box.height ? 0 : Math.floor(this.valueAt(y1));
-      return [Math.floor(this.timeAt(Math.max(x0, box.x))), Math.ceil(this.timeAt(Math.min(x1, box.x + box.width))),
-        Math.max(0, bottom), axis ? top : 0];
-    };
-    this.over.addEventListener('pointerdown', (event) => {
-      if (event.button !== 0) return;
-      start = {
-        at: place(event),
-        time: this.time,
-        moved: false,
-        axis: place(event)[1] > this.box.y + this.box.height + 12
-      };
-      this.over.setPointerCapture(event.pointerId);
-    });
-    this.over.addEventListener('pointermove', (event) => {
-      if (!start) { this._hover(place(event)); return; }
-      const now = place(event);
-      if (!start.moved && Math.hypot(now[0] - start.at[0], now[1] - start.at[1]) < 4) return;
-      start.moved = true;
-      if (start.axis) {
-        const shift = ((start.at[0] - now[0]) / this.box.width) * (start.time[1] - start.time[0]);
-        this.calls.onTime([start.time[0] + shift, start.time[1] + shift]);
-      } else this.calls.onRegion(region(start.at, now));
-    });
-    this.over.addEventListener('pointerup', (event) => {
-      if (start && !start.moved) this.calls.onPick(this.nearest(place(event)));
-      start = null;
-    });
-    this.over.addEventListener('pointercancel', () => { start = null; });
-    this.over.addEventListener('wheel', (event) => {
-      event.preventDefault();
-      const centre = this.timeAt(place(event)[0]);
-      const by = event.deltaY > 0 ? 1.25 : 0.8;
-      this.calls.onTime([centre - (centre - this.time[0]) * by, centre + (this.time[1] - centre) * by]);
-    }, { passive: false });
-  }
-
-  /** The op nearest to a point of the plot, within 14 pixels; null. */
-  nearest([px, py]) {
-    const { run } = this;
-    let best = null;
-    let least = 14 ** 2;
-    const to = run.firstAt(this.timeAt(px + 14));
-    for (let i = run.firstAt(this.timeAt(px - 14)); i < to; i++) {
-      if (!run.visible[i] || Number.isNaN(run.values[i])) continue;
-      const far = (this.x(run.begin[i]) - px) ** 2 + (Math.max(this.box.y - 7, this.y(run.values[i])) - py) ** 2;
-      if (far < least || (far === least && run.detailOf[i] >= 0)) [best, least] = [i, far];
-    }
-    return best;
-  }
-
-  _hover([x, y]) {
-    const { box, bins } = this;
-    const c = Math.floor(((x - box.x) / box.width) * bins.columns);
-    const r = Math.floor((1 - (y - box.y) / box.height) * bins.rows);
-    const inside = c >= 0 && c < bins.columns && r >= 0 && r < bins.rows;
-    byId('hover').textContent = inside ? `${(this.timeAt(x) / 1e9).toFixed(6)} s, ${duration(this.valueAt(y))}: ${
-                                  count(bins.counts[c * bins.rows + r])} ops here` :
-                                         '';
-  }
-
   /** The picture as a table: 20 intervals. */
   table() {
     const rows = [];
@@ -448,29 +384,10 @@ export class Heat {
     for (let b = 0; b < wanted; b++) {
       const from = this.run.firstAt(this.time[0] + b * width);
       const to = this.run.firstAt(this.time[0] + (b + 1) * width);
-      const values = this.run.values.slice(from, to).filter((v, k) => v >= 0 && this.run.visible[from + k]).sort();
-      const at = (q) => (values.length ? values[Math.max(0, Math.ceil(q * values.length) - 1)] : null);
-      rows.push([`${((this.time[0] + b * width) / 1e9).toFixed(6)}`, count(values.length),
-        ...[0.5, 0.9, 0.99, 1].map((q) => (values.length ? exact(at(q)) : ''))]);
+      const [n, ...found] = quantiles(this.run, from, to, [0.5, 0.9, 0.99, 1]);
+      rows.push([`${((this.time[0] + b * width) / 1e9).toFixed(6)}`, count(n),
+        ...found.map((v) => (v === undefined ? '' : this.run.asked ? `≈ ${duration(v)}` : exact(v)))]);
     }
     return rows;
   }
-}
-
-/** Slanted lines. */
-export function hatch(context, x, y, width, height, colour) {
-  context.save();
-  context.beginPath();
-  context.rect(x, y, width, height);
-  context.clip();
-  context.strokeStyle = colour;
-  context.lineWidth = 1;
-  context.globalAlpha = 0.55;
-  for (let at = -height; at < width; at += 7) {
-    context.beginPath();
-    context.moveTo(x + at, y + height);
-    context.lineTo(x + at + height, y);
-    context.stroke();
-  }
-  context.restore();
 }

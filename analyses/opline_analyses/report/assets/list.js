@@ -19,9 +19,9 @@ export class OpList {
   }
 
   /** ``selected``: numbers of ops. */
-  set(run, selected) {
+  set(run, selected, total = selected.length) {
     this.run = run;
-    this.total = selected.length;
+    this.total = total;
     let some = selected;
     if (selected.length > MOST) {
       // the threshold by counting: sorting a million takes a quarter of a second
@@ -33,10 +33,10 @@ export class OpList {
       some = selected.filter((i) => bucket(i) >= least);
     }
     this.shown = Array.from(some).sort((a, b) => run.values[b] - run.values[a] || a - b).slice(0, MOST);
-    const detailed = this.shown.reduce((n, i) => n + (run.detailOf[i] >= 0), 0);
+    const rounded = this.shown.reduce((n, i) => n + !run.summary(i).exact, 0);
     byId('list-note').textContent = `${count(this.total)}, slowest first`
       + (this.total > this.shown.length ? `; the first ${count(this.shown.length)}` : '')
-      + (run.full ? '' : `; ${count(detailed)} in detail`);
+      + (rounded ? `; ${count(this.shown.length - rounded)} in detail` : '');
     this.box.scrollTop = 0;
     this._fill();
   }
@@ -74,18 +74,16 @@ export class OpList {
     const rows = [];
     for (let at = first; at < last; at++) {
       const i = this.shown[at];
-      const detail = run.detail(i);
-      const widest =
-        detail ? detail.stages.reduce((a, b) => (b.duration > a.duration ? b : a), { duration: -1 }) : null;
+      const { exact, latency, widest } = run.summary(i);
       const row = el('div', { className: 'oprow', role: 'option', id: `row${i}`, 'aria-selected': i === this.opened,
         'data-op': run.opIds[i], 'aria-setsize': this.shown.length, 'aria-posinset': at + 1,
         title: run.tainted[i] ? 'events were lost while it ran' : null, onclick: () => this.onPick(i, false) },
       el('span', { className: 'number' }, String(run.opIds[i])),
       el('span', { className: 'number' }, seconds(run.begin[i])),
-      el('span', { className: 'number' }, (detail ? '' : '≈ ') + duration(detail ? detail.latency : run.latency[i])),
+      el('span', { className: 'number' }, (exact ? '' : '≈ ') + duration(latency)),
       el('span', {}, name(run.className(i))),
-      el('span', {}, run.tainted[i] ? '⚠ ' : '', widest && widest.duration >= 0
-        ? [name(run.head.stages[widest.stage].name), ` ${duration(widest.duration)}`] : detail ? '' : 'rounded'));
+      el('span', {}, run.tainted[i] ? '⚠ ' : '', widest
+        ? [name(run.head.stages[widest[0]].name), ` ${duration(widest[1])}`] : exact ? '' : 'rounded'));
       row.style.top = `${at * ROW}px`;
       rows.push(row);
     }

@@ -2,13 +2,13 @@
 // The page: decodes the runs, draws what depends on what changed, and listens to keys.
 import { byId } from './dom.js';
 import { count, duration } from './format.js';
+import { AskedRun } from './asked.js';
 import { Run } from './data.js';
 import { fromHash, hashOf, onChange, state, update } from './state.js';
 import { Heat, axisOf } from './heat.js';
 import { drawStages } from './stages.js';
 import { drawWho } from './who.js';
 import { OpList } from './list.js';
-import { openPart, openWhole } from './served.js';
 import { drawWaterfall } from './waterfall.js';
 import { drawDevices } from './devices.js';
 import { drawFacts, drawHeader, drawTables, drawWhy } from './facts.js';
@@ -36,34 +36,37 @@ function openOp(run, i, follow = true) {
 function select() {
   const run = current();
   page.selected = run.select(state.region);
+  if (run.asked) run.askFor(state.region);
   page.sums = run.sums(state.region, page.selected);
 }
 
+/** How many ops are marked; null: it has been asked for. */
+const marked = () => (current().asked ? current().marked : page.selected.length);
+
 function drawPanels() {
   const run = current();
-  const marked = state.region !== null;
-  const sums = page.sums;
+  const some = state.region !== null;
+  const { sums } = page;
   const two = page.runs.length > 1;
-  if (two && !marked && page.runs.every((r) => r.all)) {
+  if (two && !some && page.runs.every((r) => r.all)) {
     const both = compared(page.runs[0], page.runs[1]);
     drawStages(both.head, both.b, both.a, ['B', 'A']);
   } else
-    drawStages(run.head, sums, marked && sums && run.all ? run.rest(sums) : null, [marked ? 'marked' : 'all', 'rest']);
-  drawWho(run, marked ? page.selected : null, setFilter);
-  page.list.set(run, page.selected);
-  byId('live').textContent = marked ? `${count(page.selected.length)} ops marked` : '';
-  byId('marked').textContent = marked ?
-    `${count(page.selected.length)} ops marked: ${(state.region[0] / 1e9).toFixed(6)} to ${
+    drawStages(run.head, sums, some && sums && run.all ? run.rest(sums) : null, [some ? 'marked' : 'all', 'rest'],
+      run.asked);
+  drawWho(run, some ? page.selected : null, setFilter);
+  if (run.asked) page.list.set(run, run.answer?.list ?? [], run.marked ?? 0);
+  else page.list.set(run, page.selected);
+  document.querySelector('.panels').classList.toggle('waiting', Boolean(run.asked && run.waiting));
+  const said = marked() === null ? '… ops marked' : `${count(marked())} ops marked`;
+  byId('live').textContent = some ? said : '';
+  byId('marked').textContent = some ?
+    `${said}: ${(state.region[0] / 1e9).toFixed(6)} to ${
       (state.region[1] / 1e9).toFixed(6)} s, `
       +
       `${duration(state.region[2])} to ${state.region[3] > 9e15 ? 'the slowest' : duration(state.region[3])}` :
     '';
-  byId('filtered').textContent = run.filter ? `only ${
-                                   run.filter.dimension < 0 ?
-                                     `thread ${run.head.threads[run.filter.value]}` :
-                                     `${run.dimensions[run.filter.dimension].name} ${
-                                       run.dimensions[run.filter.dimension].values[run.filter.value] ?? 'unknown'}`}` :
-                                              '';
+  byId('filtered').textContent = run.filter ? `only ${run.filter.name} ${run.filter.label ?? 'unknown'}` : '';
 }
 
 /** The sums of all ops of two runs, over the stages of either. */
@@ -81,6 +84,13 @@ function compared(a, b) {
   return { head: { ...a.head, stages }, a: of(a), b: of(b) };
 }
 
+/** Opens the op that is nearest to a point, by its server. */
+async function pickNear(run, near) {
+  const i = await page.runs[run].nearest(near, state.linear);
+  if (i === null) update({ region: null, run });
+  else openOp(run, i);
+}
+
 function setFilter(filter) {
   current().setFilter(filter);
   draw(new Set(['filter']));
@@ -91,25 +101,32 @@ function draw(changed) {
   if (any('value')) for (const run of page.runs) run.drawValue(state.value);
   if (any('run') && state.op === null) page.open = null;
   byId('now').textContent = page.runs.length > 1 ? `panels: run ${'AB'[state.run]}` : '';
-  const heat = any('time', 'linear', 'waited', 'value', 'filter', 'size', 'theme');
+  const heat = any('time', 'linear', 'waited', 'value', 'filter', 'size', 'theme', 'cells');
   if (any('region', 'run', 'value', 'filter', 'all')) {
     state.region = current().snapped(state.region);
     select();
   }
   if (heat) {
     const axis = axisOf(page.runs);
-    for (const h of page.heats) h.draw(axis, timeShown());
+    for (const h of page.heats) {
+      h.draw(axis, timeShown());
+      if (h.run.asked) h.run.look(timeShown(), h.box.width / 2);
+    }
     drawTables(page.heats);
   }
+  if (any('checks')) { drawHeader(page.runs); drawFacts(page.runs); }
   if (heat || any('region', 'op', 'run')) for (const h of page.heats) h.drawOver(page.selected);
-  if (any('time', 'region', 'size', 'theme', 'others', 'run')) drawDevices(current(), timeShown(), state.region);
-  if (any('region', 'run', 'value', 'filter', 'all')) drawPanels();
+  if (any('answer', 'failed')) page.sums = current().sums(state.region, page.selected);
+  if (any('time', 'region', 'size', 'theme', 'others', 'run', 'devices'))
+    drawDevices(current(), timeShown(), state.region);
+  if (any('region', 'run', 'value', 'filter', 'all', 'answer', 'failed')) drawPanels();
+  else if (any('who', 'slowWho')) drawWho(current(), state.region ? page.selected : null, setFilter);
   if (any('op', 'even', 'size', 'theme', 'all', 'run'))
     drawWaterfall(current(), page.open === null ? null : current().detail(page.open), page.open);
   for (const [id, key] of [['linear', 'linear'], ['waited', 'waited']])
     byId(id).setAttribute('aria-pressed', String(state[key]));
   byId('value').textContent =
-    state.value >= 0 && current().full ? `time of ${current().head.stages[state.value]?.name}` : 'latency';
+    state.value >= 0 && current().value >= 0 ? `time of ${current().head.stages[state.value]?.name}` : 'latency';
 }
 
 let asked = null;
@@ -129,7 +146,7 @@ function clear() {
 function nudge(dx, dy, widen) {
   const [from, to] = timeShown();
   const run = current();
-  const step = run.full ? (to - from) / 50 : Math.max(run.head.cell_ns, (to - from) / 50);
+  const step = run.full || run.asked ? (to - from) / 50 : Math.max(run.head.cell_ns, (to - from) / 50);
   const heat = page.heats[state.run];
   const region = state.region ?? [from + (to - from) * 0.45, from + (to - from) * 0.55, 0, Number.MAX_SAFE_INTEGER];
   const next = [...region];
@@ -146,13 +163,9 @@ function nudge(dx, dy, widen) {
   if (next[1] > next[0] && next[3] > next[2]) update({ region: next.map(Math.round) });
 }
 
-/** Whether the server could give finer cells. */
-const canRefine = () => current().head.served && !current().full;
-
 const actions = {
   z: () => state.region && setTime([state.region[0], state.region[1]]),
-  0: () => (current().head.part ? openWhole() : update({ time: null })),
-  f: () => canRefine() && openPart(current(), state.region ?? timeShown()),
+  0: () => update({ time: null }),
   '+': () => { const [a, b] = timeShown(); setTime([a + (b - a) / 4, b - (b - a) / 4]); },
   '-': () => { const [a, b] = timeShown(); setTime([a - (b - a) / 2, b + (b - a) / 2]); },
   s: () => update({ even: !state.even }),
@@ -187,7 +200,7 @@ function theme() {
 }
 
 function wire() {
-  for (const [id, key] of [['clear', 'Escape'], ['zoom', 'z'], ['finer', 'f'], ['whole', '0'], ['linear', 'y'],
+  for (const [id, key] of [['clear', 'Escape'], ['zoom', 'z'], ['whole', '0'], ['linear', 'y'],
          ['waited', 'w'], ['theme', 't'], ['even', 's'], ['helpkey', '?'], ['other', 'r']]) {
     byId(id).addEventListener('click', () => actions[key]());
   }
@@ -205,7 +218,8 @@ function wire() {
 /** Shows what a hash says. */
 function restore(found) {
   if (found.run >= page.runs.length) delete found.run;
-  if (found.value !== undefined && !(current().full && found.value < current().head.stages.length)) delete found.value;
+  const stages = current().full || current().asked ? current().head.stages.length : 0;
+  if (found.value !== undefined && found.value >= stages) delete found.value;
   const run = page.runs[found.run ?? 0];
   const i = found.op === undefined ? -1 : run.withId(found.op);
   page.open = i >= 0 ? i : null;
@@ -221,12 +235,20 @@ function restore(found) {
     op: i >= 0 ? found.op : null
   });
   page.list.open(page.open, true);
+  if (run.asked && found.op !== undefined && i < 0) {
+    run.find(found.op).then((item) => item !== null && openOp(found.run ?? 0, item));
+  }
 }
 
 async function start() {
   const { title, runs, comparison } = JSON.parse(byId('head').textContent);
   const texts = [...document.querySelectorAll('script.columns')];
-  page.runs = await Promise.all(runs.map((head, k) => Run.decode(head, texts[k].textContent)));
+  page.runs = await Promise.all(
+    runs.map((head, k) => (head.asked ? AskedRun : Run).decode(head, texts[k].textContent)));
+  page.runs.forEach((run, k) => {
+    if (!run.asked) return;
+    run.onNews = (what) => (what === 'cells' || what === 'checks' || state.run === k) && draw(new Set([what]));
+  });
   for (const node of texts) node.remove();
   byId('title').textContent = title;
   byId('without').remove();
@@ -234,7 +256,7 @@ async function start() {
   page.list = new OpList((i, follow) => openOp(state.run, i, follow));
   page.heats = page.runs.map((run, k) => new Heat(run, page.runs.length > 1 ? k : null, byId('heats'), {
     onRegion: (region) => soon({ region: run.snapped(region), run: k }),
-    onPick: (i) => (i === null ? update({ region: null, run: k }) : openOp(k, i)),
+    onPick: (i, near) => (near ? pickNear(k, near) : i === null ? update({ region: null, run: k }) : openOp(k, i)),
     onTime: setTime,
     open: () => (state.run === k ? page.open : null),
   }));
@@ -242,7 +264,6 @@ async function start() {
   drawFacts(page.runs);
   drawWhy(page.runs,
     (run, from) => update({ run, value: -1, region: [0, Math.ceil(wholeTime()[1]), from, Number.MAX_SAFE_INTEGER] }));
-  byId('finer').hidden = !canRefine();
   byId('other').hidden = page.runs.length < 2;
   byId('comparison').hidden = !comparison;
   byId('comparison-text').textContent = comparison ?? '';
@@ -252,6 +273,7 @@ async function start() {
   draw(new Set(['size', 'all']));
   if (location.hash) restore(fromHash(location.hash));
   document.documentElement.dataset.ready = '1';
+  for (const run of page.runs) run.check?.();
 }
 
 // What tests ask: counts and sums as the page has them.
@@ -266,7 +288,7 @@ window.opline = {
       outside: bins.outside,
       without: bins.without,
       visible: bins.visible,
-      selected: page.selected.length,
+      selected: marked(),
       sums: page.sums && { ops: page.sums.ops, latency: String(page.sums.latency),
         unattributed: String(page.sums.unattributed), stages: page.sums.stages.map(String) },
       region: state.region

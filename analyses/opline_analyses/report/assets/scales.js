@@ -61,3 +61,21 @@ export function drawCells(context, cells, columns, rows, box, colours) {
   context.drawImage(buffer, box.x, box.y, box.width, box.height);
   return most;
 }
+
+/** Slanted lines. */
+export function hatch(context, x, y, width, height, colour) {
+  context.save();
+  context.beginPath();
+  context.rect(x, y, width, height);
+  context.clip();
+  context.strokeStyle = colour;
+  context.lineWidth = 1;
+  context.globalAlpha = 0.55;
+  for (let at = -height; at < width; at += 7) {
+    context.beginPath();
+    context.moveTo(x + at, y + height);
+    context.lineTo(x + at + height, y);
+    context.stroke();
+  }
+  context.restore();
+}

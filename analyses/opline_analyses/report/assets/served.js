@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: MIT
-// What a served page asks for (opline view): an op that it holds rounded, in full; a part of the run in finer cells.
+// What a served page asks its server for (opline view).
 import { Run } from './data.js';
 
 const asked = new Map();
 
-/** An op as a run of its own, with its detail. */
-export function fetchOp(run, i) {
-  const id = run.opIds[i];
+/** The answer to a question about the run: {name: number} as its query. */
+export async function ask(question, query) {
+  const text = Object.entries(query).filter(([, v]) => v !== null && v !== undefined)
+    .map(([key, v]) => `${key}=${BigInt(Math.round(v))}`).join('&');
+  const answer = await fetch(`${question}${text ? `?${text}` : ''}`);
+  if (!answer.ok) throw new Error(await answer.text());
+  return answer.json();
+}
+
+/** An op, by its op_id, as a run of its own, with its detail. */
+export function fetchOp(id) {
   if (!asked.has(id)) {
     asked.set(id, (async () => {
-      const answer = await fetch(`op/${id}`);
-      if (!answer.ok) throw new Error(await answer.text());
-      const { head, columns } = await answer.json();
+      const { head, columns } = await ask(`op/${id}`, {});
       const alone = await Run.decode(head, columns);
       return { alone, detail: alone.detail(0) };
     })());
   }
   return asked.get(id);
 }
-
-/** Opens the page of what lies between two times from the run's start. */
-export function openPart(run, [from, to]) {
-  const at = (ns) => BigInt(run.head.start_ns) + BigInt(Math.round(ns));
-  location.assign(`?since=${at(from)}&until=${at(to)}#t=${Math.round(from)},${Math.round(to)}`);
-}
-
-export const openWhole = () => location.assign(location.pathname);

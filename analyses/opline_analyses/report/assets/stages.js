@@ -41,13 +41,14 @@ export function dark(colour) {
   return 0.299 * r + 0.587 * g + 0.114 * b < 0.55;
 }
 
-/** ``sums``: of the marked ops, or of all; ``rest``: null if nothing is marked. ``labels``: what the two are. */
-export function drawStages(head, sums, rest, labels) {
+/** ``sums``: of the marked ops, or of all; ``rest``: null if nothing is marked. ``labels``: what the two are.
+ * ``waiting``: the sums have been asked for. */
+export function drawStages(head, sums, rest, labels, waiting = false) {
   const host = byId('stages');
   const note = byId('stages-note');
   if (!sums) {
     note.textContent = '';
-    host.replaceChildren(el('p', { className: 'message' },
+    host.replaceChildren(el('p', { className: 'message' }, waiting ? 'Asked for …' :
       'With a filter there are no sums of stages on a page that holds the ops rounded. Clear the filter (Escape).'));
     return;
   }
@@ -110,10 +111,10 @@ function differences(rows, na, nb, whole, labels) {
 }
 
 function shares(rows, ops, latency) {
-  const whole = !state.region && rows.every((r) => !r.all || r.all.total_ns === String(r.a));
+  const whole = !state.region && rows.some((r) => r.all) && rows.every((r) => !r.all || r.all.total_ns === String(r.a));
   const most = Math.max(...rows.map((r) => Number(r.a)), 1);
   const more = whole ? ['ops', 'p50', 'p99', 'max'] : [];
-  return el('table', { className: 'stagetable' },
+  return el('table', { className: whole ? 'stagetable' : 'stagetable few' },
     el('thead', {}, el('tr', {}, ['stage', 'kind', 'per op', '', 'share', ...more]
       .map((h, k) => el('th', { scope: 'col', className: k > 1 && k !== 3 ? 'number' : '' }, h)))),
     el('tbody', {}, rows.map((row) => el('tr', { 'data-stage': row.label, 'data-sum': row.a }, stageCell(row),

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // What stands for served.js in a file: it asks nobody for anything.
 
-export const fetchOp = () => Promise.reject(new Error('this page is a file'));
-export const openPart = () => {};
-export const openWhole = () => {};
+export const ask = () => Promise.reject(new Error('this page is a file'));
+export const fetchOp = ask;

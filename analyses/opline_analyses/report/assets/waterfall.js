@@ -87,11 +87,11 @@ export function drawWaterfall(run, detail, i) {
     host.replaceChildren(el('p', { className: 'message' }, 'Click an op in the heat map or in the list, or press j.'));
     return;
   }
-  if (!detail && run.head.served) {
+  if (!detail && run.asked) {
     note.textContent = `op ${run.opIds[i]}: asked for`;
     host.replaceChildren();
     const still = () => state.op === run.opIds[i];
-    fetchOp(run, i).then(({ alone, detail: whole }) => still() && drawDetail(alone, whole, 0),
+    fetchOp(run.opIds[i]).then(({ alone, detail: whole }) => still() && drawDetail(alone, whole, 0),
       (error) => still() && host.replaceChildren(el('p', { className: 'message' }, String(error))));
     return;
   }

@@ -21,20 +21,25 @@ export function significance(a, b) {
   return used > 1 ? chi / (used - 1) : 0;
 }
 
+/** Each dimension with the numbers of marked ops and of all, by value. */
+function counted(run, selected) {
+  return [...run.dimensions.map((d, n) => ({ ...d, n })), { name: 'thread passed', n: -1, values: run.head.threads }]
+    .map((d) => ({ ...d, totals: run.countValues(d.n, null),
+      counts: selected ? run.countValues(d.n, selected) : null }));
+}
+
 /** ``selected``: the marked ops; null: all are. ``onFilter({dimension, value})``. */
 export function drawWho(run, selected, onFilter) {
-  const dimensions =
-    [...run.dimensions.map((d, n) => ({...d, n })), { name: 'thread passed', n: -1, values: run.head.threads }];
-  const found = dimensions.map((d) => {
-    const all = run.countValues(d.n, null);
-    const a = selected ? run.countValues(d.n, selected) : all;
-    const b = all.map((v, k) => v - a[k]);
+  const found = (run.asked ? run.dimensions : counted(run, selected)).map((d) => {
+    const a = selected ? d.counts : d.totals;
+    const b = d.totals.map((v, k) => v - a[k]);
     return { ...d, a, b, score: selected ? significance(a, b) : 0 };
   });
   const several = (d) => d.a.filter((v, k) => v + d.b[k] > 0).length > 1;
   found.sort((x, y) => several(y) - several(x) || y.score - x.score);
   const visible = run.visibleCount;
-  const [na, nb] = [selected ? selected.length : visible, selected ? visible - selected.length : 0];
+  const marked = selected && (run.asked ? run.whoMarked : selected.length);
+  const [na, nb] = [selected ? marked : visible, selected ? visible - marked : 0];
   byId('who').replaceChildren(...found.map((d) => group(run, d, na, nb, onFilter)));
 }
 
@@ -45,14 +50,16 @@ function group(run, d, na, nb, onFilter) {
   const other = (k) => (/^\(\d+ others\)$/.test(d.values[k] ?? '') ? 1 : 0);
   order.sort((x, y) => other(x) - other(y) || (nb ? apart(y) - apart(x) : 0) || d.a[y] - d.a[x]);
   const rows = order.slice(0, SHOWN).map((k) => {
-    const active = run.filter && run.filter.dimension === d.n && run.filter.value === k;
+    const value = d.numbers ? d.numbers[k] : k; // null: no filter by it
+    const active = run.filter && run.filter.dimension === d.n && run.filter.value === value;
     return el('tr', { 'data-value': d.values[k] ?? 'unknown', 'data-count': d.a[k] },
       el('td', { className: 'value' },
         el('button', {
           className: 'plain',
           'aria-pressed': Boolean(active),
-          title: `show only these: ${d.values[k] ?? 'unknown'}`,
-          onclick: () => onFilter(active ? null : { dimension: d.n, value: k })
+          title: `${value === null ? '' : 'show only these: '}${d.values[k] ?? 'unknown'}`,
+          disabled: value === null,
+          onclick: () => onFilter(active ? null : { dimension: d.n, value, label: d.values[k], name: d.name })
         },
           name(d.values[k]))),
       el('td', { className: 'barcell' }, bar(d.a[k] / (na || 1), 'var(--mark)'),
@@ -60,7 +67,8 @@ function group(run, d, na, nb, onFilter) {
       el('td', { className: 'number', title: `${count(d.a[k])} ops` }, percent(d.a[k], na)),
       nb ? el('td', { className: 'number', title: `${count(d.b[k])} ops` }, percent(d.b[k], nb)) : null);
   });
-  const more = order.length > SHOWN ? ` (${SHOWN} of ${count(order.length)})` : '';
+  const most = d.distinct ?? order.length;
+  const more = most > SHOWN ? ` (${Math.min(SHOWN, order.length)} of ${count(most)})` : '';
   return el('table', { className: 'whotable', 'data-dimension': d.name },
     el('thead', {},
       el('tr', {}, el('th', { scope: 'col' }, d.name + more), el('th', {}),

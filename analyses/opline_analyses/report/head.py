@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""What the head of every page has of its run: model, begin, losses, colours. Names are shortened; texts are plain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opline.talk import shown
+from opline_analyses.base.colours import UNATTRIBUTED, stage_colour
+from opline_analyses.report.ops import NAME_LENGTH
+from opline_analyses.runs import ledger
+from opline_analyses.runs.run import Run
+
+FORMAT = 1
+_STEPS = ("Q2G", "Q2I", "Q2D", "Q2C", "G2I", "G2D", "I2D", "I2C", "D2C")
+BLOCK_COLOURS = {n: stage_colour(n, "device" if n == "D2C" else "block") for n in _STEPS} | {"other": UNATTRIBUTED}
+
+
+def short_name(text: str) -> str:
+    """A name of a trace, as a page holds it."""
+    return shown(text)[:NAME_LENGTH]
+
+
+def stage_head(name: str, kind: str) -> dict[str, Any]:
+    """A stage."""
+    return {"name": short_name(name), "kind": short_name(kind), "colour": stage_colour(name, kind)}
+
+
+def common_head(run: Run, start_ns: int) -> dict[str, Any]:
+    """``start_ns``: of the run's clock, what the page's times count from."""
+    recording = run.manifest.get("recording") or {}
+    model = run.manifest.get("model") or {}
+    lost = run.rows("SELECT begin_ns, end_ns, count, packets, stream FROM discarded ORDER BY begin_ns, stream")
+    entries = ledger.entries(run)
+    return {
+        "format": FORMAT,
+        "start_ns": str(start_ns),  # may be beyond 2^53: a text
+        "model": short_name(str(model.get("name", "?"))),
+        "wall": short_name(str((recording.get("begin") or {}).get("wall") or "").split(".")[0].replace("T", " ")),
+        "block_colours": BLOCK_COLOURS,
+        "unattributed": {"colour": UNATTRIBUTED},
+        "lost": [
+            [*(None if t is None else t - start_ns for t in (begin, end)), n, bool(packets), short_name(stream or "")]
+            for begin, end, n, packets, stream in lost
+        ],
+        "losses": [[e.loss, e.severity, e.origin, e.count, e.advice] for e in entries],
+        "bad_losses": ledger.bad_count(entries),
+    }

@@ -24,7 +24,7 @@ from opline_analyses.base.colours import shades, stage_colour
 from opline_analyses.cli import main
 from opline_analyses.intervals.intervals import time_within
 from opline_analyses.report import data
-from opline_analyses.report.cells import cells_of, code_edges, sample
+from opline_analyses.report.cells import cells_of, code_edges, sample_order
 from opline_analyses.report.columns import Columns, decoded, zigzag
 from opline_analyses.report.data import PageData, page_data
 from opline_analyses.report.document import document, script
@@ -76,12 +76,12 @@ def test_a_sample_has_the_slowest_and_some_of_each_cell() -> None:
     begin = np.sort(rng.integers(0, 10**9, 5000))
     latency = rng.integers(10**3, 10**6, 5000)
     cells = cells_of(begin, latency)
-    chosen = sample(cells, latency, 3000, 100)
+    chosen = sample_order(cells, latency, 100)[:3000]
     assert len(chosen) == 3000 == len(set(chosen.tolist()))
     assert set(np.argsort(-latency, kind="stable")[:100].tolist()) <= set(chosen.tolist())
     per_cell = np.bincount(cells.cell[chosen], minlength=len(cells.row))
     assert per_cell.min() >= 1, "no cell without an op in detail"
-    assert np.array_equal(chosen, sample(cells, latency, 3000, 100))
+    assert np.array_equal(chosen, sample_order(cells, latency, 100)[:3000])
 
 
 def test_in_flight_is_the_exact_time_within_each_bin() -> None:

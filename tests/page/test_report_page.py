@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -217,6 +218,43 @@ def test_a_rounded_page_has_exact_sums_of_what_it_marks(
     assert stats["sum"] + stats["over"] + stats["under"] == len(demo.rows("ops"))
     page.press("j")
     assert page.ask(DETAIL)["latency"] == max(r["latency_ns"] for r in demo.rows("ops"))
+
+
+def test_counts_per_cell_say_what_counts_per_op_say(
+    demo: Correlated, opened: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large run's dearest kinds (objects, threads, ...) are kept per cell: exact for what is marked, no filter."""
+    monkeypatch.setattr(data, "FULL_ROWS", 0)
+    monkeypatch.setattr(data, "DETAIL_BYTES", 10**6)
+    page = opened(demo.path, "#b=80000001,160000001,1400001,13000001")
+    run = "opline.page.runs[0]"
+    assert page.ask(f"{run}.head.threads_in_cells && {run}.dimensions.every(d => d.cells || d.name === 'class')")
+    t0, t1, l0, l1 = page.ask("opline.state.region")
+    first = min(r["begin_ns"] for r in demo.rows("ops"))
+    marked = [
+        r for r in demo.rows("ops") if t0 <= r["begin_ns"] - first < t1 and l0 <= r["latency_ns"] < l1
+    ]  # fmt: skip
+    assert len(marked) == page.ask(STATS)["selected"] > 10
+    script = """(n, d) => { const run = opline.page.runs[0];
+        return [d.values, Array.from(run.countValues(n, opline.page.selected, opline.state.region)),
+                Array.from(run.countValues(n, null))]; }"""
+    for column, name in (("object", "object"), ("length_bytes", "size"), ("class", "class")):
+        found = page.ask(
+            f"(() => {{ const n = opline.page.runs[0].dimensions.findIndex(d => d.name === '{name}'); "
+            f"return ({script})(n, opline.page.runs[0].dimensions[n]); }})()"
+        )
+        of_marked, of_all = Counter(r[column] for r in marked), Counter(r[column] for r in demo.rows("ops"))
+        assert sorted(zip(found[1], found[2], strict=True)) == sorted((of_marked[v], of_all[v]) for v in of_all)
+    found = page.ask(f"({script})(-1, {{values: opline.page.runs[0].head.threads}})")
+    passed = {(r["op_id"], r["tid"]) for r in demo.rows("stages") if r["tid"] is not None}
+    ids = {r["op_id"] for r in marked}
+    by_thread = Counter(tid for op, tid in passed if op in ids)
+    counts = {name.rsplit(" ", 1)[1]: n for name, n in zip(found[0], found[1], strict=True) if not name.startswith("(")}
+    assert counts == {str(tid): by_thread[tid] for tid in {tid for _, tid in passed}}
+    assert page.ask("[...document.querySelectorAll('#who [data-dimension=object] button')].every(b => b.disabled)")
+    assert not page.ask("document.querySelector('#who [data-dimension=class] button').disabled")
+    page.press("j")
+    assert page.ask("document.querySelector('#op-table') !== null")
 
 
 def test_a_hostile_run_shows_its_names_and_runs_nothing(tmp_path: Path, opened: Callable[..., Page]) -> None:

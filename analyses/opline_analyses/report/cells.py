@@ -54,21 +54,18 @@ def cells_of(begin_ns: Column, latency_ns: Column) -> Cells:
     return Cells(edges, ticks * TICK_NS, tick, code, cell, found // rows, found % rows)
 
 
-def sample(cells: Cells, latency_ns: Column, wanted: int, slowest: int) -> Column:
-    """``wanted`` ops or fewer, rising: the slowest ones, and of each cell equally many, so that every region has some.
-    The same ops each time.
+def sample_order(cells: Cells, latency_ns: Column, slowest: int) -> Column:
+    """All ops in the order in which they are chosen for a sample: the slowest ones, then of each cell one after the
+    other, so that any first part of it has some of every region. The same order each time.
     """
     n = len(latency_ns)
-    if wanted >= n:
-        return np.arange(n)
     chosen = np.zeros(n, bool)
-    chosen[np.argsort(-latency_ns, kind="stable")[: min(slowest, wanted)]] = True
+    first = np.argsort(-latency_ns, kind="stable")[:slowest]
+    chosen[first] = True
     shuffled = np.random.default_rng(1).permutation(n)
     order = shuffled[np.argsort(cells.cell[shuffled], kind="stable")]
     sorted_cells = cells.cell[order]
     rank = np.empty(n, np.int64)
     rank[order] = np.arange(n) - np.searchsorted(sorted_cells, sorted_cells)
-    left = wanted - int(chosen.sum())
-    by_rank = np.argsort(rank + np.where(chosen, n, 0), kind="stable")
-    chosen[by_rank[:left]] = True
-    return np.flatnonzero(chosen)
+    by_rank = np.argsort(rank, kind="stable")
+    return np.concatenate((first, by_rank[~chosen[by_rank]]))

@@ -23,16 +23,25 @@ from opline_analyses.ops.rows import (
     Sums,
     exact_sums,
     fingerprints,
-    names_of_threads,
     stage_rows,
     sums,
 )
 from opline_analyses.ops.stages import StageRow, StageTable, select_counted, stage_table
-from opline_analyses.report.cells import CODES_PER_ROW, TICK_NS, cells_of, sample
-from opline_analyses.report.columns import Columns, zigzag
-from opline_analyses.report.detail import add_lists, add_requests, add_stages, group, states_of
+from opline_analyses.report.cells import CODES_PER_ROW, TICK_NS, cells_of, sample_order
+from opline_analyses.report.columns import Columns
+from opline_analyses.report.detail import (
+    Details,
+    add_lists,
+    add_requests,
+    add_stages,
+    group,
+    requests_of,
+    rows_of,
+    states_of,
+)
 from opline_analyses.report.devices import add_devices
 from opline_analyses.report.head import common_head, short_name, stage_head
+from opline_analyses.report.kinds import add_kind, add_ops, add_threads, with_kinds
 from opline_analyses.report.ops import Ops, read_ops
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
@@ -43,7 +52,7 @@ from opline_analyses.why.why import compare_sets
 BLOB_LIMIT = 3_600_000  # bytes; base64 makes 4.8 MB of them
 FULL_ROWS = 4_000_000  # rows of stages: more are not tried in full
 DETAIL, SLOWEST, FEWEST = 12_000, 2_000, 50
-DETAIL_BYTES = 60  # of an op in detail, about
+DETAIL_BYTES = 110  # of an op in detail, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,52 +165,37 @@ def _head(
     }
 
 
-def _add_ops(columns: Columns, ops: Ops) -> list[dict[str, Any]]:
-    """What is the same in both kinds of page."""
-    columns.add("op_id", zigzag(np.diff(ops.op_id, prepend=np.int64(-1)) - 1))
-    columns.add("tainted", ops.tainted.astype(np.int64))
-    for n, dimension in enumerate(ops.dimensions):
-        columns.add(f"dimension{n}", dimension.codes)
-    return [
-        {"name": d.name, "column": f"dimension{n}", "values": [None if v is None else short_name(v) for v in d.values]}
-        for n, d in enumerate(ops.dimensions)
-    ]
+def _read_details(run: Run, ops: Ops, rows: StageRows, chosen: Column) -> Details:
+    ids = ops.op_id[chosen]
+    return Details(rows, states_of(run, ids), requests_of(run, ids))
 
 
-def _threads(columns: Columns, run: Run, which: Column, lists: list[list[int]]) -> list[str]:
-    """Adds each op's list of threads; gives the threads' names."""
-    tids = sorted({tid for one in lists for tid in one})
-    names = names_of_threads(run, tids)
-    number = {tid: n for n, tid in enumerate(tids)}
-    columns.add("threads", which)
-    add_lists(columns, "thread_lists", [[number[tid] for tid in one] for one in lists])
-    return [short_name(names[tid]) for tid in tids]
-
-
-def _details(columns: Columns, run: Run, ops: Ops, rows: StageRows, chosen: Column) -> dict[str, Any]:
+def _details(columns: Columns, run: Run, ops: Ops, found: Details, chosen: Column) -> dict[str, Any]:
     begin = ops.begin_ns[chosen]
-    states = states_of(run, ops.op_id[chosen])
-    paths = add_stages(columns, rows, begin + ops.start_ns, len(chosen), states)
+    paths = add_stages(columns, found.rows, begin + ops.start_ns, len(chosen), found.states)
     add_lists(columns, "paths", paths)
-    names = add_requests(columns, run, ops.op_id[chosen], ops.start_ns, begin)
+    names = add_requests(columns, found.requests, len(chosen), ops.start_ns, begin)
     devs = run.rows("SELECT DISTINCT dev FROM requests ORDER BY dev")
     known = run.device_names()
     return {
         **names,
-        "states": list(STATES.values()) if states is not None else None,
+        "states": list(STATES.values()) if found.states is not None else None,
         "states_unknown": STATES_UNKNOWN,
         "device_names": {str(dev): short_name(known.get(dev) or f"{dev >> 20}:{dev & 0xFFFFF}") for (dev,) in devs},
     }
 
 
 def _full(run: Run, ops: Ops, number: dict[str, int], columns: Columns) -> tuple[Columns, dict[str, Any]]:
-    dimensions = _add_ops(columns, ops)
+    add_ops(columns, ops)
+    dimensions = [add_kind(columns, n, d) for n, d in enumerate(ops.dimensions)]
     columns.add("begin", ops.begin_ns, delta=True)
     columns.add("latency", ops.latency_ns)
     rows = stage_rows(run, ops.place, number)
     which, lists = group(rows, rows.tid, len(ops))
-    threads = _threads(columns, run, which, lists)
-    parts = _details(columns, run, ops, rows, np.arange(len(ops)))
+    columns.add("threads", which)
+    threads = add_threads(columns, run, lists)
+    every = np.arange(len(ops))
+    parts = _details(columns, run, ops, _read_details(run, ops, rows, every), every)
     return columns, {"full": True, "dimensions": dimensions, "threads": threads, "detailed": len(ops), **parts}
 
 
@@ -210,11 +204,11 @@ def _rounded(
 ) -> tuple[Columns, dict[str, Any]]:
     cells = cells_of(ops.begin_ns, ops.latency_ns)
     counts = np.ones(len(ops), bool) if tainted else ~ops.tainted
-    chosen = sample(cells, ops.latency_ns, min(DETAIL, len(ops)), SLOWEST)
+    order = sample_order(cells, ops.latency_ns, SLOWEST)
+    chosen = np.sort(order[:DETAIL])
     counted = np.where(counts, cells.cell, -1)
     found = sums(run, ops.place, counted, len(cells.row), number, len(ops), chosen)
     rows = found.rows
-    dimensions = _add_ops(columns, ops)
     columns.add("tick", cells.tick, delta=True)
     columns.add("code", cells.code)
     columns.add("code_edges", cells.edges_ns, delta=True)
@@ -224,23 +218,24 @@ def _rounded(
     columns.add("cell.count", np.bincount(cells.cell[counts], minlength=len(cells.row)))
     columns.add("cell.stages", found.by_cell.T.ravel())
     which, lists = _thread_lists(run, ops, number, found)
-    threads = _threads(columns, run, which, lists)
-    fewer = min(len(chosen), max(FEWEST, (limit - columns.size) // DETAIL_BYTES))
-    chosen = chosen if fewer == len(chosen) else sample(cells, ops.latency_ns, fewer, SLOWEST)
+    columns, said = with_kinds(columns, run, ops, cells, which, lists, limit - len(chosen) * DETAIL_BYTES)
+    first = chosen
+    details = _read_details(run, ops, rows_of(rows, chosen, len(ops)), chosen)
     while True:
         page = columns.copy()
         page.add("detail.op", chosen, delta=True)
         page.add("detail.begin", ops.begin_ns[chosen] - cells.tick[chosen] * TICK_NS)
         page.add("detail.latency", ops.latency_ns[chosen])
-        parts = _details(page, run, ops, _only(rows, chosen, len(ops)), chosen)
-        if page.size <= limit or len(chosen) < FEWEST:
+        page.add("detail.threads", which[chosen])
+        places = np.searchsorted(first, chosen)
+        parts = _details(page, run, ops, details.only(places, len(first)), chosen)
+        if page.size <= limit or len(chosen) <= FEWEST:
             break
         room, taken = max(0, limit - columns.size), page.size - columns.size
-        fewer = min(len(chosen) * 9 // 10, int(0.9 * len(chosen) * room / taken))
-        chosen = sample(cells, ops.latency_ns, fewer, SLOWEST)  # some of those that were chosen before
+        chosen = np.sort(order[: max(FEWEST, min(len(chosen) * 9 // 10, int(0.97 * len(chosen) * room / taken)))])
     return page, {
-        "full": False, "dimensions": dimensions, "threads": threads, "detailed": len(chosen), "tick_ns": TICK_NS,
-        "codes_per_row": CODES_PER_ROW, "cell_ns": cells.width_ns, **parts,
+        "full": False, "detailed": len(chosen), "tick_ns": TICK_NS, "codes_per_row": CODES_PER_ROW,
+        "cell_ns": cells.width_ns, **said, **parts,
     }  # fmt: skip
 
 
@@ -265,18 +260,3 @@ def _thread_lists(run: Run, ops: Ops, number: dict[str, int], found: Sums) -> tu
             lists[int(found.threads[op])] = source.tid[low:high].tolist()
     rank = np.argsort(np.argsort(firsts))
     return rank[inverse], [lists[int(mark)] for mark in marks[np.argsort(firsts)]]
-
-
-def _only(rows: StageRows, wanted: Column, ops: int) -> StageRows:
-    """The rows of these of the ops, numbered anew."""
-    new = np.full(ops, -1, np.int64)
-    new[wanted] = np.arange(len(wanted))
-    kept = new[rows.op] >= 0
-    return StageRows(
-        new[rows.op[kept]],
-        rows.seq[kept],
-        rows.stage[kept],
-        rows.begin_ns[kept],
-        rows.duration_ns[kept],
-        rows.tid[kept],
-    )

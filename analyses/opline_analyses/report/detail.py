@@ -10,6 +10,8 @@ durations are written path by path, and in a path stage by stage: what lies toge
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from opline_analyses.ops.oplist import REQUEST_COLUMNS, REQUESTS
@@ -19,6 +21,8 @@ from opline_analyses.report.ops import listed
 from opline_analyses.runs.run import Run
 
 ABSENT_TIME = -1
+_REQUEST_STEPS = {"q": "queue_ns", "g": "getrq_ns", "i": "insert_ns", "d": "issue_ns", "c": "complete_ns"}
+_KNOWN = ("sector", "nr_sectors", "in_flight")
 STATE_COLUMNS = ("on_cpu", "runnable", "blocked_io")  # blocked otherwise: the rest of the stage
 
 
@@ -74,11 +78,9 @@ def add_stages(
     return paths
 
 
-def add_requests(columns: Columns, run: Run, op_ids: Column, start_ns: int, begin_ns: Column) -> dict[str, list[str]]:
-    """Adds the block requests of these ops, in the order of the ops and of Q. ``begin_ns``: from ``start_ns``.
-
-    A step's time is written as its distance from the step before that was seen (the first one's: from the op's begin),
-    zigzag and one more; 0: not seen. Gives the names of devices and flags.
+def requests_of(run: Run, op_ids: Column) -> dict[str, Column]:
+    """The block requests of these ops as columns, in the ops' order and of Q: ``op`` is the number of the op, from 0;
+    ABSENT_TIME: not known.
     """
     run.con.execute("CREATE OR REPLACE TEMP TABLE chunk AS SELECT unnest(?::BIGINT[]) AS op_id", [op_ids.tolist()])
     span = {"low": int(op_ids.min()), "high": int(op_ids.max())} if len(op_ids) else {"low": 0, "high": -1}
@@ -94,24 +96,67 @@ def add_requests(columns: Columns, run: Run, op_ids: Column, start_ns: int, begi
     by_id = np.argsort(op_ids)
     op = by_id[np.searchsorted(op_ids[by_id], whole("op_id"))] if len(op_ids) else whole("op_id")
     order = np.argsort(op, kind="stable")
-    op = op[order]
-    columns.add("requests.per_op", np.bincount(op, minlength=len(op_ids)))
+    columns = {name: whole(name)[order] for name in (*_REQUEST_STEPS.values(), *_KNOWN)}
+    columns |= {name: whole(name, 0)[order] for name in ("op_count", "shared", "ambiguous", "dev")}
+    flags = [str(f) if isinstance(f, str) else "?" for f in np.ma.filled(np.ma.asarray(found["rwbs"], object), "?")]
+    return {"op": op[order], "rwbs": np.array(flags, object)[order], **columns}
+
+
+def add_requests(
+    columns: Columns, found: dict[str, Column], ops: int, start_ns: int, begin_ns: Column
+) -> dict[str, list[str]]:
+    """Adds the block requests of ``ops`` ops, as requests_of gives them. ``begin_ns``: of each op, from ``start_ns``.
+
+    A step's time is written as its distance from the step before that was seen (the first one's: from the op's begin),
+    zigzag and one more; 0: not seen. Gives the names of flags.
+    """
+    op = found["op"]
+    columns.add("requests.per_op", np.bincount(op, minlength=ops))
     last = begin_ns[op] + start_ns if len(op) else op
-    for letter, name in zip("qgidc", ("queue_ns", "getrq_ns", "insert_ns", "issue_ns", "complete_ns"), strict=True):
-        at = whole(name)[order]
+    for letter, name in _REQUEST_STEPS.items():
+        at = found[name]
         seen = at != ABSENT_TIME
         columns.add(f"requests.{letter}", np.where(seen, zigzag(at - last) + np.uint64(1), np.uint64(0)))
         last = np.where(seen, at, last)
-    for name in ("sector", "nr_sectors", "in_flight"):
-        columns.add(f"requests.{name}", (whole(name)[order] + 1).view(np.uint64))
-    columns.add("requests.op_count", whole("op_count", 0)[order])
-    columns.add("requests.shared", whole("shared", 0)[order] + 2 * whole("ambiguous", 0)[order])
-    columns.add("requests.dev", whole("dev", 0)[order])
-    flags = [str(f) if isinstance(f, str) else "?" for f in np.ma.filled(np.ma.asarray(found["rwbs"], object), "?")]
+    for name in _KNOWN:
+        columns.add(f"requests.{name}", (found[name] + 1).view(np.uint64))
+    columns.add("requests.op_count", found["op_count"])
+    columns.add("requests.shared", found["shared"] + 2 * found["ambiguous"])
+    columns.add("requests.dev", found["dev"])
+    flags = found["rwbs"].tolist()
     names = sorted(set(flags))
     number = {name: n for n, name in enumerate(names)}
-    columns.add("requests.rwbs", np.array([number[f] for f in flags], np.int64)[order])
+    columns.add("requests.rwbs", np.array([number[f] for f in flags], np.int64))
     return {"rwbs": names}
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """All of some ops: ``rows`` of their stages, ``states`` as states_of gives them, ``requests`` as requests_of."""
+
+    rows: StageRows
+    states: list[Column] | None
+    requests: dict[str, Column]
+
+    def only(self, wanted: Column, ops: int) -> Details:
+        """Those of some of the ops, numbered anew: ``wanted`` are their numbers, rising, of ``ops``."""
+        new = np.full(ops, -1, np.int64)
+        new[wanted] = np.arange(len(wanted))
+        kept = new[self.rows.op] >= 0
+        of_requests = new[self.requests["op"]] >= 0
+        requests = {name: column[of_requests] for name, column in self.requests.items()}
+        requests["op"] = new[requests["op"]]
+        states = None if self.states is None else [column[kept] for column in self.states]
+        return Details(rows_of(self.rows, wanted, ops), states, requests)
+
+
+def rows_of(rows: StageRows, wanted: Column, ops: int) -> StageRows:
+    """The rows of these of the ops, numbered anew."""
+    new = np.full(ops, -1, np.int64)
+    new[wanted] = np.arange(len(wanted))
+    kept = new[rows.op] >= 0
+    columns = (rows.seq, rows.stage, rows.begin_ns, rows.duration_ns, rows.tid)
+    return StageRows(new[rows.op[kept]], *(column[kept] for column in columns))
 
 
 def add_lists(columns: Columns, name: str, lists: list[list[int]]) -> None:

@@ -11,7 +11,7 @@ from opline.errors import OplineError
 from opline_analyses.base.colours import STATES, STATES_UNKNOWN
 from opline_analyses.ops.rows import NO_THREAD, StageRows, names_of_threads
 from opline_analyses.report.columns import Columns, zigzag
-from opline_analyses.report.detail import add_lists, add_requests, add_stages, states_of
+from opline_analyses.report.detail import add_lists, add_requests, add_stages, requests_of, states_of
 from opline_analyses.report.head import common_head, short_name, stage_head
 from opline_analyses.runs.columns import ABSENT
 from opline_analyses.runs.run import Run
@@ -53,7 +53,7 @@ def op_data(run: Run, op_id: int, start_ns: int) -> tuple[dict[str, Any], Column
     ids = np.array([op_id], np.int64)
     states = states_of(run, ids)
     add_lists(columns, "paths", add_stages(columns, rows, np.array([begin_ns], np.int64), 1, states))
-    flags = add_requests(columns, run, ids, start_ns, np.array([begin_ns - start_ns], np.int64))
+    flags = add_requests(columns, requests_of(run, ids), 1, start_ns, np.array([begin_ns - start_ns], np.int64))
     devices = run.rows(
         "SELECT DISTINCT r.dev FROM links l JOIN requests r USING (request_id) WHERE l.op_id = ?", [op_id]
     )

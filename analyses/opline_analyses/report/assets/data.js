@@ -27,7 +27,7 @@ export class Run {
     this._values = new Map();
     this.drawValue(-1);
     this.threadStarts = starts(columns['thread_lists.lengths']);
-    this.dimensions = head.dimensions.map((d) => ({ ...d, codes: columns[d.column] }));
+    this.dimensions = head.dimensions.map((d) => ({ ...d, codes: d.cells ? null : columns[d.column] }));
     this.all = this.sums(null);
   }
 
@@ -151,13 +151,9 @@ export class Run {
     const width = head.stages.length;
     const cells = columns['cell.row'].length;
     const sums = new Sums(width + 1);
-    const bottom = (c) => columns.code_edges[columns['cell.row'][c] * head.codes_per_row];
     let ops = 0;
     for (let c = 0; c < cells; c++) {
-      if (region) {
-        const begin = columns['cell.column'][c] * head.cell_ns;
-        if (begin < region[0] || begin >= region[1] || bottom(c) < region[2] || bottom(c) >= region[3]) continue;
-      }
+      if (!this._cellIn(c, region)) continue;
       ops += columns['cell.count'][c];
       sums.add(width, columns['cell.latency'], c);
       for (let s = 0; s < width; s++) sums.add(s, columns['cell.stages'], s * cells + c);
@@ -192,11 +188,35 @@ export class Run {
     return false;
   }
 
-  /** How many of ``selected`` have each value of a dimension; dimension -1: pass each thread. */
-  countValues(dimension, selected) {
+  /** Whether a dimension (-1: the threads) is known as counts per cell, not per op: no filter by it. */
+  inCells(dimension) {
+    return dimension < 0 ? Boolean(this.head.threads_in_cells) : Boolean(this.dimensions[dimension].cells);
+  }
+
+  /** How many of ``selected``, the ops of ``region``, have each value of a dimension; -1: pass each thread. */
+  countValues(dimension, selected, region) {
+    if (this.inCells(dimension)) return this._countCells(dimension, selected ? region : null);
     if (selected) return this._count(dimension, selected);
     if (!this._totals.has(dimension)) this._totals.set(dimension, this._count(dimension, null));
     return this._totals.get(dimension);
+  }
+
+  _countCells(dimension, region) {
+    const { columns, head } = this;
+    const counts = dimension < 0 ? columns.thread_cells : columns[this.dimensions[dimension].column];
+    const found = new Float64Array(dimension < 0 ? head.threads.length : this.dimensions[dimension].values.length);
+    const size = columns['cell.row'].length;
+    for (let c = 0; c < size; c++)
+      if (this._cellIn(c, region)) for (let k = 0; k < found.length; k++) found[k] += counts[k * size + c];
+    return found;
+  }
+
+  _cellIn(c, region) {
+    if (!region) return true;
+    const { head, columns } = this;
+    const begin = columns['cell.column'][c] * head.cell_ns;
+    const bottom = columns.code_edges[columns['cell.row'][c] * head.codes_per_row];
+    return begin >= region[0] && begin < region[1] && bottom >= region[2] && bottom < region[3];
   }
 
   _count(dimension, selected) {
@@ -257,7 +277,7 @@ export class Run {
     const begin = this.full ? exactly(columns.begin, i) : BigInt(this.begin[i] + columns['detail.begin'][d]);
     const latency = this.full ? exactly(columns.latency, i) : exactly(columns['detail.latency'], d);
     const p = columns['detail.path'][d];
-    const threads = this.threadStarts[columns.threads[i]];
+    const threads = this.threadStarts[this.full ? columns.threads[i] : columns['detail.threads'][d]];
     const stages = [];
     let at = 0n;
     let sum = 0n;

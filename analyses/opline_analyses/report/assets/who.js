@@ -2,6 +2,7 @@
 // Who and what the marked ops are, against the rest: the dimensions that differ most come first.
 import { bar, byId, el, name } from './dom.js';
 import { count, percent } from './format.js';
+import { state } from './state.js';
 
 const SHOWN = 7;
 
@@ -24,8 +25,9 @@ export function significance(a, b) {
 /** Each dimension with the numbers of marked ops and of all, by value. */
 function counted(run, selected) {
   return [...run.dimensions.map((d, n) => ({ ...d, n })), { name: 'thread passed', n: -1, values: run.head.threads }]
-    .map((d) => ({ ...d, totals: run.countValues(d.n, null),
-      counts: selected ? run.countValues(d.n, selected) : null }));
+    .filter((d) => !(run.filter && run.inCells(d.n)))
+    .map((d) => ({ ...d, totals: run.countValues(d.n, null), fixed: run.inCells(d.n),
+      counts: selected ? run.countValues(d.n, selected, state.region) : null }));
 }
 
 /** ``selected``: the marked ops; null: all are. ``onFilter({dimension, value})``. */
@@ -50,7 +52,7 @@ function group(run, d, na, nb, onFilter) {
   const other = (k) => (/^\(\d+ others\)$/.test(d.values[k] ?? '') ? 1 : 0);
   order.sort((x, y) => other(x) - other(y) || (nb ? apart(y) - apart(x) : 0) || d.a[y] - d.a[x]);
   const rows = order.slice(0, SHOWN).map((k) => {
-    const value = d.numbers ? d.numbers[k] : k; // null: no filter by it
+    const value = d.fixed ? null : d.numbers ? d.numbers[k] : k; // null: no filter by it
     const active = run.filter && run.filter.dimension === d.n && run.filter.value === value;
     return el('tr', { 'data-value': d.values[k] ?? 'unknown', 'data-count': d.a[k] },
       el('td', { className: 'value' },

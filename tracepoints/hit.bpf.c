@@ -11,6 +11,11 @@ struct pt_regs {  // x86-64, arch/x86/include/asm/ptrace.h
         type value = 0;                                                                                                \
         bpf_probe_read_user(&value, sizeof(value), (void *)address);                                                   \
         return (u64)(s64)value;                                                                                        \
+    }                                                                                                                  \
+    static inline u64 kernel_##name(u64 address) {                                                                     \
+        type value = 0;                                                                                                \
+        bpf_probe_read_kernel(&value, sizeof(value), (void *)address);                                                 \
+        return (u64)(s64)value;                                                                                        \
     }
 READ_AS(u8, u8)
 READ_AS(s8, s8)
@@ -38,3 +43,6 @@ static inline void begin_hit(struct hit_head *h, struct bridge_cpu *cpu, u32 kin
 #define HIT_TEXT(at, bytes, address)                                                                                   \
     __builtin_memset(e->payload + (at), 0, bytes);                                                                     \
     bpf_probe_read_user_str(e->payload + (at), bytes, (void *)(address));
+#define KERNEL_TEXT(at, bytes, address)                                                                                \
+    __builtin_memset(e->payload + (at), 0, bytes);                                                                     \
+    bpf_probe_read_kernel_str(e->payload + (at), bytes, (void *)(address));

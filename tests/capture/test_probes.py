@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from opline.capture.bpf.btf import Btf
 from opline.capture.machine.signals import Signals
 from opline.capture.probes import hit_programs
 from opline.capture.probes.declared import from_json, to_json
 from opline.capture.probes.elf import Elf
-from opline.capture.probes.hit_programs import UnreadableError, find, operand
+from opline.capture.probes.hit_programs import UnreadableError, find, find_in_kernel, operand
 from opline.capture.probes.offers import offers
 from opline.capture.recorder import attach
 from opline.capture.sources import probesource
@@ -65,7 +66,7 @@ def test_a_probe_says_what_it_is_where_it_is_and_what_it_tells() -> None:
 
 
 GONE = "field a: when a function returns, its arguments are gone: use ret"
-ONE_OF = "one of usdt, function, return is wanted"
+ONE_OF = "one of usdt, function, return, tracepoint is wanted"
 VALUE = "argN, ret or @VARIABLE, then ->OFFSET to follow an address, then :TYPE (u8 ... s64, textN) is wanted"
 
 
@@ -74,6 +75,9 @@ VALUE = "argN, ret or @VARIABLE, then ->OFFSET to follow an address, then :TYPE 
     [
         ('{ usdt = "in" }', '`usdt = "in"`: "provider:name" is wanted'),
         ('{ usdt = "s:i", return = "f" }', f"{ONE_OF}, not usdt and return"),
+        ('{ tracepoint = "a b" }', '`tracepoint = "a b"`: its name is wanted'),
+        ('{ tracepoint = "t", program = "p" }', "`program`: a tracepoint is the kernel's"),
+        ('{ tracepoint = "t", fields = { a = "@v->0" } }', "field a: a variable is a program's, not the kernel's"),
         ("{}", f"{ONE_OF}, not none"),
         ('"f"', f"a table with {ONE_OF}"),
         ('{ function = "f", fields = { a = "arg7" } }', "field a: of a function arg1 to arg6 are in registers"),
@@ -219,6 +223,19 @@ def test_a_variables_builds_are_ids_and_addresses() -> None:
     for written in ('"5"', '{ "xyz" = 5 }', '{ "0123456789" = "5" }'):
         table = f'program = "s"\n"app:in" = {{ usdt = "s:i" }}\nvariables.v = {written}\n'
         assert errors(table) == [(4, wanted)]
+
+
+def test_a_tracepoint_that_is_not_there_is_said_with_what_is() -> None:
+    btf = Btf.of_kernel()
+    table = '"app:in" = {{ tracepoint = "{}", fields = {{ a = "arg{}" }} }}\n'
+    for name, argument, wrong in (
+        ("sched:sched_process_exeq", 1, r"no tracepoint sched_process_exeq \(did you mean sched_process_exec\?\)"),
+        ("sched_process_exec", 4, "the tracepoint sched_process_exec has 3 arguments, there is no arg4"),
+    ):
+        with pytest.raises(UnreadableError, match=wrong):
+            find_in_kernel(checked(table.format(name, argument))[0].probes[0], 0, btf)
+    program = find_in_kernel(checked(table.format("sched_process_exec", "3->8:s32"))[0].probes[0], 0, btf)
+    assert program.fill == "HIT_NUMBER(0, (s64)(kernel_s32((u64)(ctx->args[2]) + (8))))"
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF", b"#!/bin/sh\n", b"\x7fELF\x02\x01" + 58 * b"\xff"])

@@ -17,6 +17,7 @@ from typing import Any
 import bt2
 import pytest
 
+from opline.capture.bpf.btf import Btf
 from opline.capture.probes.declared import to_json
 from opline.model import load_model
 
@@ -236,3 +237,23 @@ def test_attaches_to_what_runs_and_leaves_nothing(probed: Path, tmp_path: Path, 
     assert thread_that_slept(run, child.pid), "the scheduler states of what was attached to"
     after = subprocess.run([probed, "5"], check=True, text=True, capture_output=True)
     assert after.stdout == "0 3\n", "no semaphore is up any more"
+
+
+@pytest.mark.live
+def test_a_tracepoint_of_the_kernel_is_a_probe(tmp_path: Path, opline: Run) -> None:
+    """Which program an exec is of, as the kernel's structure has it: its layout is looked up in the kernel's BTF."""
+    filename = Btf.of_kernel().offset("linux_binprm", "filename")
+    model = tmp_path / "exec.toml"
+    model.write_text(
+        '[probes]\n"k:exec" = { tracepoint = "sched:sched_process_exec", fields = { old = "arg2:s32", '
+        f'name = "arg3->{filename}:text32" }} }}\n'
+        '[points]\nexec = { event = "k:exec", role = "begin", class = "exec", object = "name" }\n'
+    )
+    run = tmp_path / "run"
+    done = opline("record", "-o", run, "--model", model, "--no-block", "--", "sh", "-c", "for i in 1 2 3; do env; done")
+    assert done.returncode == 0, done.stderr
+    assert f"note: the model {model} places probes in the kernel\n" in done.stderr
+    found = [fields for _, fields in hits(run) if str(fields["name"]).endswith("/env")]
+    assert len(found) == 3 and all(int(fields["old"]) > 0 for fields in found)
+    probes = json.loads((run / "recording.json").read_text())["probes"]
+    assert probes["hits"] == probes["in_kernel"] >= 4 and probes["cost_ns"] == 0

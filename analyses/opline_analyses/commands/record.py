@@ -149,7 +149,7 @@ def run(args: argparse.Namespace) -> int:
             libraries = ", ".join(model.preload)
             _say(f"note: the model {args.model} has {libraries} loaded into the command; --preload none leaves it out")
         if model.probes and args.model not in shipped_models():
-            programs = ", ".join(dict.fromkeys(probe.program for probe in model.probes))
+            programs = ", ".join(dict.fromkeys(probe.program or "the kernel" for probe in model.probes))
             _say(f"note: the model {args.model} places probes in {programs}")
     directory = args.output or Path(time.strftime("opline-%Y%m%d-%H%M%S"))
     if args.repeat is None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _Variables: TypeAlias = "dict[str, tuple[tuple[str, int], ...]]"
 
-KINDS = ("usdt", "function", "return")
+KINDS = ("usdt", "function", "return", "tracepoint")  # the last is in the kernel, of no program
 PROBE_FIELDS = (*KINDS, "program", "fields")
 MAX_PROBES = 200
 MAX_FIELDS = 12
@@ -50,6 +50,7 @@ _VALUE = re.compile(
     re.ASCII,
 )
 _BUILD = re.compile(r"[0-9a-f]{8,128}", re.ASCII)
+_KERNEL_NAME = re.compile(r"(?:[A-Za-z_]\w*:)?[A-Za-z_][\w.]*", re.ASCII)
 _GLOB = re.compile(r"[*?\[]")
 _CONTEXT = {"vpid", "vtid", "procname"}  # what every hit tells besides
 _OURS = ("block", "syscall", "sched", "cephprobe", "cephring")  # providers of opline's own collectors
@@ -72,7 +73,9 @@ class ProbeField(Value):
 
 
 class Probe(Value):
-    """A declared probe: ``event`` is what its hits are called, ``target`` what is probed in ``program``."""
+    """A declared probe: ``event`` is what its hits are called, ``target`` what is probed in ``program`` (empty: in the
+    kernel).
+    """
 
     event: str
     kind: str
@@ -127,7 +130,13 @@ def _probe(reader: _Reader, name: str, value: object, program: str | None, varia
         reader.error(path, f"probe {name}: one of {', '.join(KINDS)} is wanted, not {' and '.join(kinds) or 'none'}")
         return None
     target = reader.text(path, kinds[0], value)
-    where = reader.text(path, "program", value) or program
+    in_kernel = kinds[0] == "tracepoint"
+    where = "" if in_kernel else reader.text(path, "program", value) or program
+    if in_kernel and "program" in value:
+        reader.error((*path, "program"), f"probe {name}: `program`: a tracepoint is the kernel's")
+    if in_kernel and target is not None and not _KERNEL_NAME.fullmatch(target):
+        reader.error((*path, kinds[0]), f'probe {name}: `tracepoint = "{target}"`: its name is wanted')
+        return None
     if where is None:
         reader.error(path, f"probe {name}: `program` is missing, here or for all of [probes]")
     if target is not None and kinds[0] == "usdt" and not _EVENT.fullmatch(target):
@@ -171,6 +180,8 @@ def _wrong(kind: str, found: re.Match[str]) -> str | None:
     """What is wrong with a field's value at a probe of that kind; None: nothing."""
     if found["variable"] and not found["offsets"] and not found["bytes"]:
         return f"{found['base']} is an address: what is there is {found['base']}->0"
+    if found["variable"] and kind == "tracepoint":
+        return "a variable is a program's, not the kernel's"
     if kind == "return" and found["argument"]:
         return "when a function returns, its arguments are gone: use ret"
     if kind != "return" and found["base"] == "ret":

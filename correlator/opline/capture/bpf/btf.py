@@ -143,6 +143,12 @@ class Btf:
                     return words[i + 1]
         return None
 
+    def tracepoints(self) -> list[str]:
+        """Names of all tracepoints, of the kernel itself and not of modules, sorted."""
+        head = "btf_trace_"
+        names = (self._string(at) for at in self._by_name if at)
+        return sorted(name.removeprefix(head) for name in names if name.startswith(head))
+
     def tracepoint(self, name: str) -> list[Argument] | None:
         """Arguments of a tracepoint, in order; None if the kernel does not have it."""
         typedef = self._named(f"btf_trace_{name}", (_TYPEDEF,))

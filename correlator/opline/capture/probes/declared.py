@@ -13,13 +13,14 @@ import json
 import os
 import statistics
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from opline.capture.bpf.bridge import PERIOD_NS, RING_BYTES, Bridge, possible_cpus
+from opline.capture.bpf.btf import Btf
 from opline.capture.probes import hit_programs, hit_trace, uprobes
 from opline.capture.probes.elf import Elf
 from opline.capture.probes.hit_programs import Program, UnreadableError
@@ -84,7 +85,7 @@ class Declared:
             raise OplineError(f"none of the model's probes can be placed; line {line}, {event}: {why}")
         sizes = [hit_programs.payload_bytes(self._probes[p.event].fields) for p in self._programs]
         text = "".join(
-            hit_programs.program_text(kind, p.fill, size)
+            hit_programs.program_text(kind, p.fill, size, bool(p.tracepoint))
             for kind, (p, size) in enumerate(zip(self._programs, sizes, strict=True))
         )
         text += "".join(hit_programs.program_text(kind, "HIT_NUMBER(0, ctx->di)", 8) for kind in (_ENTRY, _RETURN))
@@ -97,8 +98,10 @@ class Declared:
 
     def _find(self, programs: dict[str, list[Path]]) -> list[Program]:
         files: dict[Path, Elf] = {}
-        found: list[Program] = []
+        found: list[Program] = list(self._find_in_kernel())
         for number, probe in enumerate(self._probes):
+            if probe.kind == "tracepoint":
+                continue
             missing = f"{probe.program} does not run and is not found; --program FILE names it"
             reasons = [] if programs.get(probe.program) else [missing]
             mine: list[Program] = []
@@ -119,10 +122,25 @@ class Declared:
             raise OplineError(f"{len(found)} programs for the model's probes, at most {hit_programs.MAX_PROGRAMS}")
         return found
 
+    def _find_in_kernel(self) -> Iterator[Program]:
+        asked = [(number, probe) for number, probe in enumerate(self._probes) if probe.kind == "tracepoint"]
+        btf = Btf.of_kernel() if asked else None
+        for number, probe in asked:
+            assert btf is not None
+            try:
+                yield hit_programs.find_in_kernel(probe, number, btf)
+            except UnreadableError as error:
+                self.absent.append((probe.line, probe.event, str(error)))
+            self._signed |= {(probe.event, f.name) for f in probe.fields if hit_programs.is_signed(probe, f, [])}
+
     def _load(self, kind: int) -> int:
         """The descriptor of a program; for several places at once, if this kernel can."""
         bpf = self._bridge.bpf
         name = f"on_hit_{kind}".encode()
+        program = self._programs[kind] if kind < len(self._programs) else None
+        if program is not None and program.path is None:
+            what = f"the kernel does not take a BPF program at its tracepoint {program.tracepoint}"
+            return int(self._bridge.attempt(what, partial(bpf.load_func, name, bpf.RAW_TRACEPOINT)).fd)
         if self._multi:
             load = partial(bpf.load_func, name, bpf.KPROBE, None, uprobes.UPROBE_MULTI)
             try:
@@ -194,7 +212,14 @@ class Declared:
         """Place the probes, start the bridge's thread. Raises OplineError."""
         self._bridge.start([self._loaded[kind] for kind in range(len(self._programs))], [])
         for kind, program in enumerate(self._programs):
-            self._place(kind, program.path, program.offsets, program.semaphores, program.returns)
+            if program.path is not None:
+                self._place(kind, program.path, program.offsets, program.semaphores, program.returns)
+                continue
+            try:
+                self._held.append(uprobes.place_in_kernel(self._loaded[kind], program.tracepoint))
+            except OSError as error:
+                what = f"cannot place a probe at the kernel's tracepoint {program.tracepoint}"
+                raise OplineError(f"{what}: {error.strerror}") from error
 
     def finish(self) -> dict[str, Any]:
         """Remove the probes, write what is left, and say what happened and what it has cost the probed threads."""
@@ -202,13 +227,23 @@ class Declared:
         self._bridge.library.hit_close.restype = ctypes.c_uint64
         unwritten = self._bridge.library.hit_close()
         hits: dict[str, int] = {}
-        cost_ns = 0
+        cost_ns = in_kernel = 0
         for kind, n in counts["sent"].items():
             program = self._programs[int(kind)]
             event = self._probes[program.event].event
             hits[event] = hits.get(event, 0) + n
-            cost_ns += n * (self.return_ns if program.returns else self.entry_ns)
-        return {**counts, "sent": hits, "hits": sum(hits.values()), "cost_ns": cost_ns, "unwritten": unwritten}
+            if program.path is not None:
+                cost_ns += n * (self.return_ns if program.returns else self.entry_ns)
+            else:
+                in_kernel += n
+        return {
+            **counts,
+            "sent": hits,
+            "hits": sum(hits.values()),
+            "in_kernel": in_kernel,
+            "cost_ns": cost_ns,
+            "unwritten": unwritten,
+        }
 
     def _remove(self) -> None:
         if self._held:

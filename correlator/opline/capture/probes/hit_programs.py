@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from opline.capture.probes.elf import Elf, Place
 
 if TYPE_CHECKING:
+    from opline.capture.bpf.btf import Btf
     from opline.model import Probe, ProbeField
 
 MAX_PROGRAMS = 250  # KIND_COUNT in tracepoints/hit_event.h, less those that measure
@@ -36,7 +37,7 @@ struct hit_%(kind)d {
     struct hit_head head;
     u8 payload[%(size)d];
 };
-int on_hit_%(kind)d(struct pt_regs *ctx) {
+int on_hit_%(kind)d(struct %(context)s *ctx) {
     struct bridge_cpu *cpu = this_cpu();
     if (!cpu) return 0;
     struct hit_%(kind)d *e = events.ringbuf_reserve(sizeof(struct hit_%(kind)d));
@@ -73,15 +74,16 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One BPF program: all places of a probe in a file at which the arguments lie alike."""
+    """One BPF program: all places of a probe in a file at which the arguments lie alike; or one in the kernel."""
 
     event: int  # which of the probes
-    path: Path
+    path: Path | None  # None: in the kernel
     returns: bool
     fill: str  # C statements
     offsets: tuple[int, ...]
     semaphores: tuple[int, ...]
     stepped: bool  # the kernel single-steps an instruction there
+    tracepoint: str = ""  # of the kernel
 
 
 def payload_bytes(fields: Sequence[ProbeField]) -> int:
@@ -147,14 +149,17 @@ def _value(probe: Probe, field: ProbeField, place: Place, file: Elf | None) -> s
         value = operand(operands[field.argument - 1])
     elif probe.kind == "return":
         value = "ctx->ax"
+    elif probe.kind == "tracepoint":
+        value = f"ctx->args[{field.argument - 1}]"
     else:
         value = f"ctx->{_ARGUMENTS[field.argument - 1]}"
     *before, last = field.offsets or (None,)
+    reads = "kernel" if probe.kind == "tracepoint" else "at"
     for offset in before:
-        value = f"at_u64((u64)({value}) + ({offset}))"
+        value = f"{reads}_u64((u64)({value}) + ({offset}))"
     kind = field.type if field.type not in ("", "text") else ""
     if last is not None:
-        return f"at_{kind or 'u64'}((u64)({value}) + ({last}))"
+        return f"{reads}_{kind or 'u64'}((u64)({value}) + ({last}))"
     return f"({kind or 'u64'})({value})" if kind else value
 
 
@@ -164,16 +169,18 @@ def fill(probe: Probe, place: Place, file: Elf | None = None) -> str:
     for field in probe.fields:
         value = _value(probe, field, place, file)
         if field.type == "text":
-            lines.append(f"HIT_TEXT({at}, {field.bytes}, {value})")
+            where = "KERNEL_TEXT" if probe.kind == "tracepoint" else "HIT_TEXT"
+            lines.append(f"{where}({at}, {field.bytes}, {value})")
         else:
             lines.append(f"HIT_NUMBER({at}, (s64)({value}))")
         at += field.bytes
     return " ".join(lines) or "HIT_NUMBER(0, 0)"
 
 
-def program_text(kind: int, program_fill: str, size: int) -> str:
+def program_text(kind: int, program_fill: str, size: int, tracepoint: bool = False) -> str:
     """The text of the program of that number, whose record has ``size`` bytes behind its head."""
-    return _PROGRAM % {"kind": kind, "size": size, "fill": program_fill}
+    context = "bpf_raw_tracepoint_args" if tracepoint else "pt_regs"
+    return _PROGRAM % {"kind": kind, "size": size, "fill": program_fill, "context": context}
 
 
 def find(probe: Probe, number: int, file: Elf) -> list[Program]:
@@ -196,6 +203,19 @@ def find(probe: Probe, number: int, file: Elf) -> list[Program]:
         )
         for text, some in alike.items()
     ]  # fmt: skip
+
+
+def find_in_kernel(probe: Probe, number: int, btf: Btf) -> Program:
+    """The program of a probe at one of the kernel's tracepoints. Raises UnreadableError."""
+    text = fill(probe, Place("", "", 0, 0, ""))
+    name = probe.target.rpartition(":")[2]
+    arguments = btf.tracepoint(name)
+    if arguments is None:
+        raise UnreadableError(f"the kernel has no tracepoint {name}{_close(name, btf.tracepoints())}")
+    most = max((field.argument for field in probe.fields), default=0)
+    if most > len(arguments):
+        raise UnreadableError(f"the tracepoint {name} has {len(arguments)} arguments, there is no arg{most}")
+    return Program(number, None, False, text, (0,), (0,), False, tracepoint=name)
 
 
 def _usdt(probe: Probe, file: Elf) -> list[Place]:
@@ -226,10 +246,14 @@ def _functions(probe: Probe, file: Elf) -> list[tuple[str, int]]:
     return [(name, offset) for offset, name in sorted(found.items())]
 
 
-def _instead(wanted: str, names: Sequence[str]) -> str:
+def _close(wanted: str, names: Sequence[str]) -> str:
     close = difflib.get_close_matches(wanted, names, n=1)
-    if close:
-        return f" (did you mean {close[0]}?)"
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def _instead(wanted: str, names: Sequence[str]) -> str:
+    if close := _close(wanted, names):
+        return close
     return f" (it has {len(set(names))}: `opline doctor --program` lists them)" if names else " (it has none)"
 
 

@@ -19,6 +19,7 @@ _LINK_CREATE = 28  # BPF_LINK_CREATE
 _RETURN = 1  # BPF_F_UPROBE_MULTI_RETURN
 _SYSCALLS = {"x86_64": (321, 298), "aarch64": (280, 241)}  # bpf, perf_event_open
 _UPROBE_TYPE = Path("/sys/bus/event_source/devices/uprobe/type")
+_RAW_TRACEPOINT_OPEN = 17  # BPF_RAW_TRACEPOINT_OPEN
 _SET_BPF, _ENABLE = 0x40042408, 0x2400  # PERF_EVENT_IOC_SET_BPF, PERF_EVENT_IOC_ENABLE
 _CLOSE_ON_EXEC = 8  # PERF_FLAG_FD_CLOEXEC
 _SEMAPHORE_SHIFT = 32  # of its offset, in perf_event_attr.config
@@ -33,6 +34,12 @@ class _Multi(ctypes.Structure):
         ("semaphores", ctypes.c_uint64), ("cookies", ctypes.c_uint64), ("count", ctypes.c_uint32),
         ("multi_flags", ctypes.c_uint32), ("pid", ctypes.c_uint32), ("pad", ctypes.c_uint32),
     )  # fmt: skip
+
+
+class _RawTracepoint(ctypes.Structure):
+    """The part of ``union bpf_attr`` for a tracepoint, uapi/linux/bpf.h."""
+
+    _fields_ = (("name", ctypes.c_uint64), ("prog_fd", ctypes.c_uint32), ("pad", ctypes.c_uint32))
 
 
 class _PerfAttr(ctypes.Structure):
@@ -69,6 +76,14 @@ def place_all(program: int, path: Path, offsets: Sequence[int], semaphores: Sequ
     )  # fmt: skip
     bpf, _ = _SYSCALLS[platform.machine()]
     return _call(bpf, _LINK_CREATE, ctypes.byref(attributes), ctypes.sizeof(attributes))
+
+
+def place_in_kernel(program: int, tracepoint: str) -> int:
+    """At a tracepoint of the kernel; the descriptor that holds it there. Raises OSError."""
+    text = ctypes.create_string_buffer(tracepoint.encode())
+    attributes = _RawTracepoint(name=ctypes.addressof(text), prog_fd=program)
+    bpf, _ = _SYSCALLS[platform.machine()]
+    return _call(bpf, _RAW_TRACEPOINT_OPEN, ctypes.byref(attributes), ctypes.sizeof(attributes))
 
 
 def place_one(program: int, path: Path, offset: int, semaphore: int, returns: bool) -> int:

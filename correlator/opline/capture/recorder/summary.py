@@ -97,6 +97,8 @@ def _probes(report: dict[str, Any]) -> list[str]:
         "their threads' time"
     )
     lines = [text]
+    if report.get("in_kernel"):
+        lines.append(f"probes: {report['in_kernel']:,} of the hits in the kernel; what they cost is not measured")
     if report["stepped"]:
         lines.append(f"probes: more for {', '.join(report['stepped'])}, whose instructions the kernel single-steps")
     if report["unwritten"]:

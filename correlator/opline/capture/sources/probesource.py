@@ -103,7 +103,7 @@ class ProbeSource(ChildSource):
         if why is not None:
             raise OplineError(f"the model's probes: {why}")
         self._probes = tuple(probes)
-        names = dict.fromkeys(probe.program for probe in probes)
+        names = dict.fromkeys(probe.program for probe in probes if probe.program)
         self._programs = {name: files_of(name, given, pids) for name in names}
 
     def start(self, trace: Path, state: State, mask: Iterable[int]) -> None:

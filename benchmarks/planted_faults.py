@@ -17,8 +17,8 @@ RATE ops a second, which does not.
     when       the period of the bursts in which the slow ops come, in ms; empty: none is named
 
 A fault that is no delay of single ops is also named rightly by its period. The machine's own disturbances are in the
-runs: what else makes ops slow there competes with the fault. So the store runs at the highest priority (nice -20), and
-of faults that touch fewer ops than 1 % only so many are called slow. Needs root.
+runs: what else makes ops slow there competes with the fault. So recorder and store run at real-time priority (chrt -r
+1), and of faults that touch fewer ops than 1 % only so many are called slow. Needs root.
 
     .venv/bin/python benchmarks/planted_faults.py --seeds 3 --fault none --fault lock --keep /var/tmp/planted
     .venv/bin/python benchmarks/planted_faults.py --seeds 3 --fault none --fault lock --keep /var/tmp/planted --again
@@ -147,7 +147,7 @@ def record(run: Path, fault: str, load: str, seed: int) -> None:
     """One recording."""
     store = [str(STORE), *LOADS[load], "--seed", str(seed), *FAULTS[fault].options]
     subprocess.run(
-        ["nice", "-n", "-20", OPLINE, "record", "-o", run, "--model", "demo", "--", *store],
+        ["chrt", "-r", "1", OPLINE, "record", "-o", run, "--model", "demo", "--", *store],
         check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
 

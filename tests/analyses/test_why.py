@@ -18,9 +18,9 @@ from tests.lib.recorded import RunOf
 
 from opline.errors import OplineError, UsageError
 from opline_analyses.cli import main
+from opline_analyses.client.loop import closed_loop
 from opline_analyses.runs.run import open_tables
 from opline_analyses.runs.selection import Selection
-from opline_analyses.why.loop import closed_loop
 from opline_analyses.why.sets import choose, latency_rule, slowest_rule
 from opline_analyses.why.text import sentence
 from opline_analyses.why.why import Why, compare_sets

@@ -36,6 +36,7 @@ class ClientReport:
     source: str = ""
     bytes: int | None = None  # moved, as the tool counts them
     bytes_by_class: dict[str, int] = field(default_factory=dict)
+    rate: float | None = None  # ops a second that were due on each thread, where the client has a schedule
 
     def counts(self) -> dict[str, int]:
         """How many ops of each class the tool counts, where it tells them apart."""
@@ -233,7 +234,7 @@ def demo_json(document: Any) -> ClientReport | None:
     return ClientReport(
         "demo-bench", float(latency["mean"]), int(latency["count"]), seconds, latency["count"] / seconds,
         document.get("queue_depth"), by_class, numbers, bytes=sum(moved.values()) if size else None,
-        bytes_by_class=moved,
+        bytes_by_class=moved, rate=float(document["rate"]) if document.get("rate") else None,
     )  # fmt: skip
 
 
@@ -247,7 +248,7 @@ def demo_text(text: str) -> ClientReport | None:
     depth, size = found.get(("queue depth", "")), found.get(("op size", "bytes"))
     return ClientReport(
         "demo-bench", mean * 1e3, count, seconds, count / seconds if seconds else None, int(depth) if depth else None,
-        bytes=count * int(size) if size else None,
+        bytes=count * int(size) if size else None, rate=found.get(("rate that was due", "/s")),
     )  # fmt: skip
 
 

@@ -47,6 +47,18 @@ def _run_path(text: str) -> str:
     return "/dev/stdin" if text == "-" else text
 
 
+def add_every(parser: argparse.ArgumentParser) -> None:
+    """--every: the client's schedule, where it does not say it itself."""
+    from opline_analyses.base.quantities import duration_ns
+
+    parser.add_argument(
+        "--every",
+        metavar="T",
+        type=lambda text: duration_ns(text, "--every"),
+        help="each thread of the client was to begin an op every T, as 1ms (default: what the client says, if it does)",
+    )
+
+
 def add_model(parser: argparse.ArgumentParser) -> None:
     """--model, --period, --reader, --extents and --max-loss."""
     parser.add_argument("--model", metavar="M", help="a trace's op model: a shipped one's name, or a TOML file")

@@ -19,8 +19,11 @@ from opline_analyses.client.client_files import find_log, find_report
 from opline_analyses.client.client_log import join_client_log
 from opline_analyses.client.coverage import UNSPLIT, Coverage, measure, per_op
 from opline_analyses.client.fio_log import Joined
+from opline_analyses.client.loop import closed_loop
+from opline_analyses.client.schedule import Corrected, corrected_latencies, loop_lines
+from opline_analyses.client.schedule import document as schedule_document
 from opline_analyses.client.span import client_span
-from opline_analyses.commands.common import add_output, add_run, opened, output
+from opline_analyses.commands.common import add_every, add_output, add_run, opened, output
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import add_filters, clients_classes, selection
 
@@ -80,6 +83,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--per-op", metavar="FILE", type=output_path, help="write each op's parts to FILE, CSV, ns")
     parser.add_argument("--json", action="store_true", help="JSON, nanoseconds")
     add_filters(parser)
+    add_every(parser)
     add_output(parser)
 
 
@@ -98,7 +102,7 @@ def _log(args: argparse.Namespace, run: Run) -> Path | None:
     return next(filter(None, map(find_log, run.places())), None)
 
 
-def _coverage_lines(c: Coverage, joined: Joined | None) -> Iterator[str]:
+def _coverage_lines(c: Coverage, joined: Joined | None, loop: int | None, schedule: Corrected | None) -> Iterator[str]:
     if c.client:
         count = f", {c.client.count} ops" if c.client.count is not None else ""
         rate = f" in {c.client.seconds:.6g} s, {c.client.iops:.1f} IOPS" if c.client.seconds and c.client.iops else ""
@@ -106,6 +110,7 @@ def _coverage_lines(c: Coverage, joined: Joined | None) -> Iterator[str]:
     else:
         yield "client  no report found: --client FILE names one; shares are of the trace's mean"
     yield f"trace   mean {duration(c.mean_ns)}, {c.ops} complete ops, {c.incomplete} incomplete, {c.tainted} tainted"
+    yield from loop_lines(loop, schedule)
     yield ""
     whole = c.whole_ns
     rows = [["  " * p.level + p.name, us(p.mean_ns, 3), percent(p.mean_ns, whole, 2)] for p in c.parts()]
@@ -189,6 +194,7 @@ def run(args: argparse.Namespace) -> int:
                 talk(f"ops that begin outside of what the client's figures are about: {span.outside}, left out.")
                 which = which.also("o.begin_ns BETWEEN ? AND ?", span.first_ns, span.last_ns)
         found = measure(opened_run, which, client, with_log=log is not None)
+        loop, schedule = closed_loop(opened_run), corrected_latencies(opened_run, args.every, client)
         results = []
         # The client's rate is of the whole run: nothing to compare a part of it with.
         whole_run = None if args.since or args.until else client
@@ -216,11 +222,11 @@ def run(args: argparse.Namespace) -> int:
                 pacsv.write_csv(per_op(opened_run).to_arrow_table(), file)
         with output(args.output) as out:
             if args.json:
-                out.write(
-                    (json.dumps(_document(found, joined, classes, results, hops, steps), indent=1) + "\n").encode()
-                )
+                document = _document(found, joined, classes, results, hops, steps)
+                document |= {"closed_loop": loop, "schedule": schedule_document(schedule)}
+                out.write((json.dumps(document, indent=1) + "\n").encode())
             else:
-                lines = [*_coverage_lines(found, joined), "checks"]
+                lines = [*_coverage_lines(found, joined, loop, schedule), "checks"]
                 verdicts = {True: "pass", False: "FAIL", None: "n/a"}
                 lines += [f"  {verdicts[c.passed]:4}  {c.name}: {c.text}" for c in results]
                 lines += ["", *_hop_lines(hops, steps), "", *_step_lines(steps)]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from opline.talk import talk
 from opline_analyses.base.text import csv_text, encoded
 from opline_analyses.commands.common import (
+    add_every,
     add_form,
     add_run,
     csv_output,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from opline_analyses.client.schedule import Corrected
     from opline_analyses.why.separators import Separation
     from opline_analyses.why.tail import Tail
     from opline_analyses.why.when import Bursts, Companion
@@ -77,6 +79,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     )
     slow.add_argument("--latency", metavar="'>5ms'", help="which ops are slow: those with a longer latency")
     add_tainted(parser)
+    add_every(parser)
     add_form(parser)
 
 
@@ -123,9 +126,11 @@ class _Found(NamedTuple):
     companions: list[Companion]
     commands: list[str]
     loop: int | None
+    schedule: Corrected | None
 
 
 def _json(w: Why, found: _Found) -> bytes:
+    from opline_analyses.client.schedule import document as document_of
     from opline_analyses.why.tail_text import caused_sentence
     from opline_analyses.why.text import sentence
 
@@ -136,6 +141,7 @@ def _json(w: Why, found: _Found) -> bytes:
         "caused_sentence": caused_sentence(t),
         "sets": vars(w.sets),
         "closed_loop": found.loop,
+        "schedule": document_of(found.schedule),
         "sums": w.sums,
         "stages": [_row(s, w) for s in w.stages],
         "latency": _row(w.latency, w),
@@ -158,6 +164,7 @@ def _json(w: Why, found: _Found) -> bytes:
 
 
 def _lines(w: Why, found: _Found) -> Iterator[str]:
+    from opline_analyses.client.schedule import loop_lines
     from opline_analyses.why.tail_text import cause_lines, caused_sentence, percentile_lines
     from opline_analyses.why.text import sentence, separation_lines, set_lines, table_lines
     from opline_analyses.why.when_text import when_lines
@@ -167,8 +174,7 @@ def _lines(w: Why, found: _Found) -> Iterator[str]:
     yield from textwrap.wrap(said, WIDTH, break_long_words=False, break_on_hyphens=False)
     yield ""
     yield from set_lines(w)
-    if found.loop is not None:
-        yield f"closed loop of {found.loop}: a slow op delays the next one's begin, which no latency shows"
+    yield from loop_lines(found.loop, found.schedule)
     yield ""
     yield from table_lines(w)
     yield ""
@@ -186,7 +192,8 @@ def _lines(w: Why, found: _Found) -> Iterator[str]:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the sentence, the table and the commands."""
-    from opline_analyses.why.loop import closed_loop
+    from opline_analyses.client.loop import closed_loop
+    from opline_analyses.client.schedule import corrected_latencies
     from opline_analyses.why.separators import what_separates
     from opline_analyses.why.sets import choose, latency_rule, slowest_rule
     from opline_analyses.why.tail import tail_blame
@@ -206,7 +213,7 @@ def run(args: argparse.Namespace) -> int:
         else:
             found = _Found(
                 tail_blame(opened_run, sets), what_separates(opened_run), *when_slow(opened_run), commands,
-                closed_loop(opened_run),
+                closed_loop(opened_run), corrected_latencies(opened_run, args.every),
             )  # fmt: skip
             text = _json(w, found) if args.json else encoded(_lines(w, found))
             with output(args.output) as out:

@@ -33,13 +33,13 @@ def caused_sentence(t: Tail) -> str | None:
     first = max(lead.ahead, key=t.more_ahead_ns, default=None)
     at_device = ""
     if first is not None and t.more_ahead_ns(first) >= MOST * whole:
-        at_device = f"{duration(first.slow_ns / t.slow)} of it behind requests of {first.owner} at the device"
+        at_device = f"{duration(first.slow_ns / t.slow)} behind requests of {first.owner} at the device"
     if lead.behind_ns < MOST * (lead.own_ns + lead.behind_ns):
-        return f"In `{lead.stage}` it is {at_device}." if at_device else None
+        return f"Of what they spend in `{lead.stage}`, {at_device}." if at_device else None
     what = f"waiting for a CPU in `{lead.stage}`" if lead.cpu else f"in `{lead.stage}`"
     return (
         f"Most of that is time behind other ops: {duration(lead.behind_ns / t.slow)} while those ahead were {what},"
-        f" {duration(lead.own_ns / t.slow)} of their own there{f'; {at_device}' if at_device else ''}."
+        f" {duration(lead.own_ns / t.slow)} of their own there{f'; of that {at_device}' if at_device else ''}."
     )
 
 

@@ -2,7 +2,7 @@
 """Whether the client works in a closed loop: it begins an op when another one ends, so a slow op keeps others back.
 
 Takes a run; gives the size of the loop. Its latencies do not show what a client with a schedule of its own would
-have waited (coordinated omission, Gil Tene); no figure is corrected here, for no schedule is known.
+have waited (coordinated omission, Gil Tene). client/schedule.py corrects them where a schedule is known.
 """
 
 from __future__ import annotations

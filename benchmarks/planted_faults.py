@@ -106,7 +106,7 @@ FAULTS = {
     ),
     "flushes": Fault(
         ("--image-dir", "/var/tmp", "--seconds", "8", "--fault", "flushes:100000:1000000"), ("D2C",),
-        r".*(flushes|of no op).*", 1000,
+        r".*(flushes|requests).* at the device", 1000,
     ),
 }  # fmt: skip
 NEAR = 0.02  # of a period: the one that was planted

@@ -6,8 +6,8 @@ as recorded and corrected. A schedule is one op each ``every_ns`` per thread tha
 the client says so (`demo-bench --rate`, `fio --rate_iops`) or the user does. Nothing is guessed from the latencies.
 
 Since due: the n-th op of a thread was due at s + n * every_ns, where s is as late as it can be without an op that
-begins before it is due. Its latency counts from there. That is what a client with a schedule makes its users wait (Gil Tene's
-wrk2 counts so). It takes a client that catches up after a stall; one that never does has no such schedule.
+begins before it is due. Its latency counts from there. That is what a client with a schedule makes its users wait
+(Gil Tene's wrk2 counts so). It takes a client that catches up after a stall; one that never does has no such schedule.
 
 HdrHistogram (recordValueWithExpectedInterval) knows no begins: for a latency L beyond the interval it adds L - i,
 L - 2 i, ... down to i. It is right where one op at a time is in flight, and leaves out the backlog after a stall.

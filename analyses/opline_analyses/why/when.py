@@ -9,7 +9,7 @@ window of 1 to WIDEST bins with the most of them is found.
 
 If episodes came at any time, a window with a share w of the circle would have k and more of n with the binomial tail's
 probability. That times the number of octaves, and of windows and periods that were tried in the octave, is p
-(Bonferroni). Most of the turns of the circle must have an episode in the window, too.
+(Bonferroni). Four in ten turns of the circle must have an episode in the window, too.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ LEAST = 4  # turns of the circle in the run
 FINEST = 256  # periods are at least this part of the run: six octaves
 APART = 0.1  # of the period: closer slow ops are one episode
 P = 0.001
-TURNS = 0.6  # of the turns have an episode in the window
+TURNS = 0.4  # of the turns have an episode in the window
 LIFT = 2.0  # the window has so many times the episodes that its width would have
 EPISODES = 6
+CLOSE = 0.9  # of the best evidence, a logarithm: of the periods with so much the longest is told
+ALTERNATE, DEVIATIONS = 0.7, 2.5  # so many of the episodes, and more than chance, in every second or third turn
 CROWDED = 4  # episodes per turn: of more no period can be seen
 NEXT = 20  # periods of an octave, the best first, whose windows are looked at
 WINDOW_BINS = 200
@@ -122,7 +124,13 @@ def _window(times: Periods, period: float, at: int, width: int) -> tuple[float, 
     """
     offset = period * at / BINS
     inside = (times - offset) % period < period * width / BINS
-    turn = np.floor((times - offset) / period)
+    turn = np.floor((times - offset) / period).astype(np.int64)
+    for times_longer in (3, 2):  # every second turn is hit: twice the period is meant
+        which = np.bincount(turn[inside] % times_longer)
+        n, share = int(which.sum()), 1 / times_longer
+        if which.max() >= max(ALTERNATE * n, n * share + DEVIATIONS * math.sqrt(n * share * (1 - share))):
+            inside &= turn % times_longer == which.argmax()
+            turn = (turn - which.argmax()) // times_longer
     turns, met = int(turn.max() - turn.min()) + 1, len(np.unique(turn[inside]))
     if met < max(LEAST, TURNS * turns) or inside.mean() < LIFT * width / BINS:
         return None
@@ -132,7 +140,7 @@ def _window(times: Periods, period: float, at: int, width: int) -> tuple[float, 
 
 def bursts(begins: Numbers, ends: Numbers, from_ns: int, to_ns: int) -> Bursts | None:
     """Of the slow ops' times in a run from ``from_ns`` to ``to_ns``; None where they come without a period."""
-    whole, best, told = float(to_ns - from_ns), 0.0, None
+    whole, told = float(to_ns - from_ns), []
     if len(begins) < EPISODES or whole <= 0:
         return None
     octaves = list(_octaves(whole))
@@ -143,12 +151,16 @@ def bursts(begins: Numbers, ends: Numbers, from_ns: int, to_ns: int) -> Bursts |
         evidence, at, width = _evidence(times, periods)
         evidence -= math.log(len(octaves) * len(periods) * BINS * WIDEST / P)
         for i in np.argsort(-evidence, kind="stable")[:NEXT].tolist():
-            if evidence[i] <= best:
+            if evidence[i] <= 0:
                 break
             if found := _window(times, float(periods[i]), int(at[i]), int(width[i])):
-                best, told = float(evidence[i]), found
+                told.append((found, float(evidence[i])))
                 break
-    return None if told is None else _told(begins, from_ns, told, math.exp(-best) * P)
+    if not told:
+        return None
+    best = max(evidence for _, evidence in told)
+    period, evidence = max(t for t in told if t[1] >= CLOSE * best)  # half a period is as good, but for its empty turns
+    return _told(begins, from_ns, period, math.exp(-evidence) * P)
 
 
 def _told(begins: Numbers, from_ns: int, found: tuple[float, float, int, int], p: float) -> Bursts:

@@ -183,22 +183,31 @@ def two_threads() -> None:
     print()
 
 
+DELAYS, DELAY_NS = ("client-queue", "shard-queue", "worker", "device", "commit"), 50_000_000
+
+
 def planted_faults() -> None:
     """Of benchmarks/planted_faults.csv, by fault and load: in how many runs `opline why` named what was planted."""
     with (ROOT / "benchmarks" / "planted_faults.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     loads = sorted(float(r["load"]) for r in rows)
-    print(f"{len(rows)} runs; the load average of the two CPUs was {loads[0]:.0f} to {loads[-1]:.0f}.\n")
-    print("| planted | at | runs | spent in it | caused by it | p99 | share, % | separator: right, wrong, none |")
-    print("|---|---|---|---|---|---|---|---|")
+    seeds = len({r["seed"] for r in rows})
+    print(f"{len(rows)} runs, {seeds} seeds; the load average of the two CPUs was {loads[0]:.0f} to {loads[-1]:.0f}.\n")
+    print("| planted | at | runs | planted, % | share, % | within 10 | spent | caused | p99 | right, wrong, none |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for fault, load in dict.fromkeys((r["fault"], r["at"]) for r in rows):
         found = [r for r in rows if (r["fault"], r["at"]) == (fault, load)]
         named = [", ".join(str(sum(r["separator"] == v for r in found)) for v in ("right", "wrong", "none"))]
         if fault == "none":
-            cells = ["", "", "", ""]
+            cells = [""] * 6
         else:
-            cells = [str(sum(r[c] == "1" for r in found)) for c in ("spent", "caused", "p99")]
-            cells.append(f"{median(float(r['share']) for r in found if r['share']):.0f}")
+            shares = [float(r["share"]) for r in found]
+            cells = ["", f"{median(shares):.0f}", ""]
+            if fault in DELAYS:
+                truth = [min(100.0, 100 * DELAY_NS / float(r["excess_ns"])) for r in found]
+                cells[0] = f"{median(truth):.0f}"
+                cells[2] = str(sum(abs(a - b) <= 10 for a, b in zip(truth, shares, strict=True)))
+            cells += [str(sum(r[c] == "1" for r in found)) for c in ("spent", "caused", "p99")]
         print(f"| {' | '.join([fault, load, str(len(found)), *cells, *named])} |")
     print()
 

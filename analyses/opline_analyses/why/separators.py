@@ -34,6 +34,7 @@ P = 0.02
 FEW = 30  # slow ops: fewer say nothing
 GROUP = 20  # ops that meet the condition, at least
 LIFT, COVER, HALVES = 2.0, 0.2, 1.5
+PLAINER = "device"
 NEXT = 50  # conditions, the best first, that are looked at
 SAME = 0.8  # Jaccard index of two conditions' ops: the same in other words
 MOST_SLOW = 2000  # of more slow ops evenly spread ones are tested
@@ -130,11 +131,21 @@ def separate(found: list[Attribute], slow_places: Places, ops: int) -> Separatio
         as_good = int((chance >= real[i]).sum())
         if real[i] <= 0 or (as_good + 1) / (SHIFTS + 1) >= P:
             break
+        i = _plainer(candidates, real, i)
         s = _separator(candidates, real, i, flags, as_good)
         if s.lift >= LIFT and s.slow_met >= COVER * slow and _in_both_halves(_members(candidates[i]), flags):
             return Separation(s, s, len(found), len(candidates), SHIFTS, False)
     nearest = _separator(candidates, real, best, flags, int((chance >= real[best]).sum()))
     return Separation(None, nearest, len(found), len(candidates), SHIFTS, False)
+
+
+def _plainer(candidates: list[_Candidate], real: Counts, choice: int) -> int:
+    """The device, where nearly the same ops are on it: it explains more than its descriptor or its thread."""
+    members = _members(candidates[choice])
+    for i in np.argsort(-real, kind="stable")[:NEXT].tolist():
+        if candidates[i].attribute.name == PLAINER and real[i] > 0 and _alike(members, _members(candidates[i])):
+            return int(i)
+    return choice
 
 
 def _separator(candidates: list[_Candidate], real: Counts, choice: int, flags: Flags, as_good: int) -> Separator:

@@ -159,8 +159,8 @@ def bursts(begins: Numbers, ends: Numbers, from_ns: int, to_ns: int) -> Bursts |
     if not told:
         return None
     best = max(evidence for _, evidence in told)
-    period, evidence = max(t for t in told if t[1] >= CLOSE * best)  # half a period is as good, but for its empty turns
-    return _told(begins, from_ns, period, math.exp(-evidence) * P)
+    longest, sure = max(t for t in told if t[1] >= CLOSE * best)  # half a period is as good, but for its empty turns
+    return _told(begins, from_ns, longest, math.exp(-sure) * P)
 
 
 def _told(begins: Numbers, from_ns: int, found: tuple[float, float, int, int], p: float) -> Bursts:

@@ -176,7 +176,7 @@ def test_c3_16_the_connectors_own_interval(tmp_path: Path, capfd: pytest.Capture
         for n in range(12)
     )
     (tmp_path / "x.trc").write_text(trace)
-    said = {}
+    said: dict[str, list[str]] = {}
     for option in ("-i", "--interval"):
         for words in (["hist"], ["heatmap"], ["heatmap", "--style", "latencymap"]):
             assert main([*words, str(tmp_path / "x.trc"), option, "3"]) == 0

@@ -5,8 +5,10 @@ terminal is as it was afterwards.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
+import re
 import select
 import struct
 import sys
@@ -18,6 +20,7 @@ import pytest
 from tests.lib.io_runs import ZERO_NS
 from tests.live.test_live import MARK, NUMBERS, record, sign
 
+from opline.capture.sources.livesource import lacking
 from opline_analyses.block.iostat import Row
 from opline_analyses.cli import main, parser_of
 from opline_analyses.intervals.intervals import Cell
@@ -74,6 +77,23 @@ def test_it_fits_and_obeys_no_name() -> None:
     assert "\x1b" not in text and "dd\\x1b[2J:9" in text and "8 ms" in text
 
 
+def test_a_slow_io_opens_with_its_steps() -> None:
+    """What was not seen is left out; the numbers are the differences; a number without an I/O opens nothing."""
+    found = screen()
+    steps = {"queue_ns": 1_000_000, "first_issue_ns": 3_000_000, "issue_ns": 5_000_000, "complete_ns": 11_000_000}
+    found.slowest = [found.slowest[0] | steps | {"issue_comm": "kworker", "issue_tid": 4, "in_flight": 3, "error": 5}]
+    for key, opened in (("2", False), ("1", True), ("\x1b", False), ("1", True)):
+        assert not found.press(key) and (found.opened is not None) is opened
+    text = "\n".join(found.lines(80, 24))
+    assert re.findall(r"^([QGIDC]) [a-z ]*[a-z](?: +([\d.]+ [mu]s)|  )", text, re.MULTILINE) == [
+        ("Q", ""), ("D", "2 ms"), ("D", "2 ms"), ("C", "6 ms"),
+    ]  # fmt: skip
+    assert "kworker:4" in text and "3 others at the device" in text and "error 5" in text and "\x1b" not in text
+    assert "Esc closes it" in text and "fio:7" not in text
+    found.slowest = []
+    assert "kworker:4" in "\n".join(found.lines(80, 24)), "it stays, though the screen goes on"
+
+
 def test_off_a_terminal_it_is_one_line(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["top"]) == 2
     err = capfd.readouterr().err
@@ -105,14 +125,18 @@ print("left as it was", flush=True)
 
 
 def events() -> list[bytes]:
-    """40 writes of 1 ms in the first second, and a third second that has begun, so that the first two are over."""
+    """40 writes of 1 ms in the first two seconds, and a third second that has begun, so that these two are over."""
     found = [sign(MARK, ZERO_NS)]
     for n in range(40):
-        at = ZERO_NS + n * 20_000_000
+        at = ZERO_NS + n * 40_000_000
         fields = {"rq": 100 + n, "sector": 8 * n, "nr_sector": 8, "bytes": 4096, "dev": 8 << 20, "rwbs": 1, "tid": 77}
-        for name, when in (("block_getrq", at), ("block_rq_issue", at + 1000), ("block_rq_complete", at + 1_001_000)):
+        for name, when in (
+            ("block_getrq", at),
+            ("block_rq_issue", at + 1000),
+            ("block_rq_complete", at + 1_001_000 + n),
+        ):
             found.append(record(NUMBERS[name], when, comm="writer", **fields))
-    return [b"".join([*found, sign(MARK, ZERO_NS + SECOND - 1)]), sign(MARK, ZERO_NS + 3 * SECOND)]
+    return [b"".join([*found, sign(MARK, ZERO_NS + SECOND - 1)]), sign(MARK, ZERO_NS + 5 * SECOND // 2)]
 
 
 def test_on_a_real_terminal(tmp_path: Path) -> None:
@@ -141,7 +165,31 @@ def test_on_a_real_terminal(tmp_path: Path) -> None:
     assert not termios.tcgetattr(terminal)[3] & termios.ECHO
     os.write(terminal, b"s")
     until(b"sort: bytes")
+    os.write(terminal, b"1")
+    until(b"G request allocated")
+    until(b"D issued to the driver")
+    until(b"C completed")
+    os.write(terminal, b"\x1bf")
+    until(b"FROZEN")
     os.write(terminal, b"q")
     until(b"left as it was")
     assert termios.tcgetattr(terminal)[3] == before
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.live
+def test_a_command_is_run_and_what_it_wrote_comes_afterwards() -> None:
+    if why := lacking():
+        pytest.skip(why)
+    program = [sys.executable, "-m", "opline_analyses", "top", "0.2", "--", "sh", "-c", "echo written; sleep 2; exit 7"]
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(sys.executable, program, os.environ | {"TERM": "xterm"})
+    text = b""
+    with contextlib.suppress(OSError):  # it has ended
+        while select.select([terminal], [], [], 60)[0] and (more := os.read(terminal, 1 << 16)):
+            text += more
+    if b"BPF is not permitted" in text:
+        pytest.skip("BPF is not permitted")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert text.rstrip().endswith(b"written") and text.count(b"written") == 1, "not into the screen"

@@ -16,6 +16,7 @@ from opline_analyses.commands.common import output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import IO
 
 NAME = "live"
 HELP = "hist, iostat, outliers, log, bitesize or heatmap, while it runs"
@@ -66,15 +67,20 @@ class Chosen:
         return look_on(args, self._view, self._command)
 
 
+def apart(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Our own arguments, and the command behind `--`. Raises UsageError."""
+    own = list(argv)
+    if "--" not in own:
+        return own, []
+    at = own.index("--")
+    if at + 1 == len(own):
+        raise UsageError("-- COMMAND: which one?")
+    return own[:at], own[at + 1 :]
+
+
 def chosen(argv: Sequence[str]) -> tuple[Chosen, list[str]]:
     """The command that the arguments mean, and its own ones."""
-    own = list(argv)
-    command: list[str] = []
-    if "--" in own:
-        at = own.index("--")
-        own, command = own[:at], own[at + 1 :]
-        if not command:
-            raise UsageError("-- COMMAND: which one?")
+    own, command = apart(argv)
     view = own.pop(0) if own and own[0] in VIEWS else "hist"
     return Chosen(view, command), own
 
@@ -99,8 +105,10 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--window and --at are for what has been recorded.")
 
 
-def look_on(args: argparse.Namespace, view: str, command: Sequence[str] = ()) -> int:
-    """A view of what happens, until it is over; the exit status. Raises OplineError, UsageError."""
+def look_on(args: argparse.Namespace, view: str, command: Sequence[str] = (), kept: IO[bytes] | None = None) -> int:
+    """A view of what happens, until it is over; the exit status. ``kept``: what the command writes goes there. Raises
+    OplineError, UsageError.
+    """
     from opline.capture.sources.livesource import lacking
     from opline.errors import OplineError
     from opline.talk import talk
@@ -125,7 +133,9 @@ def look_on(args: argparse.Namespace, view: str, command: Sequence[str] = ()) ->
     kind = getattr(importlib.import_module(f"opline_analyses.live.{module}"), name)
     with output(args.output) as out:
         status, lost = watch(
-            lambda *now: kind(args, *now), Wish(command, args.pid or (), duration), _writer(out, args.output is None)
+            lambda *now: kind(args, *now),
+            Wish(command, args.pid or (), duration, kept),
+            _writer(out, args.output is None),
         )
     if args.max_loss is not None and lost > args.max_loss:
         raise OplineError(f"{lost} lost, more than --max-loss {args.max_loss}.", exit_code=3)

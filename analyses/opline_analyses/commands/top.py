@@ -5,11 +5,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
+import tempfile
+from typing import IO, TYPE_CHECKING, Any
 
 from opline.errors import UsageError
 from opline_analyses.block import io_filter
-from opline_analyses.commands.live import look_on
+from opline_analyses.commands.live import apart, look_on
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 NAME = "top"
 HELP = "devices, threads and the slowest I/Os now: one screen, with keys"
@@ -20,12 +26,15 @@ Devices are as in `opline live iostat -x`, exact; threads are those that queued
 the I/O (name:TID). Through BPF: root, and no recording. Keys: q quits, s sorts
 by the next of I/Os, bytes, latency, name; i shows all, reads, writes; / filters
 by a part of a name of devices and threads (Enter ends it, Escape takes it back);
-f or space freezes the screen. For a file or a pipe: `opline live iostat -x`.
+f or space freezes the screen; 1 to 9 open one of the slowest I/Os, with its
+steps, Escape closes it. With -- COMMAND it ends with COMMAND, and then prints
+what COMMAND wrote. For a file or a pipe: `opline live iostat -x`.
 
 examples:
   opline top
   opline top 0.5 --sort latency
   opline top -d sda -i writes
+  opline top -- fio job.fio
 """
 
 
@@ -49,7 +58,33 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+class Chosen:
+    """The command `top -- COMMAND`."""
+
+    NAME, HELP, EXAMPLES, INTERMIXED = NAME, HELP, EXAMPLES, INTERMIXED
+    prepare_parser = staticmethod(prepare_parser)
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._command = command
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Shows the screen while the command runs, and then what the command has written."""
+        with tempfile.TemporaryFile(prefix="opline-top-") as kept:
+            try:
+                return run(args, self._command, kept)
+            finally:
+                kept.seek(0)
+                shutil.copyfileobj(kept, sys.stdout.buffer)
+                sys.stdout.flush()
+
+
+def chosen(argv: Sequence[str]) -> tuple[Any, list[str]]:
+    """The command that the arguments mean, and its own ones."""
+    own, command = apart(argv)
+    return (Chosen(command) if command else sys.modules[__name__]), own
+
+
+def run(args: argparse.Namespace, command: Sequence[str] = (), kept: IO[bytes] | None = None) -> int:
     """Shows the screen."""
     if not sys.stdout.isatty() or not sys.stdin.isatty():
         raise UsageError("top needs a terminal: `opline live iostat -x` says the same to a file or a pipe.")
@@ -58,6 +93,6 @@ def run(args: argparse.Namespace) -> int:
     from opline_analyses.live.terminal import restore
 
     try:
-        return look_on(args, "top")
+        return look_on(args, "top", command, kept)
     finally:
         restore()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from opline.talk import shown
 from opline_analyses.base.text import device_name, duration, table
-from opline_analyses.block import io_filter, io_log, iostat
+from opline_analyses.block import io_filter, io_log, io_steps, iostat
 from opline_analyses.intervals.intervals import Cell, Tally
 from opline_analyses.live.iostat import Iostat
 from opline_analyses.live.terminal import Terminal
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from opline_analyses.live.snapshot import Snapshot
 
 SORTS = ("ios", "bytes", "latency", "name")
-KEYS = "q quit   s sort   i reads/writes   / filter   f freeze"
+KEYS = "q quit   s sort   i reads/writes   / filter   f freeze   1-9 open a slow I/O"
+KEYS_OPENED = "q quit   Esc closes it   1-9 another one   f freeze"
 _KINDS = ("all", "reads", "writes")
 _SLOWEST = 10
 
@@ -46,6 +47,7 @@ class Screen:
     pattern: str = ""
     typing: bool = False
     frozen: bool = False
+    opened: dict[str, Any] | None = None  # one of the slowest
 
     def press(self, key: str) -> bool:
         """Takes a key; whether it was the one that ends it."""
@@ -65,6 +67,11 @@ class Screen:
             self.typing, self.pattern = True, ""
         elif key in ("f", " "):
             self.frozen = not self.frozen
+        elif key == "\x1b":
+            self.opened = None
+        elif key in "123456789" and key:
+            shown = self._meant_slow()
+            self.opened = shown[int(key) - 1] if int(key) <= len(shown) else self.opened
         return key in ("q", "Q") and not self.typing
 
     def _meant(self, name: str) -> bool:
@@ -98,27 +105,41 @@ class Screen:
         room = max(0, height - 5)
         devices = self._ordered_devices()[: max(1, room // 4)]
         found += ["", *table(iostat.LINUX_HEADER, [iostat.linux_cells(row) for row in devices])]
+        if self.opened is not None:
+            return self._fitted([*found, "", *io_steps.lines(self.opened, self.names)], width, height, KEYS_OPENED)
         slow = self._slow()[: max(1, room // 4)]
         threads = self._ordered_threads()[: max(1, room - len(devices) - len(slow) - 4)]
         found += ["", *table(("thread", "I/O/s", "MiB/s", "mean", "max"), [self._who(*who) for who in threads])]
         found += ["", *table(("slowest", "latency", "rwbs", "device", "sector", "bytes"), slow)]
+        return self._fitted(found, width, height, KEYS)
+
+    @staticmethod
+    def _fitted(found: list[str], width: int, height: int, keys: str) -> list[str]:
         found = found[: max(0, height - 1)]
         found += [""] * (height - 1 - len(found))
-        return [shown(line)[:width] for line in (*found, KEYS)][:height]
+        return [shown(line)[:width] for line in (*found, keys)][:height]
 
     def _who(self, name: str, cell: Cell) -> list[str]:
         rate, size = cell.count / self.length_s, cell.size / self.length_s / 2**20
         return [name, iostat.rate(rate), f"{size:.1f}", duration(cell.mean or 0), duration(cell.most or 0)]
 
+    def _device(self, io: dict[str, Any]) -> str:
+        return "" if io["dev"] is None else device_name(self.names, io["dev"])
+
+    def _meant_slow(self) -> list[dict[str, Any]]:
+        kind = {"all": None, "reads": "read", "writes": "write"}[self.kind]
+        return [
+            io
+            for io in self.slowest
+            if kind in (None, io["kind"]) and (self._meant(io_steps.who(io)) or self._meant(self._device(io)))
+        ]
+
     def _slow(self) -> list[list[str]]:
-        kinds = {"all": None, "reads": "read", "writes": "write"}
         rows = []
-        for io in self.slowest:
-            device = "" if io["dev"] is None else device_name(self.names, io["dev"])
-            name = f"{io['comm'] or '?'}:{'?' if io['tid'] is None else io['tid']}"
-            if kinds[self.kind] in (None, io["kind"]) and (self._meant(name) or self._meant(device)):
-                where = "" if io["sector"] is None else str(io["sector"])
-                rows.append([name, duration(io["latency_ns"]), str(io["rwbs"]), device, where, str(io["bytes"])])
+        for number, io in enumerate(self._meant_slow(), 1):
+            where = "" if io["sector"] is None else str(io["sector"])
+            name = f"{number} {io_steps.who(io)}"
+            rows.append([name, duration(io["latency_ns"]), str(io["rwbs"]), self._device(io), where, str(io["bytes"])])
         return rows
 
 
@@ -138,7 +159,9 @@ class Top(Iostat):
         yield from super().take()
         for batch in io_filter.batches(self.settled, self.rows, "thread"):
             self._by_thread.add(batch)
-        self._slowest += io_log.ios(self.settled, self.rows, "latency", _SLOWEST)
+        self._slowest += io_steps.with_steps(
+            self.settled, list(io_log.ios(self.settled, self.rows, "latency", _SLOWEST))
+        )
         pressed = self._terminal.keys()
         for pressed_one in pressed:
             self.done |= self.screen.press(pressed_one)

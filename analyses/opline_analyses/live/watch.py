@@ -14,7 +14,7 @@ import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from opline.capture.directory.leftovers import State, sweep
 from opline.capture.machine import processes
@@ -47,6 +47,7 @@ class Wish(Value):
     command: Sequence[str] = ()
     pids: Sequence[int] = ()
     duration_ns: int | None = None
+    output: IO[bytes] | None = None  # what the command writes; None: to standard error, and our input is its own
 
 
 class Stream:
@@ -145,7 +146,10 @@ def _started(wish: Wish, signals: Signals) -> subprocess.Popen[bytes] | None:
     if not wish.command:
         return None
     try:
-        return processes.start(wish.command, stdout=sys.stderr, mask=signals.mask)
+        if wish.output is None:
+            return processes.start(wish.command, stdout=sys.stderr, mask=signals.mask)
+        both = wish.output
+        return processes.start(wish.command, stdin=subprocess.DEVNULL, stdout=both, stderr=both, mask=signals.mask)
     except OSError as error:
         code = 127 if isinstance(error, FileNotFoundError) else 126
         raise OplineError(f"{wish.command[0]}: {error.strerror}", exit_code=code) from error

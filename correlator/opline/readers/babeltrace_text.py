@@ -183,8 +183,8 @@ class BabeltraceTextReader:
         pushed = 0
         lost = _DISCARDED.search(line)
         if lost is not None:
-            times = [self._of_clock(_of_day(*lost.groups()[at : at + 4])) for at in (1, 5)]
-            core.discarded(self._stream(core, "", False, 0), *times, int(lost[1]), False)
+            begin, end = (self._of_clock(_of_day(*lost.groups()[at : at + 4])) for at in (1, 5))
+            core.discarded(self._stream(core, "", False, 0), begin, end, int(lost[1]), False)
             return 0
         for event in events_of(line):
             if isinstance(event, str) or not self._event(core, *event):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import json
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,31 @@ def test_logs_sizes_and_maps_are_those_of_the_recording(
     document = json.loads(recorded(capfd, "outliers", path, "0.5", "500", "--json", "--limit", "9999"))
     assert [s["latency_ns"] for s in said if "latency_ns" in s] == [o["latency_ns"] for o in document["outliers"]]
     assert [s["devices"] for s in said if "devices" in s] == [i["devices"] for i in document["intervals"]]
+
+
+def test_a_recording_a_trace_and_a_live_view_have_the_same_numbers(
+    both: tuple[Path, bytes],
+    request: pytest.FixtureRequest,
+    trace: Callable[[str], Path],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """The three ways: a run's Parquet, a trace that is being read, and what happens now; and no I/O too many or few."""
+    path, data = both
+    read = trace(request.node.callspec.params["both"])
+    for words in (("hist", "0.1", "--json"), ("hist", "0.1", "--buckets", "fine", "--json"), ("bitesize", "--json")):
+        parquet = recorded(capfd, words[0], path, *words[1:])
+        assert recorded(capfd, words[0], read, *words[1:]) == parquet, "without a model"
+        assert recorded(capfd, words[0], read, *words[1:], "--reader", "bt2") == parquet
+        now = live(data, words[0], *words[1:])
+        if words[0] == "bitesize":
+            assert now == parquet
+            continue
+        assert intervals(now) == json.loads(parquet)["intervals"]
+        counted = sum(group["count"] for i in intervals(now) for group in i["groups"])
+        with open_run(path) as run:
+            assert counted == run.row("SELECT count(*) FROM requests WHERE complete_ns >= issue_ns")[0]
+    rows = [json.loads(recorded(capfd, "iostat", what, "0.1", "-x", "--json"))["rows"] for what in (path, read)]
+    assert rows[0] == rows[1]
 
 
 def test_what_is_shown_does_not_depend_on_when_one_looks(both: tuple[Path, bytes]) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, BinaryIO
 
 from opline.talk import shown
@@ -33,10 +34,27 @@ _REQUESTS = """
     ORDER BY request_id"""
 
 
-def _event(phase: str, of: dict[str, Any], at_ns: int, name: str, args: dict[str, Any] | None = None) -> str:
-    whole = {"ph": phase, **of, "name": shown(name)} | ({"args": args} if args else {})
+@lru_cache(1 << 14)
+def _text(value: str) -> str:
+    """A name of a trace, as JSON."""
+    return json.dumps(shown(value))
+
+
+@lru_cache(1 << 14)
+def _stage(name: str, kind: str, tid: int | None) -> str:
+    notes = {"kind": kind} | ({"thread": tid} if tid is not None else {})
+    return f'"name": {_text(name)}, "args": {json.dumps(notes)}'
+
+
+def _event(phase: str, of: str, at_ns: int, rest: str) -> str:
+    """``of``, ``rest``: members of its object, as JSON. Millions are written: no dictionary is made of each."""
     sign, at = ("-", -at_ns) if at_ns < 0 else ("", at_ns)
-    return f'{json.dumps(whole)[:-1]}, "ts": {sign}{at // 1000}.{at % 1000:03d}}}'
+    return f'{{"ph": "{phase}", {of}, {rest}, "ts": {sign}{at // 1000}.{at % 1000:03d}}}'
+
+
+def _known(about: dict[str, Any]) -> str:
+    """The arguments that are known, as JSON."""
+    return json.dumps({k: v for k, v in about.items() if v is not None})
 
 
 def _named(pid: int, name: str) -> str:
@@ -46,16 +64,16 @@ def _named(pid: int, name: str) -> str:
 def _op(op: OpDetail, first: int) -> Iterator[str]:
     assert op.end_ns is not None
     # an op that names no process belongs to none: 0 is the kernel's own
-    of = {"cat": "op", "id2": {"local": hex(op.op_id)}, "pid": op.pid or 0, "tid": op.pid or 0}
+    pid = op.pid or 0
+    of = f'"cat": "op", "id2": {{"local": "{op.op_id:#x}"}}, "pid": {pid}, "tid": {pid}'
     about: dict[str, Any] = {"op_id": op.op_id, "tainted": op.tainted, "unattributed_ns": op.unattributed_ns}
     about["object"] = shown(op.object) if op.object is not None else None
-    name = op.op_class or "op"
-    yield _event("b", of, op.begin_ns - first, name, {k: v for k, v in about.items() if v is not None})
+    name = f'"name": {_text(op.op_class or "op")}'
+    yield _event("b", of, op.begin_ns - first, f'{name}, "args": {_known(about)}')
     for stage in op.stages:
         begin = stage.begin_ns - first
-        notes = {"kind": stage.kind} | ({"thread": stage.tid} if stage.tid is not None else {})
-        yield _event("b", of, begin, stage.stage, notes)
-        yield _event("e", of, begin + stage.duration_ns, stage.stage)
+        yield _event("b", of, begin, _stage(stage.stage, stage.kind, stage.tid))
+        yield _event("e", of, begin + stage.duration_ns, f'"name": {_text(stage.stage)}')
     yield _event("e", of, op.end_ns - first, name)
 
 
@@ -70,15 +88,17 @@ def _requests(run: Run, first: int) -> Iterator[str]:
             if dev not in pids:
                 pids[dev] = FIRST_DEVICE + len(pids)
                 yield _named(pids[dev], f"device {device_name(names, dev)}")
-            of = {"cat": "block", "id2": {"local": hex(request_id)}, "pid": pids[dev], "tid": pids[dev]}
+            pid = pids[dev]
+            of = f'"cat": "block", "id2": {{"local": "{request_id:#x}"}}, "pid": {pid}, "tid": {pid}'
             about = {"request_id": request_id, "sector": sector}
             about["bytes"] = nr_sectors * 512 if nr_sectors is not None else None
-            name = rwbs or "request"
-            yield _event("b", of, steps[0][1], name, {k: v for k, v in about.items() if v is not None})
+            name = f'"name": {_text(rwbs or "request")}'
+            yield _event("b", of, steps[0][1], f'{name}, "args": {_known(about)}')
             for (a, begin), (b, end) in itertools.pairwise(steps):
                 if end >= begin:
-                    yield _event("b", of, begin, f"{a}2{b}")
-                    yield _event("e", of, end, f"{a}2{b}")
+                    step = f'"name": "{a}2{b}"'
+                    yield _event("b", of, begin, step)
+                    yield _event("e", of, end, step)
             yield _event("e", of, max(ns for _, ns in steps), name)
 
 
@@ -92,7 +112,7 @@ def write(run: Run, which: Selection, out: BinaryIO) -> int:
            GROUP BY ALL ORDER BY ALL"""
     )
     named = (_named(pid, comm or f"process {pid}") for pid, comm in processes)
-    events = itertools.chain.from_iterable(_op(op, first) for op in read_ops(run, complete))
+    events = itertools.chain.from_iterable(_op(op, first) for op in read_ops(run, complete, with_transitions=False))
     out.write(b'{"displayTimeUnit": "ns", "otherData": {"first_ns": "%d"}, "traceEvents": ' % first)
     write_list(out, itertools.chain(named, events, _requests(run, first)))
     out.write(b"}\n")

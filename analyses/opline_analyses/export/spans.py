@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from opline.values import Value
 from opline_analyses.base.text import device_name
@@ -19,7 +20,7 @@ from opline_analyses.runs.wall_clock import offset_ns
 Attributes = dict[str, str | int | bool]
 
 
-class SpanOfOp(Value):
+class SpanOfOp(NamedTuple):
     """One span. Times are ns: wall time where the trace knows its offset, else the run's own clock."""
 
     span_id: bytes  # 8 bytes
@@ -30,7 +31,7 @@ class SpanOfOp(Value):
     events: tuple[tuple[str, int], ...] = ()  # name, ns
 
 
-class TraceOfOp(Value):
+class TraceOfOp(NamedTuple):
     """One op: its root span, and the spans below it."""
 
     trace_id: bytes  # 16 bytes
@@ -56,7 +57,7 @@ def traces(run: Run, which: Selection) -> Iterator[TraceOfOp]:
     (first,) = run.row("SELECT coalesce(min(begin_ns), 0) FROM ops")
     seed = int(first).to_bytes(8, "big", signed=True)
     offset, names = offset_ns(run) or 0, run.device_names()
-    for op in read_ops(run, which.also("o.complete")):
+    for op in read_ops(run, which.also("o.complete"), with_transitions=False):
         yield _trace(op, seed, offset, names)
 
 

@@ -177,14 +177,14 @@ _DEFERRED = """SELECT d.op_id, d.bio_id, d.request_id, b.dev, b.sector, b.nr_sec
     WHERE d.op_id BETWEEN {low} AND {high} AND d.op_id IN (SELECT op_id FROM chunk) ORDER BY d.op_id, d.bio_id"""
 
 
-def read_ops(run: Run, which: Selection, with_blocks: bool = True) -> Iterator[OpDetail]:
-    """The selected ops, whole, in the selection's order."""
+def read_ops(run: Run, which: Selection, with_blocks: bool = True, with_transitions: bool = True) -> Iterator[OpDetail]:
+    """The selected ops, whole, in the selection's order; without what is not asked for."""
     ids = [i for (i,) in run.rows(which.sql(), which.parameters)]
     for start in range(0, len(ids), CHUNK_OPS):
-        yield from _chunk(run, ids[start : start + CHUNK_OPS], with_blocks)
+        yield from _chunk(run, ids[start : start + CHUNK_OPS], with_blocks, with_transitions)
 
 
-def _chunk(run: Run, ids: list[int], with_blocks: bool) -> Iterator[OpDetail]:
+def _chunk(run: Run, ids: list[int], with_blocks: bool, with_transitions: bool) -> Iterator[OpDetail]:
     # The range lets DuckDB skip row groups: op_ids and rows are nearly in the same order.
     span = {"low": min(ids), "high": max(ids)}
     run.con.execute("CREATE OR REPLACE TEMP TABLE chunk AS SELECT unnest(?::BIGINT[]) AS op_id", [ids])
@@ -194,8 +194,9 @@ def _chunk(run: Run, ids: list[int], with_blocks: bool) -> Iterator[OpDetail]:
     names = run.device_names()
     for op in ops.values():
         op.devices = names
-    for row in run.rows(_TRANSITIONS.format(**span)):
-        ops[row[0]].transitions.append(Passed(*row[1:]))
+    if with_transitions:
+        for row in run.rows(_TRANSITIONS.format(**span)):
+            ops[row[0]].transitions.append(Passed(*row[1:]))
     if with_blocks:
         for row in run.rows(_STAGES.format(**span)):
             ops[row[0]].stages.append(Interval(*row[1:]))

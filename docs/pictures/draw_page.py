@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A picture of a page: `draw_page.py PAGE.html OUT.png [#STATE]`, after `./setup-env --browser`."""
+"""A picture of a page, or of one part of it: `draw_page.py PAGE.html OUT.png [#STATE [SELECTOR]]`, after
+`./setup-env --browser`. ``SELECTOR``: of the element that the picture is of.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 from tests.lib.browser import Browser
 
-page, out, *state = sys.argv[1:]
+page, out, *more = sys.argv[1:]
+state, selector = [*more, "", ""][:2]
 with Browser() as browser:
-    browser.open(Path(page), "".join(state), width=1400).picture(Path(out))
-Image.open(out).quantize(255, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
-    out, optimize=True
-)  # a third of the size
+    opened = browser.open(Path(page), state, width=1400)
+    opened.frame()
+    opened.picture(Path(out))
+    box = None
+    if selector:
+        box = opened.ask(
+            f"""(() => {{ const b = document.querySelector({selector!r}).getBoundingClientRect();
+                return [b.left, b.top + scrollY, b.right, b.bottom + scrollY].map(Math.round); }})()"""
+        )
+with Image.open(out) as image:
+    part = image.crop(box) if box else image
+    part.quantize(255, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(out, optimize=True)  # a third of it

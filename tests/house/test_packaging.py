@@ -10,8 +10,10 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from urllib.request import urlopen
 
 from opline_analyses.cli import GROUPS
+from opline_analyses.commands.export import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -63,8 +65,33 @@ def test_install_has_everything(tmp_path: Path) -> None:
     for asset in (ROOT / "analyses" / "opline_analyses" / "report" / "assets").iterdir():
         assert f"opline_analyses/report/assets/{asset.name}" in have
     check_shared(target / "share", have)
+    check_commands(target, tmp_path)
     packages = {p.parent.relative_to(target) for p in target.rglob("__init__.py")}
     assert all(str(p).split("/")[0] in ("opline", "opline_analyses") for p in packages), "nothing generic is installed"
+
+
+def check_commands(target: Path, folder: Path) -> None:
+    """What takes a run elsewhere works from what is installed."""
+    subprocess.run(["tar", "-xJf", ROOT / "tests" / "traces" / "demo-qd4.tar.xz", "-C", folder], check=True)
+    program = [sys.executable, "-m", "opline_analyses"]
+    environment = {**os.environ, "PYTHONPATH": str(target)}
+    for words in (
+        ["report", "demo-qd4", "-o", "page.html"],
+        *(["export", "demo-qd4", "--to", form, "-o", f"out.{form}"] for form in FORMATS),
+        ["record", "--no-block", "--model", "generic", "-o", "rec", "--", "true"],
+    ):
+        done = subprocess.run(
+            [*program, *words], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
+        )
+        assert done.returncode == 0, (words, done.stderr)
+    assert (folder / "page.html").read_bytes().startswith(b"<!DOCTYPE html>")
+    assert all((folder / f"out.{form}").stat().st_size > 1000 for form in FORMATS)
+    serve = [*program, "view", "demo-qd4"]
+    with subprocess.Popen(serve, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as serving:
+        assert serving.stdout is not None
+        with urlopen(serving.stdout.readline().strip(), timeout=60) as page:
+            assert page.read().startswith(b"<!DOCTYPE html>")
+        serving.terminate()
 
 
 def check_shared(share: Path, have: set[str]) -> None:

@@ -107,8 +107,18 @@ class Browser:
             page.errors.append(f"dialog: {details['message']}")
             self.call("Page.handleJavaScriptDialog", event["sessionId"], accept=False)
 
-    def open(self, path: Path | str, part: str = "", width: int = 1500, height: int = 1300, dark: bool = False) -> Page:
-        """A page, once it has drawn itself. ``path``: a file, or an address; ``part``: from # on."""
+    def open(
+        self,
+        path: Path | str,
+        part: str = "",
+        width: int = 1500,
+        height: int = 1300,
+        dark: bool = False,
+        ready: str = "document.documentElement?.dataset.ready === '1'",
+    ) -> Page:
+        """A page, once it has drawn itself. ``path``: a file, or an address; ``part``: from # on; ``ready``: what then
+        holds.
+        """
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         page = self._pages[session] = Page(self, session)
@@ -123,7 +133,7 @@ class Browser:
             features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}],
         )
         self.call("Page.navigate", session, url=(path if isinstance(path, str) else path.resolve().as_uri()) + part)
-        page.wait("document.documentElement?.dataset.ready === '1'")
+        page.wait(ready)
         return page
 
 

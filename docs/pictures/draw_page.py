@@ -24,7 +24,7 @@ with Browser() as browser:
     if selector:
         box = opened.ask(
             f"""(() => {{ const b = document.querySelector({selector!r}).getBoundingClientRect();
-                return [b.left, b.top + scrollY, b.right, b.bottom + scrollY].map(Math.round); }})()"""
+                return [b.left - 12, b.top + scrollY - 6, b.right + 12, b.bottom + scrollY].map(Math.round); }})()"""
         )
 with Image.open(out) as image:
     part = image.crop(box) if box else image

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from tests.lib.beside import Beside
 from tests.lib.recorded import Correlated, RunOf, model_of, unpack
@@ -26,6 +27,10 @@ from opline.correlation import correlate
 
 ROOT = Path(__file__).resolve().parent.parent
 TRACES = ROOT / "tests" / "traces"
+
+# How long an example takes hangs on what else the machine does.
+hypothesis.settings.register_profile("opline", deadline=None)
+hypothesis.settings.load_profile("opline")
 
 # A shell's background job ignores Ctrl-C, and so would everything that we start: tests of Ctrl-C need it back.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -46,7 +46,7 @@ def ladder(latencies_ns: list[int]) -> RunBuilder:
     return run
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=60))
 def test_percentiles_are_nearest_rank(tmp_path: Path, latencies: list[int]) -> None:
     t = stage_table(open_tables(ladder(latencies).write(tmp_path)), Selection())

@@ -107,7 +107,7 @@ ANY: dict[str, st.SearchStrategy[Any]] = {kind: st.none() | st.integers(*limits)
 ANY |= {"dict": st.none() | st.binary(max_size=6), "text": st.none() | st.binary(max_size=6)}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(*(ANY[c.type] for c in SPEC.columns)), min_size=1, max_size=200))
 def test_any_values(tmp_path: Path, rows: list[tuple[Any, ...]]) -> None:
     check(tmp_path / "any.parquet", [[list(column) for column in zip(*rows, strict=True)]])

@@ -83,7 +83,7 @@ def correlate(lines: list[Line], drain_every: int = 0) -> Driver:
     return driver
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(events)
 def test_laws_hold_for_any_events(generated: list[Any]) -> None:
     lines = lines_of(generated)
@@ -94,14 +94,14 @@ def test_laws_hold_for_any_events(generated: list[Any]) -> None:
 unordered = st.lists(st.tuples(st.integers(-40, 40), st.one_of(app_event(), app_event(), block_event())), max_size=60)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(unordered)
 def test_laws_hold_though_times_go_back(generated: list[tuple[int, Any]]) -> None:
     lines = lines_of([(step_ns, *event[1:]) for step_ns, event in generated])
     check_laws(correlate(lines), len(lines))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(events, st.integers(1, 7))
 def test_result_is_the_same_however_the_tables_are_drained(generated: list[Any], every: int) -> None:
     lines = lines_of(generated)
@@ -123,7 +123,7 @@ class Loner:
         return [Line(at + 10 * i, f"app:{x}", context, {f: payload[f] for f in FIELDS[x]}) for i, x in enumerate(names)]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 200)), min_size=2, max_size=6), st.data())
 def test_a_lost_event_changes_no_op_that_shares_nothing_with_it(
     shape: list[tuple[int, int]], data: st.DataObject

@@ -78,7 +78,7 @@ def correlated(generated: list[Step], plan: str) -> Driver:
     return driver
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(steps)
 def test_links(generated: list[Step]) -> None:
     driver = correlated(generated, PLAN)
@@ -108,7 +108,7 @@ def test_links(generated: list[Step]) -> None:
         assert batch["member_count"] >= 1
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(steps)
 def test_without_a_map_nothing_is_deferred(generated: list[Step]) -> None:
     tables = correlated(generated, PLAIN).tables()

@@ -60,7 +60,7 @@ def _paths(value: Any, path: Path = ()) -> Iterator[Path]:
         yield from _paths(inner, (*path, key))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(_TEXTS)
 def test_every_key_of_a_text_has_a_place(text: str) -> None:
     try:
@@ -70,7 +70,7 @@ def test_every_key_of_a_text_has_a_place(text: str) -> None:
     assert set(positions(text)) == set(_paths(document))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(_GAPS, _VALUES), min_size=1, max_size=6))
 def test_a_key_stands_on_the_line_where_it_is_written(parts: list[tuple[str, str]]) -> None:
     text = ""

@@ -62,7 +62,7 @@ def _sane(text: str) -> None:
         assert any(p["role"] == "begin" for p in plan["points"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.dictionaries(_WORDS, _TREES, max_size=4),
     st.dictionaries(_WORDS, _TREES, max_size=4),
@@ -73,7 +73,7 @@ def test_any_tree_gives_problems_or_a_plan(points: dict[str, Any], keys: dict[st
     _sane("".join(f"{json.dumps(k, ensure_ascii=False)} = {_toml(v)}\n" for k, v in tables.items()))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(_SOURCES), st.data())
 def test_a_damaged_model_gives_problems_or_a_plan(text: str, data: st.DataObject) -> None:
     lines = text.split("\n")
@@ -97,7 +97,7 @@ def test_a_damaged_model_gives_problems_or_a_plan(text: str, data: st.DataObject
     _sane("\n".join(lines))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text())
 def test_any_text_gives_problems(text: str) -> None:
     _sane(text)

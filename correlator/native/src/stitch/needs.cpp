@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Batches of an order (a log's positions): an op says how far a batch must reach for it, a batch how far it has reached,
-// and the op is a member of the first that reaches far enough, whoever's it is.
+// Batches of an order (a log's positions): an op says how far a batch must reach for it, a batch how far it has
+// reached, and the op is a member of the first that reaches far enough, whoever's it is.
 #include <algorithm>
 
 #include "stitch/steps.hpp"

@@ -90,6 +90,22 @@ def test_the_same_in_other_words_is_said_with_it() -> None:
     assert (found.met, found.ops) == (int(codes.sum()), OPS)
 
 
+def test_a_device_is_named_before_its_descriptor() -> None:
+    random = np.random.default_rng(6)
+    slow = bursts(random)
+    codes = (random.random(OPS) < 0.1).astype(np.int32)
+    codes[slow] = 1
+    almost = codes.copy()
+    almost[np.flatnonzero(codes == 0)[:20]] = 1  # a few more ops, so the descriptor goes better with the slow ones
+    found = separate(
+        [valued("object", "work on {}", codes, ["5", "6"]), valued("device", "are on {}", almost, ["sda", "sdb"])],
+        slow,
+        OPS,
+    ).found
+    assert found is not None
+    assert (found.text, found.same) == ("are on sdb", ["work on 6"])
+
+
 def test_what_holds_in_one_half_only_is_not_named() -> None:
     slow = np.arange(30, OPS, 100)
     codes = np.zeros(OPS, np.int32)

@@ -70,7 +70,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--step", metavar="T", help="with --buckets linear: the step (10us)")
     parser.add_argument("--unit", choices=("ns", "us", "ms", "s"), help="of the edges (default: us; iolatency: ms)")
-    parser.add_argument("--style", choices=STYLES, default="table", help="whose layout (default: table)")
+    parser.add_argument(
+        "--style",
+        choices=STYLES,
+        default="table",
+        metavar="STYLE",
+        help=f"whose layout: {', '.join(STYLES)} (default: table)",
+    )
     parser.add_argument("--cumulative", action="store_true", help="each histogram has what came before, too")
     parser.add_argument("-T", "--timestamps", action="store_true", help="each interval with its time of day")
     parser.add_argument(

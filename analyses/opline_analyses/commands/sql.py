@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import textwrap
 
 from opline.store.schema import TABLES
 from opline_analyses.base.text import encoded, table
@@ -15,21 +16,25 @@ from opline_analyses.runs.lockdown import check, lock
 
 NAME = "sql"
 HELP = "ask the run's tables with SQL"
-_TABLES = "\n".join(f"  {t.name:12} one row per {t.row}" for t in TABLES)
+_TABLES = "\n".join(
+    textwrap.fill(f"  {t.name:12} one row per {t.row}", 80, subsequent_indent=" " * 15) for t in TABLES
+)
 EXAMPLES = f"""\
-The query is DuckDB's SQL: one SELECT (or DESCRIBE, SHOW, SUMMARIZE), which reads
-the run's own tables and nothing else. --unrestricted is for what goes further:
-other files, COPY, ATTACH, INSTALL, several statements. With filters the table
-`requests` has the rows that they mean; with --of bios, ops or stages it is that
-table. Tables (docs/tables.md has the columns; times are ns):
+The query is DuckDB's SQL: one SELECT (or DESCRIBE, SHOW, SUMMARIZE), which
+reads the run's own tables and nothing else. --unrestricted is for what goes
+further: other files, COPY, ATTACH, INSTALL, several statements. With filters
+the table `requests` has the rows that they mean; with --of bios, ops or stages
+it is that table. Tables (docs/tables.md has the columns; times are ns):
 {_TABLES}
 
 examples:
-  opline sql run1 "SELECT class, count(*), avg(latency_ns)/1000 AS mean_us FROM ops GROUP BY class"
+  opline sql run1 "SELECT class, avg(latency_ns) FROM ops GROUP BY class"
   opline sql run1 "SELECT * FROM requests ORDER BY d2c_ns DESC LIMIT 10"
   opline sql run1 "DESCRIBE stages"
-  opline sql run1 -d sda -i writes --latency '>5ms' "SELECT queue_comm, count(*) FROM requests GROUP BY 1"
-  opline sql run1 --csv "SELECT op_id, sum(duration_ns) FROM stages WHERE kind = 'wait' GROUP BY op_id" > waits.csv
+  opline sql run1 -d sda -i writes "SELECT queue_comm, count(*) FROM requests
+    GROUP BY 1"
+  opline sql run1 --csv "SELECT op_id, sum(duration_ns) FROM stages
+    WHERE kind = 'wait' GROUP BY op_id" > waits.csv
 """
 _NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U", "FLOAT", "DOUBLE", "DECIMAL")
 NULL = "·"  # in the table for people only

@@ -25,10 +25,10 @@ EXAMPLES = """\
 Devices are as in `opline live iostat -x`, exact; threads are those that queued
 the I/O (name:TID). Through BPF: root, and no recording. Keys: q quits, s sorts
 by the next of I/Os, bytes, latency, name; i shows all, reads, writes; / filters
-by a part of a name of devices and threads (Enter ends it, Escape takes it back);
-f or space freezes the screen; 1 to 9 open one of the slowest I/Os, with its
-steps, Escape closes it. With -- COMMAND it ends with COMMAND, and then prints
-what COMMAND wrote. For a file or a pipe: `opline live iostat -x`.
+by a part of a name of devices and threads (Enter ends it, Escape takes it
+back); f or space freezes the screen; 1 to 9 open one of the slowest I/Os, with
+its steps, Escape closes it. With -- COMMAND it ends with COMMAND, and then
+prints what COMMAND wrote. For a file or a pipe: `opline live iostat -x`.
 
 examples:
   opline top

@@ -103,13 +103,13 @@ def iolatency_micro_lines(histogram: Histogram, unit: str, length_ns: int, guess
     """
     counts = {index: cell.count for index, cell in histogram.items() if cell.count}
     label = [f">=({unit})", f"<({unit})"]
-    yield f"{label[0]:>8} .. {label[1]:<8}: {'IOPS':<8} {'IO_latency/DeltaT':<17} |{'Distribution':<30}|"
+    yield f"{label[0]:>8} .. {label[1]:<8}: {'IOPS':<8} {'IO_latency/DeltaT':<17} |{'Distribution':<28}|"
     for index in range(min(counts, default=0), max(counts, default=-1) + 1):
         low, count = (1 << index - 1 if index else 0), counts.get(index, 0)
         waited = low * 1.5 * count if guessed else (histogram[index].total / DURATIONS[unit] if count else 0)
         per_s, waited_per_s = count * 1e9 / length_ns, waited * 1e9 / length_ns
         numbers = f"{per_s:<8.{0 if per_s >= 100 else 1}f} {waited_per_s:<17.0f}"
-        yield f"{low:>8} -> {1 << index:<8}: {numbers} |{bar(count, max(counts.values()), 30):<30}|"
+        yield f"{low:>8} -> {1 << index:<8}: {numbers} |{bar(count, max(counts.values()), 28):<28}|"
 
 
 def hist_log_lines(histogram: Histogram) -> Iterator[str]:

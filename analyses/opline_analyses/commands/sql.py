@@ -16,9 +16,7 @@ from opline_analyses.runs.lockdown import check, lock
 
 NAME = "sql"
 HELP = "ask the run's tables with SQL"
-_TABLES = "\n".join(
-    textwrap.fill(f"  {t.name:12} one row per {t.row}", 80, subsequent_indent=" " * 15) for t in TABLES
-)
+_TABLES = "\n".join(textwrap.fill(f"  {t.name:12} one row per {t.row}", 80, subsequent_indent=" " * 15) for t in TABLES)
 EXAMPLES = f"""\
 The query is DuckDB's SQL: one SELECT (or DESCRIBE, SHOW, SUMMARIZE), which
 reads the run's own tables and nothing else. --unrestricted is for what goes

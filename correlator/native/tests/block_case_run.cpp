@@ -139,6 +139,7 @@ Counts losses_of(const BlockCounts &c) {
             {"incomplete_at_end", c.incomplete_at_end},
             {"size_differs", c.size_differs},
             {"lost_bios", c.lost_bios},
+            {"inserts_missing", c.inserts_missing},
             {"presumed_lost", c.presumed_lost}};
 }
 

@@ -191,6 +191,14 @@ void bind_sched(BoundClass &c, std::string_view name, Slots &slots) {
     c.comm_slot = slots.want_context("procname");
 }
 
+// Of threads' states; system calls that the model does not know, and interrupts: their other half must be there.
+void bind_kernel(BoundClass &c, std::string_view name, Slots &slots) {
+    if (starts_with(name, "sched_")) return bind_sched(c, name, slots);
+    if (starts_with(name, "lttng_") || c.domain != Domain::kKernel) return;
+    c.kind = ClassKind::kHalf;
+    if (!starts_with(name, "irq_")) c.tid_slot = slots.want_context("tid");
+}
+
 // From BPF: one event of what sched_switch, sched_waking and sched_switch say of a thread, when it is back on a CPU.
 // The waker is payload.
 void bind_off_cpu(BoundClass &c, Slots &slots) {
@@ -273,7 +281,7 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
                    starts_with(name, "compat_syscall_") || starts_with(name, "lttng_") ||
                    name == "cephprobe:watermark") {
             c.kind = ClassKind::kContext;
-            if (wanted.sched) bind_sched(c, name, slots);
+            if (wanted.sched) bind_kernel(c, name, slots);
         } else if (starts_with(name, "sched:")) {
             c.kind = ClassKind::kContext;
             c.plan.time_slot = slots.want("ktime");

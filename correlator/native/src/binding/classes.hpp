@@ -14,6 +14,7 @@
 #include "event/ledger.hpp"
 #include "model/plan.hpp"
 #include "op/transitions.hpp"
+#include "sched/pairs.hpp"
 #include "sched/sched.hpp"
 
 namespace opline {
@@ -71,6 +72,7 @@ enum class ClassKind : std::uint8_t {
     kSchedSwitch,
     kSchedWake,
     kOffCpu,
+    kHalf,  // of a pair, and no point
     kPlug,  // of the block layer, about no bio and no request
     kContext,
     kIgnored  // nobody looks at these
@@ -98,6 +100,7 @@ struct BoundClass {
     std::int32_t dev_slot = kNoSlot, diskname_slot = kNoSlot;  // kDeviceName
     std::int32_t count_slot = kNoSlot;                         // kCollectorLost
     SchedSlots sched;
+    Half half;  // where somebody looks at threads' states
     FateCounts fates{};
     ClassPlan plan;
 };

@@ -167,6 +167,7 @@ class Engine {
     bool too_long(const Device &, std::int64_t begin_ns, std::int64_t end_ns) const;
     void came_from_nowhere(const BlockEvent &);
     void check_issued(const BlockEvent &, const ReqRec &);
+    void check_inserted(const ReqRec &);
     void check_allocated(const BlockEvent &, Index request);
     void find_overdue();
     static void enlist(std::vector<Index> &, Index);

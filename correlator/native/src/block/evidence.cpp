@@ -38,6 +38,20 @@ void Engine::check_issued(const BlockEvent &e, const ReqRec &rec) {
     if (begin_ns != kNoTime) missed(begin_ns, e.ts_ns);
 }
 
+// With a scheduler every request is inserted, without one hardly any: one that was not among those that were has lost
+// its insert. What a flush comes before or behind goes another way.
+void Engine::check_inserted(const ReqRec &rec) {
+    constexpr std::uint64_t kInTurn = 32;
+    Device &d = *rec.device;
+    if (rec.is_flush || rec.entry_flags != 0 || rec.r.kind == IoKind::kOther || rec.r.getrq_ns == kNoTime) return;
+    if (rec.r.insert_ns != kNoTime) {
+        ++d.inserted_in_turn;
+        return;
+    }
+    counts.inserts_missing += d.inserted_in_turn >= kInTurn;
+    d.inserted_in_turn = 0;
+}
+
 // It is inserted or issued, on a device whose requests are seen allocated.
 void Engine::check_allocated(const BlockEvent &e, Index i) {
     if (e.nr_sectors == 0 || !device(e.dev).has_getrq) return;

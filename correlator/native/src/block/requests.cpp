@@ -254,6 +254,7 @@ void Engine::begin_issue(const BlockEvent &e, Index i) {
     Device &d = device(e.dev);
     d.has_issue = true;
     if (rec.r.first_issue_ns == kNoTime) {
+        check_inserted(rec);
         took(d, rec.r.getrq_ns, e.ts_ns);
         rec.r.first_issue_ns = e.ts_ns;
         rec.r.in_flight = d.in_flight;

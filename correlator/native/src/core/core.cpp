@@ -16,7 +16,9 @@ Core::Core(Plan plan) : impl_(std::make_unique<Impl>(std::move(plan))) {
     for (const auto &l : impl_->plan.lost) {
         impl_->linker.discarded(l.begin_ns.value_or(kNoTime),
                                 l.end_ns.value_or(std::numeric_limits<std::int64_t>::max()));
-        if (!l.end_ns) impl_->sched.lost_from(l.begin_ns.value_or(kNoTime));
+        if (l.end_ns) continue;
+        impl_->sched.lost_from(l.begin_ns.value_or(kNoTime));
+        impl_->pairs.lost_from(l.begin_ns.value_or(kNoTime));
     }
 }
 Core::~Core() = default;
@@ -30,6 +32,10 @@ ClassPlan Core::add_class(const ClassDecl &decl) {
         impl_->converted =
             impl_->converted || (decl.domain == Domain::kKernel && decl.name.find(':') != std::string::npos);
     }
+    if (impl_->tables.keeps_states() && decl.domain == Domain::kKernel &&
+        (bound.kind == ClassKind::kHalf || bound.kind == ClassKind::kPoints))
+        bound.half = impl_->pairs.half_of(decl.name);
+    if (bound.kind == ClassKind::kHalf && bound.half.pair == 0) bound.kind = ClassKind::kContext;
     if (bound.kind == ClassKind::kOffCpu) impl_->collects_states = true;
     impl_->thread_names.add_class(impl_->name_slot(bound));
     impl_->classes.push_back(std::make_unique<BoundClass>(std::move(bound)));

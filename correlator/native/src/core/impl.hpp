@@ -46,6 +46,7 @@ struct Core::Impl {
         std::int64_t wait_ns = 0;  // from the write to the disk, of those that are done
     } deferred;
     SchedTimelines sched;
+    Pairs pairs;
     std::uint64_t sched_events = 0;
     bool collects_states = false;    // threads' states come from a collector
     std::uint32_t sched_stream = 0;  // the first that had some
@@ -153,6 +154,7 @@ struct Core::Impl {
         const bool packets = gap.kind == Gap::Kind::kPackets;
         stitcher.events_lost();
         if (carries_states(gap.stream)) sched.lost(gap.end_ns);
+        if (streams[gap.stream].domain == Domain::kKernel) pairs.lost(gap.end_ns);
         if (gap.begin_ns != kNoTime && gap.end_ns != kNoTime) linker.discarded(gap.begin_ns, gap.end_ns);
         (packets ? discarded_packets : discarded_events) += gap.count;
         discarded_unknown += gap.count == 0;
@@ -161,6 +163,7 @@ struct Core::Impl {
 
     void damaged(const Gap &gap) {
         if (carries_states(gap.stream)) sched.lost_from(gap.begin_ns);
+        if (streams[gap.stream].domain == Domain::kKernel) pairs.lost_from(gap.begin_ns);
         linker.discarded(gap.begin_ns, std::numeric_limits<std::int64_t>::max());
         damages.push_back({stream_name(streams[gap.stream]), gap.begin_ns, std::string(gap.why)});
     }
@@ -171,8 +174,13 @@ struct Core::Impl {
                        kLast = std::numeric_limits<std::int64_t>::max();
         linker.discarded(begin_ns == kNoTime ? kFirst : begin_ns, end_ns == kNoTime ? kLast : end_ns);
         if (domain == Domain::kKernel) {
-            if (end_ns == kNoTime) sched.lost_from(begin_ns == kNoTime ? kFirst : begin_ns);
-            else sched.lost(end_ns);
+            if (end_ns == kNoTime) {
+                sched.lost_from(begin_ns == kNoTime ? kFirst : begin_ns);
+                pairs.lost_from(begin_ns == kNoTime ? kFirst : begin_ns);
+            } else {
+                sched.lost(end_ns);
+                pairs.lost(end_ns);
+            }
         }
         stitcher.events_lost();
         discarded_packets += packets;
@@ -299,6 +307,14 @@ struct Core::Impl {
         sched.forget_before(oldest);
     }
 
+    void half_passed(const BoundClass &cls, const Event &ev) {
+        const bool of_thread = cls.half.on == Half::On::kThread;
+        const std::int64_t where = of_thread ? number_in(ev, cls.tid_slot, -1) : static_cast<std::int64_t>(ev.cpu);
+        if (where < 0 || (!of_thread && ev.cpu == kNoCpu)) return;
+        pairs.passed(cls.half, thread_key(current_host, where) ^ static_cast<std::uint64_t>(cls.half.on) << 60,
+                     ev.ts_ns);
+    }
+
     // Could events of threads' states be missing where this stream's are?
     bool carries_states(std::uint32_t stream) const {
         const StreamDecl &at = streams[stream];
@@ -326,6 +342,7 @@ struct Core::Impl {
 
     [[gnu::noinline]] void look_at(BoundClass &cls, const Event &ev) {
         current_host = stream_hosts[ev.stream];
+        if (cls.half.pair != 0) half_passed(cls, ev);
         const bool points = cls.kind == ClassKind::kPoints && cls.cpu_slot == kNoSlot;
         const Fate fate = points                          ? stitcher.event(cls, ev, current_host)
                           : cls.kind == ClassKind::kBlock ? block_event(cls, ev)
@@ -354,6 +371,7 @@ struct Core::Impl {
         case ClassKind::kSchedSwitch:
         case ClassKind::kSchedWake:
         case ClassKind::kOffCpu: sched_event(cls, ev); return Fate::kContext;
+        case ClassKind::kHalf:
         case ClassKind::kContext: return Fate::kContext;
         case ClassKind::kBlock:
         case ClassKind::kIgnored: break;

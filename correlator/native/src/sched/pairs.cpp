@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "sched/pairs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace opline {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Half>, 8> kHalves{{
+    {"syscall_entry_", {Half::On::kThread, false}},
+    {"syscall_exit_", {Half::On::kThread, true}},
+    {"compat_syscall_entry_", {Half::On::kThread, false}},
+    {"compat_syscall_exit_", {Half::On::kThread, true}},
+    {"irq_handler_entry", {Half::On::kHardIrq, false}},
+    {"irq_handler_exit", {Half::On::kHardIrq, true}},
+    {"irq_softirq_entry", {Half::On::kSoftIrq, false}},
+    {"irq_softirq_exit", {Half::On::kSoftIrq, true}},
+}};
+// They end their thread, replace its program, or put back what a signal has interrupted.
+constexpr std::array<std::string_view, 6> kNoReturn{"exit",     "exit_group",   "execve",
+                                                    "execveat", "rt_sigreturn", "sigreturn"};
+
+}  // namespace
+
+Half Pairs::half_of(std::string_view name) {
+    for (const auto &[prefix, half] : kHalves) {
+        if (name.substr(0, prefix.size()) != prefix) continue;
+        const std::string_view rest = name.substr(prefix.size());
+        // "syscall_entry_read" and "syscall_exit_read" are one pair, interrupts one each
+        std::string both = std::to_string(static_cast<int>(half.on)) + (prefix.front() == 'c' ? "c" : "");
+        if (half.on == Half::On::kThread) both += rest;
+        else if (!rest.empty()) continue;
+        auto [number, made] = numbers_.emplace(both, static_cast<std::uint32_t>(seen_.size()));
+        if (made) {
+            seen_.emplace_back();
+            seen_.back().no_end =
+                half.on == Half::On::kThread && std::find(kNoReturn.begin(), kNoReturn.end(), rest) != kNoReturn.end();
+        }
+        Half found = half;
+        found.pair = number->second;
+        return found;
+    }
+    return {};
+}
+
+void Pairs::passed(const Half &half, std::uint64_t where, std::int64_t ts_ns) {
+    if (ts_ns <= begins_ns_ || ts_ns > ends_ns_) return;
+    Seen &seen = seen_[half.pair];
+    (half.ends ? seen.end : seen.begin) = true;
+    auto [open, first] = open_.insert(where);
+    const std::uint32_t before = std::exchange(*open, half.ends ? kNone : half.pair);
+    if (first || (half.ends && before == half.pair)) return;
+    const bool end_missing = before != kNone && seen_[before].end && !seen_[before].no_end;
+    const bool begin_missing = half.ends && seen.begin && !seen.no_end;
+    missing_ += end_missing || begin_missing;
+}
+
+void Pairs::lost(std::int64_t until_ns) {
+    begins_ns_ = std::max(begins_ns_, until_ns);
+    open_.clear();
+}
+
+}  // namespace opline

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Events that come in pairs, one after the other: the entry and the exit of a system call on its thread, of an
+// interrupt on its CPU. Where two of a kind follow each other, one of the other kind is missing.
+#pragma once
+#include <cstdint>
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/flat_map.hpp"
+#include "event/event.hpp"
+
+namespace opline {
+
+// Of a class of events: which half of which pair it is.
+struct Half {
+    enum class On : std::uint8_t { kNothing, kThread, kHardIrq, kSoftIrq };
+    On on = On::kNothing;
+    bool ends = false;
+    std::uint32_t pair = 0;  // from 1
+};
+
+class Pairs {
+  public:
+    // By LTTng's name of the class; on kNothing: of no pair.
+    Half half_of(std::string_view name);
+    // `where`: the thread's or the CPU's key. What was open before the trace is not known, nor is it missing.
+    void passed(const Half &, std::uint64_t where, std::int64_t ts_ns);
+    // Events are missing up to until_ns, which may lie ahead.
+    void lost(std::int64_t until_ns);
+    // Events are missing from there on, for good.
+    void lost_from(std::int64_t from_ns) { ends_ns_ = std::min(ends_ns_, from_ns); }
+    std::uint64_t missing() const { return missing_; }
+
+  private:
+    static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+    struct Seen {
+        bool begin = false, end = false;  // a trace may have one of the two alone
+        bool no_end = false;              // it does not return, or as something else
+    };
+    std::unordered_map<std::string, std::uint32_t> numbers_;  // by what both halves are called
+    std::vector<Seen> seen_{1};                               // by pair
+    FlatMap<std::uint64_t, std::uint32_t> open_;              // by where: its pair, kNone between two
+    std::int64_t begins_ns_ = kNoTime, ends_ns_ = std::numeric_limits<std::int64_t>::max();
+    std::uint64_t missing_ = 0;
+};
+
+}  // namespace opline

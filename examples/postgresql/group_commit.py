@@ -24,9 +24,9 @@ OPLINE = Path(__file__).resolve().parents[2] / ".venv" / "bin" / "opline"
 #: ops whose interval is whole, the flush that each is a member of, and whose thread that flush is
 QUERY = """SELECT op_id, object AS backend, begin_ns, end_ns,
     (SELECT first(t.tid ORDER BY t.ts_ns) FROM transitions t
-        WHERE t.op_id = o.op_id AND t.batch_id IS NOT NULL AND t.point LIKE 'wal.synced%') AS leader,
+        WHERE t.op_id = o.op_id AND t.batch_id IS NOT NULL AND t.point LIKE 'wal.fsync%') AS leader,
     (SELECT first(t.ts_ns ORDER BY t.ts_ns) FROM transitions t
-        WHERE t.op_id = o.op_id AND t.batch_id IS NOT NULL AND t.point LIKE 'wal.synced%') AS synced_ns
+        WHERE t.op_id = o.op_id AND t.batch_id IS NOT NULL AND t.point LIKE 'wal.fsync%') AS sync_ns
     FROM ops o WHERE class = 'transaction' AND complete AND NOT tainted"""
 
 
@@ -44,29 +44,31 @@ def hits(recording: Path) -> list[tuple[int, int, str, dict[str, int]]]:
 
 def by_the_rule(recording: Path) -> tuple[dict[int, list[tuple[int, int, int, int]]], int]:
     """Per backend (asked, went on, the flush's end, its thread) of what was flushed for it; the witness' objections."""
-    reaching: dict[int, int] = {}
-    flushes: list[tuple[int, int, int]] = []  # end, reached, thread: in the order of their ends
-    asked: dict[int, tuple[int, int]] = {}
-    waits: list[tuple[int, int, int, int, int]] = []  # thread, asked, went on, record, seen
+    reaching: dict[int, tuple[int, int]] = {}
+    flushes: dict[int, list[tuple[int, int, int]]] = {}  # per cluster: end, reached, thread, in the order of their ends
+    asked: dict[int, tuple[int, int, int]] = {}
+    waits: list[tuple[int, int, int, int, int, int]] = []  # thread, cluster, asked, went on, record, seen
     for ns, tid, event, fields in hits(recording):
         if event == "pg:wal_sync":
-            reaching[tid] = fields["reached"]
+            reaching[tid] = fields["cluster"], fields["reached"]
         elif event == "pg:wal_synced" and tid in reaching:
-            flushes.append((ns, reaching.pop(tid), tid))
+            cluster, reached = reaching.pop(tid)
+            flushes.setdefault(cluster, []).append((ns, reached, tid))
         elif event == "pg:wal_flush":
-            asked[tid] = ns, fields["record"]
+            asked[tid] = ns, fields["cluster"], fields["record"]
         elif event == "pg:wal_flushed" and tid in asked:
-            waits.append((tid, asked[tid][0], ns, asked[tid][1], fields["seen"]))
-            del asked[tid]
-    ends = [end for end, _, _ in flushes]
+            asked_ns, cluster, record = asked.pop(tid)
+            waits.append((tid, cluster, asked_ns, ns, record, fields["seen"]))
     told: dict[int, list[tuple[int, int, int, int]]] = {}
     objections = 0
-    for tid, asked_ns, on_ns, record, seen in waits:
-        before, after = flushes[: bisect_left(ends, asked_ns)], flushes[bisect_left(ends, asked_ns) :]
-        if not before or any(reached >= record for _, reached, _ in before[-64:]):
+    for tid, cluster, asked_ns, on_ns, record, seen in waits:
+        mine = flushes.get(cluster, [])
+        first = bisect_left([end for end, _, _ in mine], asked_ns)
+        before = mine[max(0, first - 64) : first]
+        if not before or any(reached >= record for _, reached, _ in before):
             continue  # done before, or nobody knows
-        covering = next((flush for flush in after if flush[1] >= record), None)
-        known = {reached for end, reached, _ in flushes[max(0, len(before) - 64) :] if end <= on_ns}
+        covering = next((flush for flush in mine[first:] if flush[1] >= record), None)
+        known = {reached for end, reached, _ in mine[max(0, first - 64) :] if end <= on_ns}
         if covering is None or covering[0] > on_ns or seen < record or seen not in known:
             objections += 1
             continue
@@ -90,8 +92,7 @@ def compare(recording: Path) -> tuple[int, int, int, int]:
             continue
         leaders = {leader for _, _, _, leader in inside}
         ends = [end for _, _, end, _ in inside]
-        # The system call returns before the function around it does.
-        same = op["leader"] in leaders and any(0 <= end - op["synced_ns"] < 1_000_000_000 for end in ends)
+        same = op["leader"] in leaders and any(0 <= end - op["sync_ns"] < 1_000_000_000 for end in ends)
         wrong += not same
         led += op["leader"] == backend
         covered += op["leader"] != backend

@@ -119,3 +119,9 @@ def test_what_a_backend_writes_and_syncs_is_linked_to_its_block_requests(recorde
             (SELECT op_id FROM transitions WHERE point LIKE 'wal.synced%')""",
     )  # fmt: skip
     assert found == [{"linked": found[0]["own"], "own": found[0]["own"]}] and found[0]["own"] > 0
+
+
+def test_a_flush_in_another_process_is_not_on_the_network(recorded: Path, opline: Run) -> None:
+    done = opline("coverage", recorded / "trace", "--model", "postgresql", "--json")
+    parts = {row["part"]: row for row in json.loads(done.stdout)["parts"]}
+    assert "network out" in parts and "network between servers" not in parts

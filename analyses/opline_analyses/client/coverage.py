@@ -126,10 +126,13 @@ class Coverage(NamedTuple):
 
 # A stage that ends in another process than it began in is on the network, and so are those of kind network within a
 # process: with the next one that crosses, else with the one before. The pieces of a wait that is cut at other ops'
-# points are all between the two processes at its ends.
+# points are all between the two processes at its ends. What a batch does for its members it does where it is: no way to
+# another process begins or ends there.
 _PARTS = """
 CREATE OR REPLACE TEMP TABLE parts AS
-WITH ends AS (SELECT s.op_id, s.seq, s.kind, s.duration_ns, f.pid AS f, t.pid AS t, o.pid AS mine
+WITH ends AS (SELECT s.op_id, s.seq, s.kind, s.duration_ns, o.pid AS mine,
+                     CASE WHEN f.batch_id IS NULL AND t.batch_id IS NULL THEN f.pid END AS f,
+                     CASE WHEN f.batch_id IS NULL AND t.batch_id IS NULL THEN t.pid END AS t
               FROM stages s SEMI JOIN counted USING (op_id) JOIN ops o USING (op_id)
               LEFT JOIN transitions f ON f.op_id = s.op_id AND f.point = s.from_point AND f.ts_ns = s.begin_ns
               LEFT JOIN transitions t ON t.op_id = s.op_id AND t.point = s.to_point

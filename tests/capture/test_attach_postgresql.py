@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""Attaching to a PostgreSQL that is at work, again and again: no query fails, no probe is lost, nothing is left.
+
+``OPLINE_ATTACH_ROUNDS=100`` for more rounds than the suite has time for.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from opline.capture.probes.elf import Elf
+from opline.model import load_model
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "postgresql"
+BIN = Path("/usr/lib/postgresql/15/bin")
+ROUNDS = int(os.environ.get("OPLINE_ATTACH_ROUNDS", "3"))
+CLIENTS = 4
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+AS_POSTGRES = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--"]
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(not (BIN / "initdb").exists(), reason="no PostgreSQL 15 (apt install postgresql-15)"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="probes need root"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A cluster of its own, in memory: what is asked of it is much in little time."""
+
+    pid: int
+    socket: Path
+
+    def client(self, *arguments: str) -> list[str]:
+        return [*AS_POSTGRES, str(BIN / arguments[0]), "-h", str(self.socket), *arguments[1:]]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    folder = Path(f"/dev/shm/opline-attach-{os.getpid()}")
+    folder.mkdir(mode=0o755)
+    shutil.chown(folder, "postgres", "postgres")
+    data = folder / "data"
+    try:
+        subprocess.run([*AS_POSTGRES, BIN / "initdb", "-D", data, "-A", "trust", "--no-sync"], check=True, stdout=-3)
+        argv = [*AS_POSTGRES, str(BIN / "postgres"), "-D", str(data), "-c", "listen_addresses=", "-c",
+                f"unix_socket_directories={folder}"]  # fmt: skip
+        with subprocess.Popen(argv, stdout=-3, stderr=-3) as child:
+            found = Server(child.pid, folder)
+            for _ in range(100):
+                if subprocess.run(found.client("pg_isready", "-q"), check=False).returncode == 0:
+                    break
+                time.sleep(0.1)
+            subprocess.run(found.client("pgbench", "-i", "-q", "postgres"), check=True, stderr=-3, stdout=-3)
+            yield found
+            child.send_signal(signal.SIGINT)
+    finally:
+        shutil.rmtree(folder)
+
+
+def loaded(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, EXAMPLE / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def counters(pid: int) -> set[int]:
+    """What the semaphores of all USDT probes in that process are: how many probes each knows of."""
+    maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    program = Path(f"/proc/{pid}/exe").resolve()
+    file = Elf(program)
+    base = next(int(line.split("-")[0], 16) for line in maps if line.endswith(str(program)))
+    found = set()
+    with Path(f"/proc/{pid}/mem").open("rb") as memory:
+        for place in file.places():
+            memory.seek(base + (file.address(place.semaphore) or 0))
+            found.add(struct.unpack("<H", memory.read(2))[0])
+    return found
+
+
+def attach_once(server: Server, opline: Run, run: Path) -> None:
+    options = ["--model", "postgresql", "--no-block", "--no-states", "--pid", str(server.pid), "--duration", "0.3"]
+    done = opline("record", "-o", run, *options)
+    assert done.returncode == 0, done.stderr
+    probes = json.loads((run / "recording.json").read_text())["probes"]
+    model = load_model("postgresql")
+    if Elf(BIN / "postgres").build_id() in model.text:
+        assert set(probes["placed"]) == {probe.event for probe in model.probes}
+    assert probes["lost_ring"] == probes["lost_nested"] == probes["unwritten"] == 0
+    assert probes["sent"]["pg:committed"] > 0 and probes["sent"]["pq:send"] > 0
+    assert counters(server.pid) == {0}, "no semaphore is up any more"
+    shutil.rmtree(run)
+
+
+def test_attaching_again_and_again_disturbs_nobody_and_leaves_nothing(
+    server: Server, opline: Run, tmp_path: Path
+) -> None:
+    load = server.client("pgbench", "-n", "-c", str(CLIENTS), "-j", "2", "-T", "100000", "postgres")
+    with subprocess.Popen(load, stdout=-1, stderr=-1, text=True) as pgbench:
+        try:
+            for number in range(ROUNDS):
+                attach_once(server, opline, tmp_path / f"run{number}")
+            assert pgbench.poll() is None, "pgbench goes on"
+            asked = server.client("psql", "-Atc", "SELECT sum(xact_rollback) FROM pg_stat_database", "postgres")
+            assert subprocess.run(asked, check=True, capture_output=True, text=True).stdout == "0\n", "all is committed"
+        finally:
+            pgbench.terminate()
+            _, said = pgbench.communicate(timeout=30)
+    assert not re.search(r"error|abort|fail", said), said
+
+
+def test_the_servers_own_model_takes_any_protocol(server: Server, opline: Run, tmp_path: Path) -> None:
+    """Each transaction that pgbench counts is an op, by the extended protocol; and its flush is right."""
+    each = 50
+    load = server.client("pgbench", "-n", "-M", "prepared", "-c", str(CLIENTS), "-j", "2", "-t", str(each), "postgres")
+    run = tmp_path / "run"
+    options = ["--model", "postgresql-server", "--no-states", "--pid", str(server.pid)]
+    done = opline("record", "-o", run, *options, "--", *load)
+    assert done.returncode == 0 and f"{CLIENTS * each}/{CLIENTS * each}" in done.stdout, done.stderr
+    query = "SELECT count(*) AS n FROM ops WHERE class = 'transaction' AND complete"
+    (row,) = json.loads(opline("sql", run, query, "--json").stdout)
+    assert row["n"] >= CLIENTS * each, "and those of other servers here: probes are on the file"
+    known, led, covered, wrong = loaded("group_commit").compare(run)
+    assert wrong == 0 and known >= CLIENTS * each - 2 * CLIENTS and led + covered == known

@@ -7,6 +7,7 @@ import argparse
 import json
 import sys
 from collections import Counter
+from pathlib import Path
 
 from opline.model import Model, Problem, check_text, check_trace, format_problem, load_model, read_text, shipped_models
 from opline.talk import shown, talk
@@ -26,6 +27,7 @@ op has a block request, if none has.
 examples:
   opline model list
   opline model show ceph > mine.toml
+  opline model new /usr/lib/postgresql/15/bin/postgres > mine.toml
   opline model lint mine.toml
   opline model lint mine.toml trace/
   opline model compile mine.toml
@@ -34,10 +36,12 @@ examples:
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the sub-commands."""
-    commands = parser.add_subparsers(dest="what", required=True, metavar="{list,show,compile,lint}")
+    commands = parser.add_subparsers(dest="what", required=True, metavar="{list,show,new,compile,lint}")
     commands.add_parser("list", help="the models that come with opline")
     show = commands.add_parser("show", help="a model's text")
     show.add_argument("model", metavar="MODEL", help="a shipped model's name or a .toml file")
+    new = commands.add_parser("new", help="a model to begin with, from what a program offers")
+    new.add_argument("program", type=Path, metavar="PROGRAM", help="the program's or library's file")
     plan = commands.add_parser("compile", help="the plan that the correlator's core gets, as JSON")
     plan.add_argument("model", metavar="MODEL", help="a shipped model's name or a .toml file")
     plan.add_argument(
@@ -60,6 +64,11 @@ def run(args: argparse.Namespace) -> int:
             print(shown(f"{model.name:{width}}  {model.title}"))
     elif args.what == "show":
         sys.stdout.write(load_model(args.model).text)
+    elif args.what == "new":
+        from opline.capture.probes.offers import offers
+        from opline.capture.probes.template import template
+
+        sys.stdout.write(template(offers(args.program), args.program.name))
     elif args.what == "compile":
         print(json_shown(json.dumps(load_model(args.model).plan(args.match), indent=1, ensure_ascii=False)))
     else:

@@ -253,8 +253,8 @@ struct ReqRec : ReqState {
     Link by_start, by_end, age;
 
     void reset(const ReqRec &blank) {
-        static_cast<ReqState &>(*this) = blank;
-        static_cast<RequestState &>(r) = blank.r;
+        static_cast<ReqState &>(*this) = static_cast<const ReqState &>(blank);
+        static_cast<RequestState &>(r) = static_cast<const RequestState &>(blank.r);
         r.bios.clear();
         r.owners.clear();
         bios.clear();

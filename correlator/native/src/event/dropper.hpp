@@ -21,7 +21,7 @@ class Dropper final : public EventSink {
         : to_(to), name_(std::move(name)), per_million_(per_million), seed_(seed) {}
 
     ClassPlan add_class(const ClassDecl &decl) override {
-        const ClassPlan plan = to_.add_class(decl);
+        ClassPlan plan = to_.add_class(decl);
         if (classes_.size() <= plan.id) classes_.resize(plan.id + 1);
         classes_[plan.id] = decl.name;
         return plan;

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from tests.lib.browser import PROGRAM, Browser
+from tests.lib.build_run import P, RunBuilder
 from tests.lib.recorded import Correlated, RunOf
 from tests.page.test_report import hostile_run
 
@@ -28,6 +29,7 @@ from opline_analyses.runs.selection import Selection
 from opline_analyses.view import pages
 from opline_analyses.view.pages import Pages, Viewed
 from opline_analyses.view.server import Server
+from opline_analyses.view.tables import Tables
 
 
 @pytest.fixture
@@ -318,3 +320,15 @@ def test_a_port_that_is_taken_is_said(server: Server, demo: Correlated) -> None:
     args = parser_of("view").parse_args([str(demo.path), "--port", str(server.server_port)])
     with pytest.raises(OplineError, match=f"Cannot listen on 127.0.0.1, port {server.server_port}: Address already"):
         view.run(args)
+
+
+def test_an_op_id_that_no_op_has_is_said(tmp_path: Path) -> None:
+    """Ops are numbered from 0; a table by numbers that somebody made up would fill the memory."""
+    run = RunBuilder()
+    run.op([P("a", 1000), P("b", 2000)])
+    run.rows["ops"][0]["op_id"] = 1 << 60
+    with (
+        open_run(run.write(tmp_path / "run"), interruptible=False) as opened,
+        pytest.raises(OplineError, match="op_id that no op has: it is damaged"),
+    ):
+        Tables(opened, Selection(), False)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
     from opline_analyses.runs.selection import Selection
 
+_MOST_OPS = 1 << 28  # op_ids are numbers from 0: a table of 2 GiB
 _KNOWN_VALUES = 100_000  # of a kind, by their numbers of ops: more are not kept
 
 
@@ -85,6 +86,10 @@ class Tables:
         )
         self.tainted = np.asarray(found["tainted"], bool)[order]
         self.counts = np.ones(len(order), bool) if tainted else ~self.tainted
+        if len(self.op_id) and not 0 <= int(self.op_id.min()) <= int(self.op_id.max()) < _MOST_OPS:
+            raise OplineError(
+                f"The run {run.path} has an op_id that no op has: it is damaged. Correlate its trace again."
+            )
         self.place = np.full(int(self.op_id.max(initial=-1)) + 1, -1, np.int64)  # by op_id
         self.place[self.op_id] = np.arange(len(order))
         self.edges_ns = code_edges(int(self.latency_ns.max(initial=0)))

@@ -80,13 +80,13 @@ void Engine::check_flush_before(const BlockEvent &e) {
         return;
     }
     if (d.flushes_alone < 4 * d.flushes_beside) return;
-    if (!of_bio && d.waiter_done_ns >= since_ns) {  // a completion that was given to another may have been its own
+    if (!of_bio && d.waiter_done_ns >= since_ns) {
+        // A completion that was given to another may have been its own. Then that one's is still to come, and is its.
         doubt_waiters(d);
-        ++d.unsure_waiters;
-    } else {
-        missed(since_ns, e.ts_ns);
-        ++counts.presumed_lost;
+        return;
     }
+    missed(since_ns, e.ts_ns);
+    ++counts.presumed_lost;
     if (of_bio) close_bio(bio->bio);
     else close_request(*waiter);
 }
@@ -133,7 +133,6 @@ Fate Engine::issue_flush(const BlockEvent &e) {
     begin_issue(e, i);
     if (flush.r.bios.empty() && flush.r.queue_ns == kNoTime) {
         doubt_waiters(d);
-        if (d.unsure_waiters > 0) return Fate::kBackground;  // of one that seemed to be done
         ++counts.unmatched_issue;
         return Fate::kOrphanRequest;
     }
@@ -363,10 +362,6 @@ Fate Engine::complete_empty(const BlockEvent &e) {
     }
     if (!found) {
         says(Conclusion::Hop::kComplete, 0, false, false);
-        if (Device &d = device(e.dev); d.unsure_waiters > 0) {
-            --d.unsure_waiters;
-            return Fate::kBackground;
-        }
         ++counts.unmatched_complete;
         return Fate::kOrphanRequest;
     }

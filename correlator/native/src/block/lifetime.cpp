@@ -231,7 +231,7 @@ void Engine::finish() {
         close_request(request_age_.head);
     }
     devices_.for_each([this](std::uint32_t, const std::unique_ptr<Device> &d) {
-        counts.presumed_lost += std::exchange(d->unsure, 0) + std::exchange(d->unsure_waiters, 0);
+        counts.presumed_lost += std::exchange(d->unsure, 0);
     });
     while (remap_age_.head != kNil) drop_remap(remap_age_.head);
     while (bio_age_.head != kNil) close_bio(bio_age_.head);

@@ -208,8 +208,8 @@ struct Device {
     std::int64_t blind_ns = kNoTime;       // the last completion that several flushes fitted equally well
     std::int64_t doubt_ns = kNoTime;       // the last completion of which it was not sure whose it is
     // flushes that must have been meant by such a one: another's completion is to come
-    std::uint64_t unsure = 0, unsure_waiters = 0;  // and requests that waited for one
-    std::int64_t waiter_done_ns = kNoTime;         // the last completion of such a one
+    std::uint64_t unsure = 0;
+    std::int64_t waiter_done_ns = kNoTime;  // the last completion of a request that waited for a flush
     FlatMap<std::uint32_t, FlushCpu> flush_cpus;
     std::vector<Completions> completes_on;  // by issuing CPU
     std::vector<Index> flushes;             // flush requests that are open

@@ -97,6 +97,11 @@ class Run:
         return self.table("batches")
 
     @property
+    def members(self) -> Table:
+        """One row per (batch, op that joined it)."""
+        return self.table("members")
+
+    @property
     def fates(self) -> Table:
         """One row per (event class, fate)."""
         return self.table("fates")

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from opline_analyses.runs.columns import queried
 
 if TYPE_CHECKING:
@@ -23,6 +21,8 @@ SOON = 0.1  # of the median latency: the median time from an op's end to the nex
 
 def closed_loop(run: Run) -> int | None:
     """How many ops are kept in flight; None where the ops do not look like that."""
+    import numpy as np  # not for a page of help
+
     ops = queried(run, "SELECT begin_ns, end_ns FROM ops WHERE complete ORDER BY begin_ns")
     begin, end = ops["begin_ns"], np.sort(ops["end_ns"])
     ended = np.searchsorted(end, begin, "right")

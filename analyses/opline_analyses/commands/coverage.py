@@ -7,7 +7,7 @@ import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opline.errors import UsageError
 from opline.talk import talk
@@ -19,13 +19,13 @@ from opline_analyses.client.client_files import find_log, find_report
 from opline_analyses.client.client_log import join_client_log
 from opline_analyses.client.coverage import UNSPLIT, Coverage, measure, per_op
 from opline_analyses.client.fio_log import Joined
-from opline_analyses.client.loop import closed_loop
-from opline_analyses.client.schedule import Corrected, corrected_latencies, loop_lines
-from opline_analyses.client.schedule import document as schedule_document
 from opline_analyses.client.span import client_span
 from opline_analyses.commands.common import add_every, add_output, add_run, opened, output
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import add_filters, clients_classes, selection
+
+if TYPE_CHECKING:
+    from opline_analyses.client.schedule import Corrected
 
 NAME = "coverage"
 PIECE = 0.005  # of the mean: smaller ones are not shown
@@ -103,6 +103,8 @@ def _log(args: argparse.Namespace, run: Run) -> Path | None:
 
 
 def _coverage_lines(c: Coverage, joined: Joined | None, loop: int | None, schedule: Corrected | None) -> Iterator[str]:
+    from opline_analyses.client.schedule import loop_lines
+
     if c.client:
         count = f", {c.client.count} ops" if c.client.count is not None else ""
         rate = f" in {c.client.seconds:.6g} s, {c.client.iops:.1f} IOPS" if c.client.seconds and c.client.iops else ""
@@ -165,6 +167,10 @@ def _step_lines(s: dict[str, Any]) -> Iterator[str]:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the coverage and the checks; 0 whatever they say."""
+    from opline_analyses.client.loop import closed_loop
+    from opline_analyses.client.schedule import corrected_latencies
+    from opline_analyses.client.schedule import document as schedule_document
+
     with opened(args) as opened_run:
         client = _client(args, opened_run)
         log = _log(args, opened_run)

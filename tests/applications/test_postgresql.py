@@ -5,7 +5,6 @@ transaction.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from tests.lib.examples import loaded
 
 HERE = Path(__file__).parents[1]
 EXAMPLE = HERE.parent / "examples" / "postgresql"
@@ -23,17 +23,9 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 Row = dict[str, Any]
 
 
-def loaded(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, EXAMPLE / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def logs() -> ModuleType:
-    return loaded("pgbench_log")
+    return loaded(EXAMPLE / "pgbench_log.py")
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +81,7 @@ def test_all_of_a_transactions_time_has_a_name(recorded: Path, opline: Run) -> N
 
 def test_whose_flush_covered_whose_commit_is_right(recorded: Path) -> None:
     """By a rule of the example's own over the raw events, and by what the backend itself saw when it went on."""
-    known, led, covered, wrong = loaded("group_commit").compare(recorded)
+    known, led, covered, wrong = loaded(EXAMPLE / "group_commit.py").compare(recorded)
     assert wrong == 0 and known >= CLIENTS * EACH - 2 and led > 0 and covered > 0
 
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -18,9 +17,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from tests.lib.examples import loaded
 
 from opline.capture.probes.elf import Elf
 from opline.model import load_model
@@ -72,14 +71,6 @@ def server() -> Iterator[Server]:
             child.send_signal(signal.SIGINT)
     finally:
         shutil.rmtree(folder)
-
-
-def loaded(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, EXAMPLE / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def counters(pid: int) -> set[int]:
@@ -138,5 +129,5 @@ def test_the_servers_own_model_takes_any_protocol(server: Server, opline: Run, t
     query = "SELECT count(*) AS n FROM ops WHERE class = 'transaction' AND complete"
     (row,) = json.loads(opline("sql", run, query, "--json").stdout)
     assert row["n"] >= CLIENTS * each, "and those of other servers here: probes are on the file"
-    known, led, covered, wrong = loaded("group_commit").compare(run)
+    known, led, covered, wrong = loaded(EXAMPLE / "group_commit.py").compare(run)
     assert wrong == 0 and known >= CLIENTS * each - 2 * CLIENTS and led + covered == known

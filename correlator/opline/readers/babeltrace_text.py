@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from opline import _core
 from opline.readers import pipes
+from opline.readers.lines import LinesReader
 from opline.readers.trace import TraceError
 
 if TYPE_CHECKING:
@@ -148,15 +149,13 @@ def events_of(line: str) -> Iterator[tuple[int, str, str, list[Group]] | str]:
             yield line[begin.start() :][:120].rstrip()
 
 
-class BabeltraceTextReader:
+class BabeltraceTextReader(LinesReader):
     """Reads one file of lines. ``losses`` are known after reading."""
 
     name = "babeltrace text"
 
     def __init__(self, path: str) -> None:
-        self._path = path
-        self._unreadable = 0
-        self._messages: list[str] = []
+        super().__init__(path)
         self._classes: dict[tuple[Any, ...], tuple[int, list[int], int]] = {}
         self._streams: dict[tuple[str, bool, int], int] = {}
         self._last_ns = 0
@@ -232,17 +231,6 @@ class BabeltraceTextReader:
         if key not in self._streams:
             self._streams[key] = core.add_stream(host, kernel, "text", max(cpu, 0))
         return self._streams[key]
-
-    def survey(self) -> dict[str, Any]:
-        """Text says nothing of what is missing before it has been read."""
-        return {}
-
-    def losses(self) -> tuple[dict[str, int], list[str]]:
-        """How many events could not be read, and the first of them."""
-        return ({"unreadable_lines": self._unreadable} if self._unreadable else {}), self._messages
-
-    def version(self) -> None:
-        """Our own: as opline's."""
 
     def environment(self) -> list[dict[str, Any]]:
         """The file; its times are of the day, and no more is known of their clock."""

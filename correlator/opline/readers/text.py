@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from opline import _core
 from opline.readers import pipes
+from opline.readers.lines import LinesReader
 from opline.readers.trace import TraceError
 
 if TYPE_CHECKING:
@@ -46,15 +47,10 @@ def shows_block_events(head: bytes) -> bool:
     return any(_core.parse_block_line(line) for line in lines) or any(_core.is_block_line(line) for line in lines)
 
 
-class TextReader:
+class TextReader(LinesReader):
     """Reads one file of lines. ``losses`` are known after reading."""
 
     name = "text"
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._unreadable = 0
-        self._messages: list[str] = []
 
     def read(self, consumer: _core.Core | _core.Printer | _core.Dropper) -> Iterator[float | None]:
         """Push all events, in slices; each ``next()`` gives the share of the bytes read so far, None of a pipe."""
@@ -82,17 +78,6 @@ class TextReader:
                 "`perf script`, `trace-cmd report` or ftrace, with block_rq_issue and block_rq_complete."
             )
         core.finish()
-
-    def survey(self) -> dict[str, Any]:
-        """Text says nothing of what is missing before it has been read."""
-        return {}
-
-    def losses(self) -> tuple[dict[str, int], list[str]]:
-        """How many lines could not be read, and the first of them."""
-        return ({"unreadable_lines": self._unreadable} if self._unreadable else {}), self._messages
-
-    def version(self) -> None:
-        """Our own: as opline's."""
 
     def environment(self) -> list[dict[str, Any]]:
         """The file; its clock is the kernel's, without an offset to the time of day."""

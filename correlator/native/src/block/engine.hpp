@@ -157,6 +157,9 @@ class Engine {
     static FlushCpu free_since(const Device &, std::uint32_t cpu);
     Found first_in_line(const BlockEvent &);
     void unserve(Index flush, Index waiter);
+    void begin_run(FlushCpu &, const BlockEvent &);
+    void keep_run(const BlockEvent &);
+    bool goes_on(const Device &, const ReqRec &waiter) const;
     void note_flush_entry(Index request, std::uint32_t flags);
     void flush_completed(const BlockEvent &, Index flush);
     void completed(const BlockEvent &, Index request);
@@ -227,12 +230,16 @@ class Engine {
     std::array<KnownDevice, 16> known_devices_{};  // of devices_
     FlatMap<std::uint32_t, std::unique_ptr<Device>> devices_;
     std::vector<Index> scratch_;
+    // The last event of each CPU where a flush has completed, by ordinal, and that of this event's CPU before it.
+    std::vector<std::uint64_t> last_on_cpu_;
+    std::uint64_t before_ = 0;
     std::deque<Waiting> served_;  // bios of bio-based devices whose children are done, without their own completion yet
 };
 
 constexpr std::size_t kOpenLimit = std::size_t{1} << 20;  // bios, and requests; beyond: the oldest is given up
 constexpr std::size_t kRemapLimit = std::size_t{1} << 16;
 constexpr std::size_t kMostStuck = 64;  // requests that a device leaves behind while it completes many others
+constexpr std::size_t kMostCpus = std::size_t{1} << 12;
 constexpr std::size_t kFlushBioLimit = std::size_t{1} << 12;
 constexpr std::int64_t kServedLinger_ns = 1'000'000'000;
 // An open request that so many later ones of its device have overtaken is given up. The deepest queues in use (NVMe)

@@ -121,7 +121,7 @@ Fate Engine::issue_flush(const BlockEvent &e) {
     scratch_.clear();
     for (const auto *list : {&d.flush_waiters, &d.second_waiters})
         for (Index w : *list)
-            if (requests_[w].flush_done && requests_[w].flush_missed >= 2 &&
+            if (requests_[w].flush_done && requests_[w].flush_missed >= 2 && !goes_on(d, requests_[w]) &&
                 (d.misses_completions || d.doubt_ns < requests_[w].entered_ns) &&
                 same_queue(d, requests_[w].r.queue_cpu, e.cpu))
                 scratch_.push_back(w);
@@ -205,6 +205,7 @@ void Engine::flush_completed(const BlockEvent &e, Index i) {
         for (Index w : *list)
             if (requests_[w].waits_for == flush.r.id) {
                 requests_[w].flush_done = true;
+                requests_[w].done_cpu = e.cpu;
                 requests_[w].flush_missed += requests_[w].started_flush ? 2 : 1;
             }
     set_free(d, flush.r.issue_cpu, e);
@@ -221,6 +222,7 @@ void Engine::flush_completed(const BlockEvent &e, Index i) {
     cpu.issued_on = flush.r.issue_cpu;
     cpu.issue_ns = flush.r.issue_ns;
     cpu.ambiguous = flush.r.ambiguous;
+    begin_run(cpu, e);
     if (d.flushes.size() == 1 && e.kind == BlockKind::kRqComplete) note_completion(d, flush.r.issue_cpu, e.cpu);
 }
 
@@ -373,6 +375,7 @@ Fate Engine::complete_empty(const BlockEvent &e) {
     says(Conclusion::Hop::kComplete, rec.issue_ordinal ? rec.issue_ordinal : rec.ordinal, found.by_pointer,
          rec.r.ambiguous);
     if (rec.empty_flush) device(e.dev).waiter_done_ns = e.ts_ns;
+    keep_run(e);
     if (rec.step == Step::kDataDone) {
         ++counts.second_completions;
         if (e.error != 0) rec.r.error = e.error;

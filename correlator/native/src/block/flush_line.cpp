@@ -60,7 +60,7 @@ void Engine::serve_by(const BlockEvent &e, Index i) {
     for (const auto *list : {&d.flush_waiters, &d.second_waiters})
         for (Index w : *list) {
             const ReqRec &rec = requests_[w];
-            if ((!rec.waits_flush && !rec.needs_flush) || flush_of(d, rec) != kNil) continue;
+            if ((!rec.waits_flush && !rec.needs_flush) || flush_of(d, rec) != kNil || goes_on(d, rec)) continue;
             ++waiting;
             if (same_queue(d, rec.r.queue_cpu, e.cpu)) line.push_back(w);
             else if (kinship(d, rec.r.queue_cpu, e.cpu) == Kinship::kApart) continue;
@@ -101,6 +101,28 @@ void Engine::serve_by(const BlockEvent &e, Index i) {
         if (requests_[w].entered_ns > started_ns) break;
         serve(i, w);
     }
+}
+
+// flush_end_io() completes what a flush was for with interrupts off: right behind it, and until its CPU does something
+// else, whatever other CPUs do meanwhile.
+void Engine::begin_run(FlushCpu &of, const BlockEvent &e) {
+    of.goes_on = 0;
+    if (e.kind != BlockKind::kRqComplete || e.cpu >= kMostCpus) return;  // given up: nothing comes behind it
+    if (e.cpu >= last_on_cpu_.size()) last_on_cpu_.resize(e.cpu + 1);
+    of.goes_on = last_on_cpu_[e.cpu] = now_;
+}
+
+void Engine::keep_run(const BlockEvent &e) {
+    FlushCpu *of = e.cpu < last_on_cpu_.size() ? device(e.dev).flush_cpus.find(e.cpu) : nullptr;
+    if (of && of->goes_on == before_) of->goes_on = now_;
+}
+
+// Its flush is complete, and what that was for is completing now.
+bool Engine::goes_on(const Device &d, const ReqRec &waiter) const {
+    if (!waiter.flush_done || waiter.done_cpu >= last_on_cpu_.size()) return false;
+    const FlushCpu *of = d.flush_cpus.find(waiter.done_cpu);
+    if (!of || of->ambiguous || of->goes_on == 0 || of->done != waiter.waits_for) return false;
+    return of->goes_on == last_on_cpu_[waiter.done_cpu];
 }
 
 // The flush in flight that serves it.

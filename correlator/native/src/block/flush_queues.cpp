@@ -11,7 +11,7 @@ namespace opline::block_model {
 namespace {
 // Requests that waited while nobody else did are sure. Two flushes at once may be one whose completion was lost.
 constexpr std::uint32_t kSure = 4;
-constexpr std::size_t kMostPairs = 1u << 16, kMostCpus = 1u << 12;
+constexpr std::size_t kMostPairs = 1u << 16;
 
 std::uint64_t pair_of(std::uint32_t a, std::uint32_t b) { return std::uint64_t{std::min(a, b)} << 32 | std::max(a, b); }
 }  // namespace

@@ -307,6 +307,7 @@ void Engine::pass(std::int64_t ts_ns, std::uint64_t ordinal) {
 Fate Engine::apply(const BlockEvent &e, std::uint64_t ordinal) {
     if (concludes_) said_ = {};
     pass(e.ts_ns, ordinal);
+    if (e.cpu < last_on_cpu_.size()) before_ = std::exchange(last_on_cpu_[e.cpu], ordinal);
     switch (e.kind) {
     case BlockKind::kBioQueue: return queue(e);
     case BlockKind::kBioRemap: return remap(e);

@@ -158,6 +158,7 @@ struct FlushCpu {
     std::uint32_t issued_on = kNoCpu;  // and the CPU that issued it,
     std::int64_t issue_ns = kNoTime;   // when
     bool ambiguous = false;            // it may have been another
+    std::uint64_t goes_on = 0;         // what it was for completes behind it: the event that this has come to
     // when the last flush that was issued here, or its data, completed; kNoTime: none
     std::int64_t free_ns = kNoTime;
     std::uint32_t free_cpu = kNoCpu;  // and where
@@ -243,8 +244,9 @@ struct ReqState {
     // Of a flush: another completed while this one was in flight, and had been issued there; after so many issues.
     std::uint32_t beside_cpu = kNoCpu;
     std::uint64_t beside_issues = 0;
-    std::uint32_t flush_missed = 0;  // flushes after which it did not go on
-    std::uint64_t waits_for = 0;     // Request::id of the flush that serves it now
+    std::uint32_t flush_missed = 0;   // flushes after which it did not go on
+    std::uint32_t done_cpu = kNoCpu;  // where its flush completed
+    std::uint64_t waits_for = 0;      // Request::id of the flush that serves it now
 };
 
 struct ReqRec : ReqState {

@@ -7,6 +7,34 @@
 
 namespace opline {
 
+namespace {
+constexpr std::size_t kManyOrders = std::size_t{1} << 16, kManyWait = 1024;
+}
+
+// Those of ops that have ended, or have what they needed. For ever, where no batch of the order is seen.
+void Stitcher::forget_gone(const Key &key, Order &order) {
+    auto &waiting = order.waiting;
+    const auto gone = [&](std::uint64_t ref) {
+        const Op *op = ops_.resolve(ref).op;
+        return !op || std::none_of(op->needs.begin(), op->needs.end(),
+                                   [&](const BatchNeed &need) { return need.order == key; });
+    };
+    waiting.erase(std::remove_if(waiting.begin(), waiting.end(), gone), waiting.end());
+    order.many = std::max(kManyWait, 2 * waiting.size());
+}
+
+// Where there are many, those that no op waits for are as if they had not been seen yet.
+Stitcher::Order &Stitcher::order_at(const Key &key) {
+    if (orders_.size() >= many_orders_ && !orders_.contains(key)) {
+        orders_.erase_if([this](const Key &at, Order &order) {
+            forget_gone(at, order);
+            return order.waiting.empty();
+        });
+        many_orders_ = std::max(kManyOrders, 2 * orders_.size());
+    }
+    return *orders_.insert(key).first;
+}
+
 Key Stitcher::order_of(const BoundPoint &bp, const Event &ev, std::uint32_t host) const {
     KeyBuilder order(bp.batch_space);
     order.add(std::uint64_t{host});
@@ -19,7 +47,7 @@ void Stitcher::await_batch(Op &op, const Passage &p) {
     const Slot &needed = p.ev.slots[p.bp.batch_needs_slot];
     if (!needed.is_number()) return;
     const Key key = order_of(p.bp, p.ev, p.who.host);
-    Order &order = *orders_.insert(key).first;
+    Order &order = order_at(key);
     if (order.known && needed.bits() <= order.reached) return;
     if (p.spec.batch_do == BatchDo::kOpen && p.ts.batch) {
         p.ts.batch->owner = op_ref(op);
@@ -27,6 +55,7 @@ void Stitcher::await_batch(Op &op, const Passage &p) {
     }
     op.needs.push_back({key, needed.bits(), static_cast<std::uint32_t>(op.transitions.size()), order.known});
     order.waiting.push_back(op_ref(op));
+    if (order.waiting.size() > order.many) forget_gone(key, order);
 }
 
 // Whoever goes on without it has had it: it was not seen.
@@ -37,7 +66,7 @@ void Stitcher::leave_batches(Op &op) {
 }
 
 void Stitcher::cover(const std::shared_ptr<Batch> &batch) {
-    Order &order = *orders_.insert(batch->order).first;
+    Order &order = order_at(batch->order);
     order.known = true;
     order.reached = std::max(order.reached, batch->reached);
     auto &waiting = order.waiting;

@@ -274,8 +274,12 @@ class Stitcher {
         bool known = false;
         std::uint64_t reached = 0;
         std::vector<std::uint64_t> waiting;  // op refs
+        std::size_t many = 0;                // of them: look which are gone
     };
     FlatMap<Key, Order, KeyHash> orders_;
+    std::size_t many_orders_ = 0;
+    void forget_gone(const Key &, Order &);
+    Order &order_at(const Key &);
     ThreadPoints thread_points_;
     bool with_key_texts_ = true, with_objects_ = true;
     FlatMap<Key, IoQueue, KeyHash> io_queues_;

@@ -79,6 +79,7 @@ class Engine {
     // block/find.cpp
     Found open_bio(const BlockEvent &, std::uint32_t nr_sectors, bool exact);
     Found bio_for_request(const BlockEvent &);
+    std::uint64_t next_bio_behind(const BlockEvent &) const;
     Found merge_target(const BlockEvent &, bool front);
     Found request_for(const BlockEvent &, BlockKind);
     Found request_at(const BlockEvent &, BlockKind);
@@ -98,7 +99,6 @@ class Engine {
     Fate issue(const BlockEvent &);
     Fate requeue(const BlockEvent &);
     Fate complete(const BlockEvent &);
-    std::uint64_t next_bio_behind(const BlockEvent &) const;
     Index completed_unissued(const BlockEvent &);
     Index issue_of_bios(const BlockEvent &);
     void begin_issue(const BlockEvent &, Index);

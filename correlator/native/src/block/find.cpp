@@ -266,4 +266,26 @@ Found Engine::request_at(const BlockEvent &e, BlockKind kind) {
     }
 }
 
+// Where the first bio lies that begins behind the event's sector and within its length. Of an event that claims more
+// sectors than bios are open, the bios are looked through instead (a damaged one can claim 2^32).
+std::uint64_t Engine::next_bio_behind(const BlockEvent &e) const {
+    const auto fits = [&](Index i, std::uint64_t behind) {
+        if (bios_[i].mapped || ((bios_[i].bio.rwbs ^ e.rwbs) & kDirection) != 0) return false;
+        return bios_[i].bio.nr_sectors > 0 && bios_[i].bio.nr_sectors <= e.nr_sectors - behind;
+    };
+    if (e.nr_sectors <= bios_.live()) {
+        for (std::uint32_t n = 1; n < e.nr_sectors; ++n)
+            if (const Index i = bio_places_.first({e.dev, e.sector + n}); i != kNil && fits(i, n)) return e.sector + n;
+        return kNoSector;
+    }
+    std::uint64_t nearest = e.nr_sectors;
+    for (Index i = bio_age_.head; i != kNil; i = bios_[i].age.next) {
+        const BioRec &rec = bios_[i];
+        const std::uint64_t behind = rec.bio.sector - e.sector;  // beyond all lengths where it lies before
+        if (!rec.open_place || rec.bio.dev != e.dev || behind == 0 || behind >= nearest || !fits(i, behind)) continue;
+        if (bio_places_.first({e.dev, rec.bio.sector}) == i) nearest = behind;
+    }
+    return nearest < e.nr_sectors ? e.sector + nearest : kNoSector;
+}
+
 }  // namespace opline::block_model

@@ -130,17 +130,6 @@ Fate Engine::insert(const BlockEvent &e) {
     return stepped(e, i);
 }
 
-// Where the first bio lies that begins behind the event's sector and within its length.
-std::uint64_t Engine::next_bio_behind(const BlockEvent &e) const {
-    if (bio_age_.head == kNil) return kNoSector;
-    for (std::uint32_t n = 1; n < e.nr_sectors; ++n) {
-        const Index i = bio_places_.first({e.dev, e.sector + n});
-        if (i == kNil || bios_[i].mapped || ((bios_[i].bio.rwbs ^ e.rwbs) & kDirection) != 0) continue;
-        if (bios_[i].bio.nr_sectors > 0 && bios_[i].bio.nr_sectors <= e.nr_sectors - n) return e.sector + n;
-    }
-    return kNoSector;
-}
-
 // The issue of what completes is missing, and where there are no getrq events its bios still wait.
 Index Engine::completed_unissued(const BlockEvent &e) {
     const Device &d = device(e.dev);

@@ -73,6 +73,7 @@ ROOMS = {
     ),
     "opline_analyses": (
         "base",
+        "infer",
         "runs",
         "intervals",
         "block",

@@ -17,6 +17,10 @@ from opline_analyses.runs.run import Run, open_run
 NAME = "model"
 HELP = "check an op model, also against a trace"
 EXAMPLES = """\
+infer reads a recorded TRACE and proposes keys (fields whose values join events of
+several threads), begin and end, thread rules, batches and names: what speaks for
+each stands above it as a comment, and what a trace can't say is a question there.
+
 MODEL is the name of a shipped model or the path of a .toml file; docs/model.md describes the language.
 
 lint prints each finding as FILE:LINE: severity: message. An error means that the model can't be used (exit status 1),
@@ -28,6 +32,7 @@ examples:
   opline model list
   opline model show ceph > mine.toml
   opline model new /usr/lib/postgresql/15/bin/postgres > mine.toml
+  opline model infer run1 > mine.toml
   opline model lint mine.toml
   opline model lint mine.toml trace/
   opline model compile mine.toml
@@ -36,12 +41,14 @@ examples:
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the sub-commands."""
-    commands = parser.add_subparsers(dest="what", required=True, metavar="{list,show,new,compile,lint}")
+    commands = parser.add_subparsers(dest="what", required=True, metavar="{list,show,new,infer,compile,lint}")
     commands.add_parser("list", help="the models that come with opline")
     show = commands.add_parser("show", help="a model's text")
     show.add_argument("model", metavar="MODEL", help="a shipped model's name or a .toml file")
     new = commands.add_parser("new", help="a model to begin with, from what a program offers")
     new.add_argument("program", type=Path, metavar="PROGRAM", help="the program's or library's file")
+    inferred = commands.add_parser("infer", help="a model to begin with, from a trace of the program")
+    inferred.add_argument("trace", metavar="TRACE", type=Path, help="a trace, or a recording")
     plan = commands.add_parser("compile", help="the plan that the correlator's core gets, as JSON")
     plan.add_argument("model", metavar="MODEL", help="a shipped model's name or a .toml file")
     plan.add_argument(
@@ -69,6 +76,10 @@ def run(args: argparse.Namespace) -> int:
         from opline.capture.probes.template import template
 
         sys.stdout.write(template(offers(args.program), args.program.name))
+    elif args.what == "infer":
+        from opline_analyses.infer import infer
+
+        sys.stdout.write(infer(args.trace))
     elif args.what == "compile":
         print(json_shown(json.dumps(load_model(args.model).plan(args.match), indent=1, ensure_ascii=False)))
     else:

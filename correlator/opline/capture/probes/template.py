@@ -60,8 +60,13 @@ def template(found: Offers, program: str) -> str:
             "names: `opline doctor --program FILE --functions GLOB` lists them, docs/probes.md says how to declare one"
         )
     both = pairs(names)
-    begin, end = min(both, key=_likely) if both else (names[0], names[-1])
+    begin, end = likely_pair(both) or (names[0], names[-1])
     return "\n".join([*_head(program), *_probes(program, usdt, (begin, end)), *_points(names, both, begin, end)])
+
+
+def likely_pair(both: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
+    """Of pairs the one that is the op, by its name."""
+    return min(both, key=_likely, default=None)
 
 
 def _likely(pair: tuple[str, str]) -> tuple[bool, int]:

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""Proposes an op model for a trace (`opline model infer`): rules that hold for any program. Names say nothing but begin
+and end, place and size.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from opline.errors import OplineError
+
+
+def infer(trace: Path) -> str:
+    """The model's text, with evidence and questions as comments. Raises OplineError where there is nothing to go by."""
+    from opline_analyses.infer.events import read_events
+    from opline_analyses.infer.keys import candidates
+    from opline_analyses.infer.ops import chosen
+    from opline_analyses.infer.rules import find
+    from opline_analyses.infer.text import Writer
+    from opline_analyses.infer.threads import pair_of
+
+    events = read_events(trace)
+    if not events.events:
+        raise OplineError(
+            f"{trace} has no event of an application with its thread (vtid): record with its tracepoints or a model's "
+            "probes. What only the kernel's events tell, the model `syscalls` knows."
+        )
+    spaces, rest = chosen(candidates(events.events, events.hex_fields), events.events)
+    found = find(events, spaces, rest, None if spaces else pair_of(events.events))
+    return Writer(found, trace.name).text()

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""The events of a trace as values, for whoever looks for rules in them: takes a path, gives events in order of time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple
+
+from opline import _core
+from opline.errors import OplineError
+from opline.readers.front import choose, reader_wanted
+from opline.readers.trace import find_traces
+from opline.scratch import scratch
+
+MOST_EVENTS = 100_000  # of the application that are looked at, from its first one on
+PROBES = "probes"  # the channel of what opline's collector writes of a model's probes
+_MOST_LINES = 1_000_000
+_OWN = ("block", "sched", "lttng_ust_statedump", "lttng_ust_tracelog", "lttng_ust_lib", "lttng_ust_dl")
+_LINE = re.compile(r"(\d+) (\S+) (\S+) cpu -?\d+ ([!-z|~]+): (\{.*)", re.DOTALL)
+_FIELD = re.compile(r'(\w+) = (?:(0x[0-9a-f]+)|(-?\d+)(?=[,\s}])|"((?:[^"\\]|\\.)*)")')
+
+Thread = tuple[str, int, int]  # host, process, thread
+
+
+class Event(NamedTuple):
+    """One event of an application, or a system call of one. Texts and integers alone are fields here."""
+
+    ts_ns: int
+    name: str
+    thread: Thread
+    comm: str
+    fields: dict[str, int | str]
+
+
+class Events(NamedTuple):
+    """What was read: ``cut`` if the trace goes on after it. ``calls``: system calls, ``bios``: who queued one.
+    ``hex_fields``: those that the tracer shows as addresses.
+    """
+
+    events: list[Event]
+    calls: list[Event]
+    bios: list[Event]
+    hex_fields: frozenset[str]
+    probed: frozenset[str]  # providers whose events are a model's probes
+    cut: bool
+
+
+class _Seen(NamedTuple):
+    hexes: set[str]
+    probed: set[str]
+
+
+def read_events(trace: Path) -> Events:
+    """The application's events and its system calls. Raises OplineError, TraceError."""
+    seen = _Seen(set(), set())
+    with scratch("infer") as folder:
+        lines, cut = _printed(trace, "*:*", Path(folder) / "events")
+        named = sorted(_all(lines, seen), key=_ts)
+        calls = list(_all(_printed(trace, "syscall_e*", Path(folder) / "calls")[0], seen))
+        bios = list(_all(_printed(trace, "block_bio_queue", Path(folder) / "bios")[0], seen))
+    bios += [event for event in named if event.name == "block_bio_queue"]
+    calls += [event for event in named if event.name.startswith("syscall_")]
+    events = [event for event in named if ":" in event.name]
+    cut |= len(events) > MOST_EVENTS
+    del events[MOST_EVENTS:]
+    last = events[-1].ts_ns if events else 0
+    calls, bios = ([e for e in sorted(one, key=_ts) if not cut or e.ts_ns <= last] for one in (calls, bios))
+    return Events(events, calls, bios, frozenset(seen.hexes), frozenset(seen.probed), cut)
+
+
+def _all(lines: Iterator[str], seen: _Seen) -> Iterator[Event]:
+    return (event for line in lines if (event := _parsed(line, seen)) is not None)
+
+
+_ts = attrgetter("ts_ns")
+
+
+def _printed(trace: Path, names: str, place: Path) -> tuple[Iterator[str], bool]:
+    """The lines of `opline events`, and whether there were more than are looked at."""
+    front, _ = choose(find_traces(trace), reader_wanted(None))
+    with place.open("wb") as file:
+        printer = _core.Printer(file.fileno(), names, 0, False, 2**63 - 1, False, _MOST_LINES)
+        for _ in front.read(printer):
+            if printer.done():
+                break
+        cut = printer.done()
+        _, failed = printer.finish()
+    if failed:
+        raise OplineError(f"Cannot write {place}: no room for the events that are to be looked at.")
+    return _lines(place), cut
+
+
+def _lines(place: Path) -> Iterator[str]:
+    with place.open(encoding="utf-8", errors="replace") as file:
+        yield from file
+
+
+def _parsed(line: str, seen: _Seen) -> Event | None:
+    """None for what is no event of an application."""
+    found = _LINE.match(line)
+    if found is None:
+        return None
+    ts, host, channel, name, groups = found.groups()
+    provider, _, rest = name.partition(":")
+    own = name in ("syscall:" + rest, "block:block_bio_queue")
+    if provider in _OWN and not own:
+        return None
+    context, _, payload = groups.partition("}, {")
+    about = _fields(context, set())
+    fields = _fields(payload, seen.hexes)
+    if own:  # opline's collector's: the thread is in its fields
+        name, about = rest, fields
+    if own and isinstance(kernel_time := fields.get("ktime"), int):
+        ts = str(kernel_time)
+    tid = _number(about, "vtid", "tid", "pthread_id")
+    if tid is None:
+        return None
+    thread = host, _number(about, "vpid", "pid") or 0, tid
+    if channel == PROBES:
+        seen.probed.add(provider)
+    return Event(int(ts), name, thread, str(about.get("procname", about.get("comm", ""))), fields)
+
+
+def _fields(text: str, hexes: set[str]) -> dict[str, int | str]:
+    found: dict[str, int | str] = {}
+    for name, address, number, quoted in _FIELD.findall(text):
+        if address:
+            hexes.add(name)
+            found[name] = int(address, 16)
+        else:
+            found[name] = int(number) if number else quoted
+    return found
+
+
+def _number(fields: dict[str, int | str], *names: str) -> int | None:
+    """The first of these that is there."""
+    for name in names:
+        value = fields.get(name)
+        if isinstance(value, int):
+            return value
+    return None

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: MIT
+"""Fields whose values join events: takes events, gives key spaces with the evidence for each.
+
+A value names an op if between two events that begin with it the same events come the same number of times, whoever else
+is at work meanwhile. What a field means is not known from its name, but for places and sizes, which name no op.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from opline_analyses.infer.events import Event
+
+VPID = "vpid"  # the context, as a field that every event has
+REGULAR = 0.85  # share of the events of a key that come as often between two begins as they mostly do
+_TAG_REGULAR = 0.99  # of a small number, which may be anything
+_FEW = 3
+_POINTER_FROM = 1 << 24  # smaller numbers are not addresses
+_LARGE_FROM = 1 << 20
+_MANY = 20
+_OFTEN = 0.1  # share of the firsts from which on a class begins something
+_PLACE = re.compile(
+    r"(^|_)(off|offset|pos|sector|lba|block|addr|len|length|size|bytes|count|nr|n|num_bytes)(_|$)", re.A
+)
+BEGINS = re.compile(r"(^|[_:])(begin|start|send|submit|enter|entry|queue|enqueue|recv|receive|request|open)", re.A)
+#: What says how something went, or of which kind it is, is nobody's name either.
+_STATE = re.compile(
+    r"(^|_)(ret|retval|result|res|status|error|errno|err|flags?|type|mode|level|version|state)(_|$)", re.A
+)
+PLACE_NAMES, LENGTH_NAMES = ("off", "offset", "pos"), ("len", "length", "size", "bytes", "count")
+#: The best evidence first: addresses, numbers that count up, those of processes, numbers that hardly ever come again.
+KINDS = ("address", "counter", "process", "number", "text", "small")
+
+Value = tuple[int | str, ...]
+
+
+@dataclass
+class Space:
+    """A key space that is proposed: per event name the fields that carry it."""
+
+    name: str
+    uses: dict[str, tuple[str, ...]]
+    kind: str
+    scope: str = "process"
+    starts: set[str] = field(default_factory=set)
+    chains: list[list[int]] = field(default_factory=list)  # events of one value, in order, by number
+    episodes: list[list[int]] = field(default_factory=list)  # the same, cut where one begins
+    regular: float = 0.0
+    crossing: float = 0.0  # share of pairs of neighbours that are of different threads
+    interleaved: int = 0  # episodes in which another one's event came
+    values: int = 0
+    soft: set[str] = field(default_factory=set)  # of the starts those that come again within an episode
+
+    def key_of(self, event: Event) -> tuple[object, ...] | None:
+        """What the event's op is known by, None if it does not say."""
+        found = tuple(event.thread[1] if f == VPID else event.fields.get(f) for f in self.uses[event.name])
+        if None in found or (found in ((0,), ("",)) and self.kind != "counter"):
+            return None
+        return found if self.scope == "global" else (*event.thread[:2], *found)
+
+
+def candidates(events: Sequence[Event], hexes: frozenset[str]) -> list[Space]:
+    """Those that pass as keys, best first. None of them is proven to be needed."""
+    fields = _by_name(events)
+    found = [Space(name, uses, _kind(name, events, uses, hexes)) for name, uses in fields]
+    found += _processes(events)
+    found += _of_other_names(events, found)
+    passed = []
+    for space in found:
+        _companions(space, events)
+        if _judged(space, events):
+            passed.append(space)
+    return sorted(passed, key=lambda s: (KINDS.index(s.kind), -len(s.uses), -sum(map(len, s.episodes)), s.name))
+
+
+def _by_name(events: Iterable[Event]) -> Iterator[tuple[str, dict[str, tuple[str, ...]]]]:
+    """Fields that several kinds of events have."""
+    where: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
+    for event in events:
+        for name in event.fields:
+            where[name].setdefault(event.name, (name,))
+    for name, uses in where.items():
+        if len(uses) > 1:
+            yield name, uses
+
+
+def _values(events: Iterable[Event], name: str) -> list[int | str]:
+    return [event.fields[name] for event in events if name in event.fields]
+
+
+def _kind(name: str, events: Iterable[Event], uses: dict[str, tuple[str, ...]], hexes: frozenset[str]) -> str:
+    values = [event.fields[name] for event in events if event.name in uses and name in event.fields]
+    numbers = [v for v in values if isinstance(v, int)]
+    if len(numbers) < len(values):
+        return "text"
+    different = set(numbers) - {0}
+    if _PLACE.search(name) or _STATE.search(name) or (len(different) < 2 and name not in hexes):
+        return "small"
+    if different and min(different) >= _POINTER_FROM and (name in hexes or min(different) >= 1 << 40):
+        return "address"
+    news = list(dict.fromkeys(numbers))
+    many = len(different) * 10 * max(1, len(uses)) > len(numbers)
+    rising = sum(b > a for a, b in pairwise(news))
+    if many and len(news) > _FEW and rising >= 0.7 * (len(news) - 1) and news[-1] - news[0] < 16 * len(news):
+        return "counter"
+    return "number" if many else "small"
+
+
+def _processes(events: Sequence[Event]) -> Iterator[Space]:
+    """Fields of one process that hold the number of another, whose own events are there."""
+    pids = {event.thread[1] for event in events} - {0}
+    told: dict[str, set[int]] = defaultdict(set)
+    wrong: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    for event in events:
+        for name, value in event.fields.items():
+            if isinstance(value, int) and value > 1 and value in pids and value != event.thread[1]:
+                told[name].add(value)
+                right[name] += 1
+            elif value != 0:
+                wrong[name] += 1
+    for name, values in told.items():
+        if right[name] < 20 * wrong[name] or _PLACE.search(name):
+            continue
+        total = Counter(event.name for event in events)
+        inside = Counter(event.name for event in events if event.thread[1] in values)
+        uses: dict[str, tuple[str, ...]] = {event.name: (name,) for event in events if name in event.fields}
+        uses |= {one: (VPID,) for one, n in inside.items() if one not in uses and n >= 0.5 * total[one]}
+        yield Space(name, uses, "process", "global")
+
+
+def _of_other_names(events: Sequence[Event], known: Iterable[Space]) -> Iterator[Space]:
+    """Fields of different names with the same values: addresses, and large numbers that are many."""
+    sets: dict[str, set[int | str]] = defaultdict(set)
+    classes: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
+    for event in events:
+        for name, value in event.fields.items():
+            if isinstance(value, int) and value >= _LARGE_FROM and not _PLACE.search(name):
+                sets[name].add(value)
+                classes[name].setdefault(event.name, (name,))
+    names = sorted(name for name, values in sets.items() if len(values) >= _FEW)
+    for n, one in enumerate(names):
+        for other in names[n + 1 :]:
+            both = len(sets[one] & sets[other])
+            if both >= 0.5 * max(len(sets[one]), len(sets[other])) and not set(classes[one]) & set(classes[other]):
+                kind = next((s.kind for s in known if s.name in (one, other) and s.kind == "address"), "number")
+                yield Space(one, {**classes[one], **classes[other]}, kind)
+
+
+def _companions(space: Space, events: Sequence[Event]) -> None:
+    """A number that counts up from a small one is somebody's own: who that is, is in a field that goes with it
+    everywhere and of which there are few values.
+    """
+    if space.kind != "counter" or len({f for use in space.uses.values() for f in use}) > 1:
+        return
+    (name,) = {f for use in space.uses.values() for f in use}
+    mine = [event for event in events if event.name in space.uses]
+    fewest = 2 if len({event.thread[1] for event in mine}) < 2 else 1  # a constant says nothing within one process
+    common = set.intersection(*({*event.fields} for event in mine)) - {name}
+    few = {f for f in common if fewest <= len(set(_values(mine, f))) <= 16 and not _PLACE.search(f) and f != "fd"}
+    chosen = []
+    for other in sorted(few, key=lambda f: list(mine[0].fields).index(f)):
+        pairs = {(event.fields[name], event.fields[other]) for event in mine}
+        classes = {(event.name, event.fields[other]) for event in mine}
+        if len(classes) == len(space.uses) * len({p[1] for p in pairs}):  # each of its values is in every event
+            chosen.append(other)
+    order = list(mine[0].fields)
+    names = tuple(sorted((name, *chosen), key=order.index))
+    space.uses = dict.fromkeys(space.uses, names)
+
+
+def _judged(space: Space, events: Sequence[Event]) -> bool:
+    """Whether its values are exclusive; fills in how they come."""
+    scopes = ("global",) if space.kind == "process" else ("process", "global")
+    best: Space | None = None
+    for scope in scopes:
+        one = Space(space.name, space.uses, space.kind, scope)
+        one.chains = _chains(one, events, {n for n, use in space.uses.items() if use != (VPID,)})
+        if not one.chains:
+            continue
+        _measure(one, events)
+        crosses = _crosses_processes(one, events) > 0.05
+        if best is None or (crosses and one.regular >= best.regular - 0.02):
+            best = one
+    if best is None:
+        return False
+    vars(space).update(vars(best))
+    if space.kind == "process":
+        return True
+    if space.kind == "small" and any(_STATE.search(f) for use in space.uses.values() for f in use):
+        return False
+    if space.values < 2:  # one value says nothing
+        return False
+    if space.kind == "small" and (not space.interleaved or space.regular < _TAG_REGULAR):
+        return False
+    return space.regular >= REGULAR and (space.crossing >= 0.05 or space.interleaved > 0)
+
+
+def _chains(space: Space, events: Sequence[Event], names: set[str]) -> list[list[int]]:
+    """Of each value the events with these names, where there are several kinds of them."""
+    chains: dict[object, list[int]] = defaultdict(list)
+    for number, event in enumerate(events):
+        if event.name in names and (key := space.key_of(event)) is not None:
+            chains[key].append(number)
+    return [chain for chain in chains.values() if len({events[i].name for i in chain}) > 1 or len(names) == 1]
+
+
+def _measure(space: Space, events: Sequence[Event]) -> None:
+    """Where its episodes begin, how regular they are, and whether they overlap."""
+    space.values = len(space.chains)
+    space.starts = _starts(space, events)
+    space.episodes = []
+    usual_length = sorted(map(len, space.chains))[len(space.chains) // 2]
+    for chain in space.chains:
+        if space.kind == "counter" and len(chain) <= _FEW * usual_length:
+            space.episodes.append(chain)  # its values do not come again so soon
+            continue
+        cut = [n for n, i in enumerate(chain) if events[i].name in space.starts and _begins(space, events, chain, n)]
+        cut = cut if cut and cut[0] == 0 else [0, *cut]
+        space.episodes += [chain[a:b] for a, b in zip(cut, [*cut[1:], len(chain)], strict=True)]
+    counts: dict[str, Counter[int]] = defaultdict(Counter)
+    for episode in space.episodes:
+        there = Counter(events[i].name for i in episode)
+        for name in space.uses:
+            counts[name][there[name]] += 1
+    for name in space.starts:
+        seen = counts[name]
+        passes = sum(n * times for n, times in seen.items())
+        if passes > 1.2 * sum(times for n, times in seen.items() if n):
+            space.soft.add(name)
+    usual = total = 0
+    for name, seen in counts.items():
+        if name in space.starts:
+            continue
+        usual += max(seen.values())
+        total += sum(seen.values())
+    space.regular = usual / total if total else 0.0
+    pairs = [(a, b) for episode in space.episodes for a, b in pairwise(episode)]
+    space.crossing = sum(events[a].thread != events[b].thread for a, b in pairs) / len(pairs) if pairs else 0.0
+    spans = sorted((episode[0], episode[-1]) for episode in space.episodes)
+    space.interleaved = sum(b[0] < a[1] for a, b in pairwise(spans))
+
+
+def _begins(space: Space, events: Sequence[Event], chain: Sequence[int], at: int) -> bool:
+    """An event that may begin one does not do so right after another of its name and thread (a retry)."""
+    return at == 0 or events[chain[at]].name not in {events[i].name for i in chain[max(0, at - 1) : at]}
+
+
+def _starts(space: Space, events: Sequence[Event]) -> set[str]:
+    """Names of the events with which values come up: those that come first, and those that come after the same ones."""
+    firsts = Counter(events[chain[0]].name for chain in space.chains)
+    most = max(firsts.values())
+    starts = {name for name, n in firsts.items() if n >= max(_OFTEN * len(space.chains), 0.2 * most)}
+    counts = Counter(events[i].name for chain in space.chains for i in chain)
+    if len(space.chains) < _MANY and min(counts.values()) >= _FEW * len(space.chains):
+        # Few values that live long: what was under way when the trace began came first. What begins comes once.
+        rare = {name for name, n in counts.items() if n <= 1.2 * min(counts.values())}
+        starts = starts & rare or set(sorted(rare, key=lambda name: (not BEGINS.search(name), name))[:1])
+    before: dict[str, Counter[str]] = defaultdict(Counter)
+    for chain in space.chains:
+        for a, b in pairwise(chain):
+            before[events[b].name][events[a].name] += 1
+    after: dict[str, Counter[str]] = defaultdict(Counter)
+    for chain in space.chains:
+        for a, b in pairwise(chain):
+            after[events[a].name][events[b].name] += 1
+    ends = {end for name in starts for end, n in before[name].items() if n >= _OFTEN * before[name].total()} - starts
+    goes_on = {name for start in starts for name, n in after[start].items() if n >= 0.5 * after[start].total()}
+    for name, seen in before.items():
+        from_ends = sum(n for other, n in seen.items() if other in ends)
+        to_same = sum(n for other, n in after[name].items() if other in goes_on)
+        if ends and from_ends >= 0.9 * seen.total() and to_same >= 0.5 * after[name].total() > 0:
+            starts.add(name)
+    return starts
+
+
+def _crosses_processes(space: Space, events: Sequence[Event]) -> float:
+    pairs = [(a, b) for episode in space.episodes for a, b in pairwise(episode)]
+    return sum(events[a].thread[:2] != events[b].thread[:2] for a, b in pairs) / len(pairs) if pairs else 0.0

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""Ops that wait until a log is written as far as their record: takes findings, gives the two events that say so.
+
+Some event of an op tells a position that it needs; another event, of whichever thread writes, how far it gets, which
+never falls. The op goes on only when the second has reached the first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from opline_analyses.infer.batches import common_word
+from opline_analyses.infer.events import Event
+from opline_analyses.infer.keys import Space
+from opline_analyses.infer.ops import Stitched
+
+_MOSTLY = 0.9
+_RISES = 0.95
+_LEAST = 10  # times that it is seen
+
+
+@dataclass
+class Log:
+    """``needs`` and ``reaches``: an event and its field. ``done``: the next event of the writer's thread. ``goes_on``:
+    the op's first event after the log is as far. ``among``: a field that says which log. ``reached``: in how many of
+    ``times`` it was as far before the op ended, ``others`` by another op's thread.
+    """
+
+    name: str
+    needs: tuple[str, str]
+    reaches: tuple[str, str]
+    done: str | None
+    goes_on: str
+    among: str | None
+    times: int
+    reached: int
+    others: int
+
+
+def logs_of(spaces: Sequence[Space], stitched: Stitched, events: Sequence[Event]) -> list[Log]:
+    """Of key spaces that proved to be none those that are two ends of a scale."""
+    found: list[Log] = []
+    for space in spaces:
+        uses = [(event, use[0]) for event, use in space.uses.items()]
+        if len(uses) == 2 and len({field for _, field in uses}) == 2 and space.kind == "number":
+            for needs, reaches in (uses, uses[::-1]):
+                log = _log(needs, reaches, stitched, events)
+                if log is not None and not any(log.needs == other.needs for other in found):
+                    found.append(log)
+    return found
+
+
+def _log(needs: tuple[str, str], reaches: tuple[str, str], stitched: Stitched, events: Sequence[Event]) -> Log | None:
+    writes = [n for n, event in enumerate(events) if event.name == reaches[0] and reaches[1] in event.fields]
+    ends = [_number(events[n], reaches[1]) for n in writes]
+    asks = [n for n, event in enumerate(events) if event.name == needs[0] and stitched.ops[n] is not None]
+    if len(asks) < _LEAST or len(ends) < 2 or len(writes) >= len(asks):
+        return None
+    if sum(b >= a for a, b in pairwise(ends)) < _RISES * (len(ends) - 1):
+        return None
+    after: Counter[str] = Counter()
+    reached = others = 0
+    for ask in asks:
+        wanted = _number(events[ask], needs[1])
+        op = stitched.ops[ask]
+        mine = stitched.events_of[op] if op is not None else []
+        by = next((n for n, end in zip(writes, ends, strict=True) if n > ask and end >= wanted), None)
+        later = [n for n in mine if by is not None and n > by and events[n].thread == events[ask].thread]
+        if by is None or not later:
+            continue
+        reached += 1
+        others += events[by].thread != events[ask].thread
+        after.update({events[n].name for n in later})
+    common = [name for name, n in after.items() if n >= _MOSTLY * reached]
+    if reached < _MOSTLY * len(asks) or not others or not common:
+        return None
+    counts = Counter(event.name for event in events)
+    goes_on = min(common, key=lambda name: (counts[name] - counts[needs[0]], name))
+    if counts[goes_on] > 1.1 * counts[needs[0]]:
+        return None  # it says nothing of this wait
+    done = _next(writes, events)
+    names = [needs[0], reaches[0], goes_on, *([done] if done else [])]
+    both = set.intersection(*({*events[n].fields} for n in (*asks, *writes))) - {needs[1], reaches[1]}
+    return Log(
+        common_word(names), needs, reaches, done if done != goes_on else None, goes_on, min(both, default=None),
+        len(asks), reached, others,
+    )  # fmt: skip
+
+
+def _next(writes: Sequence[int], events: Sequence[Event]) -> str | None:
+    """What the thread passes next after each of them, always."""
+    follow: Counter[str] = Counter()
+    waiting: dict[object, bool] = defaultdict(bool)
+    mine = set(writes)
+    for number, event in enumerate(events):
+        if waiting[event.thread]:
+            follow[event.name] += 1
+        waiting[event.thread] = number in mine
+    name, n = follow.most_common(1)[0] if follow else (None, 0)
+    return name if n >= _MOSTLY * len(writes) else None
+
+
+def _number(event: Event, field: str) -> int:
+    value = event.fields.get(field, 0)
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: MIT
+"""What the ops of a trace would be if these key spaces were its keys: takes events and spaces, gives each event's op.
+
+A space's first event makes an op, or is on the way of one that another space knows: the one that its thread works for.
+An event with a key is its op's, one without a key is the op's that its thread was at last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from opline_analyses.infer.events import Event, Thread
+from opline_analyses.infer.keys import VPID, Space
+
+_BACK = 64  # events of a thread that are looked at for what it worked for
+_MOSTLY = 0.6
+_SELDOM = 0.05  # episodes of a key, of those of the one that has most: fewer are no op's
+
+
+@dataclass
+class Links:
+    """Where a space's ops come from: the space whose op its first event's thread was at (None: an op begins there)."""
+
+    parent: dict[str, Space | None] = field(default_factory=dict)  # by the name of the first event
+    votes: dict[str, tuple[int, int]] = field(default_factory=dict)  # how often it was so, of how often
+
+
+@dataclass
+class Stitched:
+    """``ops``: of each event its op's number, or None; ``sure`` where a key says it. ``events_of``: of each op its
+    events, in order.
+    """
+
+    ops: list[int | None]
+    sure: list[bool]
+    events_of: list[list[int]]
+    links: Links
+    begins: set[str]
+
+
+def links_of(spaces: Sequence[Space], events: Sequence[Event]) -> Links:
+    """Finds the parent of each space at each of its first events."""
+    first_of: dict[str, set[str]] = defaultdict(set)
+    of: dict[str, set[str]] = defaultdict(set)
+    for space in spaces:
+        for name in space.uses:
+            (first_of if name in space.starts else of)[name].add(space.name)
+    by_name = {space.name: space for space in spaces}
+    lasts = {space.name: _lasts(space, events) for space in spaces}
+    before = _before(events)
+    votes: dict[str, Counter[tuple[str, bool]]] = defaultdict(Counter)
+    asked: Counter[str] = Counter()
+    for number, event in enumerate(events):
+        own = first_of.get(event.name)
+        if not own or of.get(event.name):
+            continue
+        asked[event.name] += 1
+        found = _last_key(number, before, events, first_of, of)
+        if found is not None and not own & found[0]:
+            for name in found[0]:
+                votes[event.name][name, found[1] not in lasts[name]] += 1
+    links = Links()
+    _choose(links, votes, asked, by_name, first_of)
+    return links
+
+
+def _last_key(
+    number: int,
+    before: Sequence[int],
+    events: Sequence[Event],
+    first_of: Mapping[str, set[str]],
+    of: Mapping[str, set[str]],
+) -> tuple[set[str], int] | None:
+    """The spaces of the last event with a key that the thread has passed, and that event."""
+    at = before[number]
+    for _ in range(_BACK):
+        if at < 0:
+            return None
+        found = first_of.get(events[at].name, set()) | of.get(events[at].name, set())
+        if found:
+            return found, at
+        at = before[at]
+    return None
+
+
+def _choose(
+    links: Links,
+    votes: Mapping[str, Counter[tuple[str, bool]]],
+    asked: Counter[str],
+    by_name: Mapping[str, Space],
+    first_of: Mapping[str, set[str]],
+) -> None:
+    """Those first where the parent goes on afterwards; none that would make a space its own ancestor."""
+    wanted = []
+    for name, seen in votes.items():
+        for (parent, goes_on), n in seen.items():
+            if n >= _MOSTLY * asked[name]:
+                wanted.append((not goes_on, -n, name, parent))
+    above: dict[str, set[str]] = defaultdict(set)
+    for _, n, name, parent in sorted(wanted):
+        ancestors = {parent} | above[parent]
+        if links.parent.get(name) is None and not first_of[name] & ancestors:
+            links.parent[name] = by_name[parent]
+            links.votes[name] = (-n, asked[name])
+            for child in first_of[name]:
+                above[child] |= ancestors
+            for known in above.values():
+                if first_of[name] & known:
+                    known |= ancestors
+    for name, own in first_of.items():
+        if name not in links.parent and own:
+            links.parent[name] = None
+
+
+def _lasts(space: Space, events: Sequence[Event]) -> set[int]:
+    return {episode[-1] for episode in space.episodes}
+
+
+def _before(events: Sequence[Event]) -> list[int]:
+    """Of each event the one before it on its thread, -1 if there is none."""
+    last: dict[Thread, int] = {}
+    found = []
+    for number, event in enumerate(events):
+        found.append(last.get(event.thread, -1))
+        last[event.thread] = number
+    return found
+
+
+def stitch(
+    spaces: Sequence[Space],
+    events: Sequence[Event],
+    nobodys: Collection[str] = (),
+    ends: Mapping[str, tuple[str, list[int | str]] | None] | None = None,
+    begins: Collection[str] = (),
+) -> Stitched:
+    """``nobodys``: events without an op of their own (a batch's). ``ends``: events after which an op is over, some only
+    with these values of a field. ``begins``: where an op begins without a key.
+    """
+    ends = ends or {}
+    links = links_of(spaces, events)
+    per_name = {name: [s for s in spaces if name in s.uses] for name in {event.name for event in events}}
+    begins = {*begins} | {n for n, parent in links.parent.items() if parent is None and _only_first(n, per_name[n])}
+    done = Stitched([], [], [], links, begins)
+    current: dict[Thread, int | None] = {}
+    known: dict[tuple[object, ...], int] = {}
+    over: set[int] = set()
+    for number, event in enumerate(events):
+        keys = [(s, (s.name, *key)) for s in per_name[event.name] if (key := s.key_of(event)) is not None]
+        op: int | None
+        finding = [key for s, key in keys if event.name not in s.starts]
+        if event.name in nobodys:
+            op = None
+        elif event.name in begins and not (_soft(keys, event) and any(key in known for _, key in keys)):
+            op = len(done.events_of)
+            done.events_of.append([])
+        elif finding or event.name in begins:
+            finding = finding or [key for _, key in keys]
+            op = next((known[key] for key in finding if key in known), None)
+        else:
+            op = current.get(event.thread)
+        if op in over and all(s.kind == "process" for s, _ in keys) and keys:
+            op = None  # the process is at something else
+        done.ops.append(op)
+        done.sure.append(op is not None and (bool(finding) or event.name in begins))
+        if event.name not in nobodys:
+            current[event.thread] = op
+        if op is not None:
+            done.events_of[op].append(number)
+            known.update((key, op) for _, key in keys)
+            if event.name in ends and _ends(event, ends[event.name]):
+                over.add(op)  # but for threads that are at it still
+                current[event.thread] = None
+    return done
+
+
+def _soft(keys: Sequence[tuple[Space, tuple[object, ...]]], event: Event) -> bool:
+    return bool(keys) and all(event.name in space.soft for space, _ in keys)
+
+
+def _only_first(name: str, spaces: Sequence[Space]) -> bool:
+    return bool(spaces) and all(name in space.starts for space in spaces)
+
+
+def _ends(event: Event, which: tuple[str, list[int | str]] | None) -> bool:
+    return which is None or event.fields.get(which[0]) in which[1]
+
+
+def needed(space: Space, so_far: Stitched) -> bool:
+    """Whether the space joins events that nothing joins yet, and does not join what is known to be apart."""
+    joined = new = apart = 0
+    for episode in space.episodes:
+        for a, b in pairwise(episode):
+            one, other = so_far.ops[a], so_far.ops[b]
+            if one is not None and one == other:
+                joined += 1
+            elif so_far.sure[a] and so_far.sure[b]:
+                apart += 1
+            else:
+                new += 1
+    return new >= 0.3 * (joined + new + apart) and apart <= 0.2 * max(1, joined + apart)
+
+
+def chosen(candidates: Sequence[Space], events: Sequence[Event]) -> tuple[list[Space], list[Space]]:
+    """The spaces that are needed, best first, and those that say nothing new."""
+    taken: list[Space] = []
+    rest = []
+    so_far = stitch([], events)
+    most = max((len(space.episodes) for space in candidates), default=0)
+    for space in candidates:
+        if len(space.episodes) < _SELDOM * most:
+            useful = False
+        elif space.kind == "process" and taken:  # it joins what no value of a field is in
+            useful = any(use == (VPID,) for use in space.uses.values())
+        else:
+            useful = needed(space, so_far)
+        if useful:
+            taken.append(space)
+            so_far = stitch(taken, events)
+        else:
+            rest.append(space)
+    return taken, rest

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""What each event would be in a model: takes events and key spaces, gives roles, thread rules and their evidence."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from opline_analyses.infer.batches import Batch, batches_of
+from opline_analyses.infer.events import Event, Events, Thread
+from opline_analyses.infer.keys import Space
+from opline_analyses.infer.logs import Log, logs_of
+from opline_analyses.infer.ops import Stitched, stitch
+
+_ALWAYS, _SOMETIMES = 0.9, 0.05
+_RACE = 0.02  # share of the ops in which another thread was faster, from which on no stage is cut there
+_CALLS = ("pread64", "pwrite64", "fsync", "fdatasync")
+
+
+@dataclass
+class Seen:
+    """How often an event came, of those in ops how often it was its thread's first and last of the op."""
+
+    count: int = 0
+    in_ops: int = 0
+    first: int = 0
+    last: int = 0
+    bios: int = 0  # how often its thread queued a bio before its next event
+    overtaken: int = 0  # the op's event before it in time is another thread's
+    ops: int = 0  # in how many ops it came
+
+
+@dataclass
+class Findings:
+    """All that is known of a trace's ops."""
+
+    trace: Events
+    spaces: list[Space]
+    rest: list[Space]
+    batches: list[Batch]
+    logs: list[Log]
+    stitched: Stitched
+    seen: dict[str, Seen]
+    ends: dict[str, int]  # names, and how many ops end there
+    end_values: dict[str, tuple[str, list[int | str]]] = field(default_factory=dict)  # which of several it is
+    calls: dict[str, int] = field(default_factory=dict)  # system calls in ops
+    pair: tuple[str, str] | None = None  # where no key was found: by their names
+
+    @property
+    def keyed(self) -> set[str]:
+        """Names of events that carry a key."""
+        return {name for space in self.spaces for name in space.uses}
+
+
+def find(trace: Events, spaces: list[Space], rest: list[Space], pair: tuple[str, str] | None) -> Findings:
+    """``pair``: what begins and what ends an op by their names, for where no key is."""
+    events = trace.events
+    by_name = {pair[0]} if pair else set()
+    first = stitch(spaces, events, begins=by_name)
+    keyed = {name for space in spaces for name in space.uses}
+    batches = batches_of(first, events, keyed) if spaces else []
+    own = {name for batch in batches for name in batch.own}
+    whole = stitch(spaces, events, own, begins=by_name) if own else first
+    ends = {pair[1]: len(whole.events_of)} if pair else _ends(whole, events, spaces)
+    values = _which(whole, events, ends)
+    single = {name: values.get(name) for name in ends}
+    stitched = stitch(spaces, events, own, single, by_name)
+    seen = _seen(stitched, events)
+    found = Findings(
+        trace, spaces, rest, batches, logs_of(rest, stitched, events), stitched, seen, ends, values, pair=pair
+    )
+    by_tid = _by_tid(events)
+    found.calls = _calls(found, by_tid)
+    for bio in trace.bios:
+        if (number := _last_before(by_tid, bio)) is not None:
+            seen[events[number].name].bios += 1
+    return found
+
+
+def _ends(whole: Stitched, events: Sequence[Event], spaces: Sequence[Space]) -> dict[str, int]:
+    """The last event with a key that the op began with, and what its thread passes after it."""
+    roots = [space for space in spaces if space.starts & whole.begins and space.kind != "process"]
+    roots = roots or [space for space in spaces if space.starts & whole.begins]
+    names = {name for space in roots for name in space.uses}
+    lasts: Counter[str] = Counter()
+    for numbers in whole.events_of:
+        of_root = [n for n in numbers if events[n].name in names]
+        if len(of_root) < 2:
+            continue
+        thread = events[of_root[-1]].thread
+        after = [n for n in numbers if n >= of_root[-1] and events[n].thread == thread]
+        lasts[events[after[-1]].name] += 1
+    total = lasts.total()
+    wanted = [name for name, n in lasts.most_common() if n >= _SOMETIMES * total]
+    sets = [{events[n].name for n in numbers} for numbers in whole.events_of]
+    ends: list[str] = []
+    for name in wanted:  # of two that race for the last place in the same ops the first one is the end
+        mine = [passed for passed in sets if name in passed]
+        if sum(bool(passed & set(ends)) for passed in mine) < 0.5 * len(mine):
+            ends.append(name)
+    return {name: lasts[name] for name in ends}
+
+
+def _which(whole: Stitched, events: Sequence[Event], ends: dict[str, int]) -> dict[str, tuple[str, list[int | str]]]:
+    """Of ends that come several times in an op: the field that tells the last one."""
+    found = {}
+    for end in ends:
+        last: dict[str, Counter[int | str]] = defaultdict(Counter)
+        other: dict[str, Counter[int | str]] = defaultdict(Counter)
+        for numbers in whole.events_of:
+            mine = [n for n in numbers if events[n].name == end]
+            for n in mine:
+                for name, value in events[n].fields.items():
+                    (last if n == mine[-1] else other)[name][value] += 1
+        for name, values in last.items():
+            most = values.most_common(1)[0]
+            if other and most[1] >= 0.95 * values.total() and other[name][most[0]] <= 0.05 * other[name].total():
+                found[end] = (name, [most[0]])
+                break
+    return found
+
+
+def _seen(stitched: Stitched, events: Sequence[Event]) -> dict[str, Seen]:
+    seen: dict[str, Seen] = defaultdict(Seen)
+    threads: dict[Thread, list[int]] = defaultdict(list)
+    for number, event in enumerate(events):
+        seen[event.name].count += 1
+        threads[event.thread].append(number)
+    for numbers in threads.values():
+        ops = [stitched.ops[n] for n in numbers]
+        for at, number in enumerate(numbers):
+            if ops[at] is None:
+                continue
+            about = seen[events[number].name]
+            about.in_ops += 1
+            about.first += at == 0 or ops[at - 1] != ops[at]
+            about.last += at + 1 == len(numbers) or ops[at + 1] != ops[at]
+    for passed in stitched.events_of:
+        for name in {events[n].name for n in passed}:
+            seen[name].ops += 1
+        for before, number in pairwise(passed):
+            if events[before].thread != events[number].thread and _weak(stitched, number):
+                seen[events[number].name].overtaken += 1
+    return dict(seen)
+
+
+def _weak(stitched: Stitched, number: int) -> bool:
+    return not stitched.sure[number]
+
+
+_ByTid = dict[int, tuple[list[int], list[int]]]
+
+
+def _by_tid(events: Sequence[Event]) -> _ByTid:
+    """Of each thread the times and the numbers of its events."""
+    found: _ByTid = defaultdict(lambda: ([], []))
+    for number, event in enumerate(events):
+        times, numbers = found[event.thread[2]]
+        times.append(event.ts_ns)
+        numbers.append(number)
+    return found
+
+
+def _last_before(by_tid: _ByTid, call: Event) -> int | None:
+    times, numbers = by_tid.get(call.thread[2], ([], []))
+    at = bisect_right(times, call.ts_ns) - 1
+    return None if at < 0 else numbers[at]
+
+
+def _calls(found: Findings, by_tid: _ByTid) -> dict[str, int]:
+    """System calls whose thread worked for an op by its last event before."""
+    inside: Counter[str] = Counter()
+    for call in found.trace.calls:
+        name = call.name.removeprefix("syscall_entry_")
+        last = _last_before(by_tid, call) if name in _CALLS else None
+        if last is None:
+            continue
+        before = found.trace.events[last].name
+        if before not in found.ends and (found.stitched.ops[last] is not None or _of_batch(found, before)):
+            inside[name] += 1
+    return dict(inside)
+
+
+def _of_batch(found: Findings, name: str) -> bool:
+    return any(name in batch.own for batch in found.batches)
+
+
+def thread_rule(found: Findings, name: str) -> tuple[str | None, str]:
+    """The point's `thread`, and why."""
+    about = found.seen[name]
+    if not about.in_ops:
+        return None, ""
+    first, last = about.first / about.in_ops, about.last / about.in_ops
+    keyed = name in found.keyed or name in found.stitched.begins
+    if about.bios >= _SOMETIMES * about.in_ops:  # it goes on, at least with these
+        if keyed:
+            return "switch", f"its thread queued bios after it, {about.bios} in {about.in_ops} times"
+        return None, ""
+    if last >= _ALWAYS and not (keyed and first >= 0.5):
+        return "leave", f"its thread's last of the op in {_share(about.last, about.in_ops)}"
+    if keyed and first >= _SOMETIMES and last < _ALWAYS:
+        return "switch", f"its thread's first of the op in {_share(about.first, about.in_ops)}"
+    return None, ""
+
+
+def is_aside(found: Findings, name: str) -> bool:
+    """In some ops another thread went on before it."""
+    about = found.seen[name]
+    leaves = about.in_ops and about.last >= _ALWAYS * about.in_ops
+    return bool(leaves) and name not in found.ends and about.overtaken >= max(1, _RACE * about.in_ops)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"all {whole}" if part == whole else f"{part} of {whole}"

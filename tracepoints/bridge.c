@@ -358,6 +358,12 @@ EXPORT uint64_t bridge_mask(const struct bridge *b) { return b->control->mask; }
 // on.
 EXPORT void bridge_follow(struct bridge *b, uint32_t pid) { b->control->follow = pid; }
 
+// How many events of each of the first `kinds` kinds have been passed on so far. The thread goes on counting.
+EXPORT void bridge_sent(const struct bridge *b, uint64_t *sent, uint32_t kinds) {
+    for (uint32_t kind = 0; kind < kinds && kind < KIND_COUNT; ++kind)
+        sent[kind] = *(const volatile uint64_t *)&b->counts.sent[kind];
+}
+
 // Tell the programs to be quiet; the caller detaches them next, then calls bridge_finish().
 EXPORT void bridge_quiet(struct bridge *b) { b->control->mask = b->control->calls = 0; }
 

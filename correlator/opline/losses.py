@@ -68,6 +68,7 @@ LOSSES: tuple[Loss, ...] = (
     Loss("tracer_died", _LOST, _R, "The session daemon or the consumer daemon died while the command ran: ops from there on are tainted."),
     Loss("writes_failed", _LOST, _R, "LTTng could not write some packets, for want of room on the disk most likely: ops from there on are tainted."),
     Loss("collector_died", _LOST, _R, "A collector (BPF's, or the shim's) ended while the command ran: its events are missing from there on, and ops there are tainted."),
+    Loss("probes_refused", _LOST, _R, "A probe of the model was removed because its hits cost more than --probe-budget allows: from then on its event is missing, and ops there lack it. Leave it out of the model, or allow more."),
     Loss("streams_stuck", _LOST, _R, "LTTng did not hand over all that it had when the recording was stopped: a traced process was killed in the midst of an event, most likely. Ops from there on are tainted."),
     Loss("discarded_at_end", _LOST, _R, "Events that were discarded after a stream's last packet: the tracer's own count alone has them. Ops from there on are tainted. Record with larger or more sub-buffers."),
     Loss("truncated_packets", _LOST, _R, "A stream file ends inside a packet, or a packet's content inside an event. What comes before is read."),

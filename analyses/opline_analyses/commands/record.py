@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -38,6 +39,7 @@ examples:
   opline record --model ceph --uprobes -- rados -p bench bench 10 write
   opline record --model mine.toml --pid 4711 --duration 10   # what runs already, untouched
   opline record --model postgresql --comm postgres -- pgbench -c 8 bench
+  opline record --model mine.toml --probe-budget 2% --pid 4711   # but no probe that is too hot
   opline record -o series --repeat 5 --model demo --against './old --qd 4' -- ./new --qd 4   # then: opline compare
 
 DIR gets trace/ (CTF), recording.json, stdout.txt and stderr.txt. The exit status is the command's own (128 + n if
@@ -57,6 +59,13 @@ def _number(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= MOST:
         raise argparse.ArgumentTypeError(f"{text}: must be 1 to {MOST}")
     return int(text)
+
+
+def _share(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text)
+    if found is None or not 0 < float(found[1]) <= MOST:
+        raise argparse.ArgumentTypeError(f"{text}: a share of one processor's time is wanted, as 2%")
+    return float(found[1]) / 100
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -110,6 +119,10 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         help="the file of a program that the model's probes name (default: what runs, the command, PATH)",
     )  # fmt: skip
     parser.add_argument(
+        "--probe-budget", metavar="N%%", type=_share,
+        help="what the hits of the model's probes may cost, of one processor's time: too hot a probe is removed",
+    )  # fmt: skip
+    parser.add_argument(
         "--pid", metavar="N", type=int, action="append", default=[],
         help="this process and its descendants too, which run already: their calls and states",
     )  # fmt: skip
@@ -151,6 +164,8 @@ def run(args: argparse.Namespace) -> int:
         if model.probes and args.model not in shipped_models():
             programs = ", ".join(dict.fromkeys(probe.program or "the kernel" for probe in model.probes))
             _say(f"note: the model {args.model} places probes in {programs}")
+    if args.probe_budget is not None and not (model and model.probes):
+        raise UsageError("--probe-budget is for models with [probes].")
     directory = args.output or Path(time.strftime("opline-%Y%m%d-%H%M%S"))
     if args.repeat is None:
         if args.against is not None:
@@ -194,6 +209,7 @@ def _record(args: argparse.Namespace, command: list[str], model: Model | None, d
             subbuf_count=args.subbufs,
             uprobes=args.uprobes,
             programs=[path.resolve() for path in args.program],
+            probe_budget=args.probe_budget,
             pids=args.pid,
             comms=args.comm,
             duration_s=args.duration,

@@ -156,6 +156,12 @@ class Bridge:
         """Record the system calls of this process, from its next one on, and those of its children."""
         self.library.bridge_follow(self._handle, pid)
 
+    def sent(self, kinds: int) -> list[int]:
+        """How many events of each of the first kinds have been passed on so far."""
+        found = (ctypes.c_uint64 * kinds)()
+        self.library.bridge_sent(self._handle, found, kinds)
+        return list(found)
+
     def finish(self, detach: Callable[[], None]) -> dict[str, Any]:
         """Detach, pass on what is left; what happened, as plain JSON types: ``sent`` by event name, without zeros."""
         assert self._handle is not None
@@ -190,6 +196,8 @@ def load_library(path: Path) -> Any:
     library.bridge_mask.argtypes = (ctypes.c_void_p,)
     library.bridge_mask.restype = ctypes.c_uint64
     library.bridge_follow.argtypes = (ctypes.c_void_p, ctypes.c_uint32)
+    library.bridge_sent.argtypes = (ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64), ctypes.c_uint32)
+    library.bridge_sent.restype = None
     library.bridge_quiet.argtypes = (ctypes.c_void_p,)
     library.bridge_finish.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
     return library

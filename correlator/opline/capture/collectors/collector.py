@@ -55,11 +55,13 @@ from typing import TYPE_CHECKING, Any
 from opline.capture.bpf import bpf
 from opline.capture.bpf.bridge import OWN_TGIDS, PERIOD_NS, RING_BYTES, pid_namespace
 from opline.capture.ceph.osd_probes import Probes
+from opline.capture.probes.budget import WINDOW_NS
 from opline.errors import OplineError
 
 if TYPE_CHECKING:
     from opline.capture.probes.declared import Declared
 
+_TRIAL_WINDOWS = 2  # of the probes' budget
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
@@ -136,7 +138,7 @@ def _collect(options: argparse.Namespace) -> None:
         from opline.capture.probes.declared import Declared, from_json  # who records block events alone needs no models
 
         probes, programs = from_json(options.probes.read_text())
-        collector = Declared(probes, programs, options.trace, options.ring_bytes, period_ns)
+        collector = Declared(probes, programs, options.trace, options.ring_bytes, period_ns, options.budget)
     elif options.uprobes is not None:
         collector = Probes(options.uprobes, options.ring_bytes, period_ns)
     else:
@@ -150,6 +152,10 @@ def _collect(options: argparse.Namespace) -> None:
     else:
         ready["placed"], ready["absent"], ready["stepped"] = collector.placed, collector.absent, collector.stepped
         ready["entry_ns"], ready["return_ns"] = collector.entry_ns, collector.return_ns
+        ready["stepped_ns"] = collector.stepped_ns
+        for _ in range(_TRIAL_WINDOWS if options.trial else 0):
+            time.sleep(WINDOW_NS / 1e9)
+            collector.look()
     if isinstance(collector, Probes):
         ready["binary"] = str(collector.binary)
         ready["functions"], ready["absent"] = collector.attached, collector.absent
@@ -162,7 +168,12 @@ def _collect(options: argparse.Namespace) -> None:
     _say(options.ready_fd, ready)
     if isinstance(collector, bpf.Collector) and options.follow_fd is not None:
         follow(collector, options.follow_fd)
-    signal.sigwait((signal.SIGTERM, signal.SIGINT))  # SIGINT is ignored where it shall not end us
+    ending = (signal.SIGTERM, signal.SIGINT)  # SIGINT is ignored where it shall not end us
+    if isinstance(collector, (bpf.Collector, Probes)) or options.budget is None:
+        signal.sigwait(ending)
+    else:
+        while signal.sigtimedwait(ending, WINDOW_NS / 1e9) is None:
+            collector.look()
     stopping = time.monotonic_ns()
     counts = collector.finish()
     _say(None, {**counts, "ran_ns": stopping - started, "finish_ns": time.monotonic_ns() - stopping})
@@ -189,6 +200,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--uprobes", type=Path, metavar="BINARY", help="hits of uprobes on this ceph-osd instead")
     parser.add_argument("--probes", type=Path, metavar="FILE", help="hits of the probes declared there instead")
     parser.add_argument("--trace", type=Path, metavar="DIR", help="where to make the trace of these hits")
+    parser.add_argument("--budget", type=float, metavar="SHARE", help="what hits may cost, of a processor's time")
+    parser.add_argument("--trial", action="store_true", help="look at what they cost for a second first")
     parser.add_argument("--records-fd", type=int, metavar="N", help="a pipe for the records, instead of a session")
     parser.add_argument("--check", action="store_true", help="say whether block events can be captured here, and end")
     return parser.parse_args(arguments)

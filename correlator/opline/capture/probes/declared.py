@@ -12,8 +12,9 @@ import ctypes
 import json
 import os
 import statistics
+import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from typing import Any
 from opline.capture.bpf.bridge import PERIOD_NS, RING_BYTES, Bridge, possible_cpus
 from opline.capture.bpf.btf import Btf
 from opline.capture.probes import hit_programs, hit_trace, uprobes
+from opline.capture.probes.budget import Budget
 from opline.capture.probes.elf import Elf
 from opline.capture.probes.hit_programs import Program, UnreadableError
 from opline.errors import OplineError
@@ -30,7 +32,9 @@ from opline.model import Probe, ProbeField
 
 BRIDGE = Path(__file__).parent.with_name("_hitbridge.so")
 _KINDS = 256  # KIND_COUNT in tracepoints/hit_event.h
-_ENTRY, _RETURN = 254, 255  # the programs that measure what a hit costs
+_STEPPED, _ENTRY, _RETURN = 253, 254, 255  # the programs that measure what a hit costs
+_MEASURING = (_STEPPED, _ENTRY, _RETURN)
+_TARGETS = {_STEPPED: "probe_target_stepped"}  # else probe_target
 _MODE = 0o770  # of folders, as LTTng's are
 _TIMED_CALLS = 50
 _ROUNDS = 41
@@ -61,8 +65,9 @@ class Declared:
     """Probes in their programs' files: ``Declared(…)``, ``start()``, … ``finish()``.
 
     ``folder``: where the trace is made. ``placed``: events and where their probes are; ``absent``: the line in the
-    model, the event and why it has no probe. ``entry_ns``, ``return_ns``: what a hit costs the thread, measured here.
-    Raises OplineError.
+    model, the event and why it has no probe. ``entry_ns``, ``return_ns``, ``stepped_ns``: what a hit costs the thread,
+    measured here. ``budget``: what hits may cost, a share of a processor's time; None: whatever they do. Raises
+    OplineError.
     """
 
     def __init__(
@@ -72,12 +77,13 @@ class Declared:
         folder: Path,
         ring_bytes: int = RING_BYTES,
         period_ns: int = PERIOD_NS,
+        budget: float | None = None,
     ) -> None:
         if os.geteuid() != 0:
             raise OplineError("probes in programs need root")
         self.absent: list[tuple[int, str, str]] = []
         self._probes = probes
-        self._held: list[int] = []
+        self._held: list[tuple[int, int]] = []  # the program, and what holds it at its places
         self._signed: set[tuple[str, str]] = set()
         self._programs = self._find(programs)
         if not self._programs:
@@ -88,12 +94,14 @@ class Declared:
             hit_programs.program_text(kind, p.fill, size, bool(p.tracepoint))
             for kind, (p, size) in enumerate(zip(self._programs, sizes, strict=True))
         )
-        text += "".join(hit_programs.program_text(kind, "HIT_NUMBER(0, ctx->di)", 8) for kind in (_ENTRY, _RETURN))
+        text += "".join(hit_programs.program_text(kind, "HIT_NUMBER(0, ctx->di)", 8) for kind in _MEASURING)
         names = [str(kind) for kind in range(_KINDS)]
         self._bridge = Bridge(BRIDGE, "the probes' BPF programs", names, {}, ring_bytes, period_ns, text)
         self._multi = True
-        self._loaded = {kind: self._load(kind) for kind in (*range(len(self._programs)), _ENTRY, _RETURN)}
-        self.entry_ns, self.return_ns = self._cost(_ENTRY), self._cost(_RETURN)
+        self._loaded = {kind: self._load(kind) for kind in (*range(len(self._programs)), *_MEASURING)}
+        self.entry_ns, self.return_ns, self.stepped_ns = (self._cost(kind) for kind in (_ENTRY, _RETURN, _STEPPED))
+        self._share = budget
+        self._budget: Budget | None = None
         self._open(folder, sizes)
 
     def _find(self, programs: dict[str, list[Path]]) -> list[Program]:
@@ -153,26 +161,30 @@ class Declared:
     def _place(self, kind: int, path: Path, offsets: Sequence[int], semaphores: Sequence[int], returns: bool) -> None:
         try:
             if self._multi:
-                self._held.append(uprobes.place_all(self._loaded[kind], path, offsets, semaphores, returns))
+                held = uprobes.place_all(self._loaded[kind], path, offsets, semaphores, returns)
+                self._held.append((kind, held))
                 return
             for offset, semaphore in zip(offsets, semaphores, strict=True):
-                self._held.append(uprobes.place_one(self._loaded[kind], path, offset, semaphore, returns))
+                held = uprobes.place_one(self._loaded[kind], path, offset, semaphore, returns)
+                self._held.append((kind, held))
         except OSError as error:
             raise OplineError(f"cannot place a probe in {path}: {error.strerror}") from error
 
     def _cost(self, kind: int) -> int:
         """What a hit costs at a function's entry or return: on one of our own that does nothing, and begins as
-        functions do.
+        functions do, or with an instruction that is single-stepped.
         """
-        bare_ns = self._call_ns()
-        self._place(kind, BRIDGE, (Elf(BRIDGE).functions()["probe_target"],), (0,), kind == _RETURN)
-        cost_ns = max(0, self._call_ns() - bare_ns)
+        bare_ns = self._call_ns(kind)
+        target = Elf(BRIDGE).functions()[_TARGETS.get(kind, "probe_target")]
+        self._place(kind, BRIDGE, (target,), (0,), kind == _RETURN)
+        cost_ns = max(0, self._call_ns(kind) - bare_ns)
         self._remove()
         return cost_ns
 
-    def _call_ns(self) -> int:
+    def _call_ns(self, kind: int) -> int:
         """What a call of that function takes: of many rounds the one in the middle, whatever else the machine does."""
-        timed = self._bridge.library.probe_time_calls
+        library = self._bridge.library
+        timed = library.probe_time_stepped_calls if kind == _STEPPED else library.probe_time_calls
         timed.restype = ctypes.c_uint64
         timed.argtypes = (ctypes.c_uint32,)
         return int(statistics.median_low(timed(_TIMED_CALLS) for _ in range(_ROUNDS))) // _TIMED_CALLS
@@ -216,10 +228,33 @@ class Declared:
                 self._place(kind, program.path, program.offsets, program.semaphores, program.returns)
                 continue
             try:
-                self._held.append(uprobes.place_in_kernel(self._loaded[kind], program.tracepoint))
+                self._held.append((kind, uprobes.place_in_kernel(self._loaded[kind], program.tracepoint)))
             except OSError as error:
                 what = f"cannot place a probe at the kernel's tracepoint {program.tracepoint}"
                 raise OplineError(f"{what}: {error.strerror}") from error
+
+        if self._share is not None:
+            events = [self._probes[program.event].event for program in self._programs]
+            self._budget = Budget(self._share, events, self._costs_ns(), time.monotonic_ns())
+
+    def look(self) -> None:
+        """Remove what is too hot for the budget."""
+        if self._budget is None:
+            return
+        removed = self._budget.look(time.monotonic_ns(), self._bridge.sent(len(self._programs)))
+        kinds = {k for k, program in enumerate(self._programs) if self._probes[program.event].event in removed}
+        if kinds:
+            self._remove(kinds)
+
+    def _costs_ns(self) -> list[int]:
+        """What a hit of each program costs; 0 in the kernel, where it is not measured. For its return a function is
+        entered through a probe, too.
+        """
+        more_ns = max(0, self.stepped_ns - self.entry_ns)
+        return [
+            0 if p.path is None else (self.return_ns if p.returns else self.entry_ns) + (more_ns if p.stepped else 0)
+            for p in self._programs
+        ]
 
     def finish(self) -> dict[str, Any]:
         """Remove the probes, write what is left, and say what happened and what it has cost the probed threads."""
@@ -228,14 +263,13 @@ class Declared:
         unwritten = self._bridge.library.hit_close()
         hits: dict[str, int] = {}
         cost_ns = in_kernel = 0
+        costs_ns = self._costs_ns()
         for kind, n in counts["sent"].items():
             program = self._programs[int(kind)]
             event = self._probes[program.event].event
             hits[event] = hits.get(event, 0) + n
-            if program.path is not None:
-                cost_ns += n * (self.return_ns if program.returns else self.entry_ns)
-            else:
-                in_kernel += n
+            cost_ns += n * costs_ns[int(kind)]
+            in_kernel += n if program.path is None else 0
         return {
             **counts,
             "sent": hits,
@@ -243,10 +277,12 @@ class Declared:
             "in_kernel": in_kernel,
             "cost_ns": cost_ns,
             "unwritten": unwritten,
+            "refused": [refused.document() for refused in self._budget.refused] if self._budget else [],
         }
 
-    def _remove(self) -> None:
-        if self._held:
-            with ThreadPoolExecutor(min(len(self._held), 64)) as pool:  # perf events take 0.1 s each
-                list(pool.map(os.close, self._held))
-            self._held.clear()
+    def _remove(self, kinds: Container[int] = range(_KINDS)) -> None:
+        gone = [held for kind, held in self._held if kind in kinds]
+        self._held = [(kind, held) for kind, held in self._held if kind not in kinds]
+        if gone:
+            with ThreadPoolExecutor(min(len(gone), 64)) as pool:  # perf events take 0.1 s each
+                list(pool.map(os.close, gone))

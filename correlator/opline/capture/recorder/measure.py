@@ -25,6 +25,11 @@ def measure(
     ``tracer``: LTTng's own discarded counts per (domain, channel). Counting stops after ``budget_s`` or when cancelled.
     """
     complaints = []
+    begin_ns = note.command.begin_monotonic_ns or 0
+    for refused in (note.probes or {}).get("refused", []):
+        if refused["at_ns"] > begin_ns:  # else it was before the recording
+            why = f"no {refused['event']} any more: its probe was beyond --probe-budget"
+            note.gaps.append(Gap("probes_refused", why, refused["at_ns"]))
     trace = directory / note.trace
     note.clocks_after = machine.sample_clocks()
     from_ns = time.monotonic_ns()

@@ -35,6 +35,7 @@ class Options:
     contexts: tuple[str, ...] = recipe.APP_CONTEXTS
     uprobes: bool = False
     programs: list[Path] = field(default_factory=list)  # files of programs that the model's probes name
+    probe_budget: float | None = None  # what the hits of a model's probes may cost, a share of a processor's time
     pids: list[int] = field(default_factory=list)  # what runs already, to be recorded too
     comms: list[str] = field(default_factory=list)  # the same by name
     duration_s: float | None = None  # without a command: how long

@@ -182,7 +182,7 @@ class Recorder:
             from opline.capture.sources.probesource import ProbeSource
 
             given = [*options.programs, *([Path(program).resolve()] if program else [])]
-            self._probes = ProbeSource(probes, given, self._pids)
+            self._probes = ProbeSource(probes, given, self._pids, options.probe_budget)
         may_kernel = options.block and os.geteuid() == 0
         modules = may_kernel and machine.lttng_modules() is not None
         if options.uprobes:

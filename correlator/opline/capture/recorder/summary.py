@@ -100,7 +100,13 @@ def _probes(report: dict[str, Any]) -> list[str]:
     if report.get("in_kernel"):
         lines.append(f"probes: {report['in_kernel']:,} of the hits in the kernel; what they cost is not measured")
     if report["stepped"]:
-        lines.append(f"probes: more for {', '.join(report['stepped'])}, whose instructions the kernel single-steps")
+        stepped = ", ".join(report["stepped"])
+        lines.append(f"probes: {report['stepped_ns']:,} ns at {stepped}, whose instructions the kernel single-steps")
+    for refused in report.get("refused", []):
+        lines.append(
+            f"warning: probe {refused['event']} refused: {refused['hits_per_s']:,} hits a second are "
+            f"{refused['share']:.1%} of a processor, too hot for --probe-budget; leave it out of the model, or raise it"
+        )
     if report["unwritten"]:
         lines.append(f"warning: {report['unwritten']:,} packets of hits could not be written")
     return lines

@@ -8,6 +8,7 @@ that comes back every other time.
 
 from __future__ import annotations
 
+import json
 import random
 import shlex
 from typing import TYPE_CHECKING
@@ -39,13 +40,26 @@ def plan(command: Sequence[str], against: str | None, repeat: int, lot: random.R
         raise UsageError(f"--against {against}: {str(error).lower()}.") from error
     if not other:
         raise UsageError("--against has no command in it.")
+    return turns_of_pairs("a", "b", other, command, repeat, lot)
+
+
+def turns_of_pairs(
+    first: str, second: str, one: Sequence[str], other: Sequence[str], repeat: int, lot: random.Random | None = None
+) -> list[Turn]:
+    """Pairs of two commands in either order, their directories' names numbered."""
     lot = lot or random.Random()
     turns = []
     for n in range(1, repeat + 1):
-        pair = [Turn(f"a{n}", other), Turn(f"b{n}", list(command))]
+        pair = [Turn(f"{first}{n}", list(one)), Turn(f"{second}{n}", list(other))]
         lot.shuffle(pair)
         turns += pair
     return turns
+
+
+def command_ns(recording: Path) -> int:
+    """How long the command of a recording ran that this process has made."""
+    command = json.loads((recording / "recording.json").read_text())["command"]
+    return int(command["end_monotonic_ns"]) - int(command["begin_monotonic_ns"])
 
 
 def make_directory(directory: Path) -> None:

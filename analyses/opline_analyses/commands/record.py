@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import re
 import sys
 import time
@@ -21,7 +22,7 @@ from opline.capture.recorder.summary import summary_lines
 from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses.base.period import add_period
-from opline_analyses.base.series import closing_lines, make_directory, plan
+from opline_analyses.base.series import Turn, closing_lines, command_ns, make_directory, plan, turns_of_pairs
 
 if TYPE_CHECKING:
     from opline.model import Model
@@ -40,6 +41,7 @@ examples:
   opline record --model mine.toml --pid 4711 --duration 10   # what runs already, untouched
   opline record --model postgresql --comm postgres -- pgbench -c 8 bench
   opline record --model mine.toml --probe-budget 2% --pid 4711   # but no probe that is too hot
+  opline record --measure-overhead -o cost --model demo -- ./bench --seconds 5   # with and without, in turn
   opline record -o series --repeat 5 --model demo --against './old --qd 4' -- ./new --qd 4   # then: opline compare
 
 DIR gets trace/ (CTF), recording.json, stdout.txt and stderr.txt. The exit status is the command's own (128 + n if
@@ -94,6 +96,10 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--against", metavar="'COMMAND'",
         help="with --repeat: another command (A; the one after -- is B), in turn with it; one argument, as in a shell",
+    )  # fmt: skip
+    parser.add_argument(
+        "--measure-overhead", action="store_true",
+        help="what recording costs: --repeat N rounds (5) with and without it in turn, their ratio and how sure it is",
     )  # fmt: skip
     parser.add_argument("--correlate", action="store_true", help="correlate at once and put the run's tables beside")
     parser.add_argument(
@@ -167,6 +173,8 @@ def run(args: argparse.Namespace) -> int:
     if args.probe_budget is not None and not (model and model.probes):
         raise UsageError("--probe-budget is for models with [probes].")
     directory = args.output or Path(time.strftime("opline-%Y%m%d-%H%M%S"))
+    if args.measure_overhead:
+        return _measure_overhead(args, command, model, directory)
     if args.repeat is None:
         if args.against is not None:
             raise UsageError("--against needs --repeat N: how often each of the two commands is recorded.")
@@ -190,13 +198,44 @@ def _repeat(args: argparse.Namespace, command: list[str], model: Model | None, d
     return 0
 
 
-def _record(args: argparse.Namespace, command: list[str], model: Model | None, directory: Path) -> int:
-    """One recording; the command's exit status."""
+def _measure_overhead(args: argparse.Namespace, command: list[str], model: Model | None, directory: Path) -> int:
+    """Pairs of one recorded and one plain run, either first by lot; one plain run before is not counted. The status."""
+    from opline_analyses.compare import overhead
+
+    if not command or args.against is not None or args.repeat == 1:
+        raise UsageError("--measure-overhead needs one command, and at least two rounds (--repeat N).")
+    count = args.repeat or overhead.ROUNDS
+    make_directory(directory)
+    rounds: list[overhead.Round] = []
+    turns = [Turn("warm-up", command), *turns_of_pairs("plain", "run", command, command, count)]
+    for n, turn in enumerate(turns):
+        place = directory / turn.name
+        recorded = turn.name.startswith("run")
+        _say(f"round {n} of {len(turns) - 1}, {'recorded' if recorded else 'not recorded'}: {place}")
+        if recorded:
+            code, time_ns = _record(args, command, model, place, quiet=True), command_ns(place)
+        else:
+            code, time_ns = overhead.run_plain(command, place)
+        if code:
+            _say(f"{place} ended with status {code}: the {len(turns) - 1 - n} after it are not run")
+            return code
+        if n:
+            rounds.append(overhead.round_of(place, recorded, time_ns))
+    (directory / overhead.FILE).write_text(json.dumps(overhead.document(rounds), indent=1) + "\n")
+    for line in overhead.lines(rounds):
+        _say(line)
+    return 0
+
+
+def _record(
+    args: argparse.Namespace, command: list[str], model: Model | None, directory: Path, quiet: bool = False
+) -> int:
+    """One recording; the command's exit status. ``quiet``: what it came to is not looked at."""
     recorder = Recorder(
         Options(
             command=command,
             directory=directory,
-            any_name=args.output is None and args.repeat is None,
+            any_name=args.output is None and args.repeat is None and not args.measure_overhead,
             model=model,
             model_argument=_argument(args.model),
             globs=[glob for text in args.events for glob in text.split(",") if glob],
@@ -224,7 +263,7 @@ def _record(args: argparse.Namespace, command: list[str], model: Model | None, d
     events = recorder.recording.event_count()
     for line in summary_lines(recorder.recording, shown):
         _say(line)
-    if events != 0:
+    if events != 0 and not quiet:
         for line in _first_look(shown, model, events, with_next=args.repeat is None):
             _say(line)
     if args.correlate and events != 0:

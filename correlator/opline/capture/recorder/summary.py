@@ -112,6 +112,23 @@ def _probes(report: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _cost(note: Recording) -> list[str]:
+    """What the recording came to per second and event, and what its collectors took. What is not known is absent."""
+    begin, end = note.command.begin_monotonic_ns, note.command.end_monotonic_ns
+    total = note.event_count()
+    parts = []
+    if total and begin is not None and end is not None and end > begin:
+        parts.append(f"{total * 1_000_000_000 // (end - begin):,} events/s")
+    if total and note.trace_bytes is not None:
+        parts.append(f"{note.trace_bytes / total:.0f} bytes an event")
+    sides = [report for report in (note.collector, note.uprobes, note.probes, note.rings) if report]
+    cpu_ns = sum(int(report.get("cpu_ns", 0)) for report in sides)
+    sent = sum(sum(report["sent"].values()) for report in sides if isinstance(report.get("sent"), dict))
+    if cpu_ns and sent:
+        parts.append(f"collectors {cpu_ns / 1e9:.3f} s of processor time, {cpu_ns // sent:,} ns an event of theirs")
+    return [f"cost: {'; '.join(parts)} (--measure-overhead: what it costs the command)"] if parts else []
+
+
 def summary_lines(note: Recording, directory: Path) -> list[str]:
     """Lines for standard error."""
     discarded = note.discarded_count()
@@ -127,6 +144,7 @@ def summary_lines(note: Recording, directory: Path) -> list[str]:
     if note.gaps:
         whys = "; ".join(dict.fromkeys(gap.why for gap in note.gaps))
         lines.append(f"warning: the recording is not whole: {whys} (`opline losses` says what that means)")
+    lines += _cost(note)
     lines.append(f"{_counts(note)}, {loss}{size}{ran}")
     lines.append(f"trace: {directory / note.trace}")
     return lines

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""`--measure-overhead`: rounds with and without recording in turn, their ratio with its interval."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from opline_analyses.compare.overhead import Round, document, lines, ratio
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+ROOT = Path(__file__).resolve().parents[2]
+BENCH = ROOT / "examples" / "demo-store" / "run"
+
+
+def test_the_ratio_and_its_interval_are_students_of_the_pairs_logarithms() -> None:
+    """By hand: logarithms 0.1, 0.2, 0.3; mean 0.2, standard error 0.1/sqrt(3), t(0.975, 2) = 4.302653."""
+    found = ratio([math.exp(0.1), math.exp(0.2), math.exp(0.3)], [1.0, 1.0, 1.0])
+    half = 4.302652729911275 * 0.1 / math.sqrt(3)
+    assert found.value == pytest.approx(math.exp(0.2))
+    assert (found.low, found.high) == pytest.approx((math.exp(0.2 - half), math.exp(0.2 + half)))
+
+
+def test_what_is_not_known_is_absent() -> None:
+    """A mean latency in one of the rounds alone says nothing."""
+    rounds = [Round(True, 110, None, None), Round(False, 100, 5.0, None), Round(False, 100, None, None)]
+    rounds.append(Round(True, 120, 6.0, None))
+    assert set(document(rounds)["ratios"]) == {"time"}
+    said = list(lines(rounds))
+    assert said[0].startswith("time with recording is 1.149 times that without") and "names no latency" in said[-1]
+
+
+@pytest.mark.live
+def test_rounds_with_and_without_recording_take_turns(opline: Run, tmp_path: Path) -> None:
+    out = tmp_path / "cost"
+    argv = ["record", "--measure-overhead", "--repeat", "3", "-o", out, "--model", "demo", "--no-states"]
+    done = opline(*argv, "--", BENCH, "--ops", "211", "--qd", "2")
+    assert done.returncode == 0, done.stderr
+    names = sorted(path.name for path in out.iterdir())
+    assert names == ["overhead.json", "plain1", "plain2", "plain3", "run1", "run2", "run3", "warm-up"]
+    found = json.loads((out / "overhead.json").read_text())
+    assert [row["recorded"] for row in found["rounds"]].count(True) == 3 == len(found["rounds"]) - 3
+    for row in found["rounds"]:
+        assert row["time_ns"] > 0 and row["mean_ns"] > 0 and row["iops"] > 0
+    for name in ("time", "mean_latency", "ops_a_second"):
+        of = found["ratios"][name]
+        assert 0 < of["low"] < of["ratio"] < of["high"]
+    assert "mean latency with recording is" in done.stderr and "with 95 % confidence" in done.stderr
+    assert "events/s; " in done.stderr and "bytes an event" in done.stderr and "of processor time" in done.stderr
+    assert not (out / "plain1" / "trace").exists() and (out / "run1" / "trace").exists()
+
+
+@pytest.mark.live
+def test_a_command_that_fails_ends_it(opline: Run, tmp_path: Path) -> None:
+    out = tmp_path / "cost"
+    done = opline("record", "--measure-overhead", "-o", out, "--no-block", "--", "sh", "-c", "exit 7")
+    assert done.returncode == 7 and "ended with status 7" in done.stderr and not (out / "overhead.json").exists()
+
+
+def test_it_needs_a_command_and_two_rounds(opline: Run, tmp_path: Path) -> None:
+    for more in (["--repeat", "1", "--", "true"], ["--pid", "1"]):
+        done = opline("record", "--measure-overhead", "-o", tmp_path / "cost", *more)
+        assert done.returncode == 2 and "at least two rounds" in done.stderr and not (tmp_path / "cost").exists()

@@ -21,6 +21,7 @@ from opline.capture.recorder import attach
 from opline.capture.sources import probesource
 from opline.errors import OplineError
 from opline.model import Model, Problem, check_text, lttng_claims
+from opline.model.probes import REGISTERS
 
 SOURCES = Path(__file__).parents[1] / "probed_app"
 POINTS = """
@@ -65,9 +66,12 @@ def test_a_probe_says_what_it_is_where_it_is_and_what_it_tells() -> None:
     assert from_json(to_json(model.probes, {"srv": [Path("/x")]})) == (list(model.probes), {"srv": [Path("/x")]})
 
 
+REGISTER = f"registers are {', '.join(REGISTERS)}, at a function's entry or return"
 GONE = "field a: when a function returns, its arguments are gone: use ret"
 ONE_OF = "one of usdt, function, return, tracepoint is wanted"
-VALUE = "argN, ret or @VARIABLE, then ->OFFSET to follow an address, then :TYPE (u8 ... s64, textN) is wanted"
+VALUE = (
+    "argN, ret, %REGISTER or @VARIABLE, then ->OFFSET to follow an address, then :TYPE (u8 ... s64, textN) is wanted"
+)
 
 
 @pytest.mark.parametrize(
@@ -87,6 +91,8 @@ VALUE = "argN, ret or @VARIABLE, then ->OFFSET to follow an address, then :TYPE 
         ),
         ('{ usdt = "s:i", fields = { a = "@v" } }', "field a: @v is an address: what is there is @v->0"),
         ('{ function = "f", fields = { a = "ret" } }', "field a: ret is for `return` only"),
+        ('{ usdt = "s:i", fields = { a = "%ax" } }', f"field a: %ax: {REGISTER}"),
+        ('{ function = "f", fields = { a = "%eax" } }', f"field a: %eax: {REGISTER}"),
         ('{ return = "f", fields = { a = "ret:text500" } }', "field a: a text has 2 to 128 bytes, with its NUL"),
         ('{ return = "f", fields = { "a-b" = "ret" } }', "field a-b: a name is letters, digits and _"),
         ('{ return = "f", fields = { a = "first" } }', f'field a = "first": {VALUE}, as in "arg1->0x10:u32"'),

@@ -45,10 +45,12 @@ _EVENT = re.compile(r"[A-Za-z_]\w*:[A-Za-z_]\w*", re.ASCII)
 _FIELD_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 # argN, ret or a variable's address, offsets to follow, and a type
 _VALUE = re.compile(
-    r"(?P<base>arg(?P<argument>[1-9]\d?)|ret|@(?P<variable>[A-Za-z_][\w.$]*))"
+    r"(?P<base>arg(?P<argument>[1-9]\d?)|ret|%(?P<register>[a-z]\w{1,2})|@(?P<variable>[A-Za-z_][\w.$]*))"
     r"(?P<offsets>(?:->-?(?:0x[0-9a-fA-F]+|\d+))*)(?::(?P<type>[us](?:8|16|32|64)|text(?P<bytes>\d+)))?",
     re.ASCII,
 )
+#: Of x86-64, all 64 bits of each.
+REGISTERS = ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp", *(f"r{number}" for number in range(8, 16)))
 _BUILD = re.compile(r"[0-9a-f]{8,128}", re.ASCII)
 _KERNEL_NAME = re.compile(r"(?:[A-Za-z_]\w*:)?[A-Za-z_][\w.]*", re.ASCII)
 _GLOB = re.compile(r"[*?\[]")
@@ -61,6 +63,7 @@ class ProbeField(Value):
     address before, and what lies there is the next one; what lies at the last is the value. ``type`` is empty (as the
     place has it), ``u8`` to ``s64``, or ``text``, then of ``bytes`` with its NUL. ``variable``: it begins with the
     address of that variable of the program instead, ``builds``: where that is in builds that do not name it.
+    ``register``: with what is in that register of the processor.
     """
 
     name: str
@@ -70,6 +73,7 @@ class ProbeField(Value):
     bytes: int
     variable: str = ""
     builds: tuple[tuple[str, int], ...] = ()
+    register: str = ""
 
 
 class Probe(Value):
@@ -163,7 +167,9 @@ def _fields(
         if not _FIELD_NAME.fullmatch(field):
             reader.error(here, f"probe {name}: field {field}: a name is letters, digits and _")
         elif found is None:
-            what = "argN, ret or @VARIABLE, then ->OFFSET to follow an address, then :TYPE (u8 ... s64, textN)"
+            what = (
+                "argN, ret, %REGISTER or @VARIABLE, then ->OFFSET to follow an address, then :TYPE (u8 ... s64, textN)"
+            )
             reader.error(here, f'probe {name}: field {field} = "{text}": {what} is wanted, as in "arg1->0x10:u32"')
         elif (wrong := _wrong(kind, found)) is not None:
             reader.error(here, f"probe {name}: field {field}: {wrong}")
@@ -173,13 +179,16 @@ def _fields(
             of_type = "text" if found["bytes"] else found["type"] or ""
             variable = found["variable"] or ""
             builds = variables.get(variable, ())
-            yield ProbeField(field, int(found["argument"] or 0), offsets, of_type, length, variable, builds)
+            number, register = int(found["argument"] or 0), found["register"] or ""
+            yield ProbeField(field, number, offsets, of_type, length, variable, builds, register)
 
 
 def _wrong(kind: str, found: re.Match[str]) -> str | None:
     """What is wrong with a field's value at a probe of that kind; None: nothing."""
     if found["variable"] and not found["offsets"] and not found["bytes"]:
         return f"{found['base']} is an address: what is there is {found['base']}->0"
+    if found["register"] and (kind not in ("function", "return") or found["register"] not in REGISTERS):
+        return f"%{found['register']}: registers are {', '.join(REGISTERS)}, at a function's entry or return"
     if found["variable"] and kind == "tracepoint":
         return "a variable is a program's, not the kernel's"
     if kind == "return" and found["argument"]:

@@ -140,6 +140,8 @@ def _value(probe: Probe, field: ProbeField, place: Place, file: Elf | None) -> s
     arguments = place.arguments
     if field.variable and file is not None:
         value = _variable(probe, field, place, file)
+    elif field.register:
+        value = f"ctx->{field.register}"
     elif probe.kind == "usdt":
         operands = arguments.split()
         if field.argument > len(operands):
@@ -191,7 +193,8 @@ def find(probe: Probe, number: int, file: Elf) -> list[Program]:
         places = _usdt(probe, file)
     else:
         used = max((field.argument for field in probe.fields), default=0)
-        entries = [file.entry(at, used) if probe.kind == "function" else at for _, at in _functions(probe, file)]
+        moves = probe.kind == "function" and not any(field.register for field in probe.fields)
+        entries = [file.entry(at, used) if moves else at for _, at in _functions(probe, file)]
         places = [Place("", "", at, 0, "") for at in entries]
     alike: dict[str, list[Place]] = {}
     for place in places:

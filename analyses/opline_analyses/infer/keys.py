@@ -16,8 +16,11 @@ from itertools import pairwise
 from opline_analyses.infer.events import Event
 
 VPID = "vpid"  # the context, as a field that every event has
-REGULAR = 0.85  # share of the events of a key that come as often between two begins as they mostly do
+#: Share of the events of a key that come as often between two begins as they mostly do, if no begin follows another.
+REGULAR = 0.8
+_ADDRESS_REGULAR = 0.6  # of an address, which is a name of something anyway
 _TAG_REGULAR = 0.99  # of a small number, which may be anything
+_SHARED = 1.2  # pairs of a number and whose it is, per number, from which on the number alone is not enough
 _FEW = 3
 _POINTER_FROM = 1 << 24  # smaller numbers are not addresses
 _LARGE_FROM = 1 << 20
@@ -55,6 +58,11 @@ class Space:
     values: int = 0
     soft: set[str] = field(default_factory=set)  # of the starts those that come again within an episode
 
+    @property
+    def joins(self) -> bool:
+        """It joins events of several threads, or tells apart what is under way on one."""
+        return self.crossing >= 0.05 or self.interleaved > 0
+
     def key_of(self, event: Event) -> tuple[object, ...] | None:
         """What the event's op is known by, None if it does not say."""
         found = tuple(event.thread[1] if f == VPID else event.fields.get(f) for f in self.uses[event.name])
@@ -74,7 +82,9 @@ def candidates(events: Sequence[Event], hexes: frozenset[str]) -> list[Space]:
         _companions(space, events)
         if _judged(space, events):
             passed.append(space)
-    return sorted(passed, key=lambda s: (KINDS.index(s.kind), -len(s.uses), -sum(map(len, s.episodes)), s.name))
+    return sorted(
+        passed, key=lambda s: (not s.joins, KINDS.index(s.kind), -len(s.uses), -sum(map(len, s.episodes)), s.name)
+    )
 
 
 def _by_name(events: Iterable[Event]) -> Iterator[tuple[str, dict[str, tuple[str, ...]]]]:
@@ -159,13 +169,16 @@ def _companions(space: Space, events: Sequence[Event]) -> None:
         return
     (name,) = {f for use in space.uses.values() for f in use}
     mine = [event for event in events if event.name in space.uses]
-    fewest = 2 if len({event.thread[1] for event in mine}) < 2 else 1  # a constant says nothing within one process
+    alone = len({event.thread[1] for event in mine}) < 2
+    values = len(set(_values(mine, name)))
     common = set.intersection(*({*event.fields} for event in mine)) - {name}
-    few = {f for f in common if fewest <= len(set(_values(mine, f))) <= 16 and not _PLACE.search(f) and f != "fd"}
+    few = {f for f in common if len(set(_values(mine, f))) <= 16 and not _PLACE.search(f) and f != "fd"}
     chosen = []
     for other in sorted(few, key=lambda f: list(mine[0].fields).index(f)):
         pairs = {(event.fields[name], event.fields[other]) for event in mine}
         classes = {(event.name, event.fields[other]) for event in mine}
+        if alone and len(pairs) < _SHARED * values:
+            continue  # within one process the number is enough
         if len(classes) == len(space.uses) * len({p[1] for p in pairs}):  # each of its values is in every event
             chosen.append(other)
     order = list(mine[0].fields)
@@ -197,7 +210,8 @@ def _judged(space: Space, events: Sequence[Event]) -> bool:
         return False
     if space.kind == "small" and (not space.interleaved or space.regular < _TAG_REGULAR):
         return False
-    return space.regular >= REGULAR and (space.crossing >= 0.05 or space.interleaved > 0)
+    enough = _ADDRESS_REGULAR if space.kind == "address" else REGULAR
+    return space.regular >= enough and (space.joins or space.kind in ("address", "counter"))
 
 
 def _chains(space: Space, events: Sequence[Event], names: set[str]) -> list[list[int]]:
@@ -236,9 +250,12 @@ def _measure(space: Space, events: Sequence[Event]) -> None:
     for name, seen in counts.items():
         if name in space.starts:
             continue
-        usual += max(seen.values())
-        total += sum(seen.values())
-    space.regular = usual / total if total else 0.0
+        passed = {count: n for count, n in seen.items() if count}  # an op need not pass all
+        usual += max(passed.values(), default=0)
+        total += sum(passed.values())
+    steps = [(a, b) for chain in space.chains for a, b in pairwise(chain) if events[b].name in space.starts]
+    again = sum(events[a].name in space.starts for a, _ in steps) if space.kind != "counter" else 0
+    space.regular = usual / total * (1 - again / max(1, len(steps))) if total else 0.0
     pairs = [(a, b) for episode in space.episodes for a, b in pairwise(episode)]
     space.crossing = sum(events[a].thread != events[b].thread for a, b in pairs) / len(pairs) if pairs else 0.0
     spans = sorted((episode[0], episode[-1]) for episode in space.episodes)
@@ -259,7 +276,9 @@ def _starts(space: Space, events: Sequence[Event]) -> set[str]:
     if len(space.chains) < _MANY and min(counts.values()) >= _FEW * len(space.chains):
         # Few values that live long: what was under way when the trace began came first. What begins comes once.
         rare = {name for name, n in counts.items() if n <= 1.2 * min(counts.values())}
-        starts = starts & rare or set(sorted(rare, key=lambda name: (not BEGINS.search(name), name))[:1])
+        begin = sorted(name for name in rare if BEGINS.search(name))[:1]
+        if not starts & rare and begin and not any(BEGINS.search(name) for name in starts):
+            starts = set(begin)
     before: dict[str, Counter[str]] = defaultdict(Counter)
     for chain in space.chains:
         for a, b in pairwise(chain):
@@ -273,7 +292,9 @@ def _starts(space: Space, events: Sequence[Event]) -> set[str]:
     for name, seen in before.items():
         from_ends = sum(n for other, n in seen.items() if other in ends)
         to_same = sum(n for other, n in after[name].items() if other in goes_on)
-        if ends and from_ends >= 0.9 * seen.total() and to_same >= 0.5 * after[name].total() > 0:
+        begun = sum(counts[start] for start in starts) + counts[name]
+        as_often = any(abs(n - begun) <= 0.05 * begun for other, n in counts.items() if other not in (*starts, name))
+        if as_often and ends and from_ends >= 0.9 * seen.total() and to_same >= 0.5 * after[name].total() > 0:
             starts.add(name)
     return starts
 

@@ -39,6 +39,7 @@ class Stitched:
     events_of: list[list[int]]
     links: Links
     begins: set[str]
+    roots: set[str]  # events with which a key that an op begins with comes up
 
 
 def links_of(spaces: Sequence[Space], events: Sequence[Event]) -> Links:
@@ -135,15 +136,21 @@ def stitch(
     nobodys: Collection[str] = (),
     ends: Mapping[str, tuple[str, list[int | str]] | None] | None = None,
     begins: Collection[str] = (),
+    visitors: Collection[str] = (),
+    early: Mapping[str, str] | None = None,
 ) -> Stitched:
     """``nobodys``: events without an op of their own (a batch's). ``ends``: events after which an op is over, some only
-    with these values of a field. ``begins``: where an op begins without a key.
+    with these values of a field. ``begins``: where an op begins without a key. ``visitors``: events with a key that a
+    thread passes for another's op, and goes on with its own. ``early``: of an event with which a key comes up the one
+    before it, where the op begins.
     """
     ends = ends or {}
     links = links_of(spaces, events)
     per_name = {name: [s for s in spaces if name in s.uses] for name in {event.name for event in events}}
-    begins = {*begins} | {n for n, parent in links.parent.items() if parent is None and _only_first(n, per_name[n])}
-    done = Stitched([], [], [], links, begins)
+    roots = {n for n, parent in links.parent.items() if parent is None and _only_first(n, per_name[n])}
+    early = early or {}
+    begins = {*begins, *early.values()} | (roots - early.keys())
+    done = Stitched([], [], [], links, begins, roots)
     current: dict[Thread, int | None] = {}
     known: dict[tuple[object, ...], int] = {}
     over: set[int] = set()
@@ -165,7 +172,7 @@ def stitch(
             op = None  # the process is at something else
         done.ops.append(op)
         done.sure.append(op is not None and (bool(finding) or event.name in begins))
-        if event.name not in nobodys:
+        if event.name not in nobodys and not (event.name in visitors and op != current.get(event.thread)):
             current[event.thread] = op
         if op is not None:
             done.events_of[op].append(number)
@@ -210,8 +217,8 @@ def chosen(candidates: Sequence[Space], events: Sequence[Event]) -> tuple[list[S
     so_far = stitch([], events)
     most = max((len(space.episodes) for space in candidates), default=0)
     for space in candidates:
-        if len(space.episodes) < _SELDOM * most:
-            useful = False
+        if len(space.episodes) < _SELDOM * most or (taken and not space.joins):
+            useful = False  # on one thread the thread is enough, where something else joins threads
         elif space.kind == "process" and taken:  # it joins what no value of a field is in
             useful = any(use == (VPID,) for use in space.uses.values())
         else:

@@ -14,6 +14,7 @@ from opline_analyses.infer.events import Event, Events, Thread
 from opline_analyses.infer.keys import Space
 from opline_analyses.infer.logs import Log, logs_of
 from opline_analyses.infer.ops import Stitched, stitch
+from opline_analyses.infer.visits import early_of, visitors_of
 
 _ALWAYS, _SOMETIMES = 0.9, 0.05
 _RACE = 0.02  # share of the ops in which another thread was faster, from which on no stage is cut there
@@ -47,7 +48,7 @@ class Findings:
     ends: dict[str, int]  # names, and how many ops end there
     end_values: dict[str, tuple[str, list[int | str]]] = field(default_factory=dict)  # which of several it is
     calls: dict[str, int] = field(default_factory=dict)  # system calls in ops
-    pair: tuple[str, str] | None = None  # where no key was found: by their names
+    visitors: frozenset[str] = frozenset()  # with a key of another's op, in passing
 
     @property
     def keyed(self) -> set[str]:
@@ -59,18 +60,20 @@ def find(trace: Events, spaces: list[Space], rest: list[Space], pair: tuple[str,
     """``pair``: what begins and what ends an op by their names, for where no key is."""
     events = trace.events
     by_name = {pair[0]} if pair else set()
-    first = stitch(spaces, events, begins=by_name)
+    early = early_of(events, stitch(spaces, events, begins=by_name))
+    visitors = visitors_of(spaces, events, early)
+    first = stitch(spaces, events, begins=by_name, visitors=visitors, early=early)
     keyed = {name for space in spaces for name in space.uses}
     batches = batches_of(first, events, keyed) if spaces else []
     own = {name for batch in batches for name in batch.own}
-    whole = stitch(spaces, events, own, begins=by_name) if own else first
-    ends = {pair[1]: len(whole.events_of)} if pair else _ends(whole, events, spaces)
+    whole = stitch(spaces, events, own, {}, by_name, visitors, early) if own else first
+    ends = {pair[1]: len(whole.events_of)} if pair else _ends(whole, events, spaces, visitors)
     values = _which(whole, events, ends)
     single = {name: values.get(name) for name in ends}
-    stitched = stitch(spaces, events, own, single, by_name)
-    seen = _seen(stitched, events)
+    stitched = stitch(spaces, events, own, single, by_name, visitors, early)
+    seen = _seen(stitched, events, visitors)
     found = Findings(
-        trace, spaces, rest, batches, logs_of(rest, stitched, events), stitched, seen, ends, values, pair=pair
+        trace, spaces, rest, batches, logs_of(rest, stitched, events), stitched, seen, ends, values, visitors=visitors
     )
     by_tid = _by_tid(events)
     found.calls = _calls(found, by_tid)
@@ -80,15 +83,18 @@ def find(trace: Events, spaces: list[Space], rest: list[Space], pair: tuple[str,
     return found
 
 
-def _ends(whole: Stitched, events: Sequence[Event], spaces: Sequence[Space]) -> dict[str, int]:
+def _ends(
+    whole: Stitched, events: Sequence[Event], spaces: Sequence[Space], visitors: frozenset[str]
+) -> dict[str, int]:
     """The last event with a key that the op began with, and what its thread passes after it."""
-    roots = [space for space in spaces if space.starts & whole.begins and space.kind != "process"]
-    roots = roots or [space for space in spaces if space.starts & whole.begins]
-    names = {name for space in roots for name in space.uses}
+    roots = [space for space in spaces if space.starts & whole.roots and space.kind != "process"]
+    roots = roots or [space for space in spaces if space.starts & whole.roots]
+    names = {name for space in roots for name in space.uses} - visitors
+    fewest = 1 if visitors else 2
     lasts: Counter[str] = Counter()
     for numbers in whole.events_of:
         of_root = [n for n in numbers if events[n].name in names]
-        if len(of_root) < 2:
+        if len(of_root) < fewest:
             continue
         thread = events[of_root[-1]].thread
         after = [n for n in numbers if n >= of_root[-1] and events[n].thread == thread]
@@ -123,12 +129,15 @@ def _which(whole: Stitched, events: Sequence[Event], ends: dict[str, int]) -> di
     return found
 
 
-def _seen(stitched: Stitched, events: Sequence[Event]) -> dict[str, Seen]:
+def _seen(stitched: Stitched, events: Sequence[Event], visitors: frozenset[str]) -> dict[str, Seen]:
     seen: dict[str, Seen] = defaultdict(Seen)
     threads: dict[Thread, list[int]] = defaultdict(list)
     for number, event in enumerate(events):
         seen[event.name].count += 1
-        threads[event.thread].append(number)
+        if event.name in visitors:
+            seen[event.name].in_ops += stitched.ops[number] is not None
+        else:
+            threads[event.thread].append(number)
     for numbers in threads.values():
         ops = [stitched.ops[n] for n in numbers]
         for at, number in enumerate(numbers):
@@ -191,7 +200,7 @@ def _of_batch(found: Findings, name: str) -> bool:
 def thread_rule(found: Findings, name: str) -> tuple[str | None, str]:
     """The point's `thread`, and why."""
     about = found.seen[name]
-    if not about.in_ops:
+    if not about.in_ops or name in found.visitors:
         return None, ""
     first, last = about.first / about.in_ops, about.last / about.in_ops
     keyed = name in found.keyed or name in found.stitched.begins

@@ -224,6 +224,8 @@ class Writer:
                 fields.append(f"key = {_list([self._use(space, event) for space in here])}")
             fields.append(f"class = {_quoted(self._rest(event))}")
             fields += self._object(event)
+            if not here and found.spaces:
+                notes.append("what its threads pass first, and always right before a key comes up")
             if here:
                 notes.append(
                     f"{_fields(here[0])[0]} comes up here, and nothing that its thread was at goes on: a begin"

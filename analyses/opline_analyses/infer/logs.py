@@ -7,6 +7,7 @@ never falls. The op goes on only when the second has reached the first.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,7 +68,8 @@ def _log(needs: tuple[str, str], reaches: tuple[str, str], stitched: Stitched, e
         wanted = _number(events[ask], needs[1])
         op = stitched.ops[ask]
         mine = stitched.events_of[op] if op is not None else []
-        by = next((n for n, end in zip(writes, ends, strict=True) if n > ask and end >= wanted), None)
+        later_ones = range(bisect_right(writes, ask), len(writes))
+        by = next((writes[k] for k in later_ones if ends[k] >= wanted), None)
         later = [n for n in mine if by is not None and n > by and events[n].thread == events[ask].thread]
         if by is None or not later:
             continue

@@ -125,7 +125,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         help="the file of a program that the model's probes name (default: what runs, the command, PATH)",
     )  # fmt: skip
     parser.add_argument(
-        "--probe-budget", metavar="N%%", type=_share,
+        "--probe-budget", metavar="N%", type=_share,
         help="what the hits of the model's probes may cost, of one processor's time: too hot a probe is removed",
     )  # fmt: skip
     parser.add_argument(

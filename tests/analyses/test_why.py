@@ -228,6 +228,20 @@ def test_a_closed_loop_is_known_by_its_begins(tmp_path: Path) -> None:
     assert looped(tmp_path / "open", open_loop, 100_000) is None
 
 
+def test_a_client_that_takes_its_time_between_two_ops_is_a_loop(tmp_path: Path) -> None:
+    """One op at a time: 25 us after the last end, whatever it took, or 25 us after it because one is due each 125."""
+    run, steady = RunBuilder(), RunBuilder()
+    random = np.random.default_rng(4)
+    at = 0
+    for n in range(200):
+        took = 100_000 + int(random.integers(-20_000, 20_000))
+        run.op([P("begin", at), P("end", at + took)])
+        at += took + 25_000 + int(random.integers(1000))
+        steady.op([P("begin", n * 125_000 + int(random.integers(1000))), P("end", n * 125_000 + took + 1000)])
+    assert closed_loop(open_tables(run.write(tmp_path / "loop"))) == 1
+    assert closed_loop(open_tables(steady.write(tmp_path / "paced"))) is None
+
+
 def test_on_recorded_ops_it_agrees_with_sql(
     run_of: RunOf, opline: Callable[..., Any], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

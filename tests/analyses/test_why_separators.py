@@ -118,8 +118,13 @@ def test_few_slow_ops_say_nothing() -> None:
     assert separate(noise(random), np.arange(29), OPS).too_few
 
 
+def one_of_40(n: int) -> bool:
+    """Not each 40th: shifted by 40 that would be the same."""
+    return n % 40 == n // 40 * 7 % 30
+
+
 def recorded(slow: Any, **of_slow: Any) -> RunBuilder:
-    """1200 ops of which each 40th is slow, and then called with what ``of_slow`` says of it."""
+    """1200 ops of which some are slow, and then called with what ``of_slow`` says of it."""
     run = RunBuilder()
     random = np.random.default_rng(7)
     for n in range(1200):
@@ -157,10 +162,31 @@ def separation(run: RunBuilder, path: Path) -> Separation:
     ids=["device", "object", "thread", "size"],
 )
 def test_what_is_planted_in_a_run_is_named(of_slow: dict[str, Any], text: str, tmp_path: Path) -> None:
-    found = separation(recorded(lambda n: n % 40 == 3, **of_slow), tmp_path).found
+    found = separation(recorded(one_of_40, **of_slow), tmp_path).found
     assert found is not None
     assert text in (found.text, *found.same)
     assert (found.slow_met, found.slow, found.ops) == (30, 30, 1200)
+
+
+def test_a_queue_is_a_reason_of_the_device_it_is_at(tmp_path: Path) -> None:
+    """Of four devices one is slow, and requests queue there: those that meet most are slowest."""
+    run = RunBuilder()
+    random = np.random.default_rng(2)
+    free = 0
+    for n in range(4000):
+        t, dev = n * 100_000 + int(random.integers(50_000)), int(random.integers(4))
+        free = max(free, t) + 250_000 if dev == 0 else free
+        end = free if dev == 0 else t + 50_000
+        run.op(
+            [P("begin", t), P("end", end + 100)], [Rq(q=t + 1, d=t + 2, c=end, dev=(8 << 20) + dev)], obj=f"o{n % 7}"
+        )
+    opened = open_tables(run.write(tmp_path))
+    choose(opened, Selection(), slowest_rule("200"))
+    found = what_separates(opened).found
+    assert found is not None
+    assert found.text == "are on device 8:0"
+    assert found.above_all is not None
+    assert found.above_all.startswith("meet more than ")
 
 
 def test_nothing_is_named_in_a_run_without_a_cause(tmp_path: Path) -> None:
@@ -170,32 +196,73 @@ def test_nothing_is_named_in_a_run_without_a_cause(tmp_path: Path) -> None:
 
 
 def test_what_a_request_meets_is_counted_by_hand(tmp_path: Path) -> None:
-    """Three requests on one device and one on another, each queued while the ones before are there."""
+    """Three requests on one device and one on another, each queued while the ones before are there; and a slow op."""
     run = RunBuilder()
     for n, (q, c, dev, kind) in enumerate(
-        [(0, 100, 1, "write"), (20, 60, 1, "write"), (40, 90, 1, "read"), (45, 80, 2, "read"), (70, 95, 1, "read")]
-    ):
+        [(0, 100, 1, "write"), (20, 60, 1, "write"), (40, 90, 1, "read"), (45, 80, 2, "read"), (70, 95, 1, "read"),
+         (200, 400, 3, "read")]
+    ):  # fmt: skip
         run.op([P("begin", q), P("end", c + 5)], [Rq(q=q + 1, d=q + 2, c=c, dev=dev << 20, kind=kind)], obj=f"o{n}")
     opened = open_tables(run.write(tmp_path))
-    choose(opened, Selection(), slowest_rule("1"))
-    what_separates(opened)
-    found = {a.name: a for a in attributes(opened)}
 
-    def more(name: str) -> list[tuple[str, list[bool]]]:
-        a = found[name]
-        half = a.conditions[: len(a.conditions) // 2]
-        return [(c.text, [c.low <= code <= c.high for code in a.codes.tolist()]) for c in half]
+    def more(name: str, slowest: str) -> list[tuple[str, list[int]]]:
+        """The conditions of an attribute, and the ops that meet them."""
+        choose(opened, Selection(), slowest_rule(slowest))
+        what_separates(opened)
+        (a,) = (a for a in attributes(opened) if a.name == name)
+        return [
+            (c.text, [n for n, code in enumerate(a.codes.tolist()) if c.low <= code <= c.high]) for c in a.conditions
+        ]
 
-    assert more("queue depth met") == [
-        ("meet more than 0 requests at the device", [False, True, True, False, True]),
-        ("meet more than 1 requests at the device", [False, False, True, False, True]),
+    assert more("queue depth met", "1") == [
+        ("meet more than 0 requests at the device", [1, 2, 4]),
+        ("meet more than 1 requests at the device", [2, 4]),
     ]
-    assert more("writes met") == [
-        ("meet more than 0 write requests at the device", [False, True, True, False, True]),
-        ("meet more than 1 write requests at the device", [False, False, True, False, False]),
+    assert more("writes met", "1") == [
+        ("meet more than 0 write requests at the device", [1, 2, 4]),
+        ("meet more than 1 write requests at the device", [2]),
     ]
-    assert more("ops in flight") == [
-        ("begin with more than 0 others in flight", [False, True, True, True, True]),
-        ("begin with more than 1 others in flight", [False, False, True, True, True]),
-        ("begin with more than 2 others in flight", [False, False, False, True, True]),
-    ]
+    # the first op is slow as well: what holds it up may hold up those that meet it
+    assert more("queue depth met", "2") == [("meet more than 0 requests at the device", [2, 4])]
+    assert more("arrivals", "1")[0] == ("begin with more than 0 others begun in the 45 ns before", [1, 2, 3, 4])
+
+
+def staggered(width: int) -> RunBuilder:
+    """1200 ops, each 40th of them 2 ms longer than the 200 us between two begins; ``width`` at a time."""
+    run = RunBuilder()
+    ends = [0] * width
+    random = np.random.default_rng(5)
+    for n in range(1200):
+        slot = n % width
+        t = ends[slot] + 1000 if width == 1 else n * 200_000
+        ends[slot] = t + 100_000 + (2_000_000 if n % 40 == 3 else 0) + int(random.integers(1000))
+        run.op([P("begin", t), P("end", ends[slot])])
+    return run
+
+
+def test_what_a_slow_op_leaves_in_flight_is_no_reason(tmp_path: Path) -> None:
+    """Ops that begin on time while a slow one is there, and a loop in which a begin is the last op's end."""
+    for name, run, has in (("paced", staggered(40), True), ("loop", staggered(1), False)):
+        opened = open_tables(run.write(tmp_path / name))
+        choose(opened, Selection(), slowest_rule("30"))
+        found = what_separates(opened)
+        assert found.found is None
+        arrivals = [a for a in attributes(opened) if a.name == "arrivals"]
+        assert (bool(arrivals), [a.conditions for a in arrivals if a.conditions]) == (has, [])
+
+
+def test_ops_that_come_at_once_are_named(tmp_path: Path) -> None:
+    """Now and then five begin together, and the last of them wait for the first."""
+    run = RunBuilder()
+    random = np.random.default_rng(6)
+    together = set(random.choice(240, 30, replace=False).tolist())
+    for n in range(1200):
+        place = n % 5 if n // 5 in together else 0
+        t = n * 200_000 - place * 199_000
+        run.op([P("begin", t), P("end", t + 100_000 + (150_000 + n) * (place > 2))])
+    opened = open_tables(run.write(tmp_path))
+    choose(opened, Selection(), slowest_rule("60"))
+    found = what_separates(opened).found
+    assert found is not None
+    assert found.text.startswith("begin with more than 2 others begun in the ")
+    assert (found.slow_met, found.slow) == (60, 60)

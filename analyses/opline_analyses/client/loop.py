@@ -14,9 +14,10 @@ from opline_analyses.runs.columns import queried
 if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
 
-MOST = 0.5  # of the ops, at least, make it the same number in flight when they begin
+MOST = 0.3  # of the ops, at least, make it the same number in flight when they begin
 ABOVE = 0.05  # of them, at most, make it more
 SOON = 0.1  # of the median latency: the median time from an op's end to the next begin
+ALONE = 0.5  # the same where one op is in flight, and that time is steadier than from begin to begin
 
 
 def closed_loop(run: Run) -> int | None:
@@ -31,7 +32,12 @@ def closed_loop(run: Run) -> int | None:
     if not after.any():
         return None
     size = int(np.bincount(flight[after]).argmax())
-    gap = float(np.median(begin[after] - end[ended[after] - 1]))
+    gaps = begin[after] - end[ended[after] - 1]
+    gap = float(np.median(gaps))
     latency = float(np.median(ops["end_ns"] - begin))
     full = (flight[after] == size).mean() >= MOST and (flight[after] > size).mean() <= ABOVE
-    return size if full and gap <= SOON * latency else None
+    soon = SOON
+    if size == 1:  # a schedule has steady begins, a client that takes its time between two ops steady gaps
+        middle = [float(np.subtract(*np.quantile(times, (0.75, 0.25)))) for times in (gaps, np.diff(begin))]
+        soon = ALONE if middle[0] < middle[1] else SOON
+    return size if full and gap <= soon * latency else None

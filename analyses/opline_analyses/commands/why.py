@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from opline_analyses.client.schedule import Corrected
     from opline_analyses.why.separators import Separation
     from opline_analyses.why.tail import Tail
-    from opline_analyses.why.when import Bursts, Companion
+    from opline_analyses.why.when import Bursts, Companion, Rhythm
     from opline_analyses.why.why import Compared, Why
 
 WIDTH = 80
@@ -53,7 +53,7 @@ took longer than in typical ops.
 
 What separates the slow ops is said only with support: their flags are shifted
 along the run 199 times, and what is named goes better with them than any
-condition does in 98 % of the shifts. It needs 30 slow ops.
+condition does in 99 % of the shifts. It needs 30 slow ops.
 
 --csv has the rows in nanoseconds; --json all of it.
 
@@ -124,6 +124,7 @@ class _Found(NamedTuple):
     separation: Separation
     bursts: Bursts | None
     companions: list[Companion]
+    rhythms: list[Rhythm]
     commands: list[str]
     loop: int | None
     schedule: Corrected | None
@@ -158,6 +159,7 @@ def _json(w: Why, found: _Found) -> bytes:
             for name, value in separation._asdict().items()
         },
         "when": found.bursts and {**found.bursts._asdict(), "companions": [c._asdict() for c in found.companions]},
+        "rhythms": [{"owner": r.owner, **r.bursts._asdict()} for r in found.rhythms],
         "commands": found.commands,
     }
     return (json.dumps(document, indent=1) + "\n").encode()
@@ -183,7 +185,7 @@ def _lines(w: Why, found: _Found) -> Iterator[str]:
     yield from percentile_lines(t)
     yield ""
     yield from separation_lines(found.separation, w)
-    yield from when_lines(found.bursts, found.companions)
+    yield from when_lines(found.bursts, found.companions, found.rhythms)
     yield ""
     yield "to look further:"
     for command in found.commands:
@@ -196,9 +198,9 @@ def run(args: argparse.Namespace) -> int:
     from opline_analyses.client.schedule import corrected_latencies
     from opline_analyses.why.separators import what_separates
     from opline_analyses.why.sets import choose, latency_rule, slowest_rule
-    from opline_analyses.why.tail import tail_blame
+    from opline_analyses.why.tail import ahead_of_them, tail_blame
     from opline_analyses.why.text import command_lines
-    from opline_analyses.why.when import when_slow
+    from opline_analyses.why.when import rhythms, when_slow
     from opline_analyses.why.why import compare_sets
 
     rule = latency_rule(args.latency) if args.latency is not None else slowest_rule(args.slow)
@@ -211,9 +213,10 @@ def run(args: argparse.Namespace) -> int:
             with csv_output(args) as out:
                 out.write(_csv(w))
         else:
+            tail = tail_blame(opened_run, sets)
             found = _Found(
-                tail_blame(opened_run, sets), what_separates(opened_run), *when_slow(opened_run), commands,
-                closed_loop(opened_run), corrected_latencies(opened_run, args.every),
+                tail, what_separates(opened_run), *when_slow(opened_run), rhythms(opened_run, ahead_of_them(tail)),
+                commands, closed_loop(opened_run), corrected_latencies(opened_run, args.every),
             )  # fmt: skip
             text = _json(w, found) if args.json else encoded(_lines(w, found))
             with output(args.output) as out:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from opline_analyses.base.text import device_name
-from opline_analyses.runs.columns import array_of, encoded, give, queried
+from opline_analyses.base.text import device_name, duration
+from opline_analyses.client.loop import closed_loop
+from opline_analyses.runs.columns import array_of, encoded, give, named, queried
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     Codes = np.ndarray[Any, np.dtype[np.int32]]
     Numbers = np.ndarray[Any, np.dtype[np.int64]]
+    Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 MOST_THREADS = 64  # those with the most points
 MOST_VALUES = 4096  # of one attribute: the rarer ones are no conditions
@@ -52,15 +54,18 @@ def valued(name: str, text: str, codes: Codes, values: list[str]) -> Attribute:
     return Attribute(name, codes, len(values), [Condition(text.format(v), i, i) for i, v in enumerate(values)])
 
 
-def numeric(name: str, more: str, less: str, numbers: Numbers, known: np.ndarray[Any, np.dtype[np.bool_]]) -> Attribute:
-    """Of a number: more than each limit, and up to it."""
+def numeric(
+    name: str, more: str, less: str | None, numbers: Numbers, known: np.ndarray[Any, np.dtype[np.bool_]]
+) -> Attribute:
+    """Of a number: more than each limit, and up to it where ``less`` has words for that."""
     if not known.any():
         return Attribute(name, np.full(len(numbers), -1, np.int32), 0, [])
     limits = np.unique(np.quantile(numbers[known], QUANTILES, method="lower"))
     limits = limits[limits < numbers[known].max()]
     codes = np.where(known, np.searchsorted(limits, numbers, "left"), -1).astype(np.int32)
     conditions = [Condition(more.format(int(v)), i + 1, len(limits)) for i, v in enumerate(limits)]
-    conditions += [Condition(less.format(int(v)), 0, i) for i, v in enumerate(limits)]
+    if less is not None:
+        conditions += [Condition(less.format(int(v)), 0, i) for i, v in enumerate(limits)]
     return Attribute(name, codes, len(limits) + 1, conditions)
 
 
@@ -109,12 +114,14 @@ def _met(times: Numbers, devs: Numbers, found: dict[str, Any], which: np.ndarray
 
 
 def _requests(run: Run, ids: Numbers) -> Iterator[Attribute]:
-    first = queried(
+    first, classes, of_class = named(
         run,
         """WITH f AS (SELECT op_id, min(request_id) AS request_id FROM links SEMI JOIN tested USING (op_id)
                      GROUP BY op_id)
-           SELECT f.op_id, r.queue_ns AS q, r.dev::BIGINT AS dev
-           FROM f JOIN requests r USING (request_id) WHERE r.queue_ns IS NOT NULL ORDER BY f.op_id""",
+           SELECT f.op_id, r.queue_ns AS q, r.dev::BIGINT AS dev, coalesce(o.class, '') AS class
+           FROM f JOIN requests r USING (request_id) JOIN ops o ON o.op_id = f.op_id
+           WHERE r.queue_ns IS NOT NULL ORDER BY f.op_id""",
+        "class",
     )
     if not len(first["op_id"]):
         return
@@ -131,12 +138,27 @@ def _requests(run: Run, ids: Numbers) -> Iterator[Attribute]:
     devs = np.unique(first["dev"])
     codes = spread(np.searchsorted(devs, first["dev"])).astype(np.int32)
     yield valued("device", "are on device {}", codes, [device_name(names, int(d)) for d in devs])
-    at = queried(
+    at, slow_classes, slow_class = named(
         run,
-        """SELECT dev::BIGINT AS dev, first_issue_ns AS d, complete_ns AS c, op_id IS NULL AND op_count = 0 AS nobodys,
-                  kind = 'write' AS is_write, kind = 'read' AS is_read, (kind = 'flush' OR rwbs LIKE 'F%') AS is_flush
-           FROM requests WHERE first_issue_ns IS NOT NULL AND complete_ns IS NOT NULL""",
+        """WITH s AS (SELECT l.request_id, min(coalesce(o.class, '')) AS class
+                     FROM links l SEMI JOIN (SELECT op_id FROM sides WHERE slow) USING (op_id) JOIN ops o USING (op_id)
+                     GROUP BY l.request_id)
+           SELECT r.dev::BIGINT AS dev, r.first_issue_ns AS d, r.complete_ns AS c, s.class,
+                  r.op_id IS NULL AND r.op_count = 0 AS nobodys, r.kind = 'write' AS is_write,
+                  r.kind = 'read' AS is_read, (r.kind = 'flush' OR r.rwbs LIKE 'F%') AS is_flush
+           FROM requests r LEFT JOIN s USING (request_id)
+           WHERE r.first_issue_ns IS NOT NULL AND r.complete_ns IS NOT NULL""",
+        "class",
     )
+
+    def others(which: Flags) -> Numbers:
+        """How many of these are met, without those of slow ops of the same class: what holds those up holds both up."""
+        numbers = _met(first["q"], first["dev"], at, which)
+        for code, name in enumerate(slow_classes.tolist()):
+            mine = of_class == np.flatnonzero(classes == name).max(initial=-2)
+            numbers[mine] -= _met(first["q"][mine], first["dev"][mine], at, which & (slow_class == code))
+        return numbers
+
     every = np.ones(len(at["d"]), bool)
     for name, what, which in (
         ("queue depth met", "requests", every),
@@ -146,9 +168,9 @@ def _requests(run: Run, ids: Numbers) -> Iterator[Attribute]:
         ("background met", "requests of no op", np.asarray(at["nobodys"], bool)),
     ):
         if which.any():
-            numbers = spread(_met(first["q"], first["dev"], at, which))
-            more, less = f"meet more than {{}} {what} at the device", f"meet at most {{}} {what} at the device"
-            yield numeric(name, more, less, numbers, known)
+            numbers = spread(others(which))
+            # Not how few: an op that was held up for long finds the device idle.
+            yield numeric(name, f"meet more than {{}} {what} at the device", None, numbers, known)
 
 
 def _batches(run: Run, ids: Numbers) -> Iterator[Attribute]:
@@ -169,6 +191,17 @@ def _batches(run: Run, ids: Numbers) -> Iterator[Attribute]:
     yield numeric("place in the batch", more, less, numbers, numbers >= 0)
 
 
+def _arrivals(run: Run, ids: Numbers, begins: Numbers) -> Iterator[Attribute]:
+    # Not how many are in flight: a stall makes them many. In a closed loop an op's begin is another one's end.
+    if closed_loop(run) is not None:
+        return
+    (usual,) = run.row("SELECT quantile_disc(latency_ns, 0.5) FROM ranked")
+    every = np.sort(queried(run, "SELECT begin_ns FROM ops")["begin_ns"])
+    numbers = np.searchsorted(every, begins, "left") - np.searchsorted(every, begins - usual, "left")
+    more = f"begin with more than {{}} others begun in the {duration(usual)} before"
+    yield numeric("arrivals", more, None, numbers, np.ones(len(ids), bool))
+
+
 def attributes(run: Run) -> list[Attribute]:
     """All that is recorded, of the ops in `tested`, in the order of op_id."""
     ops = run.con.sql(
@@ -176,19 +209,12 @@ def attributes(run: Run) -> list[Attribute]:
            FROM ops SEMI JOIN tested USING (op_id) ORDER BY op_id"""
     ).to_arrow_table()
     ids, begins, lengths = (array_of(ops.column(c)) for c in ("op_id", "begin_ns", "length"))
-    whole = queried(run, "SELECT begin_ns, coalesce(end_ns, begin_ns) AS end_ns FROM ops")
-    flight = np.searchsorted(np.sort(whole["begin_ns"]), begins, "left")
-    flight = flight - np.searchsorted(np.sort(whole["end_ns"]), begins, "right")
     found = [
         _named("class", "are of class {}", ops.column("class")),
         _named("object", "work on object {}", ops.column("object")),
         _named("program", "are begun by threads called {}", ops.column("comm")),
         _named("first thread", "are begun by thread {}", ops.column("begin_tid")),
         numeric("size", "are longer than {} bytes", "are at most {} bytes long", lengths, lengths >= 0),
-        numeric(
-            "ops in flight", "begin with more than {} others in flight", "begin with at most {} others in flight",
-            np.maximum(flight, 0), np.ones(len(ids), bool),
-        ),
     ]  # fmt: skip
     cpu = queried(
         run,
@@ -197,6 +223,7 @@ def attributes(run: Run) -> list[Attribute]:
     )["cpu"]
     if len(cpu) == len(ids):
         found.append(valued("CPU", "begin on CPU {}", cpu, [str(c) for c in range(int(cpu.max(initial=-1)) + 1)]))
+    found += _arrivals(run, ids, begins)
     makers: tuple[Callable[[Run, Numbers], Iterator[Attribute]], ...] = (_threads, _requests, _batches)
     for make in makers:
         found += make(run, ids)

@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 _REQUESTS = """
     SELECT request_id, dev::BIGINT AS dev, first_issue_ns AS d, complete_ns AS c FROM requests
     WHERE first_issue_ns IS NOT NULL AND complete_ns IS NOT NULL AND dev IS NOT NULL"""
-_OWNERS = """
-    SELECT r.request_id, CASE WHEN r.op_id IS NOT NULL THEN coalesce(o.class, 'other') || ' ops'
-        WHEN r.op_count > 0 THEN 'work shared by ops' ELSE coalesce(r.queue_comm, 'nobody known') END AS owner
+OWNER = """CASE WHEN r.op_id IS NOT NULL THEN coalesce(o.class, 'other') || ' ops'
+        WHEN r.op_count > 0 THEN 'work shared by ops' ELSE coalesce(r.queue_comm, 'nobody known') END"""
+_OWNERS = f"""
+    SELECT r.request_id, {OWNER} AS owner
     FROM requests r SEMI JOIN asked USING (request_id) LEFT JOIN ops o USING (op_id) ORDER BY r.request_id"""
 
 

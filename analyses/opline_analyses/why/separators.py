@@ -30,11 +30,13 @@ if TYPE_CHECKING:
     Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 SHIFTS = 199
-P = 0.02
+P = 0.01
 FEW = 30  # slow ops: fewer say nothing
 GROUP = 20  # ops that meet the condition, at least
 LIFT, COVER, HALVES = 2.0, 0.2, 1.5
 PLAINER = "device"
+MET = ("queue depth met", "reads met", "writes met", "flushes met", "background met")
+ON = 0.9  # of the ops that meet a condition are on one device
 NEXT = 50  # conditions, the best first, that are looked at
 SAME = 0.8  # Jaccard index of two conditions' ops: the same in other words
 MOST_SLOW = 2000  # of more slow ops evenly spread ones are tested
@@ -52,6 +54,7 @@ class Separator(NamedTuple):
     ops: int
     as_good: int  # shifts in which some condition goes as well with the slow ops
     same: list[str]  # other conditions that nearly the same ops meet
+    above_all: str | None = None  # a condition that goes better with the slow ops, of ops that meet this one
 
     @property
     def lift(self) -> float:
@@ -127,16 +130,52 @@ def separate(found: list[Attribute], slow_places: Places, ops: int) -> Separatio
     )
     flags = np.zeros(ops, bool)
     flags[slow_places] = True
+    tested = _Tested(candidates, real, chance, flags)
     for i in np.argsort(-real, kind="stable")[:NEXT].tolist():
-        as_good = int((chance >= real[i]).sum())
-        if real[i] <= 0 or (as_good + 1) / (SHIFTS + 1) >= P:
+        if not tested.sure(i):
             break
         i = _plainer(candidates, real, i)
-        s = _separator(candidates, real, i, flags, as_good)
-        if s.lift >= LIFT and s.slow_met >= COVER * slow and _in_both_halves(_members(candidates[i]), flags):
+        if s := tested.supported(i):
+            device = _device_of(candidates, real, i)
+            where = tested.supported(device) if device is not None and tested.sure(device) else None
+            s = s if where is None else where._replace(above_all=s.text)
             return Separation(s, s, len(found), len(candidates), SHIFTS, False)
-    nearest = _separator(candidates, real, best, flags, int((chance >= real[best]).sum()))
+    nearest = _separator(candidates, real, best, flags, tested.as_good(best))
     return Separation(None, nearest, len(found), len(candidates), SHIFTS, False)
+
+
+class _Tested(NamedTuple):
+    """``real``: phi of each condition; ``chance``: the best of all in each shift; ``flags``: which ops are slow."""
+
+    candidates: list[_Candidate]
+    real: Counts
+    chance: Counts
+    flags: Flags
+
+    def as_good(self, choice: int) -> int:
+        """Shifts in which some condition goes as well with the slow ops."""
+        return int((self.chance >= self.real[choice]).sum())
+
+    def sure(self, choice: int) -> bool:
+        """It is not what chance gives."""
+        return bool(self.real[choice] > 0) and (self.as_good(choice) + 1) / (SHIFTS + 1) < P
+
+    def supported(self, choice: int) -> Separator | None:
+        """The condition, where it is often enough met by the slow ops, by many of them, and all along the run."""
+        s = _separator(self.candidates, self.real, choice, self.flags, self.as_good(choice))
+        often = s.lift >= LIFT and s.slow_met >= COVER * s.slow
+        return s if often and _in_both_halves(_members(self.candidates[choice]), self.flags) else None
+
+
+def _device_of(candidates: list[_Candidate], real: Counts, choice: int) -> int | None:
+    """The device on which nearly all are that meet so many requests: there are so many because it is slow."""
+    if candidates[choice].attribute.name not in MET:
+        return None
+    members = _members(candidates[choice])
+    for i in np.argsort(-real, kind="stable").tolist():
+        if candidates[i].attribute.name == PLAINER and (members & _members(candidates[i])).sum() >= ON * members.sum():
+            return int(i)
+    return None
 
 
 def _plainer(candidates: list[_Candidate], real: Counts, choice: int) -> int:

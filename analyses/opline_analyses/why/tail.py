@@ -33,6 +33,7 @@ MOST = 4000
 MOST_TYPICAL = 1000  # for their mean alone
 TAIL = 20  # one of so many ops is charged: what is below may come up when the tail gets shorter
 QUANTILES = (("p99", 100), ("p99.9", 1000))  # one op of so many is above
+MUCH = 0.1  # of the difference
 BAND_OPS = 20  # fewer around a percentile say nothing about it
 
 
@@ -105,6 +106,16 @@ class Tail(NamedTuple):
 
 
 _Key = tuple[str, bool, bool]  # stage, cpu, wait
+
+
+def ahead_of_them(tail: Tail) -> list[str]:
+    """Whose requests at the device have a tenth of the difference or more, the most first."""
+    more: dict[str, float] = {}
+    for cause in tail.causes:
+        for a in cause.ahead:
+            more[a.owner] = more.get(a.owner, 0.0) + tail.more_ahead_ns(a)
+    whole = tail.slow_ns / tail.slow - tail.typical_ns / tail.typical
+    return sorted((o for o, ns in more.items() if ns >= MUCH * whole > 0), key=lambda o: -more[o])
 
 
 class _Sample(NamedTuple):

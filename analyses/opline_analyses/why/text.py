@@ -144,6 +144,8 @@ def separation_lines(found: Separation, w: Why) -> Iterator[str]:
         chance = f"{s.as_good} of" if s.as_good else "none of"
         yield f"  {s.lift:.2f} times as often; {chance} {found.shifts} shifts along the run goes as well ({tested})"
         yield from (f"  nearly the same ops {other}" for other in s.same)
+        if s.above_all is not None:
+            yield f"  above all those that {s.above_all}"
         return
     yield f"nothing that was recorded separates them ({tested})"
     if found.best is not None:

@@ -4,12 +4,14 @@
 Takes the begins and ends of slow ops; gives the period, the window in it and how sure that is, or nothing. The periods
 from a FINEST-th to a LEAST-th of the run are looked at by octaves. In each, slow ops that overlap, or are no further
 apart than a tenth of its shortest period, are one episode, which counts at the time of its first begin: what comes in
-clusters is not taken for what comes often. For each period the episodes are laid on a circle of BINS bins, and the
-window of 1 to WIDEST bins with the most of them is found.
+clusters is not taken for what comes often. A long burst counts no more than a single op then, so the largest episodes
+that hold 8 in 10 or half of the slow ops are looked at, too, without the others. For each period the episodes are laid
+on a circle of BINS bins, and the window of 1 to WIDEST bins with the most of them is found.
 
 If episodes came at any time, a window with a share w of the circle would have k and more of n with the binomial tail's
-probability. That times the number of octaves, and of windows and periods that were tried in the octave, is p
-(Bonferroni). Four in ten turns of the circle must have an episode in the window, too.
+probability. That times the number of octaves, of parts of the episodes, and of windows and periods that were
+tried in the octave, is p (Bonferroni). Four in ten turns of the circle must have an episode in the window, and a fifth
+of the slow ops must begin in it, its fullest turn not counted.
 """
 
 from __future__ import annotations
@@ -20,9 +22,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from opline_analyses.runs.columns import named, queried
+from opline_analyses.why.device import OWNER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from opline_analyses.runs.run import Run
@@ -35,10 +38,12 @@ WIDEST = 4  # bins of the window: a burst takes a fifth of its period at most
 LEAST = 4  # turns of the circle in the run
 FINEST = 256  # periods are at least this part of the run: six octaves
 APART = 0.1  # of the period: closer slow ops are one episode
+PARTS = (1.0, 0.8, 0.5)  # of the slow ops: of all episodes, and of the largest ones
 P = 0.001
 TURNS = 0.4  # of the turns have an episode in the window
 LIFT = 2.0  # the window has so many times the episodes that its width would have
 EPISODES = 6
+COVER = 0.2  # of the slow ops begin in the window, its fullest turn not counted
 CLOSE = 0.9  # of the best evidence, a logarithm: of the periods with so much the longest is told
 ALTERNATE, DEVIATIONS = 0.7, 2.5  # so many of the episodes, and more than chance, in every second or third turn
 CROWDED = 4  # episodes per turn: of more no period can be seen
@@ -67,11 +72,21 @@ class Bursts(NamedTuple):
         return found
 
 
-def episodes(begins: Numbers, ends: Numbers, gap_ns: float) -> Numbers:
-    """The first begin of each stretch in which an op is slow, or was less than ``gap_ns`` ago. In order of time."""
+def episodes(begins: Numbers, ends: Numbers, gap_ns: float) -> tuple[Numbers, Numbers]:
+    """The first begin of each stretch in which an op is slow, or was less than ``gap_ns`` ago, and its number of slow
+    ops. In order of time.
+    """
     order = np.argsort(begins, kind="stable")
     begin, latest = begins[order], np.maximum.accumulate(ends[order])
-    return begin[np.concatenate(([True], begin[1:] > latest[:-1] + gap_ns))]
+    first = np.flatnonzero(np.concatenate(([True], begin[1:] > latest[:-1] + gap_ns)))
+    return begin[first], np.diff(first, append=len(begin))
+
+
+def _largest(times: Numbers, sizes: Numbers, part: float) -> Numbers:
+    """The episodes that hold this part of the slow ops, the largest first, in order of time."""
+    order = np.argsort(-sizes, kind="stable")
+    number = int(np.searchsorted(np.cumsum(sizes[order]), part * sizes.sum(), "left")) + 1
+    return times[np.sort(order[:number])]
 
 
 def log_tail(n: int, most: int, share: float) -> Periods:
@@ -140,30 +155,45 @@ def _window(times: Periods, period: float, at: int, width: int) -> tuple[float, 
 
 def bursts(begins: Numbers, ends: Numbers, from_ns: int, to_ns: int) -> Bursts | None:
     """Of the slow ops' times in a run from ``from_ns`` to ``to_ns``; None where they come without a period."""
-    whole, told = float(to_ns - from_ns), []
+    whole = float(to_ns - from_ns)
+    told: list[tuple[Bursts, float]] = []
     if len(begins) < EPISODES or whole <= 0:
         return None
     octaves = list(_octaves(whole))
+    tried = math.log(len(octaves) * len(PARTS) * BINS * WIDEST / P)
     for periods in octaves:
-        times = (episodes(begins, ends, APART * periods[0]) - from_ns).astype(np.float64)
-        if not EPISODES <= len(times) <= CROWDED * FINEST or len(times) * periods[0] > CROWDED * whole:
-            continue
-        evidence, at, width = _evidence(times, periods)
-        evidence -= math.log(len(octaves) * len(periods) * BINS * WIDEST / P)
-        for i in np.argsort(-evidence, kind="stable")[:NEXT].tolist():
-            if evidence[i] <= 0:
-                break
-            if found := _window(times, float(periods[i]), int(at[i]), int(width[i])):
-                told.append((found, float(evidence[i])))
-                break
+        found, sizes = episodes(begins, ends, APART * periods[0])
+        for times in {len(t): t for t in (_largest(found, sizes, part) for part in PARTS)}.values():
+            relative = (times - from_ns).astype(np.float64)
+            if EPISODES <= len(times) <= CROWDED * FINEST and len(times) * periods[0] <= CROWDED * whole:
+                evidence, at, width = _evidence(relative, periods)
+                evidence -= tried + math.log(len(periods))
+                told += _convincing(begins, from_ns, relative, periods, (evidence, at, width))
     if not told:
         return None
     best = max(evidence for _, evidence in told)
     longest, sure = max(t for t in told if t[1] >= CLOSE * best)  # half a period is as good, but for its empty turns
-    return _told(begins, from_ns, longest, math.exp(-sure) * P)
+    return longest._replace(p=math.exp(-sure) * P)
 
 
-def _told(begins: Numbers, from_ns: int, found: tuple[float, float, int, int], p: float) -> Bursts:
+def _convincing(
+    begins: Numbers, from_ns: int, times: Periods, periods: Periods, tried: tuple[Periods, Numbers, Numbers]
+) -> Iterator[tuple[Bursts, float]]:
+    """The octave's period with the most evidence (ln) of those that hold in enough turns, and for enough slow ops."""
+    evidence, at, width = tried
+    for i in np.argsort(-evidence, kind="stable")[:NEXT].tolist():
+        if evidence[i] <= 0:
+            return
+        if found := _window(times, float(periods[i]), int(at[i]), int(width[i])):
+            told = _told(begins, from_ns, found)
+            turn = np.floor((begins[told.within(begins)] - told.first_ns) / told.period_ns)
+            _, numbers = np.unique(turn, return_counts=True)
+            if told.inside - numbers.max(initial=0) >= COVER * told.slow:
+                yield told, float(evidence[i])
+                return
+
+
+def _told(begins: Numbers, from_ns: int, found: tuple[float, float, int, int]) -> Bursts:
     """The window: from the phase of the episodes' begin as long as slow ops come more often than at other times."""
     period, begin, turns, met = found
     bins = np.floor((begins - from_ns - begin + period / 2) % period / period * WINDOW_BINS).astype(np.int64)
@@ -177,8 +207,12 @@ def _told(begins: Numbers, from_ns: int, found: tuple[float, float, int, int], p
     low = peak - int(np.argmin(more[peak::-1])) if not more[: peak + 1].all() else -1
     high = peak + int(np.argmin(more[peak:])) if not more[peak:].all() else WINDOW_BINS
     first = from_ns + begin + ((low + 1) / WINDOW_BINS - 0.5) * period
-    told = Bursts(period, first, (high - low - 1) / WINDOW_BINS * period, turns, met, 0, len(begins), p)
-    return told._replace(inside=int(told.within(begins).sum()))
+    told = Bursts(period, first, (high - low - 1) / WINDOW_BINS * period, turns, met, 0, len(begins), 1.0)
+    inside = begins[told.within(begins)]
+    hit = np.unique(np.floor((inside - first) / period))  # smaller episodes may be in other turns
+    return told._replace(
+        inside=len(inside), met=max(met, len(hit)), turns=max(turns, int(np.ptp(hit)) + 1 if len(hit) else 0)
+    )
 
 
 class Companion(NamedTuple):
@@ -235,6 +269,29 @@ def companions(run: Run, found: Bursts) -> list[Companion]:
             share = float(weights[inside].sum() / weights.sum())
             told.append(Companion(what, len(times), share, width * found.period_ns / ARC_BINS, turns))
     return sorted(told, key=lambda c: (c.width_ns, c.what))[:COMPANIONS]
+
+
+class Rhythm(NamedTuple):
+    """Requests that come with a period of their own. ``bursts``: of the requests, not of slow ops."""
+
+    owner: str
+    bursts: Bursts
+
+
+def rhythms(run: Run, owners: Sequence[str]) -> list[Rhythm]:
+    """Of those (names as in why/device.py) whose requests slow ops wait behind: who comes in bursts with a period."""
+    begin, end = run.row("SELECT min(begin_ns), max(end_ns) FROM ops JOIN ranked USING (op_id)")
+    told = []
+    for owner in owners:
+        theirs = queried(
+            run,
+            f"""SELECT r.queue_ns AS b, r.complete_ns AS e FROM requests r LEFT JOIN ops o USING (op_id)
+                WHERE {OWNER} = ? AND r.complete_ns >= r.queue_ns AND r.queue_ns BETWEEN ? AND ?""",
+            [owner, begin, end],
+        )
+        if found := bursts(theirs["b"], theirs["e"], int(begin), int(end)):
+            told.append(Rhythm(owner, found))
+    return told
 
 
 def when_slow(run: Run) -> tuple[Bursts | None, list[Companion]]:

@@ -10,12 +10,17 @@ from opline_analyses.base.text import count_of, duration, percent
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from opline_analyses.why.when import Bursts, Companion
+    from opline_analyses.why.when import Bursts, Companion, Rhythm
 
 
-def when_lines(found: Bursts | None, others: Sequence[Companion]) -> Iterator[str]:
-    """The period and the window, and what else comes with them; nothing where the slow ops have no period."""
+def when_lines(found: Bursts | None, others: Sequence[Companion], ahead: Sequence[Rhythm] = ()) -> Iterator[str]:
+    """The period and the window, and what else comes with them; where the slow ops have no period, that of those
+    ahead of them, if they have one.
+    """
     if found is None:
+        for r in ahead:
+            yield f"when: requests of {r.owner}, which they wait behind, come every {duration(r.bursts.period_ns)},"
+            yield f"  for {duration(r.bursts.width_ns)}, in {r.bursts.met} of {r.bursts.turns} such times"
         return
     yield f"when: every {duration(found.period_ns)}, for {duration(found.width_ns)}"
     yield (

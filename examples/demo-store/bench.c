@@ -184,6 +184,10 @@ static int server_spawn(char *own_path) {
         const char *points[] = {"--log-points", server_points_path(), "--log-capacity", capacity};
         for (int i = 0; i < 4; i++) argv[n++] = points[i];
     }
+    if (bench.faults_path) {
+        argv[n++] = "--log-faults";
+        argv[n++] = bench.faults_path;
+    }
     argv[n] = NULL;
 
     /* Its own process group: Ctrl-C ends the benchmark, which lets the ops in flight finish and then ends the server.

@@ -12,7 +12,8 @@
 
 struct bench {
     /* options */
-    const char *socket_path, *device_path, *backend, *json_path, *log_path, *points_path, *shards, *workers;
+    const char *socket_path, *device_path, *backend, *json_path, *log_path, *points_path, *faults_path, *shards,
+        *workers;
     const char *server_injects[INJECT_COUNT * 4], *server_faults[FAULT_COUNT];
     int server_inject_count, server_fault_count;
     unsigned queue_depth, read_percent, object_count;

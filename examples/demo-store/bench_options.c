@@ -26,7 +26,8 @@ static void usage(FILE *f) {
         "  --fault KIND:US:WHAT   lock, writes, flushes: for US each WHAT us; thread, object: US for each op of WHAT\n"
         "  --json FILE          the results\n"
         "  --log FILE           CSV: a line per op with its begin, end and latency\n"
-        "  --log-points FILE    CSV: a line per op and tracepoint, by the op's number, which is not in the trace\n",
+        "  --log-points FILE    CSV: a line per op and tracepoint, by the op's number, which is not in the trace\n"
+        "  --log-faults FILE    CSV: a line each time that a --fault acts\n",
         f);
 }
 
@@ -89,7 +90,8 @@ enum {
     FAULT,
     JSON,
     LOG,
-    POINTS
+    POINTS,
+    FAULTS
 };
 static const struct option options[] = {{"device", 1, NULL, DEVICE},
                                         {"socket", 1, NULL, SOCKET},
@@ -110,6 +112,7 @@ static const struct option options[] = {{"device", 1, NULL, DEVICE},
                                         {"json", 1, NULL, JSON},
                                         {"log", 1, NULL, LOG},
                                         {"log-points", 1, NULL, POINTS},
+                                        {"log-faults", 1, NULL, FAULTS},
                                         {"help", 0, NULL, 'h'},
                                         {0}};
 
@@ -160,6 +163,7 @@ int parse_options(int argc, char **argv) {
         case JSON: bench.json_path = optarg; break;
         case LOG: bench.log_path = optarg; break;
         case POINTS: bench.points_path = optarg; break;
+        case FAULTS: bench.faults_path = optarg; break;
         case 'h': usage(stdout); exit(0);
         default: usage(stderr); return 2;
         }

@@ -2,6 +2,9 @@
 #define _GNU_SOURCE
 #include "fault.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,6 +34,32 @@ int fault_parse(const char *text, struct fault faults[FAULT_COUNT]) {
     return -1;
 }
 
+static FILE *log_file;
+
+int fault_log_open(const char *path) {
+    log_file = fopen(path, "w");
+    if (!log_file) return -errno;
+    setvbuf(log_file, NULL, _IOFBF, 1 << 20); /* no write beside what is measured, until it is full */
+    fputs("fault,tid,thread,begin_ns,end_ns\n", log_file);
+    return 0;
+}
+
+int fault_log_close(void) {
+    if (!log_file) return 0;
+    int failed = ferror(log_file);
+    return fclose(log_file) || failed ? (errno ? -errno : -EIO) : 0;
+}
+
+/* It acted on this thread from that time until now. */
+static void logged(const struct fault *f, int64_t begin_ns) {
+    char name[16] = "";
+
+    if (!log_file) return;
+    int64_t end_ns = now_ns();
+    pthread_getname_np(pthread_self(), name, sizeof name);
+    fprintf(log_file, "%s,%d,%s,%" PRId64 ",%" PRId64 "\n", f->kind, gettid(), name, begin_ns, end_ns);
+}
+
 static bool stopping(struct server *srv) { return __atomic_load_n(&srv->faults_stop, __ATOMIC_ACQUIRE); }
 
 /* Sleeps in pieces, so that the server's end need not wait for a long period. */
@@ -44,8 +73,10 @@ static void *lock_main(void *arg) {
     for (int64_t begin = now_ns() + f->period_ns; !stopping(f->server); begin += f->period_ns) {
         sleep_until(f->server, begin);
         pthread_mutex_lock(&f->server->objects_lock);
-        sleep_until(f->server, now_ns() + f->ns);
+        int64_t held = now_ns();
+        sleep_until(f->server, held + f->ns);
         pthread_mutex_unlock(&f->server->objects_lock);
+        logged(f, held);
     }
     return NULL;
 }
@@ -60,10 +91,12 @@ static void *writes_main(void *arg) {
     memset(buf, 0x5a, BURST_BYTES);
     for (int64_t begin = now_ns() + f->period_ns; !stopping(f->server); begin += f->period_ns) {
         sleep_until(f->server, begin);
-        for (int64_t end = now_ns() + f->ns; !stopping(f->server) && now_ns() < end; at += BURST_BYTES) {
+        int64_t burst = now_ns();
+        for (; !stopping(f->server) && now_ns() < burst + f->ns; at += BURST_BYTES) {
             if (at + BURST_BYTES > f->server->dev_size) at = low;
             if (pwrite(f->server->dev_fd, buf, BURST_BYTES, (off_t)at) < 0) break;
         }
+        logged(f, burst);
     }
     free(buf);
     return NULL;
@@ -74,8 +107,10 @@ static void *flushes_main(void *arg) {
 
     for (int64_t begin = now_ns() + f->period_ns; !stopping(f->server); begin += f->period_ns) {
         sleep_until(f->server, begin);
-        for (int64_t end = now_ns() + f->ns; !stopping(f->server) && now_ns() < end;)
+        int64_t burst = now_ns();
+        while (!stopping(f->server) && now_ns() < burst + f->ns)
             if (fdatasync(f->server->dev_fd)) break;
+        logged(f, burst);
     }
     return NULL;
 }
@@ -87,6 +122,7 @@ void faults_start(struct server *srv) {
     for (int k = 0; k < FAULT_COUNT; k++) {
         struct fault *f = &srv->faults[k];
         f->server = srv;
+        f->kind = kind_names[k];
         if (!f->ns || !mains[k]) continue;
         char name[16] = "demo-";
         strncat(name, kind_names[k], sizeof name - sizeof "demo-");
@@ -101,11 +137,18 @@ void faults_stop(struct server *srv) {
         if (srv->faults[k].ns && is_periodic(k)) pthread_join(srv->faults[k].thread, NULL);
 }
 
+static void slow_down(const struct fault *f) {
+    int64_t begin = now_ns();
+
+    delay_ns(f->ns);
+    logged(f, begin);
+}
+
 void fault_worker(struct server *srv, const struct op *op) {
     const struct fault *thread = &srv->faults[FAULT_THREAD], *object = &srv->faults[FAULT_OBJECT];
     char name[16];
 
-    if (object->ns && !strcmp(op->req.oid, object->name)) delay_ns(object->ns);
+    if (object->ns && !strcmp(op->req.oid, object->name)) slow_down(object);
     if (thread->ns && !pthread_getname_np(pthread_self(), name, sizeof name) && !strcmp(name, thread->name))
-        delay_ns(thread->ns);
+        slow_down(thread);
 }

@@ -18,10 +18,15 @@ struct fault {
     const char *name;  /* thread, object */
     struct server *server;
     pthread_t thread;
+    const char *kind;
 };
 
 /* "KIND:US:WHAT", WHAT a period in us, or a name; -1 if it can't be read. */
 int fault_parse(const char *text, struct fault faults[FAULT_COUNT]);
+/* A line in this file for each time that a fault acts, CSV: fault, tid, thread, begin_ns, end_ns (CLOCK_MONOTONIC).
+ * -errno on error. */
+int fault_log_open(const char *path);
+int fault_log_close(void);
 /* The threads of those that need one; they run until faults_stop(). */
 void faults_start(struct server *srv);
 void faults_stop(struct server *srv);

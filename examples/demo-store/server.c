@@ -238,16 +238,29 @@ static void usage(FILE *f) {
         "usage: demo-server --socket PATH --device PATH [--backend pwrite|libaio|uring|buffered]\n"
         "                   [--shards N] [--workers N] [--object-size BYTES]\n"
         "                   [--inject STAGE:DELAY_US:FRACTION] [--fault KIND:US:WHAT]\n"
-        "                   [--log-points FILE --log-capacity POINTS]\n"
+        "                   [--log-points FILE --log-capacity POINTS] [--log-faults FILE]\n"
         "STAGE: shard-queue worker device commit. Ends at SIGTERM, SIGINT, or with its parent (--with-parent).\n",
         f);
 }
 
-int main(int argc, char **argv) {
-    static struct server srv;
-    uint64_t points_capacity = 1u << 20, dropped = 0;
+/* -1: go on; else the program's exit status. */
+static int parse_options(int argc, char **argv, struct server *srv, uint64_t *points_capacity) {
     int option;
-    enum { SOCKET = 256, DEVICE, BACKEND, SHARDS, WORKERS, OBJECT_SIZE, INJECT, POINTS, CAPACITY, FAULT, PARENT, HELP };
+    enum {
+        SOCKET = 256,
+        DEVICE,
+        BACKEND,
+        SHARDS,
+        WORKERS,
+        OBJECT_SIZE,
+        INJECT,
+        POINTS,
+        CAPACITY,
+        FAULT,
+        FAULTS,
+        PARENT,
+        HELP
+    };
     static const struct option options[] = {{"socket", 1, NULL, SOCKET},
                                             {"device", 1, NULL, DEVICE},
                                             {"backend", 1, NULL, BACKEND},
@@ -258,54 +271,70 @@ int main(int argc, char **argv) {
                                             {"log-points", 1, NULL, POINTS},
                                             {"log-capacity", 1, NULL, CAPACITY},
                                             {"fault", 1, NULL, FAULT},
+                                            {"log-faults", 1, NULL, FAULTS},
                                             {"with-parent", 0, NULL, PARENT},
                                             {"help", 0, NULL, HELP},
                                             {0}};
 
-    srv.backend = backend_by_name("pwrite");
-    srv.shard_count = 2;
-    srv.worker_count = 2;
-    srv.object_size = 4u << 20;
+    srv->backend = backend_by_name("pwrite");
+    srv->shard_count = 2;
+    srv->worker_count = 2;
+    srv->object_size = 4u << 20;
     while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
         switch (option) {
-        case SOCKET: srv.socket_path = optarg; break;
-        case DEVICE: srv.device_path = optarg; break;
-        case BACKEND: srv.backend = backend_by_name(optarg); break;
-        case SHARDS: srv.shard_count = atoi(optarg); break;
-        case WORKERS: srv.worker_count = atoi(optarg); break;
-        case OBJECT_SIZE: srv.object_size = strtoull(optarg, NULL, 0); break;
+        case SOCKET: srv->socket_path = optarg; break;
+        case DEVICE: srv->device_path = optarg; break;
+        case BACKEND: srv->backend = backend_by_name(optarg); break;
+        case SHARDS: srv->shard_count = atoi(optarg); break;
+        case WORKERS: srv->worker_count = atoi(optarg); break;
+        case OBJECT_SIZE: srv->object_size = strtoull(optarg, NULL, 0); break;
         case INJECT:
-            if (inject_parse(optarg, srv.injectors)) {
+            if (inject_parse(optarg, srv->injectors)) {
                 fprintf(stderr, "demo-server: not STAGE:DELAY_US:FRACTION: %s\n", optarg);
                 return 2;
             }
             break;
         case FAULT:
-            if (fault_parse(optarg, srv.faults)) {
+            if (fault_parse(optarg, srv->faults)) {
                 fprintf(stderr, "demo-server: not KIND:US:WHAT of a fault: %s\n", optarg);
                 return 2;
             }
             break;
-        case POINTS: srv.points_path = optarg; break;
-        case CAPACITY: points_capacity = strtoull(optarg, NULL, 0); break;
+        case FAULTS: srv->faults_path = optarg; break;
+        case POINTS: srv->points_path = optarg; break;
+        case CAPACITY: *points_capacity = strtoull(optarg, NULL, 0); break;
         case PARENT: prctl(PR_SET_PDEATHSIG, SIGKILL); break;
         case 'h':
         case HELP: usage(stdout); return 0;
         default: usage(stderr); return 2;
         }
     }
-    if (!srv.socket_path || !srv.device_path || !srv.backend || srv.shard_count < 1 || srv.shard_count > SHARDS_MAX ||
-        srv.worker_count < 1 || srv.worker_count > WORKERS_MAX || !srv.object_size || srv.object_size % 4096) {
+    if (!srv->socket_path || !srv->device_path || !srv->backend || srv->shard_count < 1 ||
+        srv->shard_count > SHARDS_MAX || srv->worker_count < 1 || srv->worker_count > WORKERS_MAX ||
+        !srv->object_size || srv->object_size % 4096) {
         usage(stderr);
         return 2;
     }
+    return -1;
+}
+
+int main(int argc, char **argv) {
+    static struct server srv;
+    uint64_t points_capacity = 1u << 20, dropped = 0;
+    int status = parse_options(argc, argv, &srv, &points_capacity);
+
+    if (status >= 0) return status;
     prctl(PR_SET_TIMERSLACK, 1); /* for exact delays */
     queue_init(&srv.commit_queue);
     pool_init(&srv.ops);
     pthread_mutex_init(&srv.objects_lock, NULL);
     if (srv.points_path && truth_start(points_capacity)) return fail("get memory for the log", srv.points_path, ENOMEM);
+    int logging = srv.faults_path ? fault_log_open(srv.faults_path) : 0;
+    if (logging) return fail("write the log", srv.faults_path, -logging);
     if (server_open(&srv)) return 1;
-    int status = server_run(&srv);
+    status = server_run(&srv);
+    logging = fault_log_close();
+    if (logging) status = fail("write the log", srv.faults_path, -logging);
     if (!status && srv.points_path) {
         int err = truth_write(srv.points_path, &dropped);
         if (err) status = fail("write the log", srv.points_path, -err);

@@ -62,7 +62,7 @@ struct object {
 
 struct server {
     /* options */
-    const char *socket_path, *device_path, *points_path;
+    const char *socket_path, *device_path, *points_path, *faults_path;
     const struct backend *backend;
     int shard_count, worker_count;
     uint64_t object_size;

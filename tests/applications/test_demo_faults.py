@@ -12,12 +12,13 @@ import pytest
 pytestmark = pytest.mark.live
 
 STORE = Path(__file__).resolve().parents[2] / "examples" / "demo-store"
+BENCH: list[str | Path] = [STORE / "build" / "demo-bench", "--device"]
 
 
 def test_each_time_that_a_fault_acts_is_logged(tmp_path: Path) -> None:
     """An object's delay once for each op on it; a lock that is held for as long as was asked, each period."""
     (tmp_path / "disk").write_bytes(bytes(64 << 20))
-    argv = [
+    argv: list[str | Path] = [
         STORE / "build" / "demo-bench", "--device", tmp_path / "disk", "--backend", "buffered", "--ops", "320",
         "--fault", "object:3000:bench_object_3", "--fault", "lock:5000:20000",
         "--log", tmp_path / "log.csv", "--log-faults", tmp_path / "faults.csv",
@@ -39,7 +40,7 @@ def test_each_time_that_a_fault_acts_is_logged(tmp_path: Path) -> None:
 
 def test_a_log_of_faults_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "disk").write_bytes(bytes(1 << 20))
-    argv = [STORE / "build" / "demo-bench", "--device", tmp_path / "disk", "--log-faults", "/nonexistent/faults.csv"]
+    argv = [*BENCH, tmp_path / "disk", "--log-faults", "/nonexistent/faults.csv"]
     done = subprocess.run(argv, text=True, capture_output=True, check=False, timeout=20)
     assert done.returncode == 1
     assert 'cannot write the log: path="/nonexistent/faults.csv"' in done.stderr

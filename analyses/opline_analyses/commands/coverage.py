@@ -22,7 +22,7 @@ from opline_analyses.client.fio_log import Joined
 from opline_analyses.client.span import client_span
 from opline_analyses.commands.common import add_every, add_output, add_run, opened, output
 from opline_analyses.runs.run import Run
-from opline_analyses.runs.selection import add_filters, clients_classes, selection
+from opline_analyses.runs.selection import Selection, add_filters, clients_classes, selection
 
 if TYPE_CHECKING:
     from opline_analyses.client.schedule import Corrected
@@ -55,6 +55,12 @@ it ran, of so many as it says it did, or beyond a pause. Without --class, ops th
 are not the client's are left out: those without a line in its log, where (nearly)
 every line has an op; else those of other classes, where it counts reads and
 writes apart.
+
+Then where a tracepoint would explain most: intervals that no event splits, with
+their share of the mean and of the spread (the latencies' variance), the larger
+first; without the wait for a CPU, devices, the block layer's steps and declared
+waits. Below each what its thread did, who woke it, and points that the model
+passes aside; then recorded events that the model has no point for.
 
 Then checks: completions against the client's IOPS (2 %), bytes per op, each op
 against its own line in the client's log (20 us), Little's law, stages without
@@ -165,11 +171,41 @@ def _step_lines(s: dict[str, Any]) -> Iterator[str]:
         yield f"  missing: {', '.join(missing)}"
 
 
+def _counted(
+    run: Run, args: argparse.Namespace, client: ClientReport | None, joined: Joined | None
+) -> tuple[Selection, list[str]]:
+    """The ops that the client's figures are about, and the classes to which they were narrowed for that."""
+    which = selection(run, args)
+    whole = None if args.op_class or args.since or args.until else client
+    classes: list[str] = []
+    if whole and joined and joined.ops == joined.lines == whole.count:
+        # Every line of a complete log has its op: the others are somebody else's, whatever their class.
+        which = which.also("o.op_id IN (SELECT op_id FROM client_ops)")
+    elif joined and whole and joined.lines == whole.count and joined.ops >= MOST_LINES * joined.lines:
+        # Nearly every line has its op; the few without one are ops without an end, on the same threads.
+        which = which.also(
+            "(o.op_id IN (SELECT op_id FROM client_ops) OR NOT o.complete AND (o.class, o.begin_tid) IN"
+            " (SELECT (c.class, c.begin_tid) FROM ops c SEMI JOIN client_ops USING (op_id)))"
+        )
+    elif whole:
+        classes = clients_classes(run, which, whole.counts())
+        if classes:
+            talk(f"the client's figures are about {', '.join(classes)}: other ops are left out (--class C).")
+            which = which.also(f"o.class IN ({', '.join('?' * len(classes))})", *classes)
+    if client and not (args.since or args.until):
+        span = client_span(run, which, client)
+        if span:
+            talk(f"ops that begin outside of what the client's figures are about: {span.outside}, left out.")
+            which = which.also("o.begin_ns BETWEEN ? AND ?", span.first_ns, span.last_ns)
+    return which, classes
+
+
 def run(args: argparse.Namespace) -> int:
     """Prints the coverage and the checks; 0 whatever they say."""
     from opline_analyses.client.loop import closed_loop
     from opline_analyses.client.schedule import corrected_latencies
     from opline_analyses.client.schedule import document as schedule_document
+    from opline_analyses.client.unsplit import unsplit, unsplit_lines
 
     with opened(args) as opened_run:
         client = _client(args, opened_run)
@@ -177,28 +213,7 @@ def run(args: argparse.Namespace) -> int:
         if args.per_op and not log:
             raise UsageError("--per-op needs the client's own log: none found, --client-log FILE names one.")
         joined = join_client_log(opened_run, log) if log else None
-        which = selection(opened_run, args)
-        whole = None if args.op_class or args.since or args.until else client
-        classes: list[str] = []
-        if whole and joined and joined.ops == joined.lines == whole.count:
-            # Every line of a complete log has its op: the others are somebody else's, whatever their class.
-            which = which.also("o.op_id IN (SELECT op_id FROM client_ops)")
-        elif joined and whole and joined.lines == whole.count and joined.ops >= MOST_LINES * joined.lines:
-            # Nearly every line has its op; the few without one are ops without an end, on the same threads.
-            which = which.also(
-                "(o.op_id IN (SELECT op_id FROM client_ops) OR NOT o.complete AND (o.class, o.begin_tid) IN"
-                " (SELECT (c.class, c.begin_tid) FROM ops c SEMI JOIN client_ops USING (op_id)))"
-            )
-        elif whole:
-            classes = clients_classes(opened_run, which, whole.counts())
-            if classes:
-                talk(f"the client's figures are about {', '.join(classes)}: other ops are left out (--class C).")
-                which = which.also(f"o.class IN ({', '.join('?' * len(classes))})", *classes)
-        if client and not (args.since or args.until):
-            span = client_span(opened_run, which, client)
-            if span:
-                talk(f"ops that begin outside of what the client's figures are about: {span.outside}, left out.")
-                which = which.also("o.begin_ns BETWEEN ? AND ?", span.first_ns, span.last_ns)
+        which, classes = _counted(opened_run, args, client, joined)
         found = measure(opened_run, which, client, with_log=log is not None)
         loop, schedule = closed_loop(opened_run), corrected_latencies(opened_run, args.every, client)
         results = []
@@ -220,6 +235,7 @@ def run(args: argparse.Namespace) -> int:
         results.append(checks.chain(opened_run))
         results.append(checks.widest_unsplit(opened_run))
         results.append(checks.unknown_share(found.unknown_ns, found.mean_ns))
+        gaps = unsplit(opened_run)
         hops, steps = checks.hop_agreement(opened_run), checks.block_steps(opened_run)
         if args.per_op:
             with complete_file(args.per_op) as file:
@@ -229,10 +245,16 @@ def run(args: argparse.Namespace) -> int:
         with output(args.output) as out:
             if args.json:
                 document = _document(found, joined, classes, results, hops, steps)
+                document["to_split"] = gaps._asdict() | {"intervals": [i._asdict() for i in gaps.intervals]}
                 document |= {"closed_loop": loop, "schedule": schedule_document(schedule)}
                 out.write((json.dumps(document, indent=1) + "\n").encode())
             else:
-                lines = [*_coverage_lines(found, joined, loop, schedule), "checks"]
+                lines = [
+                    *_coverage_lines(found, joined, loop, schedule),
+                    *unsplit_lines(gaps, opened_run),
+                    "",
+                    "checks",
+                ]
                 verdicts = {True: "pass", False: "FAIL", None: "n/a"}
                 lines += [f"  {verdicts[c.passed]:4}  {c.name}: {c.text}" for c in results]
                 lines += ["", *_hop_lines(hops, steps), "", *_step_lines(steps)]

@@ -167,6 +167,8 @@ def command_lines(w: Why, source: Sequence[str], filters: Sequence[str], has_req
     found = [["ops", *source, *one]]
     if has_request and lead.kind in ("device", "block"):
         found.append(["interference", *source, *one])
+    elif lead.kind in ("work", "network", "unknown"):
+        found.append(["coverage", *source, *filters])
     elif any(s.slow.runnable_ns or s.slow.on_cpu_ns for s in w.stages):
         found.append(["stages", *source, *filters, "--states"])
     else:

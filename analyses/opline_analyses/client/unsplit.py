@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""Where the next tracepoint would explain most: the intervals that no event splits, ranked.
+
+Takes a run with the temporary table `counted`; gives the intervals between two points that are work, on a network, or
+unknown. Two shares say what a tracepoint in one of them would explain:
+
+    share    of the mean latency
+    spread   of the latencies' variance: cov(interval, latency) / var(latency), an op without the interval counting 0.
+             Over all intervals of all kinds, waits for a CPU and unattributed time it sums to 1.
+
+Time that the thread could have run and waited for a CPU is in neither, where the sched events say it: no tracepoint
+would explain it. Devices, steps of the block layer and waits that the model declares are not among them. The rank is by
+the larger of the two shares.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from opline_analyses.base.text import percent, table, us
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opline_analyses.runs.run import Run
+
+LEAST = 0.01  # of the mean or of the variance
+MOST = 5  # intervals
+EVENTS = 4  # of the trace's events that no point uses
+OFTEN = 0.5  # of the intervals have an aside: then it is named
+
+
+class Interval(NamedTuple):
+    """Sums over ``number`` intervals, ns, without the wait for a CPU. ``on_cpu_ns``, ``blocked_ns`` and
+    ``blocked_io_ns``: what the thread did in it, as far as the sched events say. ``woken_by``: the name of the thread
+    that ended most of the blocked time.
+    """
+
+    stage: str
+    from_point: str
+    to_point: str
+    kind: str
+    number: int
+    total_ns: int
+    share: float
+    spread: float
+    on_cpu_ns: int
+    blocked_ns: int
+    blocked_io_ns: int
+    woken_by: str | None
+    asides: list[str]  # points that half of them pass, and at which no stage is cut
+    op_id: int  # of the longest one
+    begin_ns: int
+    end_ns: int
+
+    @property
+    def ends(self) -> str:
+        """Its two points."""
+        return f"{self.from_point} → {self.to_point}"
+
+    def meanwhile(self) -> str:
+        """What is known to happen in it."""
+        known = (("on a CPU", self.on_cpu_ns), ("blocked", self.blocked_ns), ("blocked on I/O", self.blocked_io_ns))
+        told = [f"{what} {percent(ns, self.total_ns, 0)} %" for what, ns in known if ns >= 0.01 * self.total_ns]
+        if self.woken_by and self.blocked_ns >= 0.1 * self.total_ns:
+            told.append(f"woken by {self.woken_by}")
+        if self.asides:
+            told.append(f"passes {', '.join(self.asides)}")
+        return ", ".join(told) or "what its thread did is not in the trace"
+
+
+class Unsplit(NamedTuple):
+    """``events``: in the trace and of no point, with their numbers, the most frequent first."""
+
+    ops: int
+    intervals: list[Interval]
+    events: list[tuple[str, int]]
+
+
+_INTERVALS = r"""
+    WITH o AS (SELECT op_id, latency_ns, latency_ns - avg(latency_ns) OVER () AS off
+               FROM ops SEMI JOIN counted USING (op_id)),
+         w AS (SELECT count(*) AS n, sum(latency_ns)::DOUBLE AS whole, sum(off * off) AS squares FROM o),
+         s AS (SELECT stage, regexp_replace(from_point, '#\d+$', '') AS f, regexp_replace(to_point, '#\d+$', '') AS t,
+                      kind, duration_ns - coalesce(runnable_ns, 0) AS ns, begin_ns, duration_ns, op_id, off,
+                      on_cpu_ns, blocked_ns, blocked_io_ns, woken_by_comm
+               FROM stages JOIN o USING (op_id) WHERE kind IN ('work', 'network', 'unknown') AND duration_ns > 0)
+    SELECT stage, f, t, any_value(kind ORDER BY kind), count(*), sum(ns)::BIGINT, sum(ns) / any_value(whole) AS share,
+           CASE WHEN any_value(squares) > 0 THEN sum(ns * off) / any_value(squares) ELSE 0 END AS spread,
+           coalesce(sum(on_cpu_ns), 0)::BIGINT, coalesce(sum(blocked_ns), 0)::BIGINT,
+           coalesce(sum(blocked_io_ns), 0)::BIGINT, arg_max(op_id, duration_ns), arg_max(begin_ns, duration_ns),
+           arg_max(begin_ns + duration_ns, duration_ns)
+    FROM s, w GROUP BY stage, f, t HAVING greatest(share, spread) >= ?
+    ORDER BY greatest(share, spread) DESC, stage, f, t LIMIT ?"""
+_OF_ONE = r"""stages SEMI JOIN counted USING (op_id)
+    WHERE stage = ? AND regexp_replace(from_point, '#\d+$', '') = ? AND regexp_replace(to_point, '#\d+$', '') = ?
+      AND duration_ns > 0"""
+_WOKEN = f"""
+    SELECT woken_by_comm FROM {_OF_ONE} AND woken_by_comm IS NOT NULL
+    GROUP BY ALL ORDER BY sum(blocked_ns) DESC, 1 LIMIT 1"""
+_ASIDES = f"""
+    WITH i AS (SELECT op_id, begin_ns AS b, begin_ns + duration_ns AS e FROM {_OF_ONE})
+    SELECT regexp_replace(point, '#\\d+$', '') AS name FROM i JOIN transitions p USING (op_id)
+    WHERE p.aside AND p.ts_ns BETWEEN b AND e GROUP BY name
+    HAVING count(DISTINCT op_id) >= ? ORDER BY count(*) DESC, name LIMIT 3"""
+
+
+def unsplit(run: Run) -> Unsplit:
+    """Of the counted ops."""
+    (ops,) = run.row("SELECT count(*) FROM counted")
+    found = []
+    for stage, f, t, kind, number, total, share, spread, cpu, blocked, io, op_id, begin, end in run.rows(
+        _INTERVALS, (LEAST, MOST)
+    ):
+        woken = next((str(comm) for (comm,) in run.rows(_WOKEN, (stage, f, t))), None)
+        asides = [str(name) for (name,) in run.rows(_ASIDES, (stage, f, t, OFTEN * number))]
+        found.append(
+            Interval(
+                stage, f, t, kind, number, total, share, spread, cpu, blocked, io, woken, asides, op_id, begin, end
+            )
+        )  # fmt: skip
+    events = run.rows(
+        "SELECT event, count FROM fates WHERE fate = 'ignored' ORDER BY count DESC, event LIMIT ?", (EVENTS,)
+    )
+    return Unsplit(ops, found, [(str(name), int(n)) for name, n in events])
+
+
+def _trace_of(run: Run) -> str | None:
+    """Where `opline events` finds it: as it was given, where that is a recording."""
+    beside, noted = run.given / "trace", run.manifest.get("trace")
+    if beside.is_dir():
+        return str(beside)
+    return str(noted) if noted and Path(noted).exists() else None
+
+
+def unsplit_lines(found: Unsplit, run: Run) -> Iterator[str]:
+    """The table, the events that no point uses yet, and how to look into the first interval."""
+    if not found.intervals:
+        yield f"no interval that a tracepoint could split has {LEAST:.0%} of the mean or of the spread"
+        return
+    cells = [
+        [f"{i.stage}, {i.ends}" if i.stage != i.ends else i.stage, us(i.total_ns / found.ops), f"{100 * i.share:.1f}",
+         f"{round(100 * i.spread, 1) + 0.0:.1f}"]
+        for i in found.intervals
+    ]  # fmt: skip
+    header, *lines = table(["where a tracepoint would explain most", "us", "share%", "spread%"], cells)
+    yield header
+    for line, i in zip(lines, found.intervals, strict=True):
+        yield line
+        yield f"    {i.meanwhile()}"
+    if found.events:
+        yield f"in the trace, but no point: {', '.join(f'{name} ({n})' for name, n in found.events)}"
+    if trace := _trace_of(run):
+        first = found.intervals[0]
+        command = ["opline", "events", trace, "--since", str(first.begin_ns), "--until", str(first.end_ns)]
+        yield f"the longest `{first.stage}` is of op {first.op_id}; all that was recorded in its time:"
+        yield f"  {shlex.join(command)}"

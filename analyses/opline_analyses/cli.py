@@ -22,7 +22,7 @@ from opline_analyses.base import interrupts
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import NoReturn, Protocol
 
     class Command(Protocol):
@@ -147,7 +147,13 @@ def parser_for(command: Command) -> argparse.ArgumentParser:
     """The parser of a command that has been loaded."""
     import argparse  # not at the top: what it makes comes after program() has put the garbage collector off
 
-    parser = argparse.ArgumentParser(
+    class OneLine(argparse.ArgumentParser):
+        """Says what is wrong in one line, and what may be meant, instead of the usage of all options."""
+
+        def error(self, message: str) -> NoReturn:
+            self.exit(2, f"{self.prog}: {_wrong_use(message, self._option_string_actions)} `{self.prog} --help`\n")
+
+    parser = OneLine(
         prog=f"opline {command.NAME}",
         description=command.HELP[0].upper() + command.HELP[1:] + ".",
         epilog=getattr(command, "EXAMPLES", None),
@@ -160,6 +166,18 @@ def parser_for(command: Command) -> argparse.ArgumentParser:
     parser.add_argument("--verbose", action="store_true", help="say on stderr what reads the trace, and why")
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     return parser
+
+
+def _wrong_use(message: str, options: Iterable[str]) -> str:
+    """argparse's sentence; of an option that is not there the one that may be meant."""
+    from difflib import get_close_matches
+
+    strange, _, words = message.partition("unrecognized arguments: ")
+    unknown = next((word.partition("=")[0] for word in words.split() if word.startswith("-")), None)
+    if strange or unknown is None:
+        return f"{message.rstrip('.')}."
+    near = get_close_matches(unknown, [*options], 1)
+    return f"there is no option {unknown}.{f' Did you mean {near[0]}?' if near else ''}"
 
 
 def version() -> str:

@@ -113,7 +113,7 @@ LOSSES: tuple[Loss, ...] = (
     Loss("unmatched_requeue", _NOTICE, _C, "Requeues of a request that is not known."),
     Loss("second_completions", _INFO, _C, "FUA and PREFLUSH writes complete twice: the second, of 0 sectors, is no request of its own."),
     Loss("requests_incomplete", _NOTICE, _C, "Requests that had not completed when the trace ended."),
-    Loss("pointer_reuse", _NOTICE, _C, "Requests closed because their pointer came back: their completion is missing."),
+    Loss("pointer_reuse", _NOTICE, _C, "Requests whose completion was not seen; closed when the kernel used their address again."),
     Loss("evicted_block_state", _LOST, _C, "Open bios or requests given up because there were too many."),
     Loss("inserts_missing", _NOTICE, _C, "Requests that were issued without an insert, where those of the device before them had one: it has a scheduler, and their inserts are missing. How long they waited in its queue is not known."),
     Loss("unmatched_insert", _NOTICE, _C, "Requests first seen at their insert: they began before the trace, or events are lost."),

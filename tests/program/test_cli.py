@@ -113,6 +113,10 @@ def test_what_reads_a_trace_alone_needs_no_heavy_library(command: str, trace: Ca
         (["plot", "x"], "-o"),
         (["stages", "x", "--csv", "--json"], "not allowed with"),
         (["ops", "x", "--slowest", "0"], "must be 1 or more"),
+        (["stages", "x", "--sinc", "1"], "opline stages: there is no option --sinc. Did you mean --since?"),
+        (["stages", "--sinc", "1", "x"], "there is no option --sinc. Did you mean --since?"),
+        (["stages", "x", "--qqqq"], "there is no option --qqqq. `opline stages --help`"),
+        (["stages", "x", "y"], "unrecognized arguments: y. `opline stages --help`"),
     ],
 )
 def test_usage_errors_are_status_2(args: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
@@ -121,6 +125,7 @@ def test_usage_errors_are_status_2(args: list[str], said: str, capfd: pytest.Cap
     assert said in captured.err
     assert "Traceback" not in captured.err
     assert captured.out == ""
+    assert not args or captured.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -154,6 +159,9 @@ def ids(text: str) -> list[int]:
         (["--class", "read", "--limit", "2"], [1, 3]),
         (["--class", "read", "--class", "write", "--limit", "3"], [0, 1, 2]),
         (["--since", "0.009", "--until", "0.011"], [9, 10]),
+        (["--since", "9ms", "--until", "11000us"], [9, 10]),
+        (["--latency", ">=100009ns"], [9, 10, 11]),
+        (["--latency", "100004ns..100005ns"], [4, 5]),
         (["--since", "001010000000", "--until", "001011000000"], [10]),
         (["--at", "0.00405"], [4]),
         (["--at", "0.0045"], []),
@@ -162,6 +170,22 @@ def ids(text: str) -> list[int]:
 )
 def test_which_ops(args: list[str], expected: list[int], run_dir: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert ids(out_of(capfd, "ops", run_dir, *args)) == expected
+
+
+def test_a_time_without_ops_is_said(run_dir: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["ops", str(run_dir), "--since", "50"]) == 0
+    captured = capfd.readouterr()
+    assert captured.out == ""
+    assert "opline: --since 50: no op begins then; the last one begins 1 s after the first.\n" in captured.err
+    assert main(["ops", str(run_dir), "--until", "0"]) == 0
+    assert "--until 0: no op begins then" in capfd.readouterr().err
+
+
+def test_states_that_are_not_in_the_trace_are_said(run_dir: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["ops", str(run_dir), "--op", "4", "--states"]) == 0
+    assert "what their threads did is not in the trace" in capfd.readouterr().err
+    assert main(["ops", str(run_dir), "--op", "4"]) == 0
+    assert "what their threads did" not in capfd.readouterr().err
 
 
 def test_ceph_style_prints_complete_ops_only(run_dir: Path, capfd: pytest.CaptureFixture[str]) -> None:

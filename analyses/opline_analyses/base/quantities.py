@@ -21,6 +21,11 @@ MOST = (1 << 63) - 1  # what a column of a run can hold
 _NUMBER = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zµ]*)\s*", re.IGNORECASE)
 
 
+_MOMENT = re.compile(
+    rf"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d{{1,2}})?)\s*({'|'.join(DURATIONS)})?", re.IGNORECASE
+)
+
+
 class Limits(Value):
     """``least`` ≤ value ≤ ``most``; None is open."""
 
@@ -55,6 +60,15 @@ def duration_ns(text: str, option: str, unit: str = "s") -> int:
     """A duration; a number alone is of ``unit``. Raises UsageError."""
     units = DURATIONS | {"": DURATIONS[unit]}
     return _scaled(text, units, option, f"a duration (10ms, 1.5s; a number alone is in {unit})")
+
+
+def moment_ns(text: str) -> int | None:
+    """A time after a beginning, in seconds or with a unit (9.5, 10ms), cut to whole ns; None: it is none."""
+    found = _MOMENT.fullmatch(text.strip())
+    if found is None:
+        return None
+    whole = int(Decimal(found[1]) * DURATIONS[(found[2] or "s").lower()])
+    return whole if abs(whole) <= MOST else None
 
 
 def size_bytes(text: str, option: str) -> int:

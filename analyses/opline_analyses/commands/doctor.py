@@ -26,7 +26,7 @@ examples:
 
 With --program: what that program or library offers without being rebuilt, for the table [probes] of a model.
 Exit status: 0 if an operation can be followed from the application to the disk here, 1 if not.
-What recordings that were killed have left running is ended and removed.
+Also cleans up after recordings that were killed.
 """
 
 _BLOCK = {

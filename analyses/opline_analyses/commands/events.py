@@ -7,7 +7,6 @@ import argparse
 import errno
 import os
 import sys
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from opline import _core
@@ -15,6 +14,7 @@ from opline.errors import OplineError, UsageError
 from opline.readers.front import choose, reader_wanted
 from opline.readers.trace import find_traces
 from opline.talk import talk
+from opline_analyses.base.quantities import moment_ns
 
 NAME = "events"
 HELP = "a trace's events, decoded, one per line"
@@ -36,10 +36,10 @@ def _instant(text: str) -> tuple[int, bool]:
     if text.isdigit() and len(text) >= ABSOLUTE_DIGITS:
         value, absolute = int(text), True
     else:
-        try:
-            value, absolute = int(Decimal(text.removesuffix("s")) * 1_000_000_000), False
-        except (InvalidOperation, ValueError, OverflowError) as error:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds nor absolute nanoseconds") from error
+        after, absolute = moment_ns(text), False
+        if after is None:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a time (9.5, 9.5s, 10ms) nor absolute nanoseconds")
+        value = after
     if not 0 <= value <= ENDLESS:
         raise argparse.ArgumentTypeError(f"{text} is out of range")
     return value, absolute
@@ -54,7 +54,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         metavar="T",
         type=_instant,
         default=(0, False),
-        help="only events at T or later: seconds from the first event, or absolute ns",
+        help="only events at T or later: 9.5 (seconds) or 10ms from the first event, or absolute ns",
     )
     parser.add_argument("--until", metavar="T", type=_instant, default=(ENDLESS, False), help="only events before T")
     parser.add_argument("--limit", metavar="N", type=int, help="at most N events")

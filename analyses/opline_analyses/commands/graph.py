@@ -40,6 +40,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         choices=FORMATS,
         help="text, dot (Graphviz), graphml, json (node-link; with --diff: the changes), or a picture: svg, png, pdf",
     )
+    parser.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
     parser.add_argument("--diff", nargs=2, metavar=("A", "B"), help="compare run B with run A")
     add_tainted(parser)
     add_filters(parser)

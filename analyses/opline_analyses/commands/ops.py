@@ -7,6 +7,7 @@ import argparse
 import json
 
 from opline.talk import talk
+from opline_analyses.base.quantities import duration_ns, limits
 from opline_analyses.base.text import encoded, json_shown
 from opline_analyses.commands.common import add_output, add_run, opened, output
 from opline_analyses.ops.oplist import read_ops
@@ -31,6 +32,7 @@ the last.
 examples:
   opline ops run1 --slowest 3
   opline ops run1 --op 17
+  opline ops run1 --latency '>5ms' --limit 10
   opline ops run1 --class write --since 1.5 --until 1.6
   opline ops run1 --at 9.53                 # what was in flight at a point of a picture
   opline ops trace/ --model ceph --style ceph-devel
@@ -42,6 +44,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
     add_which(parser)
+    parser.add_argument("--latency", metavar="'>5ms'", help="only complete ops with such a latency: >5ms, 1ms..2ms")
     add_filters(parser)
     parser.add_argument(
         "--style", choices=sorted(STYLES), default="default", help="how to print (default: %(default)s)"
@@ -58,21 +61,29 @@ def run(args: argparse.Namespace) -> int:
     mail = args.style == "ceph-devel" and not args.json
     with opened(args) as opened_run:
         which = selection(opened_run, args)
+        if args.latency is not None:
+            condition, parameters = limits(args.latency, "--latency", duration_ns).condition("o.latency_ns")
+            which = which.also(f"o.complete AND {condition}", *parameters)
         if mail:
             (left_out,) = opened_run.row(
                 f"SELECT count(*) FROM ops o WHERE ({which.where}) AND NOT o.complete", which.parameters
             )
             which = which.also("o.complete")
-        style = STYLES[args.style]
+        style, printed, states = STYLES[args.style], 0, False
         with output(args.output) as out:
             for n, op in enumerate(read_ops(opened_run, which, with_blocks=not mail)):
                 if args.json:
                     out.write(f"{json_shown(json.dumps(op.record(), ensure_ascii=False))}\n".encode())
                     continue
-                lines = list(style(op))
-                if not mail and (args.states or args.op):
-                    lines += state_list(op)
+                lines, told = list(style(op)), [] if mail else list(state_list(op))
+                printed, states = printed + 1, states or bool(told)
+                if args.states or args.op:
+                    lines += told
                 out.write(encoded(lines if mail or n == 0 else ["", *lines]))
+        if printed and args.states and not states and not mail:
+            talk(
+                "what their threads did is not in the trace: it takes the scheduler's events, as `opline record` does."
+            )
         if mail and left_out:
             talk(f"{left_out} incomplete ops are not printed.")
     return 0

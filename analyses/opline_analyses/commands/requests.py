@@ -21,7 +21,8 @@ Q queued, G allocated, I inserted (absent with scheduler none), D issued to the
 driver, C completed. Intervals in microseconds; an empty cell is unknown, never
 0. `fly`: requests of the device between D and C at this one's D. `op`: the op
 that it serves, or the first of them and how many more there are; - : nobody's.
-`later`: written back for them, they did not wait. --csv, --json: nanoseconds.
+`later`: the data was written back after the op had returned. --csv, --json:
+nanoseconds.
 
 examples:
   opline requests run1 --slowest 10

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Which ops a command works on: --class, --since, --until, --op, --slowest, --limit, as one SQL condition.
 
-Takes the command line's texts; gives a `Selection`. Times are seconds from the run's first op, or absolute nanoseconds
-of the run's clock when they are whole numbers of ten digits and more.
+Takes the command line's texts; gives a `Selection`. Times are seconds, or with a unit, from the run's first op; or
+absolute nanoseconds of the run's clock when they are whole numbers of ten digits and more.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import argparse
 from itertools import combinations
 
 from opline.errors import UsageError
+from opline.talk import talk
 from opline.values import Value
+from opline_analyses.base.text import duration
 
 if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
@@ -58,7 +60,9 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--pid", metavar="N", type=int, action="append", help="only ops of this process")
     parser.add_argument(
-        "--since", metavar="T", help="only ops that begin at T or later: seconds from the first op, or absolute ns"
+        "--since",
+        metavar="T",
+        help="only ops that begin at T or later: 9.5 (seconds) or 10ms from the first op, or absolute ns",
     )
     parser.add_argument("--until", metavar="T", help="only ops that begin before T")
 
@@ -129,15 +133,22 @@ def instant(run: Run, text: str, option: str) -> int:
     if text.isdigit() and len(text) >= ABSOLUTE_DIGITS:
         return int(text)
 
-    from decimal import Decimal, InvalidOperation  # seldom asked for
+    from opline_analyses.base.quantities import moment_ns  # seldom asked for
 
-    try:
-        seconds = Decimal(text.removesuffix("s"))
-        after = int(seconds * 1_000_000_000)
-    except (InvalidOperation, ValueError, OverflowError) as error:
-        raise UsageError(f"{option} {text}: not a number of seconds nor absolute nanoseconds.") from error
+    after = moment_ns(text)
+    if after is None:
+        raise UsageError(f"{option} {text}: not a time (9.5, 9.5s, 10ms) nor absolute nanoseconds.")
     (first,) = run.row("SELECT min(begin_ns) FROM ops")
     return int(first or 0) + after
+
+
+def _say_if_outside(run: Run, given: str, moment: object, sign: str) -> None:
+    """One line where that leaves no op."""
+    first, last, found = run.row(
+        f"SELECT min(begin_ns), max(begin_ns), count(*) FILTER (begin_ns {sign} ?) FROM ops", [moment]
+    )
+    if first is not None and not found:
+        talk(f"{given}: no op begins then; the last one begins {duration(last - first)} after the first.")
 
 
 def selection(run: Run, args: argparse.Namespace) -> Selection:
@@ -163,6 +174,7 @@ def selection(run: Run, args: argparse.Namespace) -> Selection:
         if text is not None:
             where.append(f"o.begin_ns {sign} ?")
             parameters.append(instant(run, text, option))
+            _say_if_outside(run, f"{option} {text}", parameters[-1], sign)
     if (at := getattr(args, "at", None)) is not None:
         where.append("o.begin_ns <= ? AND o.end_ns >= ?")
         parameters += [instant(run, at, "--at")] * 2

@@ -314,7 +314,7 @@ def test_fios_log_splits_each_op_to_the_nanosecond(tmp_path: Path, capfd: pytest
     )
     out = capfd.readouterr().out
     assert "pass  sum per op: stages + residual = the client's figure for 3 of 3 ops; 0 have a negative" in out
-    assert "a line for 3 of 3 ops (3 lines); submit and reap are exact to 250 ns" in out
+    assert "a line for 3 of 3 ops (3 lines); before and after the op it is exact to 250 ns" in out
     with (tmp_path / "p").open() as file:
         for row in csv.DictReader(file):
             parts = [int(v) for name, v in row.items() if name not in ("op_id", "client_ns") and v]
@@ -461,7 +461,7 @@ def test_found_in_the_recording(tmp_path: Path, capfd: pytest.CaptureFixture[str
     assert main(["coverage", str(path)]) == 0
     out = capfd.readouterr().out
     assert "explained 60.0 %, accounted for 60.0 %\n" in out
-    assert "submit: before the begin point" in out
+    assert "client: before the begin point" in out
     assert main(["csv", str(path)]) == 0
     assert [row["client_ns"] for row in csv.DictReader(capfd.readouterr().out.splitlines())] == ["46000", ""]
 

@@ -21,9 +21,7 @@ MOST = (1 << 63) - 1  # what a column of a run can hold
 _NUMBER = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zµ]*)\s*", re.IGNORECASE)
 
 
-_MOMENT = re.compile(
-    rf"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d{{1,2}})?)\s*({'|'.join(DURATIONS)})?", re.IGNORECASE
-)
+_MOMENT = re.compile(rf"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d{{1,2}})?)\s*({'|'.join(DURATIONS)})?", re.IGNORECASE)
 
 
 class Limits(Value):

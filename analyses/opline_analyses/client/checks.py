@@ -95,7 +95,8 @@ def sums(run: Run) -> Check:
     counts = f"count(*), count(*) FILTER ({parts} = client_ns), count(*) FILTER (least(submit_ns, reap_ns) < 0)"
     ops, exact, negative = per_op(run).aggregate(counts).fetchall()[0]
     text = (
-        f"stages + residual = the client's figure for {exact} of {ops} ops; {negative} have a negative submit or reap"
+        f"stages + residual = the client's figure for {exact} of {ops} ops;"
+        f" {negative} have a negative time before or after it"
     )
     if negative:
         text += " (the client's own begin or end lies between the op's points)"

@@ -114,8 +114,8 @@ class Coverage(NamedTuple):
         if self.client_ns is not None:
             split = 0.0
             if self.submit_ns is not None and self.reap_ns is not None:
-                found.append(Part("submit: before the begin point", self.submit_ns, 1))
-                found.append(Part("reap: after the end point", self.reap_ns, 1))
+                found.append(Part("client: before the begin point", self.submit_ns, 1))
+                found.append(Part("client: after the end point", self.reap_ns, 1))
                 split = self.submit_ns + self.reap_ns
             # A millionth of a nanosecond is the means' rounding.
             found.append(Part("unknown: outside of the op's points", round(outside - split, 6) + 0.0, 1))

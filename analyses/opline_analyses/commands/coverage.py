@@ -125,7 +125,9 @@ def _coverage_lines(c: Coverage, joined: Joined | None, loop: int | None, schedu
     rows.append(["= client's mean" if c.client_ns else "= trace's mean", us(whole, 3), "100.00"])
     yield from table(["part of the mean", "us", "share%"], rows)
     if joined is not None:
-        exactly = "" if not joined.uncertainty_ns else f"; submit and reap are exact to {joined.uncertainty_ns} ns"
+        exactly = (
+            "" if not joined.uncertainty_ns else f"; before and after the op it is exact to {joined.uncertainty_ns} ns"
+        )
         if joined.uncertainty_ns is None:
             exactly = "; it has no issue times (log_issue_time=1), so what is before and after an op is not split"
         yield f"the client's log has a line for {c.logged_ops} of {c.ops} ops ({joined.lines} lines){exactly}"

@@ -66,6 +66,10 @@ def conditions(folder: Path) -> list[Condition]:
             "worker", "+50 us in every op's worker stage", "demo", [*STORE, "--inject", "worker:50:1"],
             ("worker", "mean"), "store",
         ),
+        Condition(
+            "dispatch", "+10 us before every op's I/O is submitted, for which it is in `submit`", "demo",
+            [*STORE, "--inject", "device:10:1"], ("submit", "mean"), "store",
+        ),
         Condition("depth", "depth 8 instead of 4", "demo", [*STORE, "--qd", "8"], ("latency", "p50"), "store"),
     ]  # fmt: skip
     if shutil.which("fio"):
@@ -177,6 +181,23 @@ def changed_lines(condition: Condition, a: list[Figures], b: list[Figures]) -> l
     return lines
 
 
+def shape_lines(condition: Condition, a: list[Figures], b: list[Figures]) -> list[str]:
+    """The planted stage by its own mean, and by its mean in the middle one's of its run, from the same draws."""
+    stage, cells = condition.figure[0], []
+    for k in (2, 3, 5):
+        drawn = pairs(a, b, k) if k <= min(len(a), len(b)) else []
+        if not any(r.name == stage for c in drawn for r in c.shape):
+            cells.append("–")
+            continue
+        means = [[r for r in c.stages if r.figure == "mean"] for c in drawn]
+        time, shape = (
+            sum(any(r.name == stage and r.verdict.kind == "more" for r in rows) for rows in of) / len(drawn)
+            for of in (means, [c.shape for c in drawn])
+        )
+        cells.append(f"{time:.0%} / {shape:.0%}")
+    return [f"| {condition.what} | {stage} | {' | '.join(cells)} |"]
+
+
 def gate_lines(name: str, a: list[Figures], b: list[Figures] | None, texts: Sequence[str]) -> list[str]:
     """A row of the table of conditions: of 5 runs of each side, without ``b`` both of ``a``."""
     conditions = [gate.parse(text) for text in texts]
@@ -194,7 +215,8 @@ def tables(found: dict[str, list[Figures]], folder: Path) -> list[str]:
     cpu = next((s for s in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in s), ":?").split(":")[1]
     where = f"{cpu.strip()}, kernel {platform.release()}"
     lines = [
-        f"{datetime.date.today()}, {where}, a machine that others use at the same time; {DRAWS} draws in each cell.",
+        f"{datetime.date.today()}, {where}, a machine that others use at the same time;",
+        f"{DRAWS} draws in each cell.",
         "",
         "Equal things, k runs of each side. In a cell: pairs with any figure called changed / with any shape called.",
         "",
@@ -213,6 +235,16 @@ def tables(found: dict[str, list[Figures]], folder: Path) -> list[str]:
     for c in known.values():
         if c.equal in known:
             lines += changed_lines(c, found[c.equal], found[c.name])
+    lines += [
+        "",
+        "Time and shape. In a cell: pairs with the stage's mean called longer / with its shape called so.",
+        "",
+        "| change | stage | k = 2 | 3 | 5 |",
+        "|---|---|---|---|---|",
+    ]
+    for c in known.values():
+        if c.equal in known and c.figure[0] != "latency":
+            lines += shape_lines(c, found[c.equal], found[c.name])
     lines += [
         "",
         "`--fail-if`, 5 runs of each side: pairs in which any condition fails.",

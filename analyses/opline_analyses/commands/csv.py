@@ -40,6 +40,10 @@ RFC 4180, lines end in LF, an empty cell is unknown. One row per complete op;
 (op_id, seq, stage, kind, from_point, to_point, begin_ns, duration_ns, tid,
 request_id).
 
+A stage's column is its name with _ns, blanks and arrows included: "shard
+queue_ns" in SQL, df["shard queue_ns"] in pandas. In the long form stages are
+values, and no column needs quotes.
+
 examples:
   opline csv run1 > ops.csv
   opline csv run1 --slowest 100 -o slow.csv

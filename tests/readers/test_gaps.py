@@ -6,6 +6,7 @@ line.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from opline.gaps import FLUSHED_WITHIN_NS, gaps_of
 from opline.losses import BY_NAME, Gap, Severity
 from opline.readers.streams import last_packet_end_ns
 from opline.readers.trace import find_traces
+from opline.scratch import start_ticks
 from opline_analyses.cli import main
 
 NAME = "app-sync-qd4-nvme"
@@ -143,3 +145,37 @@ def test_every_gap_counts_for_max_loss() -> None:
     )
     assert all(BY_NAME[name].severity is Severity.DATA_LOSS for name in (*names, "discarded_at_end"))
     assert Gap("tracer_died", "x", 5).plan() == {"why": "x", "begin_ns": 5, "end_ns": None}
+
+
+def test_no_run_stays_of_a_recording_that_goes_on(recorded: Recorded, capsys: pytest.CaptureFixture[str]) -> None:
+    """A command given meanwhile has what there is, and the one given afterwards all of it."""
+    session = f"opline-{os.getpid()}-{start_ticks(os.getpid())}"  # of a recorder that lives
+    run = recorded(state="recording", gaps=[], session=session, model={"argument": MODEL})
+    stream = max((run / "trace").rglob("ust/**/*_0"), key=lambda path: path.stat().st_size)
+    whole = stream.read_bytes()
+
+    def ops() -> tuple[int, str]:
+        assert main(["sql", str(run), "--csv", "SELECT count(*) FROM ops"]) == 0
+        said = capsys.readouterr()
+        return int(said.out.split()[1]), said.err
+
+    number, said = ops()
+    assert number > 0
+    assert "is still at it" in said
+    assert not (run / "manifest.json").exists()
+    assert main(["stages", str(run)]) == 0
+    capsys.readouterr()
+    assert not (run / "manifest.json").exists()
+    # what opline made of recordings that went on
+    note = json.loads((run / "recording.json").read_text())
+    (run / "recording.json").write_text(json.dumps(note | {"session": "opline-1-1"}))
+    stream.write_bytes(b"")
+    few, _ = ops()
+    assert few < number
+    assert (run / "manifest.json").exists()
+    stream.write_bytes(whole)
+    assert ops()[0] == few  # killed: nothing has come since
+    (run / "recording.json").write_text(json.dumps(note | {"state": "complete"}))
+    number_then, said = ops()
+    assert number_then == number
+    assert "not whole" not in said

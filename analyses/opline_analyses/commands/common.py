@@ -14,7 +14,8 @@ from opline.errors import OplineError, UsageError
 from opline.gaps import closing_line
 from opline.losses import Gap
 from opline.paths import plain
-from opline.store.run import BLOCKS_MODEL, BareTrace, is_run, locate
+from opline.store.run import BLOCKS_MODEL, BareTrace, locate
+from opline.store.underway import has_run
 from opline.talk import talk
 from opline_analyses.base.files import complete_file, output_path
 from opline_analyses.base.period import add_period
@@ -107,7 +108,7 @@ def bare_trace(args: argparse.Namespace) -> BareTrace | None:
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:  # ValueError: a NUL
         raise UsageError(f"{path} does not exist.") from error
     refuse_other(path)
-    if args.model is None and args.reader is None and not args.extents and is_run(path):
+    if args.model is None and args.reader is None and not args.extents and has_run(path):
         return None
     found = locate(path, args.model, reader=args.reader, extents=args.extents)
     return found if isinstance(found, BareTrace) else None

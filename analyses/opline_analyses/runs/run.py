@@ -16,6 +16,7 @@ from pathlib import Path
 from opline.errors import OplineError, UsageError
 from opline.shapes import read_json
 from opline.store.manifest import AGAIN, MANIFEST
+from opline.store.underway import has_run
 from opline.talk import explain
 from opline_analyses.base.literal import LiteralFiles
 from opline_analyses.runs.database import in_memory
@@ -262,7 +263,7 @@ def open_run(
         raise UsageError(f"{given} does not exist.")
     with ExitStack() as stack:
         path_of_tables = given
-        if model is not None or reader is not None or extents or not (given / "manifest.json").is_file():
+        if model is not None or reader is not None or extents or not has_run(given):
             # A finished run needs neither the native core nor babeltrace2.
             from opline.store.run import open_or_correlate
 

@@ -15,6 +15,7 @@ RECORDING = {
     "end?": (None, {"wall?": str}),
     "devices?": [{"dev": int, "name": str}],
     "state?": str,
+    "session?": (str, None),
     "gaps?": [_GAP],
     "tracing_ended?": (str, None),
     "write_failed?": (bool, None),

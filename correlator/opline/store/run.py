@@ -15,6 +15,7 @@ from opline.paths import is_recording, plain
 from opline.readers.trace import find_traces
 from opline.shapes import fault_in, read_json
 from opline.store.manifest import AGAIN, MANIFEST, RECORDING
+from opline.store.underway import has_run, is_underway
 from opline.values import Value
 
 if TYPE_CHECKING:
@@ -36,11 +37,6 @@ class RunOnDisk(Value):
     manifest: dict[str, Any]
 
 
-def is_run(path: StrPath) -> bool:
-    """A directory that has a manifest is a whole run."""
-    return os.path.isfile(os.path.join(path, "manifest.json"))
-
-
 class BareTrace(Value):
     """A trace that no run is kept of, and the model that it is to be correlated with."""
 
@@ -58,20 +54,21 @@ def locate(
 ) -> RunOnDisk | BareTrace:
     """The run at ``path``, or the trace that is to be correlated first. A recording (``recording.json`` beside
     ``trace/``) is correlated in place at first need, with the model that it was recorded with; a bare trace, another
-    model or further ``extents`` are the caller's to correlate. ``otherwise``: the model where none is named or known.
+    model, further ``extents`` or a recording that is still going on are the caller's to correlate. ``otherwise``: the
+    model where none is named or known.
 
     Raises OplineError.
     """
     path = plain(path)
     recorded = _recorded_model(path)
-    if model is None and recorded is not None and extents:
+    if model is None and recorded is not None and (extents or is_underway(path)):
         model = recorded
     elif model is None and recorded is not None:
         with _alone(path):  # two commands at once: the second takes what the first has made
-            if not is_run(path):
+            if not has_run(path):
                 correlate(os.path.join(path, "trace"), load_model(recorded), path, reader=reader)
     trace = os.path.join(path, "trace") if is_recording(path) else path
-    if is_run(path):
+    if has_run(path):
         from pathlib import Path  # 5 ms to import: what counts a trace alone does without
 
         manifest = read_manifest(path)

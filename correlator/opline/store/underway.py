@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""Whether a recording is still going on, and whether a folder has a run that is of all of it."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from opline.paths import is_recording
+from opline.scratch import start_ticks
+from opline.shapes import read_json
+from opline.store.manifest import AGAIN, MANIFEST, RECORDING
+
+if TYPE_CHECKING:
+    from opline.paths import StrPath
+
+_SESSION = re.compile(r"opline-(\d{1,10})-(\d{1,20})", re.ASCII)  # the recorder and its start, as leftovers.py has them
+
+
+def is_underway(folder: StrPath) -> bool:
+    """Whether a recorder on this machine is still writing this recording. Raises OplineError for a damaged one."""
+    if not is_recording(folder):
+        return False
+    note = read_json(os.path.join(folder, "recording.json"), RECORDING)
+    named = _SESSION.fullmatch(note.get("session") or "")
+    return note.get("state") == "recording" and named is not None and start_ticks(int(named[1])) == int(named[2])
+
+
+def has_run(folder: StrPath) -> bool:
+    """Whether the folder has a whole run, and one of all that was recorded: what was made while the recording was going
+    on is none. Raises OplineError for damaged manifests.
+    """
+    manifest = os.path.join(folder, "manifest.json")
+    if not os.path.isfile(manifest) or is_underway(folder):
+        return False
+    if not is_recording(folder):
+        return True
+    then = (read_json(manifest, MANIFEST, AGAIN).get("recording") or {}).get("state")
+    now = read_json(os.path.join(folder, "recording.json"), RECORDING).get("state")
+    return then != "recording" or now == "recording"

@@ -5,19 +5,27 @@ from __future__ import annotations
 
 import argparse
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opline.errors import OplineError
+from opline.store.underway import is_underway
+from opline.talk import talk
 from opline_analyses.commands.common import add_model, tell_losses
 from opline_analyses.runs import ledger
-from opline_analyses.runs.selection import add_filters, add_tainted, selection
+from opline_analyses.runs.selection import Selection, add_filters, add_tainted, selection
+
+if TYPE_CHECKING:
+    from opline_analyses.runs.run import Run
 
 NAME = "view"
 HELP = "the page of runs of any size, in a browser on this machine"
 EXAMPLES = """\
 The page is that of `opline report`. Of a run that is too large to be held in one
 page it asks for what is looked at: zooming gives finer cells, what is marked is
-summed by the run's tables, every op opens in full. Ctrl-C ends it.
+summed by the run's tables, every op opens in full. A recording that is still
+going on is followed: what was settled a second ago is there. Ctrl-C ends it.
 
 The server listens on 127.0.0.1 alone, only reads, and knows the address with
 its token only: whoever has the address may look. From another machine:
@@ -47,24 +55,41 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serves until Ctrl-C."""
     from opline_analyses.runs.run import open_run
+    from opline_analyses.view.followed import Followed
     from opline_analyses.view.pages import Pages, Viewed
     from opline_analyses.view.server import HOST, Server
 
     with ExitStack() as stack:
-        viewed = []
+        viewed: list[Viewed] = []
+        pages: list[Pages] = []
         lost = 0
-        for path in args.runs:
+        for number, path in enumerate(args.runs):
+            name = Path(path).resolve().name
+            if is_underway(path):
+                talk(f"{path} is still being recorded: the page follows it.")
+
+                def ended(run: Run, number: int = number, name: str = name) -> None:
+                    pages[0].replace(number, Viewed(run, name, selection(run, args), args.tainted))
+
+                which = partial(selection, args=args)
+                followed = Followed(path, args.model, which, args.tainted, ended)
+                viewed.append(Viewed(None, name, Selection(), args.tainted, followed))
+                continue
             opened = stack.enter_context(
                 open_run(path, args.model, args.reader, args.extents, interruptible=False)  # queries are in threads
             )
             entries = ledger.entries(opened)
             tell_losses(entries)
             lost += ledger.bad_count(entries)
-            viewed.append(Viewed(opened, Path(path).resolve().name, selection(opened, args), args.tainted))
+            viewed.append(Viewed(opened, name, selection(opened, args), args.tainted))
         if args.max_loss is not None and lost > args.max_loss:
             raise OplineError(f"{lost} lost, more than --max-loss {args.max_loss}.", exit_code=3)
+        pages.append(Pages(viewed))
+        for one in viewed:
+            if one.followed is not None:
+                stack.enter_context(one.followed)
         try:
-            server = stack.enter_context(Server(Pages(viewed), args.port))
+            server = stack.enter_context(Server(pages[0], args.port))
         except OSError as error:
             raise OplineError(f"Cannot listen on {HOST}, port {args.port}: {error.strerror}.") from error
         server.pages.prepare()

@@ -19,7 +19,7 @@ from opline_analyses.report.head import common_head, short_name, stage_head
 from opline_analyses.view.kinds import FAST, KINDS, SLOW, labels
 
 if TYPE_CHECKING:
-    from opline_analyses.view.tables import Region, Tables
+    from opline_analyses.view.tables import Region, StageSums, Tables
 
 COLUMNS = 700  # of the first picture
 MOST_COLUMNS = 4000
@@ -89,11 +89,14 @@ def region_answer(tables: Tables, region: Region) -> dict[str, Any]:
     slowest = tables.slowest(region, places, LISTED)
     return {
         "marked": len(places),
-        "ops": sums.ops,
-        "latency": str(sums.latency_ns),
-        "stages": [str(v) for v in sums.stages_ns],
+        **_said(sums),
+        "all": _said(tables.all()),
         "list": _listed(tables, slowest, region),
     }
+
+
+def _said(sums: StageSums) -> dict[str, Any]:
+    return {"ops": sums.ops, "latency": str(sums.latency_ns), "stages": [str(v) for v in sums.stages_ns]}
 
 
 def _listed(tables: Tables, places: Column, region: Region) -> list[list[Any]]:

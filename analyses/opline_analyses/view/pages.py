@@ -26,12 +26,18 @@ from opline_analyses.report.one import op_data
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 from opline_analyses.view import asked
+from opline_analyses.view.followed import Followed
 from opline_analyses.view.tables import Region, Tables
 
 KEPT = 4  # pages: going back is at once
 HELD_ROWS = 1_000_000  # rows of stages that one page holds
 _HELD_BYTES = 1 << 40
 
+_WAITING = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>opline view</title><meta http-equiv="refresh" content="1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; base-uri 'none'; form-action 'none'"></head>
+<body><h1>{}</h1><p>{}</p></body></html>
+"""
 _LIST = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>opline view</title>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; base-uri 'none'; form-action 'none'"></head>
@@ -42,12 +48,15 @@ _LIST = """<!DOCTYPE html>
 
 
 class Viewed(Value):
-    """A run and the ops of it that the command's filters choose."""
+    """A run and the ops of it that the command's filters choose. ``followed``: instead of a run, the recording that it
+    will be of.
+    """
 
-    run: Run
+    run: Run | None
     name: str
     which: Selection
     tainted: bool
+    followed: Followed | None = None
 
 
 class Pages:
@@ -57,12 +66,21 @@ class Pages:
         """``runs``: by number, from 0."""
         self._runs = runs
         self._locks = [threading.Lock() for _ in runs]
-        self._beside = [one.run.beside() for one in runs]  # for ops
+        self._beside = [None if one.run is None else one.run.beside() for one in runs]  # for ops
         self._kept: OrderedDict[int, bytes] = OrderedDict()
         self._tables: dict[int, Tables] = {}
+        self._over: dict[int, Followed | None] = {}  # what pages that have not been loaded anew go on to ask about
 
     def __len__(self) -> int:
         return len(self._runs)
+
+    def replace(self, number: int, by: Viewed) -> None:
+        """A recording that was followed is over: this is its run."""
+        with self._locks[number]:
+            self._beside[number] = None if by.run is None else by.run.beside()
+            self._kept.pop(number, None)
+            self._over[number] = self._runs[number].followed
+            self._runs[number] = by
 
     def prepare(self) -> None:
         """Makes the first run's page meanwhile: whoever opens it waits less."""
@@ -75,11 +93,17 @@ class Pages:
 
     def listed(self) -> bytes:
         """The list of runs to choose from."""
-        lines = [f'<li><a href="{n}/">{html.escape(shown(one.name))}</a></li>' for n, one in enumerate(self._runs)]
+        lines = [
+            f'<li><a href="{n}/">{html.escape(shown(one.name))}</a>{" (being recorded)" if one.followed else ""}</li>'
+            for n, one in enumerate(self._runs)
+        ]
         return _LIST.format("\n".join(lines)).encode("utf-8", "backslashreplace")
 
     def page(self, number: int) -> bytes:
         """The page of a run. Raises OplineError where there is none."""
+        followed = self._runs[number].followed
+        if followed is not None:
+            return self._growing(number, followed)
         with self._locks[number]:
             if number not in self._kept:
                 self._kept[number] = self._made(number)
@@ -88,8 +112,20 @@ class Pages:
             self._kept.move_to_end(number)
             return self._kept[number]
 
+    def _growing(self, number: int, followed: Followed) -> bytes:
+        """The page of a recording that goes on, as far as it is known."""
+        name = shown(self._runs[number].name)
+        found = followed.page_head()
+        if found is None:
+            why = followed.problem or "Waiting for the first op that is complete."
+            return _WAITING.format(html.escape(name), html.escape(shown(why))).encode("utf-8", "backslashreplace")
+        head, columns = found
+        head |= {"columns": columns.directory, "name": name, "served": True}
+        return document(name, [PageData(head, columns.blob(), None)], served=True)
+
     def _made(self, number: int) -> bytes:
         one = self._runs[number]
+        assert one.run is not None
         if pq.read_metadata(one.run.path / "stages.parquet").num_rows <= HELD_ROWS:
             page = page_data(one.run, one.which, one.tainted, _HELD_BYTES)
         else:
@@ -104,14 +140,24 @@ class Pages:
 
     def op(self, number: int, op_id: int) -> bytes:
         """One op as the data of a page: {"head", "columns" in base64}. Raises OplineError where there is no such op."""
+        followed = self._runs[number].followed
+        if followed is not None:
+            if followed.tables is None:
+                raise OplineError("There is no op yet.")
+            return _json(asked.sent(*op_data(followed.tables.run, op_id, followed.tables.start_ns)))
         with self._locks[number]:
-            run = self._beside[number].beside()
+            beside = self._beside[number]
+            assert beside is not None
+            run = beside.beside()
         (first,) = run.row("SELECT min(begin_ns) FROM ops")
         return _json(asked.sent(*op_data(run, op_id, int(first or 0))))
 
     def answer(self, number: int, question: str, region: Region, options: dict[str, int]) -> bytes:
         """The answer to a question about a large run, that has been shown. Raises OplineError."""
-        tables = self._tables.get(number)
+        followed = self._runs[number].followed or self._over.get(number)
+        if question == "news" and followed is not None:
+            return _json(followed.news(options.get("since", 0)))
+        tables = self._tables.get(number) or (followed.tables if followed else None)
         ask = _QUESTIONS.get(question)
         if tables is None or ask is None:
             raise OplineError("There is no such question about this run.")

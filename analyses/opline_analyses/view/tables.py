@@ -64,8 +64,18 @@ class Cells(Value):
 class Tables:
     """The ops of one run, and the questions about them. Several threads may ask."""
 
-    def __init__(self, run: Run, which: Selection, tainted: bool) -> None:
-        """``tainted``: ops that lost events touch count as well."""
+    def __init__(
+        self,
+        run: Run,
+        which: Selection,
+        tainted: bool,
+        before: Tables | None = None,
+        start_ns: int | None = None,
+    ) -> None:
+        """``tainted``: ops that lost events touch count as well. Of a recording that goes on: ``before`` is what there
+        was of it before, so that numbers of stages and values stay what they were; ``start_ns``: what its times count
+        from.
+        """
         self._root = run.beside()
         self._root_lock = threading.Lock()
         self.which = which.also("o.complete")
@@ -74,8 +84,10 @@ class Tables:
         self.lock = threading.RLock()  # of what is computed once
         for table in ("ops", "stages", "requests", "links"):
             run.check(table)
-        (first,) = run.row("SELECT min(begin_ns) FROM ops")
-        self.start_ns = int(first or 0)
+        if start_ns is None:
+            (start_ns,) = run.row("SELECT min(begin_ns) FROM ops")
+        self.start_ns = int(start_ns or 0)
+        self.until_ns: int | None = None  # of the run's clock: what there is of a recording goes up to there
         found = run.con.execute(
             self.which.of(f"o.op_id, o.begin_ns - {self.start_ns} AS t, o.latency_ns, o.tainted"),
             list(self.which.parameters),
@@ -97,6 +109,8 @@ class Tables:
         self._valued: tuple[int, Column, Column] | None = None  # of the stage that was asked for last
         self._only: tuple[tuple[int, int], Column] | None = None
         self._known: dict[str, dict[Any, int]] = {}
+        self._stages_before = before.stages if before else []
+        self._known_before = {name: list(found) for name, found in before._known.items()} if before else {}
 
     def __len__(self) -> int:
         return len(self.op_id)
@@ -136,7 +150,9 @@ class Tables:
                WHERE op_id < (SELECT min(op_id) + 100000 FROM ops) GROUP BY ALL) GROUP BY stage"""
         ).fetchall()
         place = dict(places)
-        return sorted(kinds, key=lambda one: (place.get(one[0], 1e9), one[0]))
+        known = dict(self._stages_before)
+        new = sorted((k for k in kinds if k[0] not in known), key=lambda one: (place.get(one[0], 1e9), one[0]))
+        return [*self._stages_before, *new]
 
     def values(self, stage: int | None) -> tuple[Column, Column]:
         """Of each op its latency, or its time in a stage (-1: it has none), and the code of that."""
@@ -181,8 +197,9 @@ class Tables:
         """The values of a kind over all ops, with their numbers of ops: the most frequent first."""
         with self.lock:
             if kind.name not in self._known:
-                found = self._counted(kind, np.arange(len(self)), _KNOWN_VALUES)
-                self._known[kind.name] = dict(found)
+                found = dict(self._counted(kind, np.arange(len(self)), _KNOWN_VALUES))
+                before = {value: found[value] for value in self._known_before.get(kind.name, ()) if value in found}
+                self._known[kind.name] = before | found
             return self._known[kind.name]
 
     def _counted(self, kind: Kind, marked: Column, limit: int) -> list[tuple[Any, int]]:

@@ -8,6 +8,7 @@
 #include "csv.hpp"
 #include "dropper_type.hpp"
 #include "feed_type.hpp"
+#include "follower_type.hpp"
 #include "printer_type.hpp"
 #include "reader_type.hpp"
 #include "statistics.hpp"
@@ -40,10 +41,10 @@ PyMODINIT_FUNC PyInit__core() {
     opline_unsupported = PyErr_NewException("opline._core.Unsupported", PyExc_ValueError, nullptr);
     if (!opline_unsupported || PyModule_AddObjectRef(m, "Unsupported", opline_unsupported) < 0 ||
         !add_type(m, "Core", &opline_core_spec) || !add_type(m, "NativeReader", &opline_reader_spec) ||
-        !add_type(m, "Printer", &opline_printer_spec) || !add_type(m, "Dropper", &opline_dropper_spec) ||
-        !add_type(m, "StageStatistics", &opline_statistics_spec) || !add_type(m, "OpCsv", &opline_op_csv_spec) ||
-        !add_type(m, "TableFile", &opline_table_file_spec) || !add_type(m, "TextFeed", &opline_text_feed_spec) ||
-        !add_type(m, "RingFeed", &opline_ring_feed_spec) ||
+        !add_type(m, "Follower", &opline_follower_spec) || !add_type(m, "Printer", &opline_printer_spec) ||
+        !add_type(m, "Dropper", &opline_dropper_spec) || !add_type(m, "StageStatistics", &opline_statistics_spec) ||
+        !add_type(m, "OpCsv", &opline_op_csv_spec) || !add_type(m, "TableFile", &opline_table_file_spec) ||
+        !add_type(m, "TextFeed", &opline_text_feed_spec) || !add_type(m, "RingFeed", &opline_ring_feed_spec) ||
         PyModule_AddStringConstant(m, "COOKIE", opline::build_cookie()) < 0) {
         Py_DECREF(m);
         return nullptr;

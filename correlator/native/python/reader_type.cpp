@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "reader_type.hpp"
 
-#include <exception>
 #include <memory>
-#include <string>
-#include <vector>
 
-#include "ctf/metadata/types.hpp"
 #include "ctf/reader.hpp"
-#include "guarded.hpp"
+#include "reader_parts.hpp"
 #include "type_slots.hpp"
 
 namespace {
 
-using opline::python::guarded;
+using namespace opline::python;
 
 struct ReaderState {
     ReaderState(const std::vector<std::string> &paths, std::uint32_t cpus) : reader(paths, cpus) {}
@@ -26,18 +22,6 @@ struct ReaderObject {
     ReaderState *state;
 };
 
-template <class F>
-PyObject *guarded_reader(F &&f) {
-    return guarded([&]() -> PyObject * {
-        try {
-            return f();
-        } catch (const opline::ctf::Unsupported &e) {
-            PyErr_SetString(opline_unsupported, e.what());
-            return nullptr;
-        }
-    });
-}
-
 ReaderState &reader_of(PyObject *self) { return *reinterpret_cast<ReaderObject *>(self)->state; }
 
 PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *) {
@@ -46,11 +30,7 @@ PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *) {
     if (!PyArg_ParseTuple(args, "O!|I", &PyList_Type, &list, &cpus)) return nullptr;
     return guarded_reader([&]() -> PyObject * {
         std::vector<std::string> paths;
-        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
-            const char *s = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i));
-            if (!s) return nullptr;
-            paths.emplace_back(s);
-        }
+        if (!paths_from(list, paths)) return nullptr;
         auto state = std::make_unique<ReaderState>(paths, cpus);
         auto self = reinterpret_cast<ReaderObject *>(type->tp_alloc(type, 0));
         if (!self) return nullptr;
@@ -71,7 +51,6 @@ void reader_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
-// Takes anything with address(): a Core, a Printer.
 PyObject *reader_open(PyObject *self, PyObject *args) {
     PyObject *consumer;
     unsigned threads;
@@ -81,14 +60,11 @@ PyObject *reader_open(PyObject *self, PyObject *args) {
         PyErr_SetString(PyExc_ValueError, "the reader is open already");
         return nullptr;
     }
-    PyObject *address = PyObject_CallMethod(consumer, "address", nullptr);
-    if (!address) return nullptr;
-    void *p = PyLong_AsVoidPtr(address);
-    Py_DECREF(address);
-    if (!p) return nullptr;
+    opline::EventSink *sink = sink_from(consumer);
+    if (!sink) return nullptr;
     return guarded_reader([&]() -> PyObject * {
         state.core = Py_NewRef(consumer);
-        state.reader.open(*static_cast<opline::EventSink *>(p), threads);
+        state.reader.open(*sink, threads);
         Py_RETURN_NONE;
     });
 }
@@ -101,19 +77,8 @@ PyObject *reader_run(PyObject *self, PyObject *args) {
         PyErr_SetString(PyExc_ValueError, "the reader is not open");
         return nullptr;
     }
-    return guarded_reader([&]() -> PyObject * {
-        bool more = false;
-        std::exception_ptr error;
-        Py_BEGIN_ALLOW_THREADS
-        try {
-            more = state.reader.run(max_events);
-        } catch (...) {
-            error = std::current_exception();
-        }
-        Py_END_ALLOW_THREADS
-        if (error) std::rethrow_exception(error);
-        return PyBool_FromLong(more);
-    });
+    return guarded_reader(
+        [&]() -> PyObject * { return PyBool_FromLong(unlocked([&] { return state.reader.run(max_events); })); });
 }
 
 PyObject *reader_progress(PyObject *self, PyObject *) {

@@ -96,6 +96,11 @@ export class AskedRun {
     });
   }
 
+  /** What is new of a recording that goes on, as soon as there is something. */
+  news() {
+    return ask('news', { since: this.head.followed.generation, t0: 0, t1: 1 });
+  }
+
   /** Asks for the checks of the run, once. */
   async check() {
     this.head.checks = (await ask('checks', { t0: 0, t1: 1 })).checks;
@@ -119,19 +124,35 @@ export class AskedRun {
     const key = JSON.stringify(wanted);
     if (key === this.askedFor) return;
     this.askedFor = key;
-    this.stale = true;
-    this._ask.answer(async () => ({ key, all: region === null && !this.filter, ...await ask('region', wanted) }));
+    this.stale = !this.quiet || !this.answer;
+    this.quiet = false;
+    this._ask.answer(async () => ({ key, ...await ask('region', wanted) }));
     this._ask.who(async () => ({ key, ...await ask('who', wanted) }));
     this._ask.slowWho(async () => ({ key, ...await ask('who', { ...wanted, slow: 1 }) }));
   }
 
   _answer(answer) {
-    const stages = answer.stages.map(BigInt);
-    const latency = BigInt(answer.latency);
-    const sums = { ops: answer.ops, latency, stages, unattributed: latency - stages.reduce((a, b) => a + b, 0n) };
-    if (answer.all) this.all = sums;
-    this.answer = { marked: answer.marked, sums, list: answer.list.map((row) => this.know(row)) };
+    this.all = this._sums(answer.all);
+    this.answer = { marked: answer.marked, sums: this._sums(answer), list: answer.list.map((row) => this.know(row)) };
     this.stale = answer.key !== this.askedFor;
+  }
+
+  /** Sums of an answer, with a 0 for each stage that has come since. */
+  _sums({ ops, latency: total, stages: texts }) {
+    const latency = BigInt(total);
+    const stages = texts.map(BigInt);
+    while (stages.length < this.head.stages.length) stages.push(0n);
+    return { ops, latency, stages, unattributed: latency - stages.reduce((a, b) => a + b, 0n) };
+  }
+
+  /** There is more of a recording that is followed: all that is shown is asked for again, and stays until then. */
+  grew(head) {
+    Object.assign(this.head, head);
+    for (const sums of [this.all, this.answer?.sums])
+      while (sums && sums.stages.length < head.stages.length) sums.stages.push(0n);
+    this.lookedAt = null;
+    this.askedFor = null;
+    this.quiet = true;
   }
 
   _who(answer) {
@@ -158,7 +179,7 @@ export class AskedRun {
     this.values[i] = value < 0 ? NaN : value;
     this.log[i] = Math.log10(Math.max(1, value));
     this.tainted[i] = tainted ? 1 : 0;
-    this.named[i - CELLS] = { className, widest: widest === null ? null : [widest, ns] };
+    this.named[i - CELLS] = { className, widest: widest === null || !this.head.stages[widest] ? null : [widest, ns] };
     return i;
   }
 

@@ -29,6 +29,21 @@ export function drawHeader(runs) {
   byId('chips').replaceChildren(...chips.filter(Boolean));
 }
 
+const FOLLOWED = { ending: 'The recording is over. Its run is being made: the page shows it then.',
+  lost: 'opline view does not answer any more: what is shown stays as it is.' };
+
+/** Of a recording that goes on: up to when it is shown. */
+export function drawFollowed(runs) {
+  const lines = runs.filter(({ head }) => head.followed).map(({ head, follows }) => {
+    const said = follows?.problem || FOLLOWED[follows?.now];
+    return el('p', { className: said ? 'message' : 'following' }, said ?? [
+      el('b', {}, '● recording'), ` Shown are the ops that were complete and settled at ${
+        (head.followed.until_ns / 1e9).toFixed(1)} s, about a second ago. `,
+      'Those on their way come when they are done.']);
+  });
+  byId('followed').replaceChildren(...lines);
+}
+
 const chip = (good, text) => el('a', {
   className: `chip ${
     good === false ? 'bad' :

@@ -11,7 +11,7 @@ import { drawWho } from './who.js';
 import { OpList } from './list.js';
 import { drawWaterfall } from './waterfall.js';
 import { drawDevices } from './devices.js';
-import { drawFacts, drawHeader, drawTables, drawWhy } from './facts.js';
+import { drawFacts, drawFollowed, drawHeader, drawTables, drawWhy } from './facts.js';
 
 const page = { runs: [], heats: [], list: null, open: null, selected: null, sums: null };
 const current = () => page.runs[state.run];
@@ -101,8 +101,8 @@ function draw(changed) {
   if (any('value')) for (const run of page.runs) run.drawValue(state.value);
   if (any('run') && state.op === null) page.open = null;
   byId('now').textContent = page.runs.length > 1 ? `panels: run ${'AB'[state.run]}` : '';
-  const heat = any('time', 'linear', 'waited', 'value', 'filter', 'size', 'theme', 'cells');
-  if (any('region', 'run', 'value', 'filter', 'all')) {
+  const heat = any('time', 'linear', 'waited', 'value', 'filter', 'size', 'theme', 'cells', 'grown');
+  if (any('region', 'run', 'value', 'filter', 'all', 'grown')) {
     state.region = current().snapped(state.region);
     select();
   }
@@ -114,7 +114,7 @@ function draw(changed) {
     }
     drawTables(page.heats);
   }
-  if (any('checks')) { drawHeader(page.runs); drawFacts(page.runs); }
+  if (any('checks', 'grown')) { drawHeader(page.runs); drawFacts(page.runs); }
   if (heat || any('region', 'op', 'run')) for (const h of page.heats) h.drawOver(page.selected);
   if (any('answer', 'failed')) page.sums = current().sums(state.region, page.selected);
   if (any('time', 'region', 'size', 'theme', 'others', 'run', 'devices'))
@@ -127,6 +127,35 @@ function draw(changed) {
     byId(id).setAttribute('aria-pressed', String(state[key]));
   byId('value').textContent =
     state.value >= 0 && current().value >= 0 ? `time of ${current().head.stages[state.value]?.name}` : 'latency';
+}
+
+/** A recording that goes on: what is new is shown when it comes; when it is over, its run. */
+async function follow(run) {
+  let lost = 0;
+  for (;;) {
+    try {
+      const { head, state: now, problem, shift_ns: shift } = await run.news();
+      lost = 0;
+      const anew = head && head.followed.anew !== run.head.followed.anew; // it has been read anew: other numbers
+      if (now === 'over' || anew) { reload(shift); return; }
+      run.follows = { now, problem };
+      if (head) run.grew(head);
+      draw(new Set(['grown']));
+    } catch {
+      run.follows = { now: 'lost' };
+      if (++lost > 20) { drawFollowed(page.runs); return; }
+      await new Promise((done) => { setTimeout(done, 500); });
+    }
+    drawFollowed(page.runs);
+  }
+}
+
+/** The same page again, of the whole run: its times count from ``shift`` ns later. */
+function reload(shift) {
+  const moved = (times, n) => times && times.map((t, i) => (i < n ? Math.max(0, t - shift) : t));
+  Object.assign(state, { time: moved(state.time, 2), region: moved(state.region, 2), value: -1 });
+  history.replaceState(null, '', hashOf() || location.pathname + location.search);
+  location.reload();
 }
 
 let asked = null;
@@ -261,6 +290,7 @@ async function start() {
     open: () => (state.run === k ? page.open : null),
   }));
   drawHeader(page.runs);
+  drawFollowed(page.runs);
   drawFacts(page.runs);
   drawWhy(page.runs,
     (run, from) => update({ run, value: -1, region: [0, Math.ceil(wholeTime()[1]), from, Number.MAX_SAFE_INTEGER] }));
@@ -273,7 +303,10 @@ async function start() {
   draw(new Set(['size', 'all']));
   if (location.hash) restore(fromHash(location.hash));
   document.documentElement.dataset.ready = '1';
-  for (const run of page.runs) run.check?.();
+  for (const run of page.runs) {
+    if (run.head.followed) follow(run);
+    else run.check?.();
+  }
 }
 
 // What tests ask: counts and sums as the page has them.

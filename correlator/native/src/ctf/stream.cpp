@@ -47,7 +47,20 @@ MappedFile::MappedFile(const std::string &path, bool huge) : path_(path) {
 MappedFile::MappedFile(std::string path, std::string_view bytes)
     : path_(std::move(path)), data_(reinterpret_cast<const std::uint8_t *>(bytes.data())), size_(bytes.size()) {}
 
+MappedFile::MappedFile(const std::string &path, std::size_t begin, std::size_t end) : path_(path), size_(end - begin) {
+    const std::size_t page = begin & ~std::size_t{4095};
+    window_bytes_ = end - page;
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) throw Malformed("cannot read " + path + ": " + std::strerror(errno));
+    window_ = ::mmap(nullptr, window_bytes_, PROT_READ, MAP_PRIVATE, fd, static_cast<off_t>(page));
+    const int e = errno;
+    ::close(fd);
+    if (window_ == MAP_FAILED) throw Malformed("cannot map " + path + ": " + std::strerror(e));
+    data_ = static_cast<const std::uint8_t *>(window_) + (begin - page);
+}
+
 MappedFile::~MappedFile() {
+    if (window_) ::munmap(window_, window_bytes_);
     if (mapped_) ::munmap(const_cast<std::uint8_t *>(data_), size_);
 }
 

@@ -33,12 +33,16 @@ class MappedFile {
     MappedFile(const std::string &path, bool huge);
     // What is in memory already, and stays there longer than this does; the path is for messages.
     MappedFile(std::string path, std::string_view bytes);
+    // The bytes [begin, end) of a file that others are writing: they are there. done_until() gives none of it back.
+    MappedFile(const std::string &path, std::size_t begin, std::size_t end);
     ~MappedFile();
     MappedFile(const MappedFile &) = delete;
     MappedFile &operator=(const MappedFile &) = delete;
     const std::uint8_t *data() const { return data_; }
     std::size_t size() const { return size_; }
     const std::string &path() const { return path_; }
+    // What lies behind is not looked at.
+    void end_at(std::size_t size) { size_ = size; }
     // The pages before `end` are not needed again, but for texts of the last events. They are given back when there are
     // `step` bytes of them.
     void done_until(std::size_t end, std::size_t step = 16u << 20);
@@ -49,7 +53,9 @@ class MappedFile {
     std::string path_;
     const std::uint8_t *data_ = nullptr;
     std::size_t size_ = 0, dropped_ = 0;
-    bool mapped_ = false;  // by this
+    bool mapped_ = false;     // by this, and all of the file
+    void *window_ = nullptr;  // by this, and a part of the file
+    std::size_t window_bytes_ = 0;
 };
 
 // The two event headers that LTTng writes have code of their own.
@@ -159,6 +165,12 @@ class Stream {
     // The next events instead, one at least, as many as go into the block and are in one packet. False: the stream has
     // ended.
     bool fill(EventBlock &, StreamNotes &notes);
+    // More packets have come, behind those that there were. What was given before and has been read is let go: its
+    // events have been consumed, but those of the last block.
+    void go_on(std::shared_ptr<MappedFile> more) {
+        for (std::size_t i = 0; i < file_ && i < files_.size(); ++i) files_[i].bytes.reset();
+        files_.push_back({std::move(more), {}});
+    }
     // Before the first event: the plans are made. `give_back`: so many bytes that were read may stay mapped.
     void prepare(std::size_t give_back = 16u << 20);
     std::int64_t time_ns = 0;

@@ -13,11 +13,6 @@ constexpr std::ptrdiff_t kMostAlike = 64;
 
 std::string name_of(const std::string &path) { return path.substr(path.rfind('/') + 1); }
 
-std::string host_of(const Trace &trace) {
-    const std::string host = trace.env("hostname");
-    return host.empty() ? trace.env("host") : host;  // perf's own conversion to CTF calls it so
-}
-
 }  // namespace
 
 std::optional<Mending::Patch> place_of(const Type &context, std::uint64_t context_at, FieldRole role) {
@@ -202,7 +197,7 @@ std::vector<std::unique_ptr<Stream>> Survey::streams_of(const Trace &trace, Read
         }
         if (!first) continue;
         StreamDecl decl;
-        decl.host = host_of(trace);
+        decl.host = trace.host();
         decl.domain = trace.domain();
         decl.path = files.front().bytes->path();
         decl.channel = channel_of(decl.path);

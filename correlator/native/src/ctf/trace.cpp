@@ -108,6 +108,11 @@ std::string Trace::env(const char *name) const {
     return it == meta.env.end() ? std::string() : it->second.text;
 }
 
+std::string Trace::host() const {
+    const std::string host = env("hostname");
+    return host.empty() ? env("host") : host;  // perf's own conversion to CTF calls it so
+}
+
 const StreamClassDecl &Trace::stream_class(const EventDecl &e) const {
     auto s = meta.streams.find(e.stream_id);
     if (s == meta.streams.end())
@@ -151,17 +156,21 @@ std::unique_ptr<Trace> compile_trace(const std::string &metadata) {
     return trace;
 }
 
+std::vector<std::string> files_of(const std::string &path) {
+    std::vector<std::string> out;
+    for (const auto &entry : fs::directory_iterator(path)) {
+        const std::string name = entry.path().filename().string();
+        if (entry.is_regular_file() && name != "metadata" && name[0] != '.') out.push_back(entry.path().string());
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
 std::unique_ptr<Trace> load_trace(const std::string &path) {
     try {
         auto trace = compile_trace(read_file(fs::path(path) / "metadata"));
         trace->path = path;
-        auto &files = trace->files;
-        for (const auto &entry : fs::directory_iterator(path)) {
-            const std::string name = entry.path().filename().string();
-            if (entry.is_regular_file() && name != "metadata" && name[0] != '.')
-                files.push_back({entry.path(), entry.file_size()});
-        }
-        std::sort(files.begin(), files.end(), [](const auto &a, const auto &b) { return a.path < b.path; });
+        for (const std::string &file : files_of(path)) trace->files.push_back({file, fs::file_size(file)});
         return trace;
     } catch (const Unsupported &e) {
         throw Unsupported(path + ": " + e.what());

@@ -27,6 +27,7 @@ struct Trace {
     std::uint64_t frequency = 1'000'000'000;
 
     std::string env(const char *name) const;  // "": it has none such
+    std::string host() const;                 // "": it does not say
     Domain domain() const { return env("domain") == "kernel" ? Domain::kKernel : Domain::kUst; }
     const ClockDecl &clock() const { return meta.clocks.begin()->second; }
     // Throws Malformed.
@@ -41,5 +42,7 @@ struct Trace {
 std::unique_ptr<Trace> compile_trace(const std::string &metadata);
 // The same of a folder, with its files. What is thrown has the path first.
 std::unique_ptr<Trace> load_trace(const std::string &path);
+// The paths of a folder's files of events, sorted.
+std::vector<std::string> files_of(const std::string &path);
 
 }  // namespace opline::ctf

@@ -35,6 +35,11 @@ class Merge {
         heap_.push_back(head);
         std::push_heap(heap_.begin(), heap_.end(), [](const Head &a, const Head &b) { return b < a; });
     }
+    // Other ranks for those that are here, in the same order among themselves.
+    template <class Rank>
+    void rank_anew(Rank &&rank) {
+        for (Head &head : heap_) head.rank = rank(head.source);
+    }
     // Of those whose time has grown since they were asked for, or that are at their end: the second first, then the
     // top.
     void settle(Head *head) {

@@ -19,7 +19,7 @@ from opline.capture.machine.space import tree_bytes
 from opline.errors import OplineError
 
 #: What a stream has is on disk after this time, however little it is; each costs an active stream 4 KiB at least.
-SWITCH_TIMER_US = 1_000_000
+SWITCH_TIMER_US = 500_000
 METADATA_TIMER_US = 200_000
 _STOP_PATIENCE_S = 10.0
 

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""A recording that is looked at while it goes on: a thread that correlates what has come, and what there is of it.
+
+Each look at it is a generation: a run of what was settled by then, which does not change while it is asked. When the
+recording is over its run is made as of any other.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opline.capture.machine.devices import list_devices
+from opline.errors import OplineError
+from opline.following import Following
+from opline.scratch import scratch
+from opline.store.arrow import arrow_schema
+from opline.store.schema import TABLES
+from opline_analyses.runs.database import in_memory
+from opline_analyses.runs.run import Connection, Run, open_run
+from opline_analyses.view.asked import page_head
+from opline_analyses.view.tables import Region, Tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from opline_analyses.runs.selection import Selection
+
+LOOK_EVERY_S = 0.25
+WAIT_S = 10.0  # so long a question for news waits for some
+
+
+class Part(Run):
+    """What there is of a recording: a run of the files that its tables have by now."""
+
+    def __init__(self, recording: Path, manifest: dict[str, Any], files: Mapping[str, Sequence[Path]]) -> None:
+        super().__init__(recording, manifest, recording)
+        self.fresh = True
+        self._of_tables = {table: [self.files.open(path) for path in paths] for table, paths in files.items()}
+
+    @cached_property
+    def con(self) -> Any:
+        """Connected at the first question."""
+        con = in_memory()
+        for spec in TABLES:
+            files = ", ".join(f"'{file}'" for file in self._of_tables[spec.name])
+            if files:
+                con.execute(f"CREATE VIEW {spec.name} AS SELECT * FROM read_parquet([{files}])")
+            else:
+                con.register("nothing", arrow_schema(spec).empty_table())
+                con.execute(f"CREATE TABLE {spec.name} AS SELECT * FROM nothing")  # cursors see it, too
+        return Connection(con, lambda _table: None)  # this process has written them
+
+    def device_names(self) -> dict[int, str]:
+        """Of this machine's devices too: a recording has those of its benchmark in the end only."""
+        return {device.dev: device.name for device in list_devices(idle=True)} | super().device_names()
+
+
+class Followed:
+    """``ended(run)`` is called, in its thread, with the run of the whole recording once that is over."""
+
+    def __init__(
+        self,
+        path: str,
+        model: str | None,
+        which: Callable[[Run], Selection],
+        tainted: bool,
+        ended: Callable[[Run], None],
+    ) -> None:
+        self.path = Path(path)
+        self._model, self._which, self._tainted, self._ended = model, which, tainted, ended
+        self._stack = ExitStack()
+        self._following = Following(path, Path(self._stack.enter_context(scratch("follow"))), model)
+        self._changed = threading.Condition()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self.tables: Tables | None = None
+        self.generation = 0
+        self.state = "recording"  # then "ending", while the whole run is made, and "over"
+        self.problem = ""
+        self._shift_ns = 0
+        self._anew = 0
+
+    def __enter__(self) -> Followed:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._stack.close()
+
+    def page_head(self) -> tuple[dict[str, Any], Any] | None:
+        """Head and columns of a page; None: there is no op yet."""
+        with self._changed:
+            tables, generation = self.tables, self.generation
+        if tables is None or not len(tables):
+            return None
+        head, columns = page_head(tables, Region(t0=0, t1=max(tables.span_ns, self._until(tables)) + 1))
+        return self._with_news(head, tables, generation), columns
+
+    def news(self, since: int) -> dict[str, Any]:
+        """What is new after that generation; waits for some. With ``over`` the whole run is there, whose times count
+        from ``shift_ns`` later.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self.generation > since or self.state == "over", WAIT_S)
+            tables, generation, state = self.tables, self.generation, self.state
+        said: dict[str, Any] = {"state": state, "problem": self.problem, "shift_ns": self._shift_ns}
+        if tables is None or generation <= since or state == "over":
+            return said
+        head, _ = page_head(tables, Region(t0=0, t1=1))
+        del head["cells"]
+        return {**said, "head": self._with_news(head, tables, generation)}
+
+    def _with_news(self, head: dict[str, Any], tables: Tables, generation: int) -> dict[str, Any]:
+        until_ns = self._until(tables)
+        head["span_ns"] = max(head["span_ns"], until_ns)
+        head["followed"] = {"generation": generation, "until_ns": until_ns, "anew": self._anew}
+        return head
+
+    def _until(self, tables: Tables) -> int:
+        return max(0, (tables.until_ns or tables.start_ns) - tables.start_ns)
+
+    def _follow(self) -> None:
+        while not self._stop.wait(LOOK_EVERY_S if not self._following.behind else 0):
+            try:
+                if self._following.is_over():
+                    break
+                if self._following.step():
+                    self._look()
+                self.problem = ""
+            except OplineError as error:
+                self.problem = error.message
+            except Exception as error:  # what is to be seen is not worth the recording's run
+                self.problem = f"Internal error: {type(error).__name__}: {error}"
+                with self._changed:
+                    self._changed.notify_all()
+                self._stop.wait(1)
+        if not self._stop.is_set():
+            self._end()
+
+    def _look(self) -> None:
+        """A generation of what there is now."""
+        following = self._following
+        first_ns = following.manifest()["core"]["first_ns"]
+        if first_ns is None or not following.segments.files["ops"]:
+            return
+        before = self.tables if following.anew == self._anew else None
+        self._anew = following.anew
+        run = Part(self.path, following.manifest(), following.segments.files)
+        tables = Tables(run, self._which(run), self._tainted, before, first_ns)
+        tables.until_ns = following.until_ns
+        with self._changed:
+            self.tables = tables
+            self.generation += 1
+            self._changed.notify_all()
+
+    def _end(self) -> None:
+        """The recording is over: its run is made."""
+        self._tell("ending")
+        try:
+            run = self._stack.enter_context(open_run(self.path, self._model, interruptible=False))
+            (first_ns,) = run.row("SELECT min(begin_ns) FROM ops")
+        except OplineError as error:
+            self.problem = error.message
+            self._tell("ending")
+            return
+        if self.tables is not None and first_ns is not None:
+            self._shift_ns = first_ns - self.tables.start_ns
+        self._ended(run)
+        self._tell("over")
+
+    def _tell(self, state: str) -> None:
+        with self._changed:
+            self.state = state
+            self.generation += state != "over"
+            self._changed.notify_all()

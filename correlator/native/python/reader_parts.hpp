@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// What the types that read traces have in common.
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "ctf/metadata/types.hpp"
+#include "event/event.hpp"
+#include "guarded.hpp"
+#include "reader_type.hpp"
+
+namespace opline::python {
+
+template <class F>
+PyObject *guarded_reader(F &&f) {
+    return guarded([&]() -> PyObject * {
+        try {
+            return f();
+        } catch (const ctf::Unsupported &e) {
+            PyErr_SetString(opline_unsupported, e.what());
+            return nullptr;
+        }
+    });
+}
+
+// What f() gives, without Python's lock.
+template <class F>
+bool unlocked(F &&f) {
+    bool out = false;
+    std::exception_ptr error;
+    Py_BEGIN_ALLOW_THREADS
+    try {
+        out = f();
+    } catch (...) {
+        error = std::current_exception();
+    }
+    Py_END_ALLOW_THREADS
+    if (error) std::rethrow_exception(error);
+    return out;
+}
+
+// False on a Python error.
+inline bool paths_from(PyObject *list, std::vector<std::string> &out) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+        const char *s = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i));
+        if (!s) return false;
+        out.emplace_back(s);
+    }
+    return true;
+}
+
+// Anything with address(): a Core, a Printer. nullptr on a Python error.
+inline EventSink *sink_from(PyObject *consumer) {
+    PyObject *address = PyObject_CallMethod(consumer, "address", nullptr);
+    if (!address) return nullptr;
+    void *p = PyLong_AsVoidPtr(address);
+    Py_DECREF(address);
+    return static_cast<EventSink *>(p);
+}
+
+}  // namespace opline::python

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// The streams of some traces on their way into a EventSink: decoded block by block, merged, in batches. What a reader of
+// whole traces and one of traces that grow have in common. Private to them.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ctf/batch.hpp"
+#include "ctf/losses.hpp"
+#include "ctf/stream.hpp"
+#include "ctf/trace.hpp"
+#include "event/event.hpp"
+#include "event/merge.hpp"
+
+namespace opline::ctf {
+
+class Merging : StreamNotes {
+  public:
+    static constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+
+    // A stream with what has been decoded of it and not merged yet.
+    struct Feed {
+        Stream *stream = nullptr;
+        EventBlock block;
+        Slot *room = nullptr;  // that its slots are in
+        const Event *at = nullptr, *end = nullptr;
+        bool ended = false;
+    };
+    // For babeltrace2's sake: what decoding showed.
+    struct Rest {
+        const Stream *stream;
+        std::string path;  // of the file
+        std::size_t file_bytes;
+        std::uint64_t ordinal;  // of the packet in its stream
+        PacketInfo packet;
+        std::uint64_t bits;  // of it that can be decoded
+        bool counted;
+    };
+
+    void add(std::unique_ptr<Stream> stream, std::size_t trace) {
+        streams.push_back(std::move(stream));
+        trace_of.push_back(trace);
+    }
+    // Declares to the consumer the classes of a trace: of its channels that there are streams of, or of all.
+    void declare_classes(std::size_t trace, bool all);
+    // Once the classes are declared, and before any stream is begun: how large the blocks are.
+    void prepare();
+    // Declares a stream to the consumer. `mapped`: bytes that were read of it and may stay so.
+    void begin(std::size_t number, std::size_t mapped);
+    // Of streams that have begun, and of those that were at their end and may not be now: decodes the next events, which
+    // take their place in the order.
+    void go_on();
+    // Adds events in merge order to the batch, until there are so many in it (or it holds too many blocks, of few
+    // events each), or the next is not before `until_ns`; false: there are none left.
+    bool merge_into(EventBatch &, std::size_t most, std::int64_t until_ns = kAll);
+    // What the batch has to the consumer; it is as new.
+    void hand_on();
+    bool empty() const { return merge_.empty(); }
+    std::uint64_t bytes_read() const;
+
+    std::vector<std::shared_ptr<Trace>> traces;
+    std::vector<std::unique_ptr<Stream>> streams;
+    std::vector<std::size_t> trace_of;  // by stream
+    std::deque<Feed> feeds;             // by stream
+    ReadLosses losses;
+    EventSink *consumer = nullptr;
+    std::optional<SlotPool> pool;
+    EventBatch batch;  // of the thread that consumes, as long as it decodes, too
+    bool for_bt2 = false;
+    std::vector<Rest> rests;
+    std::map<std::string, std::string> damages;  // why a stream ends too early, by path
+
+  private:
+    // Notes come from the stream that is being read, and go into the batch at the place that it has come to.
+    void discarded(std::uint64_t begin, std::uint64_t end, std::uint64_t count, bool packets) override;
+    void rest_unread(const PacketInfo &, std::uint64_t ordinal, std::uint64_t bits, bool counted, std::int64_t from_ns,
+                     std::int64_t until_ns) override;
+    void damaged(std::int64_t from_ns, const std::string &why) override;
+    void lost(Loss loss, const std::string &message) override { losses.add(loss, message); }
+    void note(const Gap &gap) { filling_->notes.push_back({filling_->count, gap, std::string(gap.why)}); }
+    void refill(Feed &);
+
+    Merge<Feed> merge_;
+    EventBatch *filling_ = &batch;
+    const Stream *speaker_ = nullptr;
+    std::size_t block_events_ = 1;
+    std::uint64_t event_ids_ = 0;  // in all stream classes of all traces
+};
+
+}  // namespace opline::ctf

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""The tables of a recording that goes on: each as Parquet files, a new one whenever rows have come.
+
+A folder of one's own is needed. Small files are put together, so that there are few.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from opline import _core
+from opline.store.arrow import SCHEMAS, arrow_schema
+from opline.store.schema import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TOGETHER = 8  # so many files of about one size become one
+LARGEST_ROWS = 1 << 21  # a file with so many rows stays as it is
+
+
+class Segments:
+    """Files by table, in the order of their rows. ``files`` of a moment stay what they are, but may be removed when
+    more rows have come: open them before.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._number = 0
+        self._rows: dict[Path, int] = {}
+        self.files: dict[str, list[Path]] = {table.name: [] for table in TABLES}
+
+    def clear(self) -> None:
+        """Begin anew. Raises OSError."""
+        shutil.rmtree(self._folder)
+        self._folder.mkdir(mode=0o700)
+        self._rows.clear()
+        self.files = {table.name: [] for table in TABLES}
+
+    def add(self, core: _core.Core) -> None:
+        """The rows that the core has. Raises OSError."""
+        paths = {table.name: self._path(table.name) for table in TABLES}
+        files = {}
+        for table in TABLES:
+            descriptor = os.open(paths[table.name], os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            columns = [(c.name, c.type) for c in table.columns]
+            files[table.name] = _core.TableFile(descriptor, columns, "".join(SCHEMAS[table.name]))
+        core.write(files)
+        for name, file in files.items():
+            file.close()
+            rows = pq.read_metadata(paths[name]).num_rows
+            if rows == 0:
+                paths[name].unlink()
+                continue
+            self._rows[paths[name]] = rows
+            self.files[name] = self._put_together(name, [*self.files[name], paths[name]])
+
+    def _path(self, table: str) -> Path:
+        self._number += 1
+        return self._folder / f"{table}-{self._number}.parquet"
+
+    def _put_together(self, table: str, files: list[Path]) -> list[Path]:
+        """As long as the last ones are of about one size."""
+        while len(files) >= TOGETHER:
+            last = files[-TOGETHER:]
+            rows = [self._rows[path] for path in last]
+            if max(rows) > TOGETHER * rows[-1] or sum(rows) > LARGEST_ROWS:
+                break
+            files = [*files[:-TOGETHER], self._one_of(table, last)]
+        return files
+
+    def _one_of(self, table: str, files: Sequence[Path]) -> Path:
+        path = self._path(table)
+        schema = arrow_schema(next(t for t in TABLES if t.name == table))
+        whole = pa.concat_tables([pq.read_table(file).cast(schema) for file in files])
+        pq.write_table(whole, path, compression="snappy")
+        self._rows[path] = whole.num_rows
+        for file in files:
+            del self._rows[file]
+            file.unlink()
+        return path

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
@@ -24,18 +25,24 @@ from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 
 SEQUENCE = 1
+_BATCH = 4096  # packets that are written at once
+
+Notes = dict[str, str | int]
+#: What may overlap others on its track: begin and end in ns, its number (of two at one time the first is first), and
+#: what is drawn there. Tuples: a run has millions.
+Drawn = tuple[int, int, int, Any]
 
 
 @dataclass(slots=True)
 class Slice:
-    """What is drawn: a name from begin to end, with what lies in it."""
+    """A block request: a name from begin to end, with the steps that lie in it."""
 
     begin_ns: int
     end_ns: int
     name: str
     flows: list[int]
-    notes: dict[str, str | int] = field(default_factory=dict)
-    inside: list[Slice] = field(default_factory=list)
+    notes: Notes
+    steps: list[tuple[str, int]]
 
 
 class _Writer:
@@ -44,78 +51,112 @@ class _Writer:
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
         self._tracks = 0
-        self._first = True
+        self._batch = pb.Trace()
+        self._held = 0
+        self._shown: dict[str, str] = {}
+        self._begins = True
 
-    def _packet(self, packet: Any) -> None:
-        packet.trusted_packet_sequence_id = SEQUENCE
-        if self._first:
+    def _packet(self) -> Any:
+        """A new packet, to be filled."""
+        if self._held == _BATCH:
+            self.flush()
+        self._held += 1
+        packet = self._batch.packet.add(trusted_packet_sequence_id=SEQUENCE)
+        if self._begins:
             packet.sequence_flags = pb.TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
-            self._first = False
-        self._out.write(pb.Trace(packet=[packet]).SerializeToString())  # traces follow each other: packets add up
+            self._begins = False
+        return packet
+
+    def flush(self) -> None:
+        """Writes what is held: traces follow each other, packets add up."""
+        self._out.write(self._batch.SerializeToString())
+        self._batch, self._held = pb.Trace(), 0
+
+    def _text(self, text: str) -> str:
+        if text not in self._shown:
+            self._shown[text] = shown(text)
+        return self._shown[text]
 
     def track(self, name: str, parent: int | None = None, counter: bool = False) -> int:
         """A new track; gives its id."""
         self._tracks += 1
-        packet = pb.TracePacket()
-        packet.track_descriptor.uuid = self._tracks
-        packet.track_descriptor.name = shown(name)
+        described = self._packet().track_descriptor
+        described.uuid = self._tracks
+        described.name = shown(name)
         if parent is not None:
-            packet.track_descriptor.parent_uuid = parent
+            described.parent_uuid = parent
         if counter:
-            packet.track_descriptor.counter.SetInParent()
-        self._packet(packet)
+            described.counter.SetInParent()
         return self._tracks
 
     def _event(self, track: int, at_ns: int, kind: int) -> Any:
-        packet = pb.TracePacket()
+        packet = self._packet()
         packet.timestamp = at_ns
-        packet.track_event.track_uuid = track
-        packet.track_event.type = kind
-        return packet
+        event = packet.track_event
+        event.track_uuid = track
+        event.type = kind
+        return event
 
-    def slice(self, track: int, one: Slice) -> None:
-        """A slice with what lies in it."""
-        packet = self._event(track, one.begin_ns, pb.TrackEvent.TYPE_SLICE_BEGIN)
-        packet.track_event.name = shown(one.name)
-        packet.track_event.flow_ids.extend(one.flows)
-        for key, value in one.notes.items():
-            note = packet.track_event.debug_annotations.add()
+    def begin(self, track: int, at_ns: int, name: str, flows: Sequence[int] = (), notes: Notes | None = None) -> None:
+        """A slice begins."""
+        event = self._event(track, at_ns, pb.TrackEvent.TYPE_SLICE_BEGIN)
+        event.name = self._text(name)
+        event.flow_ids.extend(flows)
+        for key, value in (notes or {}).items():
+            note = event.debug_annotations.add()
             note.name = key
             if isinstance(value, int):
                 note.int_value = value
             else:
-                note.string_value = shown(value)
-        self._packet(packet)
-        for part in one.inside:
-            self.slice(track, part)
-        self._packet(self._event(track, one.end_ns, pb.TrackEvent.TYPE_SLICE_END))
+                note.string_value = self._text(value)
+
+    def end(self, track: int, at_ns: int) -> None:
+        """The slice that began last on the track ends."""
+        self._event(track, at_ns, pb.TrackEvent.TYPE_SLICE_END)
 
     def counter(self, track: int, at_ns: int, value: int) -> None:
         """A counter's new value."""
-        packet = self._event(track, at_ns, pb.TrackEvent.TYPE_COUNTER)
-        packet.track_event.counter_value = value
-        self._packet(packet)
+        self._event(track, at_ns, pb.TrackEvent.TYPE_COUNTER).counter_value = value
 
-    def lanes(self, name: str, parent: int, slices: list[Slice]) -> None:
-        """Slices that may overlap, on as few tracks of one name as there are at a time."""
+    def lanes(self, name: str, parent: int, slices: list[Drawn], draw: Callable[[int, Drawn], None]) -> None:
+        """Slices that may overlap, on as few tracks of one name as there are at a time; ``draw`` one on its track."""
         free: list[tuple[int, int]] = []  # (end of its last slice, track)
-        for one in sorted(slices, key=lambda s: (s.begin_ns, s.end_ns)):
-            track = heapq.heappop(free)[1] if free and free[0][0] <= one.begin_ns else self.track(name, parent)
-            self.slice(track, one)
-            heapq.heappush(free, (one.end_ns, track))
+        slices.sort()
+        for one in slices:
+            track = heapq.heappop(free)[1] if free and free[0][0] <= one[0] else self.track(name, parent)
+            draw(track, one)
+            heapq.heappush(free, (one[1], track))
+
+    def stage(self, track: int, one: Drawn) -> None:
+        """A stage: its name and kind, its op, and of an op's first one what the op is."""
+        begin_ns, end_ns, _, (name, kind, op_id, op) = one
+        notes: Notes = {"op_id": op_id, "kind": kind}
+        if op is not None:
+            notes["class"], notes["object"] = op
+        self.begin(track, begin_ns, name, (op_id + 1,), notes)  # 0 is no flow
+        self.end(track, end_ns)
+
+    def request(self, track: int, one: Drawn) -> None:
+        """A block request, and the intervals between its steps in it."""
+        request: Slice = one[3]
+        self.begin(track, request.begin_ns, request.name, request.flows, request.notes)
+        for (a, begin), (b, end) in itertools.pairwise(request.steps):
+            if end >= begin:
+                self.begin(track, begin, f"{a}2{b}")
+                self.end(track, end)
+        self.end(track, request.end_ns)
 
 
-def _request(op: OpDetail, request: Request, flows: list[int]) -> Slice | None:
+def _request(op: OpDetail, request: Request) -> Slice | None:
     seen = request.steps()
     if not seen:
         return None
-    parts = [Slice(begin, end, f"{a}2{b}", []) for (a, begin), (b, end) in itertools.pairwise(seen) if end >= begin]
-    notes: dict[str, str | int] = {"op_id": op.op_id, "request_id": request.request_id}
+    notes: Notes = {"op_id": op.op_id, "request_id": request.request_id}
     if request.sector is not None:
         notes["sector"] = request.sector
     if request.nr_sectors is not None:
         notes["bytes"] = request.nr_sectors * 512
-    return Slice(seen[0][1], seen[-1][1], request.rwbs or "request", flows, notes, parts)
+    return Slice(seen[0][1], seen[-1][1], request.rwbs or "request", [op.op_id + 1], notes, seen)
 
 
 def _in_flight(writer: _Writer, name: str, parent: int | None, spans: list[tuple[int, int]]) -> None:
@@ -133,7 +174,7 @@ def _in_flight(writer: _Writer, name: str, parent: int | None, spans: list[tuple
 def write(run: Run, which: Selection, out: BinaryIO) -> int:
     """Writes the complete ops among the selected; gives their number. Holds all of them in memory."""
     names = run.device_names()
-    by_thread: dict[tuple[int | None, str], list[Slice]] = {}
+    by_thread: dict[tuple[int | None, str], list[Drawn]] = {}
     by_device: dict[int, dict[int, Slice]] = {}
     depth: dict[int, dict[int, tuple[int, int]]] = {}
     spans: list[tuple[int, int]] = []
@@ -144,22 +185,22 @@ def write(run: Run, which: Selection, out: BinaryIO) -> int:
         complete.parameters,
     )
     labels = names_of_threads(run, [tid for (tid,) in tids])
-    for op in read_ops(run, complete):
+    number = itertools.count()
+    for op in read_ops(run, complete, with_transitions=False):
         assert op.end_ns is not None
         spans.append((op.begin_ns, op.end_ns))
-        flow = [op.op_id + 1]  # 0 is no flow
-        for n, stage in enumerate(op.stages):
-            label = labels[stage.tid] if stage.tid is not None else "completions"
-            notes: dict[str, str | int] = {"op_id": op.op_id, "kind": stage.kind}
-            if n == 0:
-                notes |= {"class": op.op_class or "?", "object": op.object or "?"}
-            one = Slice(stage.begin_ns, stage.begin_ns + stage.duration_ns, stage.stage, flow, notes)
-            by_thread.setdefault((op.pid if stage.tid is not None else None, label), []).append(one)
+        about: tuple[str, str] | None = (op.op_class or "?", op.object or "?")
+        for stage in op.stages:
+            tid, begin = stage.tid, stage.begin_ns
+            row = (op.pid, labels[tid]) if tid is not None else (None, "completions")
+            drawn = (begin, begin + stage.duration_ns, next(number), (stage.stage, stage.kind, op.op_id, about))
+            by_thread.setdefault(row, []).append(drawn)
+            about = None
         for request in op.requests:
             known = by_device.setdefault(request.dev, {})
             if request.request_id in known:
                 known[request.request_id].flows.append(op.op_id + 1)
-            elif (made := _request(op, request, list(flow))) is not None:
+            elif (made := _request(op, request)) is not None:
                 known[request.request_id] = made
             if request.issue_ns is not None and request.complete_ns is not None:
                 depth.setdefault(request.dev, {})[request.request_id] = (request.issue_ns, request.complete_ns)
@@ -169,10 +210,12 @@ def write(run: Run, which: Selection, out: BinaryIO) -> int:
     for (pid, label), slices in sorted(by_thread.items(), key=lambda item: (item[0][0] or 0, item[0][1])):
         if pid not in processes:
             processes[pid] = writer.track(f"process {pid}" if pid is not None else "block layer")
-        writer.lanes(label, processes[pid], slices)
+        writer.lanes(label, processes[pid], slices, writer.stage)
     for dev, requests in sorted(by_device.items()):
         name = device_name(names, dev)
         group = writer.track(f"device {name}")
         _in_flight(writer, f"{name} in flight (of these ops)", group, list(depth.get(dev, {}).values()))
-        writer.lanes(f"{name} requests", group, list(requests.values()))
+        drawn_requests: list[Drawn] = [(r.begin_ns, r.end_ns, next(number), r) for r in requests.values()]
+        writer.lanes(f"{name} requests", group, drawn_requests, writer.request)
+    writer.flush()
     return len(spans)

@@ -12,9 +12,11 @@ CLANG_FORMAT ?= clang-format-14
 COLUMNS := correlator/opline/store/arrow.py correlator/native/src/output/columns.hpp
 DOCS := $(COLUMNS) $(wildcard README.md docs/*.md)
 
+TYPESCRIPT ?= 7.0.2
+
 .DEFAULT_GOAL := help
 .PHONY: help setup build test lint format format-check ruff mypy docs-check docs pictures native-test
-.PHONY: tidy native-asan native-fuzz regen bench clean
+.PHONY: page-types tidy native-asan native-fuzz regen bench clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -31,7 +33,7 @@ build:  ## compile what has changed: the core, the extension module, the plug-in
 test:  ## run every test (pytest; the native tests are among them)
 	$(VENV)/pytest
 
-lint: format-check ruff mypy docs-check tidy  ## formatting (ruff, clang-format), ruff, mypy --strict, docs, clang-tidy
+lint: format-check ruff mypy docs-check page-types tidy  ## formatting, ruff, mypy --strict, tsc, docs, clang-tidy
 
 format:  ## format Python, C and C++
 	$(VENV)/ruff format $(PYTHON_DIRS)
@@ -49,6 +51,11 @@ tidy:
 
 mypy:
 	@$(VENV)/mypy $(shell find $(PYTHON_DIRS) -name '*.py' -not -path '*/build/*')
+
+# of the page's modules, where there is npm: it fetches the checker once
+page-types:
+	@if command -v npm > /dev/null; then npm exec --yes --package=typescript@$(TYPESCRIPT) -- tsc -p tests/page; \
+		else echo "no npm: the page's types are not checked"; fi
 
 docs-check:
 	$(VENV)/cog --check -PI docs $(DOCS)

@@ -2,13 +2,14 @@
 // A run that is too large for one page (opline view): its ops in cells of the time shown, and what is marked, are asked
 // for. To the rest of the page it is a run like others (data.js), whose items are cells: an item has a weight. Ops that
 // an answer names have numbers of their own, behind those of the cells.
-import { decodeColumns } from './decode.js';
+import { decodeColumns, firstFrom } from './decode.js';
 import { ask } from './served.js';
 
 const CELLS = 1 << 19;
 const OPS = 1 << 17;
 
-/** Asks once at a time; of what is asked meanwhile the last one counts. ``done(answer)``, ``failed(error)``. */
+/** Asks once at a time; of what is asked meanwhile the last one counts. ``done(answer)``, ``failed(error)``.
+ * @param {(answer: any) => void} done @param {(error: any) => void} failed */
 function latest(done, failed) {
   let running = false;
   let next = null;
@@ -27,7 +28,13 @@ function latest(done, failed) {
 export class AskedRun {
   /** ``onNews(what)``: 'cells', 'answer', 'who' or 'devices' has come. */
   constructor(head, columns) {
-    Object.assign(this, { head, columns, full: false, asked: true, filter: null, value: -1, dimensions: [] });
+    this.head = head;
+    this.columns = columns;
+    this.full = false;
+    this.asked = true;
+    this.filter = null;
+    this.value = -1;
+    this.dimensions = [];
     this.begin = new Float64Array(CELLS + OPS);
     this.latency = new Float64Array(CELLS + OPS);
     this.values = new Float64Array(CELLS + OPS);
@@ -39,7 +46,7 @@ export class AskedRun {
     this.opIds = new Float64Array(CELLS + OPS).fill(-1);
     this.ops = new Map(); // the item of each op that has been named
     this.named = []; // what is known of it
-    this.onNews = () => {};
+    this.onNews = (/** @type {string} */ _what) => {};
     const told = (what) => latest((answer) => { this[`_${what}`](answer); this.onNews(what); },
       (error) => { this.failed = String(error); this.onNews('failed'); });
     this._ask = Object.fromEntries(['cells', 'answer', 'who', 'slowWho', 'devices'].map((what) => [what, told(what)]));
@@ -198,13 +205,7 @@ export class AskedRun {
   }
 
   firstAt(ns) {
-    let low = 0;
-    let high = this.n;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.begin[middle] < ns) low = middle + 1; else high = middle;
-    }
-    return low;
+    return firstFrom(this.begin, this.n, ns);
   }
 
   snapped(region) {

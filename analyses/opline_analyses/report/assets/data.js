@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One run: its ops as arrays, what a region of them has, and one op in detail. All times are ns from the run's start.
-import { Sums, decodeColumns, exactly, signed, signedWhole, starts } from './decode.js';
+import { Sums, decodeColumns, exactly, firstFrom, signed, signedWhole, starts } from './decode.js';
 
 /** What panels show of sums whose last one is that of the latencies. */
 function summed(ops, sums) {
@@ -76,13 +76,7 @@ export class Run {
 
   /** The first op that begins at ``ns`` or later. */
   firstAt(ns) {
-    let low = 0;
-    let high = this.n;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.begin[middle] < ns) low = middle + 1; else high = middle;
-    }
-    return low;
+    return firstFrom(this.begin, this.n, ns);
   }
 
   /** A region [t0, t1) × [l0, l1) widened to whole cells where only cells have sums. */

@@ -2,7 +2,8 @@
 // The data of the page: columns of whole numbers as byte planes, each deflated, in base64 (report/columns.py).
 
 function fromBase64(text) {
-  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const decoder = /** @type {any} */ (Uint8Array); // newer than what the checker knows
+  if (decoder.fromBase64) return decoder.fromBase64(text);
   const raw = atob(text);
   const bytes = new Uint8Array(raw.length);
   for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
@@ -18,6 +19,7 @@ async function inflate(bytes) {
  * more in a double up to 2^53; of numbers that may be longer ``exactly`` has every digit. */
 export function fromPlanes(planes, width, length, delta) {
   const wide = width > 4 || delta;
+  /** @type {any} */
   const values = wide ? new Float64Array(length) : width > 2 ? new Uint32Array(length)
     : width > 1 ? new Uint16Array(length) : new Uint8Array(length);
   let weight = 1;
@@ -85,4 +87,15 @@ export function starts(lengths) {
   const found = new Uint32Array(lengths.length + 1);
   for (let i = 0; i < lengths.length; i++) found[i + 1] = found[i] + lengths[i];
   return found;
+}
+
+/** The first of ``n`` rising times that is not before ``ns``; ``n``: there is none. */
+export function firstFrom(times, n, ns) {
+  let low = 0;
+  let high = n;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle] < ns) low = middle + 1; else high = middle;
+  }
+  return low;
 }

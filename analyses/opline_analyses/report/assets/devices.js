@@ -6,6 +6,8 @@ import { LEFT, RIGHT } from './heat.js';
 import { drawCells, linearTicks, ramp } from './scales.js';
 import { state, update } from './state.js';
 
+/** Column, label and height of each.
+ * @type {[string, string, number][]} */
 const LANES = [
   ['count', 'IOPS', 26], ['bytes', 'MB/s', 26], ['in_flight', 'in flight', 26], ['d2c', 'D2C', 48],
   ['offset', 'offset', 48]

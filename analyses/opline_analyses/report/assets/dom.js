@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Elements. Every text that comes from a trace goes through here, as text: nothing on the page parses markup.
 
+/** @type {(id: string) => any} */
 export const byId = (id) => document.getElementById(id);
 
 /** An element with properties (class, title, data-…, on…) and children: nodes, or texts. */

@@ -2,6 +2,7 @@
 // Numbers for people. Nanoseconds come in as whole numbers (a BigInt has every digit, a number those below 2^53) or as
 // means.
 
+/** @type {[number, string][]} */
 const UNITS = [[1, 'ns'], [1e3, 'µs'], [1e6, 'ms'], [1e9, 's']];
 
 /** A duration in the unit that suits it, three figures: 812 ns, 12.3 µs. */

@@ -14,6 +14,9 @@ const TOP = 34;
 const BOTTOM = 40;
 const HEIGHT = 300;
 const FEW_PER_BIN = 40;
+/** Percentiles with their dashes, and how many ops a bin needs.
+ * @type {[string, number[], number][]} */
+const LINES = [['p50', [], 5], ['p90', [6, 3], 10], ['p99', [1.5, 3], 20]];
 
 /** The axis of values that all runs share: {low, high, linear}, ns. */
 export function axisOf(runs) {
@@ -47,7 +50,10 @@ export function axisOf(runs) {
 
 export class Heat {
   constructor(run, number, host, calls) {
-    Object.assign(this, { run, number, calls, axis: null });
+    this.run = run;
+    this.number = number;
+    this.calls = calls;
+    this.axis = null;
     this.canvas = el('canvas', { className: 'plot' });
     this.over = el('canvas', {
       className: 'plot over',
@@ -134,7 +140,7 @@ export class Heat {
     }
     const sum = (array) => array.reduce((a, b) => a + b, 0);
     this.bins = { from, to, columns, rows, cells, counts, above, below, most, histogram, tainted, drawn, without,
-      sum: sum(counts), over: sum(above), under: sum(below), used: counts.reduce((n, v) => n + (v > 0), 0) };
+      sum: sum(counts), over: sum(above), under: sum(below), used: counts.reduce((n, v) => n + (v > 0 ? 1 : 0), 0) };
     this.bins.visible = run.visibleCount;
     this.bins.outside = run.visibleCount - drawn - without - this.bins.over - this.bins.under;
     this.percentiles = this._percentiles(from, to);
@@ -244,7 +250,7 @@ export class Heat {
       const y = Math.max(box.y, Math.min(box.y + box.height, this.y(value)));
       context.fillRect(box.x + c * w, y - 1, Math.max(2, w), 2);
     });
-    for (const [key, dash, few] of [['p50', [], 5], ['p90', [6, 3], 10], ['p99', [1.5, 3], 20]]) {
+    for (const [key, dash, few] of LINES) {
       context.setLineDash(dash);
       for (const [colour, thick] of [[dark ? '#000a' : '#fffb', 3.5], [ink, 1.4]]) {
         context.strokeStyle = colour;

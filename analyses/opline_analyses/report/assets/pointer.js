@@ -9,6 +9,7 @@ const NEAR = 14; // pixels
 /** Listens to the pointer over ``heat``; calls its ``calls``. */
 export function listen(heat) {
   let start = null;
+  /** @type {(event: PointerEvent) => [number, number]} */
   const place = (event) => {
     const rect = heat.over.getBoundingClientRect();
     return [event.clientX - rect.left, event.clientY - rect.top];

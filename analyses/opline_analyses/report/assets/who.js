@@ -38,7 +38,7 @@ export function drawWho(run, selected, onFilter) {
     return { ...d, a, b, score: selected ? significance(a, b) : 0 };
   });
   const several = (d) => d.a.filter((v, k) => v + d.b[k] > 0).length > 1;
-  found.sort((x, y) => several(y) - several(x) || y.score - x.score);
+  found.sort((x, y) => Number(several(y)) - Number(several(x)) || y.score - x.score);
   const visible = run.visibleCount;
   const marked = selected && (run.asked ? run.whoMarked : selected.length);
   const [na, nb] = [selected ? marked : visible, selected ? visible - marked : 0];

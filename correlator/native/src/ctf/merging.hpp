@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The streams of some traces on their way into a EventSink: decoded block by block, merged, in batches. What a reader of
-// whole traces and one of traces that grow have in common. Private to them.
+// The streams of some traces on their way into a EventSink: decoded block by block, merged, in batches. What a reader
+// of whole traces and one of traces that grow have in common. Private to them.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -53,8 +53,8 @@ class Merging : StreamNotes {
     void prepare();
     // Declares a stream to the consumer. `mapped`: bytes that were read of it and may stay so.
     void begin(std::size_t number, std::size_t mapped);
-    // Of streams that have begun, and of those that were at their end and may not be now: decodes the next events, which
-    // take their place in the order.
+    // Of streams that have begun, and of those that were at their end and may not be now: decodes the next events,
+    // which take their place in the order.
     void go_on();
     // Adds events in merge order to the batch, until there are so many in it (or it holds too many blocks, of few
     // events each), or the next is not before `until_ns`; false: there are none left.

@@ -22,7 +22,12 @@ export function drawHeader(runs) {
     const done = head.checks.filter((c) => c[1] !== null).length;
     const tests = !done ? null : chip(failed === 0,
       whose + (failed ? `${failed} of ${done} checks doubtful` : `${done} of ${done} checks`));
-    return [chip(head.bad_losses === 0, whose + (head.bad_losses ? `${count(head.bad_losses)} lost` : 'no losses')),
+    const intervals = head.lost.length;
+    const losses = !head.followed ?
+      chip(head.bad_losses === 0, whose + (head.bad_losses ? `${count(head.bad_losses)} lost` : 'no losses')) :
+      chip(intervals ? false : null,
+        intervals ? `events lost in ${count(intervals)} intervals` : 'losses: known at the end');
+    return [losses,
       tests,
       full || head.asked ? null : chip(null, `${whose}${count(head.detailed)} ops in detail`)];
   });
@@ -71,7 +76,7 @@ export function drawFacts(runs) {
       table(['', 'check', 'what it found'], head.checks.map(([what, passed, text]) => [mark(passed), what, text])),
       el('h3', {}, `${title}losses`),
       head.losses.length ? table(['loss', 'severity', 'origin', 'count', 'what to do'], head.losses) :
-                           el('p', {}, 'None.'),
+                           el('p', {}, head.followed ? 'Known when the recording is over.' : 'None.'),
       head.lost.length ? table(['from s', 'to s', 'events', 'where'],
         head.lost.map(
           ([b, e, n, packets, s]) => [b === null ? '?' : (b / 1e9).toFixed(6), e === null ? '?' : (e / 1e9).toFixed(6),

@@ -89,7 +89,10 @@ function stageCell(row) {
 }
 
 function differences(rows, na, nb, whole, labels) {
-  const most = Math.max(...rows.map((r) => Math.abs(mean(r.a, na) - mean(r.b, nb))), 1e-9);
+  const apart = rows.map((r) => Math.abs(mean(r.a, na) - mean(r.b, nb)));
+  const most = Math.max(...apart, 1e-9);
+  // shares of next to nothing say nothing: more here, less there
+  const told = Math.abs(whole) > 0.02 * apart.reduce((a, b) => a + b, 0);
   return el('table', { className: 'stagetable' },
     el('thead', {}, el('tr', {}, ['stage', 'kind', labels[1], labels[0], 'difference', '×', '% of it']
       .map((h, k) => el('th', { scope: 'col', className: k > 1 && k !== 4 ? 'number' : '' }, h)))),
@@ -106,7 +109,7 @@ function differences(rows, na, nb, whole, labels) {
           cell),
         el('td', { className: 'number' }, factor(mean(row.a, na), mean(row.b, nb))),
         el('td', { className: 'number' },
-          whole ? ((100 * difference) / whole).toFixed(1).replace(/^-0\.0$/, '0.0') : ''));
+          told ? ((100 * difference) / whole).toFixed(1).replace(/^-0\.0$/, '0.0') : ''));
     })));
 }
 

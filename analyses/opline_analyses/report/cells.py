@@ -15,6 +15,7 @@ import numpy as np
 from opline_analyses.ops.rows import Column
 
 TICK_NS = 1000
+MOST_TICKS = 8192  # of a page that has no room for ops at TICK_NS
 CODES_PER_ROW = 18  # 1.01^18 = 1.196
 MOST_COLUMNS = 300
 
@@ -33,6 +34,7 @@ def code_edges(most_ns: int) -> Column:
 class Cells:
     """Where each op lies."""
 
+    tick_ns: int
     edges_ns: Column  # of the codes of latency
     width_ns: int  # of a cell: whole ticks
     tick: Column  # of each op
@@ -42,16 +44,23 @@ class Cells:
     row: Column
 
 
-def cells_of(begin_ns: Column, latency_ns: Column) -> Cells:
-    """``begin_ns`` from the run's start, rising."""
+def coarse_tick(begin_ns: Column) -> int:
+    """The least of 1, 2, 5 times a power of ten, ns, of which the begins have few."""
+    span = int(begin_ns.max(initial=0) - begin_ns.min(initial=0))
+    ticks = (digit * TICK_NS * 10**power for power in range(18) for digit in (1, 2, 5))
+    return int(next(tick for tick in ticks if tick * MOST_TICKS > span))
+
+
+def cells_of(begin_ns: Column, latency_ns: Column, tick_ns: int = TICK_NS) -> Cells:
+    """``begin_ns`` from the run's start; its ticks are rising."""
     edges = code_edges(int(latency_ns.max(initial=0)))
-    tick = begin_ns // TICK_NS
+    tick = begin_ns // tick_ns
     code = np.searchsorted(edges, latency_ns, "right") - 1
     span = int(tick[-1]) - int(tick[0]) + 1 if len(tick) else 1  # of a part of a run: its own
     ticks = max(1, -(-span // MOST_COLUMNS))
     rows = int(code.max(initial=0)) // CODES_PER_ROW + 1
     found, cell = np.unique(tick // ticks * rows + code // CODES_PER_ROW, return_inverse=True)
-    return Cells(edges, ticks * TICK_NS, tick, code, cell, found // rows, found % rows)
+    return Cells(tick_ns, edges, ticks * tick_ns, tick, code, cell, found // rows, found % rows)
 
 
 def sample_order(cells: Cells, latency_ns: Column, slowest: int) -> Column:

@@ -27,7 +27,7 @@ from opline_analyses.ops.rows import (
     sums,
 )
 from opline_analyses.ops.stages import StageRow, StageTable, select_counted, stage_table
-from opline_analyses.report.cells import CODES_PER_ROW, TICK_NS, cells_of, sample_order
+from opline_analyses.report.cells import CODES_PER_ROW, TICK_NS, cells_of, coarse_tick, sample_order
 from opline_analyses.report.columns import Columns
 from opline_analyses.report.detail import (
     Details,
@@ -41,7 +41,7 @@ from opline_analyses.report.detail import (
 )
 from opline_analyses.report.devices import add_devices
 from opline_analyses.report.head import common_head, short_name, stage_head
-from opline_analyses.report.kinds import add_kind, add_ops, add_threads, with_kinds
+from opline_analyses.report.kinds import add_kind, add_ops, add_threads, ids, with_kinds
 from opline_analyses.report.ops import Ops, read_ops
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
@@ -52,6 +52,7 @@ from opline_analyses.why.why import compare_sets
 BLOB_LIMIT = 3_600_000  # bytes; base64 makes 4.8 MB of them
 FULL_ROWS = 4_000_000  # rows of stages: more are not tried in full
 DETAIL, SLOWEST, FEWEST = 12_000, 2_000, 50
+OPS_SHARE = 0.8  # of a page, at most, for what each op has
 DETAIL_BYTES = 110  # of an op in detail, about
 
 
@@ -199,10 +200,26 @@ def _full(run: Run, ops: Ops, number: dict[str, int], columns: Columns) -> tuple
     return columns, {"full": True, "dimensions": dimensions, "threads": threads, "detailed": len(ops), **parts}
 
 
+def _tick(ops: Ops, limit: int) -> int:
+    """In which ticks a page has the begins of its ops, ns: where there is no room for all of them at TICK_NS with their
+    numbers, and for what else a page has, so coarse ones that in many lie many ops.
+    """
+    cells = cells_of(ops.begin_ns, ops.latency_ns)
+    columns = Columns()
+    columns.add("tick", cells.tick, delta=True)
+    columns.add("code", cells.code)
+    add_ops(columns, ops)
+    return TICK_NS if columns.size <= OPS_SHARE * limit else coarse_tick(ops.begin_ns)
+
+
 def _rounded(
     run: Run, ops: Ops, number: dict[str, int], tainted: bool, limit: int, columns: Columns
 ) -> tuple[Columns, dict[str, Any]]:
-    cells = cells_of(ops.begin_ns, ops.latency_ns)
+    tick_ns = _tick(ops, limit)
+    numbers = tick_ns == TICK_NS
+    if not numbers:  # of one tick the shortest first: then codes, too, are small differences
+        ops = ops.ordered(np.lexsort((ops.latency_ns, ops.begin_ns // tick_ns)))
+    cells = cells_of(ops.begin_ns, ops.latency_ns, tick_ns)
     counts = np.ones(len(ops), bool) if tainted else ~ops.tainted
     order = sample_order(cells, ops.latency_ns, SLOWEST)
     chosen = np.sort(order[:DETAIL])
@@ -218,13 +235,15 @@ def _rounded(
     columns.add("cell.count", np.bincount(cells.cell[counts], minlength=len(cells.row)))
     columns.add("cell.stages", found.by_cell.T.ravel())
     which, lists = _thread_lists(run, ops, number, found)
-    columns, said = with_kinds(columns, run, ops, cells, which, lists, limit - len(chosen) * DETAIL_BYTES)
+    columns, said = with_kinds(columns, run, ops, cells, which, lists, limit - len(chosen) * DETAIL_BYTES, numbers)
     first = chosen
     details = _read_details(run, ops, rows_of(rows, chosen, len(ops)), chosen)
     while True:
         page = columns.copy()
         page.add("detail.op", chosen, delta=True)
-        page.add("detail.begin", ops.begin_ns[chosen] - cells.tick[chosen] * TICK_NS)
+        if not numbers:
+            page.add("detail.op_id", ids(ops.op_id[chosen]))
+        page.add("detail.begin", ops.begin_ns[chosen] - cells.tick[chosen] * tick_ns)
         page.add("detail.latency", ops.latency_ns[chosen])
         page.add("detail.threads", which[chosen])
         places = np.searchsorted(first, chosen)
@@ -234,7 +253,7 @@ def _rounded(
         room, taken = max(0, limit - columns.size), page.size - columns.size
         chosen = np.sort(order[: max(FEWEST, min(len(chosen) * 9 // 10, int(0.97 * len(chosen) * room / taken)))])
     return page, {
-        "full": False, "detailed": len(chosen), "tick_ns": TICK_NS, "codes_per_row": CODES_PER_ROW,
+        "full": False, "detailed": len(chosen), "tick_ns": tick_ns, "codes_per_row": CODES_PER_ROW,
         "cell_ns": cells.width_ns, **said, **parts,
     }  # fmt: skip
 

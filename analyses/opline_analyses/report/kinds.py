@@ -23,9 +23,15 @@ from opline_analyses.runs.run import Run
 MOST_IN_CELLS = 60  # values of a kind that is kept as counts
 
 
-def add_ops(columns: Columns, ops: Ops) -> None:
-    """What is the same in all kinds of page."""
-    columns.add("op_id", zigzag(np.diff(ops.op_id, prepend=np.int64(-1)) - 1))
+def ids(op_ids: Column) -> Column:
+    """Numbers of ops, as a column has them."""
+    return np.asarray(zigzag(np.diff(op_ids, prepend=np.int64(-1)) - 1))
+
+
+def add_ops(columns: Columns, ops: Ops, numbers: bool = True) -> None:
+    """What is the same in all kinds of page; ``numbers``: but for the ops' own, which need room."""
+    if numbers:
+        columns.add("op_id", ids(ops.op_id))
     columns.add("tainted", ops.tainted.astype(np.int64))
 
 
@@ -71,7 +77,14 @@ def _thread_counts(which: Column, lists: list[list[int]], cells: Cells) -> Colum
 
 
 def with_kinds(
-    columns: Columns, run: Run, ops: Ops, cells: Cells, which: Column, lists: list[list[int]], limit: int
+    columns: Columns,
+    run: Run,
+    ops: Ops,
+    cells: Cells,
+    which: Column,
+    lists: list[list[int]],
+    limit: int,
+    numbers: bool = True,
 ) -> tuple[Columns, dict[str, Any]]:
     """``columns`` with all kinds of ``ops``, the dearest as counts until they have less than ``limit`` bytes; the class
     stays: lists of ops say it. ``which``: of each op the number of its list of threads, of ``lists``. Gives the columns
@@ -86,7 +99,7 @@ def with_kinds(
     alone = Columns()
     alone.add("threads", which)
     cost[threads] = alone.size
-    add_ops(columns, ops)
+    add_ops(columns, ops, numbers)
     counted: set[int] = set()
     size = columns.size + sum(cost.values())
     for n in sorted(cost, key=lambda n: -cost[n]):

@@ -54,6 +54,22 @@ class Ops:
     def __len__(self) -> int:
         return len(self.op_id)
 
+    def ordered(self, order: Column) -> Ops:
+        """The same in another order."""
+        place = np.full(len(self.place), -1, np.int64)
+        place[self.op_id[order]] = np.arange(len(order))
+        return Ops(
+            start_ns=self.start_ns,
+            op_id=self.op_id[order],
+            begin_ns=self.begin_ns[order],
+            latency_ns=self.latency_ns[order],
+            unattributed_ns=self.unattributed_ns[order],
+            tainted=self.tainted[order],
+            place=place,
+            incomplete_ns=self.incomplete_ns,
+            dimensions=[Dimension(d.name, d.values, d.codes[order]) for d in self.dimensions],
+        )
+
 
 def _dimension(name: str, column: Any, label: Any = str) -> Dimension:
     """Codes by falling frequency. ``label``: gives a value's name."""

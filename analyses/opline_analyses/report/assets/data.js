@@ -16,8 +16,11 @@ export class Run {
     this.n = head.ops;
     this.full = head.full;
     this.tainted = columns.tainted;
-    this.opIds = new Float64Array(this.n);
-    for (let i = 0, last = -1; i < this.n; i++) this.opIds[i] = last = last + 1 + signed(columns.op_id[i]);
+    this.opIds = new Float64Array(this.n).fill(-1); // not known
+    const numbers = columns.op_id ?? columns['detail.op_id'];
+    const numbered = columns.op_id ? null : columns['detail.op'];
+    for (let i = 0, last = -1; i < numbers.length; i++)
+      this.opIds[numbered ? numbered[i] : i] = last = last + 1 + signed(numbers[i]);
     this._times();
     this.visible = new Uint8Array(this.n).fill(1);
     this.filter = null;
@@ -339,7 +342,6 @@ export class Run {
 
   /** The number of an op by its id; -1. */
   withId(id) {
-    for (let i = 0; i < this.n; i++) if (this.opIds[i] === id) return i;
-    return -1;
+    return id < 0 ? -1 : this.opIds.indexOf(id);
   }
 }

@@ -96,7 +96,8 @@ export function drawFacts(runs) {
                      duration(head.tick_ns)} and 1 % of its latency, exact sums of the stages in cells of ${
                      duration(head.cell_ns)} × 20 %, and `
             +
-            `${count(head.detailed)} ops in detail: the slowest, and as many of each cell.`)
+            `${count(head.detailed)} ops in detail: the slowest, and as many of each cell.${
+              run.columns.op_id ? '' : ' It knows the numbers of these only.'}`)
     ];
   });
   byId('facts-body').replaceChildren(...parts.filter(Boolean));

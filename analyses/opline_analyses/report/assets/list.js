@@ -78,7 +78,7 @@ export class OpList {
       const row = el('div', { className: 'oprow', role: 'option', id: `row${i}`, 'aria-selected': i === this.opened,
         'data-op': run.opIds[i], 'aria-setsize': this.shown.length, 'aria-posinset': at + 1,
         title: run.tainted[i] ? 'events were lost while it ran' : null, onclick: () => this.onPick(i, false) },
-      el('span', { className: 'number' }, String(run.opIds[i])),
+      el('span', { className: 'number' }, run.opIds[i] < 0 ? '·' : String(run.opIds[i])),
       el('span', { className: 'number' }, seconds(run.begin[i])),
       el('span', { className: 'number' }, (exact ? '' : '≈ ') + duration(latency)),
       el('span', {}, name(run.className(i))),

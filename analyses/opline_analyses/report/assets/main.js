@@ -28,7 +28,9 @@ function setTime([from, to]) {
 
 function openOp(run, i, follow = true) {
   page.open = i;
-  update({ run, op: i === null ? null : page.runs[run].opIds[i] });
+  const id = i === null ? -1 : page.runs[run].opIds[i];
+  update({ run, op: id === -1 ? null : id });
+  if (i !== null && id === -1) draw(new Set(['op'])); // a page of very many ops does not know its number
   page.list.open(i, follow);
 }
 

@@ -96,11 +96,14 @@ export function drawWaterfall(run, detail, i) {
     return;
   }
   if (!detail) {
-    note.textContent = `op ${run.opIds[i]}`;
-    host.replaceChildren(el('p', { className: 'message' },
+    const named = run.opIds[i] >= 0;
+    note.textContent = named ? `op ${run.opIds[i]}` : '';
+    host.replaceChildren(el('p', { className: 'message' }, !named ?
+      `This page has no room for more of this op: about ${duration(run.latency[i])}, begun within ${
+        duration(run.head.tick_ns)} of ${seconds(run.begin[i])} s. Served by opline view every op opens in full.` :
       `This page holds op ${run.opIds[i]} rounded: about ${duration(run.latency[i])}, ` +
         `begun at ${seconds(run.begin[i])} s. All of it: `,
-      el('code', {}, `opline ops RUN --op ${run.opIds[i]}`)));
+      named ? el('code', {}, `opline ops RUN --op ${run.opIds[i]}`) : ''));
     return;
   }
   drawDetail(run, detail, i);

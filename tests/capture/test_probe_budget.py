@@ -83,7 +83,7 @@ def test_without_a_budget_nothing_is_removed(hot: Path, opline: Run, tmp_path: P
 def test_of_what_runs_already_it_is_removed_before_the_recording_begins(hot: Path, opline: Run, tmp_path: Path) -> None:
     model = tmp_path / "hot.toml"
     model.write_text(MODEL)
-    with subprocess.Popen([hot, "8"], stdout=subprocess.DEVNULL) as running:
+    with subprocess.Popen([hot, "60"], stdout=subprocess.DEVNULL) as running:
         run = tmp_path / "run"
         limits = ("--probe-budget", "2%", "--duration", "1")
         done = opline("record", "-o", run, "--model", model, "--no-block", *limits, "--pid", str(running.pid))

@@ -73,6 +73,16 @@ def test_a_few_bursts_of_many_ops_outweigh_as_many_stalls_of_one() -> None:
     assert right == 5
 
 
+def test_half_a_period_says_no_more() -> None:
+    """Bursts each second, and one between two of them: most turns of half a second are empty."""
+    random = np.random.default_rng(1)
+    at = np.append(S * np.arange(1, 9), 7 * S // 2)
+    begins = (at[:, None] + random.integers(0, 40 * MS, (9, 12))).ravel()
+    found = bursts(begins, begins + 5 * MS, 0, 9 * S)
+    assert found is not None
+    assert found.period_ns == pytest.approx(S, rel=0.02)
+
+
 def test_a_period_of_few_slow_ops_is_not_told() -> None:
     """Each second one slow op, and forty of them for each of these in one burst: the period explains next to none."""
     begins = np.concatenate((S * np.arange(1, 21), 7 * S + S // 2 + MS * np.arange(800) // 4)).astype(np.int64)

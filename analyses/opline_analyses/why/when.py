@@ -45,6 +45,7 @@ LIFT = 2.0  # the window has so many times the episodes that its width would hav
 EPISODES = 6
 COVER = 0.2  # of the slow ops begin in the window, its fullest turn not counted
 CLOSE = 0.9  # of the best evidence, a logarithm: of the periods with so much the longest is told
+MOSTLY = 0.75  # of the slow ops: a longer period with so many, and fewer empty turns, is told instead
 ALTERNATE, DEVIATIONS = 0.7, 2.5  # so many of the episodes, and more than chance, in every second or third turn
 CROWDED = 4  # episodes per turn: of more no period can be seen
 NEXT = 20  # periods of an octave, the best first, whose windows are looked at
@@ -171,9 +172,15 @@ def bursts(begins: Numbers, ends: Numbers, from_ns: int, to_ns: int) -> Bursts |
                 told += _convincing(begins, from_ns, relative, periods, (evidence, at, width))
     if not told:
         return None
-    best = max(evidence for _, evidence in told)
-    longest, sure = max(t for t in told if t[1] >= CLOSE * best)  # half a period is as good, but for its empty turns
+    best, most = max(told, key=lambda t: t[1])
+    longest, sure = max(t for t in told if t[1] >= CLOSE * most or _says_more(t[0], best))
     return longest._replace(p=math.exp(-sure) * P)
+
+
+def _says_more(one: Bursts, best: Bursts) -> bool:
+    """Most of the slow ops in no more of the time and in more of the turns: of half a period, but for those between."""
+    no_more = one.width_ns * best.period_ns <= best.width_ns * one.period_ns
+    return one.inside >= MOSTLY * best.inside and no_more and one.met * best.turns > best.met * one.turns
 
 
 def _convincing(

@@ -11,12 +11,14 @@ RATE ops a second, which does not.
     caused     1: so is the first cause, when waits are charged to what the ops ahead were doing
     p99        1: so is what contributes most to p99; empty: too few ops
     share      the planted stage's part of the difference, as a cause, in %
+    behind     of how many of the slow ops, in %, the fault makes half of the excess or more (planted_truth.py)
     separator  right: what is named is what was planted; wrong: something else is; none: nothing is
     named      the condition that is named
 
     when       the period of the bursts in which the slow ops come, in ms; empty: none is named
 
-A fault that is no delay of single ops is also named rightly by its period. The machine's own disturbances are in the
+The store's faults are logged; of the slow device (fio over eight, one of them throttled) the requests say it. A fault
+that is no delay of single ops is also named rightly by its period. The machine's own disturbances are in the
 runs: what else makes ops slow there competes with the fault. So recorder and store run at real-time priority (chrt -r
 1), and of faults that touch fewer ops than 1 % only so many are called slow. Needs root.
 
@@ -43,7 +45,8 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from benchmarks import results  # noqa: E402
+from benchmarks import planted_truth, results  # noqa: E402
+from benchmarks.slow_device import devices  # noqa: E402
 
 RESULTS = HERE / "planted_faults.csv"
 OPLINE = Path(sys.executable).with_name("opline")
@@ -61,18 +64,23 @@ COLUMNS = (
     "caused",
     "p99",
     "share",
+    "behind",
     "separator",
     "named",
     "when",
 )
 OPS = 4000
 RATE = 2000
+DELAY_US = 50_000
+DEVICES, SLOW_IOPS, SLOW_DEVICE = 8, 90, "slow-device"
 LOADS = {"1": ("--qd", "1"), "16": ("--qd", "16"), "16 paced": ("--qd", "16", "--rate", str(RATE))}
+FIO = {"1": (1, ()), "16": (16, ()), "16 paced": (16, ("--rate_iops=50",))}  # jobs; all of them: 800 reads a second
 
 
 class Fault(NamedTuple):
     """``stages``: the planted one's names. ``separator``: what may be named of it; None: nothing should be.
     ``period_ms``: of a fault that comes and goes. ``slowest``: at depth 1, where it touches few ops.
+    ``op_class``: of the ops looked at.
     """
 
     options: tuple[str, ...]
@@ -80,10 +88,11 @@ class Fault(NamedTuple):
     separator: str | None = None
     period_ms: float | None = None
     slowest: str = "1%"
+    op_class: str | None = None
 
 
 def _delay(stage: str) -> tuple[str, ...]:
-    return ("--ops", str(OPS), "--inject", f"{stage}:50000:0.01")
+    return ("--ops", str(OPS), "--inject", f"{stage}:{DELAY_US}:0.01")
 
 
 FAULTS = {
@@ -100,6 +109,7 @@ FAULTS = {
         ("--ops", str(OPS), "--fault", "thread:5000:demo-work-0.0"), ("worker",), r"(thread|CPU).*|.*demo-work-0\.0.*"
     ),
     "object": Fault(("--ops", str(OPS), "--fault", "object:5000:bench_object_3"), ("worker",), r".*bench_object_3"),
+    SLOW_DEVICE: Fault((), ("D2C",), r"are on device {slow}", op_class="pread64"),
     "writes": Fault(
         ("--seconds", "8", "--read", "50", "--fault", "writes:100000:1000000"), ("D2C",), r".*requests.* at the device",
         1000,
@@ -112,9 +122,8 @@ FAULTS = {
 NEAR = 0.02  # of a period: the one that was planted
 
 
-def judged(fault: Fault, found: dict[str, object]) -> dict[str, object]:
-    """The columns of one run, from what `opline why --json` gives."""
-    document: dict[str, object] = found
+def judged(fault: Fault, run: Path, document: dict[str, object]) -> dict[str, object]:
+    """The columns of one run, from what `opline why --json` gives, and from what was logged of the fault."""
     stages, caused = document["stages"], document["caused"]
     assert isinstance(stages, list)
     assert isinstance(caused, dict)
@@ -126,17 +135,26 @@ def judged(fault: Fault, found: dict[str, object]) -> dict[str, object]:
     named = separation["found"]["text"] if separation["found"] else ""
     when = document["when"]
     period_ms = round(when["period_ns"] / 1e6, 3) if isinstance(when, dict) else None
-    right = bool(named) and fault.separator is not None and re.fullmatch(fault.separator, named) is not None
+    slow = run / planted_truth.SLOW
+    expected = (fault.separator or "").format(slow=slow.read_text().split()[0] if slow.exists() else "")
+    right = bool(named) and re.fullmatch(expected, named) is not None
     wrong = bool(named) and not right
     if fault.period_ms is not None and period_ms is not None:
         near = abs(period_ms / fault.period_ms - 1) <= NEAR
         right, wrong = right or near, wrong or not near
+    sets = document["sets"]
+    assert isinstance(sets, dict)
+    delay = DELAY_US * 1000 if "--inject" in fault.options else None
+    behind = planted_truth.behind(
+        run, sets["slow_from_ns"], caused["typical_ns"] / caused["typical"], delay, fault.op_class
+    )
     return {
         "excess_ns": round(whole),
         "spent": int(stages[0]["stage"] in fault.stages),
         "caused": int(caused["causes"][0]["stage"] in fault.stages),
         "p99": int(p99[0]) if p99 else "",
         "share": round(100 * planted / whole, 1) if whole > 0 else "",
+        "behind": "" if behind is None else round(behind, 1),
         "separator": "wrong" if wrong else "right" if right else "none",
         "named": named,
         "when": "" if period_ms is None else period_ms,
@@ -145,16 +163,36 @@ def judged(fault: Fault, found: dict[str, object]) -> dict[str, object]:
 
 def record(run: Path, fault: str, load: str, seed: int) -> None:
     """One recording."""
-    store = [str(STORE), *LOADS[load], "--seed", str(seed), *FAULTS[fault].options]
-    subprocess.run(
-        ["chrt", "-r", "1", OPLINE, "record", "-o", run, "--model", "demo", "--", *store],
-        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+
+    def recorded(model: str, *command: str) -> None:
+        subprocess.run(
+            ["chrt", "-r", "1", OPLINE, "record", "-o", run, "--model", model, "--", *command],
+            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    if fault != SLOW_DEVICE:
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder) / planted_truth.LOG
+            recorded(
+                "demo", str(STORE), *LOADS[load], "--seed", str(seed), *FAULTS[fault].options, "--log-faults", str(log)
+            )
+            shutil.copy(log, run)
+        return
+    jobs, rate = FIO[load]
+    with tempfile.TemporaryDirectory(dir=run.parent) as folder, devices(Path(folder), DEVICES, SLOW_IOPS) as found:
+        recorded(
+            "syscalls", "fio", "--name=reads", f"--filename={':'.join(found)}", "--file_service_type=random",
+            "--rw=randread", "--norandommap", "--direct=1", "--bs=4k", f"--io_size={OPS // jobs * 4}k", "--thread",
+            f"--numjobs={jobs}", f"--randseed={seed}", *rate,
+        )  # fmt: skip
+        number = Path(found[0]).stat().st_rdev
+        (run / planted_truth.SLOW).write_text(f"{Path(found[0]).name} {os.major(number) << 20 | os.minor(number)}")
 
 
-def why(run: Path, slowest: str) -> dict[str, object]:
+def why(run: Path, slowest: str, op_class: str | None) -> dict[str, object]:
     """What `opline why` says of it."""
     command = [str(OPLINE), "why", str(run), "--slowest", slowest, "--tainted", "--json"]
+    command += [] if op_class is None else ["--class", op_class]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found: dict[str, object] = json.loads(done.stdout)
     return found
@@ -169,12 +207,12 @@ def rows(names: list[str], loads: list[str], seeds: range, folder: Path, again: 
             record(run, name, load, seed)
         elif not run.exists():
             continue
-        found = why(run, FAULTS[name].slowest if load == "1" else "1%")
+        found = why(run, FAULTS[name].slowest if load == "1" else "1%", FAULTS[name].op_class)
         sets = found["sets"]
         assert isinstance(sets, dict)
         yield {
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(), "commit": commit.strip(), "fault": name,
-            "at": load, "seed": seed, "load": round(busy, 1), "ops": sets["ops"], **judged(FAULTS[name], found),
+            "at": load, "seed": seed, "load": round(busy, 1), "ops": sets["ops"], **judged(FAULTS[name], run, found),
         }  # fmt: skip
 
 

@@ -186,6 +186,9 @@ def two_threads() -> None:
 DELAYS, DELAY_NS = ("client-queue", "shard-queue", "worker", "device", "commit"), 50_000_000
 
 
+BEHIND = 70.0  # %: of so many slow ops a fault is truly behind
+
+
 def planted_faults() -> None:
     """Of benchmarks/planted_faults.csv, by fault and load: in how many runs `opline why` named what was planted."""
     with (ROOT / "benchmarks" / "planted_faults.csv").open(newline="") as file:
@@ -193,23 +196,35 @@ def planted_faults() -> None:
     loads = sorted(float(r["load"]) for r in rows)
     seeds = len({r["seed"] for r in rows})
     print(f"{len(rows)} runs, {seeds} seeds; the load average of the two CPUs was {loads[0]:.0f} to {loads[-1]:.0f}.\n")
-    print("| planted | at | runs | planted, % | share, % | within 10 | spent | caused | p99 | right, wrong, none |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("| planted | at | runs | behind, % | planted, % | share, % | within 10 | spent | caused | p99 | named |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     for fault, load in dict.fromkeys((r["fault"], r["at"]) for r in rows):
         found = [r for r in rows if (r["fault"], r["at"]) == (fault, load)]
-        named = [", ".join(str(sum(r["separator"] == v for r in found)) for v in ("right", "wrong", "none"))]
-        if fault == "none":
-            cells = [""] * 6
-        else:
+        cells = [""] * 7
+        if fault != "none":
             shares = [float(r["share"]) for r in found]
-            cells = ["", f"{median(shares):.0f}", ""]
+            cells = [f"{median(float(r['behind']) for r in found):.0f}", "", f"{median(shares):.0f}", ""]
             if fault in DELAYS:
                 truth = [min(100.0, 100 * DELAY_NS / float(r["excess_ns"])) for r in found]
-                cells[0] = f"{median(truth):.0f}"
-                cells[2] = str(sum(abs(a - b) <= 10 for a, b in zip(truth, shares, strict=True)))
+                cells[1] = f"{median(truth):.0f}"
+                cells[3] = str(sum(abs(a - b) <= 10 for a, b in zip(truth, shares, strict=True)))
             cells += [str(sum(r[c] == "1" for r in found)) for c in ("spent", "caused", "p99")]
-        print(f"| {' | '.join([fault, load, str(len(found)), *cells, *named])} |")
+        print(f"| {' | '.join([fault, load, str(len(found)), *cells, _named(found)])} |")
     print()
+    most = [r for r in rows if r["fault"] not in ("none", *DELAYS) and float(r["behind"]) >= BEHIND]
+    print(
+        f"Of the {len(most)} runs in which a fault that something separates is behind {BEHIND:.0f} % of the slow ops or"
+    )
+    print(
+        f"more, the first cause is the planted one in {sum(r['caused'] == '1' for r in most)}, and what separates them"
+    )
+    print(
+        f"(or their period) is: {_named(most)}. Without a fault: {_named([r for r in rows if r['fault'] == 'none'])}.\n"
+    )
+
+
+def _named(rows: list[dict[str, str]]) -> str:
+    return ", ".join(f"{n} {v}" for v in ("right", "wrong", "none") if (n := sum(r["separator"] == v for r in rows)))
 
 
 @cache

@@ -84,14 +84,14 @@ _INTERVALS = r"""
                FROM ops SEMI JOIN counted USING (op_id)),
          w AS (SELECT count(*) AS n, sum(latency_ns)::DOUBLE AS whole, sum(off * off) AS squares FROM o),
          s AS (SELECT stage, regexp_replace(from_point, '#\d+$', '') AS f, regexp_replace(to_point, '#\d+$', '') AS t,
-                      kind, duration_ns - coalesce(runnable_ns, 0) AS ns, begin_ns, duration_ns, op_id, off,
+                      kind, duration_ns::HUGEINT - coalesce(runnable_ns, 0) AS ns, begin_ns, duration_ns, op_id, off,
                       on_cpu_ns, blocked_ns, blocked_io_ns, woken_by_comm
                FROM stages JOIN o USING (op_id) WHERE kind IN ('work', 'network', 'unknown') AND duration_ns > 0)
-    SELECT stage, f, t, any_value(kind ORDER BY kind), count(*), sum(ns)::BIGINT, sum(ns) / any_value(whole) AS share,
-           CASE WHEN any_value(squares) > 0 THEN sum(ns * off) / any_value(squares) ELSE 0 END AS spread,
-           coalesce(sum(on_cpu_ns), 0)::BIGINT, coalesce(sum(blocked_ns), 0)::BIGINT,
-           coalesce(sum(blocked_io_ns), 0)::BIGINT, arg_max(op_id, duration_ns), arg_max(begin_ns, duration_ns),
-           arg_max(begin_ns + duration_ns, duration_ns)
+    SELECT stage, f, t, any_value(kind ORDER BY kind), count(*), sum(ns), sum(ns)::DOUBLE / any_value(whole) AS share,
+           CASE WHEN any_value(squares) > 0 THEN sum(ns::DOUBLE * off) / any_value(squares) ELSE 0 END AS spread,
+           coalesce(sum(on_cpu_ns), 0), coalesce(sum(blocked_ns), 0),
+           coalesce(sum(blocked_io_ns), 0), arg_max(op_id, duration_ns), arg_max(begin_ns, duration_ns),
+           arg_max(begin_ns::HUGEINT + duration_ns, duration_ns)
     FROM s, w GROUP BY stage, f, t HAVING greatest(share, spread) >= ?
     ORDER BY greatest(share, spread) DESC, stage, f, t LIMIT ?"""
 _OF_ONE = r"""stages SEMI JOIN counted USING (op_id)
@@ -101,7 +101,7 @@ _WOKEN = f"""
     SELECT woken_by_comm FROM {_OF_ONE} AND woken_by_comm IS NOT NULL
     GROUP BY ALL ORDER BY sum(blocked_ns) DESC, 1 LIMIT 1"""
 _ASIDES = f"""
-    WITH i AS (SELECT op_id, begin_ns AS b, begin_ns + duration_ns AS e FROM {_OF_ONE})
+    WITH i AS (SELECT op_id, begin_ns AS b, begin_ns::HUGEINT + duration_ns AS e FROM {_OF_ONE})
     SELECT regexp_replace(point, '#\\d+$', '') AS name FROM i JOIN transitions p USING (op_id)
     WHERE p.aside AND p.ts_ns BETWEEN b AND e GROUP BY name
     HAVING count(DISTINCT op_id) >= ? ORDER BY count(*) DESC, name LIMIT 3"""

@@ -246,7 +246,8 @@ export class AskedRun {
 
   /** What a list says of an op besides its times. */
   summary(i) {
-    return { exact: true, latency: this.latency[i], widest: this.named[i - CELLS]?.widest ?? null };
+    const widest = this.named[i - CELLS]?.widest ?? null;
+    return { exact: true, begin: this.begin[i], latency: this.latency[i], widest };
   }
 
   className(i) {

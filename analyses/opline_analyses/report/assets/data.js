@@ -329,10 +329,11 @@ export class Run {
   /** What a list says of an op: {exact, latency, widest: [stage, ns]}. */
   summary(i) {
     const detail = this.detail(i);
-    if (!detail) return { exact: false, latency: this.latency[i], widest: null };
+    if (!detail) return { exact: false, begin: this.begin[i], latency: this.latency[i], widest: null };
     const widest = detail.stages.reduce((a, b) => (b.duration > a.duration ? b : a), { duration: -1 });
     const { stage, duration } = widest;
-    return { exact: true, latency: detail.latency, widest: duration < 0 ? null : [stage, duration] };
+    return { exact: true, begin: detail.begin, latency: detail.latency,
+      widest: duration < 0 ? null : [stage, duration] };
   }
 
   className(i) {

@@ -74,12 +74,13 @@ export class OpList {
     const rows = [];
     for (let at = first; at < last; at++) {
       const i = this.shown[at];
-      const { exact, latency, widest } = run.summary(i);
+      const { exact, begin, latency, widest } = run.summary(i);
+      const digits = exact ? 6 : Math.max(0, Math.min(6, 9 - Math.floor(Math.log10(run.head.tick_ns))));
       const row = el('div', { className: 'oprow', role: 'option', id: `row${i}`, 'aria-selected': i === this.opened,
         'data-op': run.opIds[i], 'aria-setsize': this.shown.length, 'aria-posinset': at + 1,
         title: run.tainted[i] ? 'events were lost while it ran' : null, onclick: () => this.onPick(i, false) },
       el('span', { className: 'number' }, run.opIds[i] < 0 ? '·' : String(run.opIds[i])),
-      el('span', { className: 'number' }, seconds(run.begin[i])),
+      el('span', { className: 'number' }, (exact || digits === 6 ? '' : '≈ ') + seconds(begin, digits)),
       el('span', { className: 'number' }, (exact ? '' : '≈ ') + duration(latency)),
       el('span', {}, name(run.className(i))),
       el('span', {}, run.tainted[i] ? '⚠ ' : '', widest

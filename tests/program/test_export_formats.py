@@ -161,6 +161,14 @@ def test_openmetrics(
     assert +totals == csv_sums(demo.path, capfd, *which)
 
 
+def test_openmetrics_of_many_ops_are_counted_in_parts(
+    demo: Correlated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = exported(demo.path, "openmetrics", tmp_path)
+    monkeypatch.setattr("opline_analyses.export.openmetrics.PART_OPS", 300)
+    assert exported(demo.path, "openmetrics", tmp_path) == whole
+
+
 def test_an_openmetrics_bucket_has_its_edge(tmp_path: Path) -> None:
     run = RunBuilder()
     for latency in (999, 1000, 1001, 2000, 10**11, 10**11 + 1):

@@ -22,8 +22,10 @@ _LATENCIES = f"""SELECT class, count(*), sum(ns)::BIGINT, {_UPTO} FROM (
     SELECT class, latency_ns AS ns FROM ops SEMI JOIN counted USING (op_id)) GROUP BY class ORDER BY class"""
 _STAGES = f"""SELECT class, stage, kind, count(*), sum(ns)::BIGINT, {_UPTO} FROM (
     SELECT o.class, s.stage, any_value(s.kind) AS kind, sum(s.duration_ns)::BIGINT AS ns
-    FROM stages s JOIN ops o USING (op_id) SEMI JOIN counted USING (op_id) GROUP BY o.class, s.op_id, s.stage)
-    GROUP BY ALL ORDER BY class, stage, kind"""
+    FROM stages s JOIN ops o USING (op_id) SEMI JOIN counted USING (op_id)
+    WHERE s.op_id >= ? AND s.op_id < ? AND o.op_id >= ? AND o.op_id < ? GROUP BY o.class, s.op_id, s.stage)
+    GROUP BY ALL"""
+PART_OPS = 1 << 17  # whose times per stage are held at once
 _UNATTRIBUTED = f"""SELECT class, count(*), sum(ns)::BIGINT, {_UPTO} FROM (
     SELECT class, unattributed_ns AS ns FROM ops SEMI JOIN counted USING (op_id)) WHERE ns > 0
     GROUP BY class ORDER BY class"""
@@ -55,6 +57,18 @@ def _histogram(out: BinaryIO, name: str, labels: str, count: int, total_ns: int,
     out.write("".join(f"{line}\n" for line in lines).encode())
 
 
+def _stages(run: Run) -> list[tuple[str | None, str, str, int, int, list[int]]]:
+    """Class, stage and kind, the number of ops, their sum, and those up to each edge; part by part of the ops."""
+    found: dict[tuple[str | None, str, str], list[int]] = {}
+    (past,) = run.row("SELECT coalesce(max(op_id), -1) + 1 FROM counted")
+    for first in range(0, past, PART_OPS):
+        for op_class, stage, kind, *numbers in run.rows(_STAGES, [first, first + PART_OPS] * 2):
+            before = found.setdefault((op_class, stage, kind), [0] * len(numbers))
+            before[:] = [a + b for a, b in zip(before, numbers, strict=True)]
+    order = sorted(found, key=lambda key: (key[0] is None, key[0] or "", *key[1:]))  # as SQL orders what is unknown
+    return [(*key, found[key][0], found[key][1], found[key][2:]) for key in order]
+
+
 def write(run: Run, which: Selection, out: BinaryIO) -> int:
     """Writes the ops that count, as in `opline stages`; gives their number."""
     ops, incomplete, tainted = select_counted(run, which, False)
@@ -64,7 +78,7 @@ def write(run: Run, which: Selection, out: BinaryIO) -> int:
         _histogram(out, name, _labels(**{"class": op_class}), count, total, upto)
     name = "opline_stage_duration_seconds"
     _family(out, name, "histogram", "Time of an op in a stage, in the ops that have it.", "seconds")
-    for op_class, stage, kind, count, total, *upto in run.rows(_STAGES):
+    for op_class, stage, kind, count, total, upto in _stages(run):
         _histogram(out, name, _labels(**{"class": op_class, "stage": stage, "kind": kind}), count, total, upto)
     name = "opline_op_unattributed_seconds"
     _family(out, name, "histogram", "Time of an op that no stage claims, in the ops that have some.", "seconds")

@@ -61,6 +61,13 @@ def viewed(folder: Path) -> Iterator[str]:
         assert "Traceback" not in said
 
 
+@pytest.fixture
+def swept(runtime: Path) -> Iterator[None]:
+    """What a killed recorder leaves is removed, whatever becomes of the test."""
+    yield
+    sweep()
+
+
 def asked(address: str, question: str) -> Any:
     with urllib.request.urlopen(f"{address}{question}", timeout=30) as answer:
         return json.load(answer)
@@ -114,7 +121,8 @@ def test_the_page_follows_a_recording_to_its_end(tmp_path: Path, runtime: Path) 
 
 
 @pytest.mark.live
-def test_without_an_op_it_waits_and_a_killed_recorder_is_an_end(tmp_path: Path, runtime: Path) -> None:
+@pytest.mark.usefixtures("swept")
+def test_without_an_op_it_waits_and_a_killed_recorder_is_an_end(tmp_path: Path) -> None:
     folder = tmp_path / "rec"
     with subprocess.Popen(
         [OPLINE, "record", "-o", folder, "--model", "demo", "--", "sleep", "60"], stderr=subprocess.PIPE
@@ -134,4 +142,3 @@ def test_without_an_op_it_waits_and_a_killed_recorder_is_an_end(tmp_path: Path, 
             with pytest.raises(urllib.error.HTTPError) as refused:  # as of any run without an op
                 urllib.request.urlopen(address, timeout=30)
             assert b"No op to count" in refused.value.read()
-    sweep()

@@ -134,3 +134,25 @@ def test_a_folder_that_somebody_holds_and_a_link_are_left_alone(
         Path(mine).rename(held)
         assert scratch.sweep() == [] and held.is_dir() and target.is_dir()
     assert scratch.sweep() == [str(held)]
+
+
+def test_an_interrupt_that_a_callback_swallows_is_raised_again_without_a_word() -> None:
+    """Python says "Exception ignored in" and a traceback otherwise."""
+    program = """
+import os, signal, time, weakref
+from opline_analyses.base import interrupts
+class Thing: pass
+def callback(_):
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.01)
+interrupts.install()
+thing = Thing()
+kept = weakref.ref(thing, callback)
+try:
+    del thing
+    time.sleep(30)
+except KeyboardInterrupt:
+    print("raised again")
+"""
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("raised again\n", "")

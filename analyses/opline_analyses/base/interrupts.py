@@ -22,6 +22,7 @@ _taken: int | None = None
 
 def install() -> None:
     """From here on, in this process; a signal that is ignored (nohup, a shell's background job) stays ignored."""
+    sys.unraisablehook = _unraisable
     for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _take)
@@ -47,6 +48,12 @@ def _take(number: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGALRM, _again)
         signal.setitimer(signal.ITIMER_REAL, _AGAIN_S, _AGAIN_S)
         raise KeyboardInterrupt
+
+
+def _unraisable(lost: sys.UnraisableHookArgs) -> None:
+    """What a callback swallowed. Of an interrupt there is nothing to say: it is raised again."""
+    if _taken is None or lost.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(lost)
 
 
 def _again(_number: int, _frame: FrameType | None) -> None:

@@ -51,7 +51,7 @@ def test_rounds_with_and_without_recording_take_turns(opline: Run, tmp_path: Pat
         of = found["ratios"][name]
         assert 0 < of["low"] < of["ratio"] < of["high"]
     assert "mean latency with recording is" in done.stderr and "with 95 % confidence" in done.stderr
-    assert "events/s; " in done.stderr and "bytes an event" in done.stderr and "of processor time" in done.stderr
+    assert "events/s, " in done.stderr and "bytes each" in done.stderr and "collectors' CPU " in done.stderr
     assert not (out / "plain1" / "trace").exists() and (out / "run1" / "trace").exists()
 
 

@@ -120,13 +120,13 @@ def _cost(note: Recording) -> list[str]:
     if total and begin is not None and end is not None and end > begin:
         parts.append(f"{total * 1_000_000_000 // (end - begin):,} events/s")
     if total and note.trace_bytes is not None:
-        parts.append(f"{note.trace_bytes / total:.0f} bytes an event")
+        parts.append(f"{note.trace_bytes / total:.0f} bytes each")
     sides = [report for report in (note.collector, note.uprobes, note.probes, note.rings) if report]
     cpu_ns = sum(int(report.get("cpu_ns", 0)) for report in sides)
     sent = sum(sum(report["sent"].values()) for report in sides if isinstance(report.get("sent"), dict))
     if cpu_ns and sent:
-        parts.append(f"collectors {cpu_ns / 1e9:.3f} s of processor time, {cpu_ns // sent:,} ns an event of theirs")
-    return [f"cost: {'; '.join(parts)} (--measure-overhead: what it costs the command)"] if parts else []
+        parts.append(f"collectors' CPU {cpu_ns / 1e9:.3f} s, {cpu_ns // sent:,} ns each of theirs")
+    return [f"cost: {', '.join(parts)}"] if parts else []
 
 
 def summary_lines(note: Recording, directory: Path) -> list[str]:

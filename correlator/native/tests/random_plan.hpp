@@ -150,6 +150,11 @@ class RandomPlan {
                                     BatchDo::kWork, BatchDo::kClose});
         p.batch_space = bytes_.once_in(3) ? "batches" : "batch";
         if (bytes_.once_in(4)) p.batch_count = field();
+        if (p.batch_space != "batches") return;
+        // Batches of an order; without bytes of their own, so that all other inputs mean what they did.
+        const bool works = p.batch_do == BatchDo::kWork || p.batch_do == BatchDo::kClose;
+        (works ? p.batch_reaches : p.batch_needs) = "f1";
+        p.batch_among = "f2";
     }
 
     void what_it_does(PointSpec &p) {

@@ -86,6 +86,12 @@ void Stitcher::close_batch(ThreadState &ts, std::int64_t ts_ns) {
     batch.end_ns = ts_ns;
     if (batch.reaches) cover(ts.batch);
     else if (batch.opened_in_need) keep_for_owner(ts.batch);
+    if (batch.alias != 0) {
+        for (const auto &key : batch.keys)
+            if (auto named = keys_.find(key); named && *named == batch.alias) keys_.erase(key);
+        ops_.release(batch.alias);
+        batch.alias = 0;
+    }
     if (batch.idle()) {
         ts.done = std::move(batch.before);
         ts.batch.reset();
@@ -95,12 +101,6 @@ void Stitcher::close_batch(ThreadState &ts, std::int64_t ts_ns) {
     if (batch.declared >= 0 && batch.declared != static_cast<std::int64_t>(batch.members))
         ++counts_.batch_counts_differ;
     hooks_.batch_closed(batch);
-    if (batch.alias != 0) {
-        for (const auto &key : batch.keys)
-            if (auto named = keys_.find(key); named && *named == batch.alias) keys_.erase(key);
-        ops_.release(batch.alias);
-        batch.alias = 0;
-    }
     ts.batch.reset();
 }
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _NAME = re.compile(r"opline-[a-z]+-(\d{1,10})-(\d{1,20})-\w+", re.ASCII)
+_SESSION = re.compile(r"opline-(\d{1,10})-(\d{1,20})", re.ASCII)
 
 
 def stat_fields(pid: int) -> list[bytes] | None:
@@ -34,6 +35,17 @@ def start_ticks(pid: int) -> int | None:
     """Start time of a process in clock ticks since boot (field 22 of stat), or None if it is gone."""
     fields = stat_fields(pid)
     return None if fields is None or fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+def session_name(pid: int, ticks: int) -> str:
+    """What the recorder with this process and start time calls its LTTng session."""
+    return f"opline-{pid}-{ticks}"
+
+
+def has_recorder(session: str) -> bool:
+    """Whether the recorder that a session is named after is still there."""
+    named = _SESSION.fullmatch(session)
+    return named is not None and start_ticks(int(named[1])) == int(named[2])
 
 
 @contextmanager

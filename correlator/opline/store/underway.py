@@ -4,18 +4,15 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import TYPE_CHECKING
 
 from opline.paths import is_recording
-from opline.scratch import start_ticks
+from opline.scratch import has_recorder
 from opline.shapes import read_json
 from opline.store.manifest import AGAIN, MANIFEST, RECORDING
 
 if TYPE_CHECKING:
     from opline.paths import StrPath
-
-_SESSION = re.compile(r"opline-(\d{1,10})-(\d{1,20})", re.ASCII)  # the recorder and its start, as leftovers.py has them
 
 
 def is_underway(folder: StrPath) -> bool:
@@ -23,8 +20,7 @@ def is_underway(folder: StrPath) -> bool:
     if not is_recording(folder):
         return False
     note = read_json(os.path.join(folder, "recording.json"), RECORDING)
-    named = _SESSION.fullmatch(note.get("session") or "")
-    return note.get("state") == "recording" and named is not None and start_ticks(int(named[1])) == int(named[2])
+    return note.get("state") == "recording" and has_recorder(note.get("session") or "")
 
 
 def has_run(folder: StrPath) -> bool:

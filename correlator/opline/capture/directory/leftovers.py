@@ -27,6 +27,7 @@ from opline.capture.directory.runtime import folder_mode, is_ours, open_runtime,
 from opline.capture.machine.processes import Process, boot_id, end, identify
 from opline.errors import OplineError
 from opline.folder import OURS, Folder
+from opline.scratch import session_name
 from opline.scratch import sweep as sweep_scratch
 
 _STATE = "state.json"
@@ -129,12 +130,8 @@ def _read(folder: Folder, path: Path) -> State | None:
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    return state if state.session in ("", session_name(state.recorder)) else None
-
-
-def session_name(recorder: Process) -> str:
-    """What a recorder calls its session."""
-    return f"opline-{recorder.pid}-{recorder.start_ticks}"
+    named = session_name(state.recorder.pid, state.recorder.start_ticks)
+    return state if state.session in ("", named) else None
 
 
 def _states() -> Iterator[State]:

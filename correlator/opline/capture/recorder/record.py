@@ -39,6 +39,7 @@ from opline.capture.sources.filesource import FileSource
 from opline.capture.sources.ringsource import RingSource
 from opline.errors import OplineError
 from opline.folder import Folder, sync_tree
+from opline.scratch import session_name
 
 if TYPE_CHECKING:
     from opline.capture.sources.probesource import ProbeSource
@@ -208,7 +209,7 @@ class Recorder:
             raise OplineError("Nothing to record: no user-space events asked for and no block events possible here.")
         self._note_shortfalls(notes, globs, channels, kernel)
         self._check_room(directory, channels)
-        state.session = leftovers.session_name(state.recorder)
+        state.session = session_name(state.recorder.pid, state.recorder.start_ticks)
         state.write()
         buffers = Buffers(state.recorder)
         self._buffers = buffers if buffers.make() else None

@@ -19,8 +19,6 @@ SIZES = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, 
 MOST = (1 << 63) - 1  # what a column of a run can hold
 
 _NUMBER = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zµ]*)\s*", re.IGNORECASE)
-
-
 _MOMENT = re.compile(rf"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d{{1,2}})?)\s*({'|'.join(DURATIONS)})?", re.IGNORECASE)
 
 

@@ -146,12 +146,13 @@ class Followed:
     def _look(self) -> None:
         """A generation of what there is now."""
         following = self._following
-        first_ns = following.manifest()["core"]["first_ns"]
+        manifest = following.manifest()
+        first_ns = manifest["core"]["first_ns"]
         if first_ns is None or not following.segments.files["ops"]:
             return
         before = self.tables if following.anew == self._anew else None
         self._anew = following.anew
-        run = Part(self.path, following.manifest(), following.segments.files)
+        run = Part(self.path, manifest, following.segments.files)
         tables = Tables(run, self._which(run), self._tainted, before, first_ns)
         tables.until_ns = following.until_ns
         with self._changed:

@@ -165,9 +165,10 @@ def _companions(space: Space, events: Sequence[Event]) -> None:
     """A number that counts up from a small one is somebody's own: who that is, is in a field that goes with it
     everywhere and of which there are few values.
     """
-    if space.kind != "counter" or len({f for use in space.uses.values() for f in use}) > 1:
+    carriers = {f for use in space.uses.values() for f in use}
+    if space.kind != "counter" or len(carriers) > 1:
         return
-    (name,) = {f for use in space.uses.values() for f in use}
+    (name,) = carriers
     mine = [event for event in events if event.name in space.uses]
     alone = len({event.thread[1] for event in mine}) < 2
     values = len(set(_values(mine, name)))
@@ -264,7 +265,7 @@ def _measure(space: Space, events: Sequence[Event]) -> None:
 
 def _begins(space: Space, events: Sequence[Event], chain: Sequence[int], at: int) -> bool:
     """An event that may begin one does not do so right after another of its name and thread (a retry)."""
-    return at == 0 or events[chain[at]].name not in {events[i].name for i in chain[max(0, at - 1) : at]}
+    return at == 0 or events[chain[at]].name != events[chain[at - 1]].name
 
 
 def _starts(space: Space, events: Sequence[Event]) -> set[str]:
@@ -280,12 +281,10 @@ def _starts(space: Space, events: Sequence[Event]) -> set[str]:
         if not starts & rare and begin and not any(BEGINS.search(name) for name in starts):
             starts = set(begin)
     before: dict[str, Counter[str]] = defaultdict(Counter)
-    for chain in space.chains:
-        for a, b in pairwise(chain):
-            before[events[b].name][events[a].name] += 1
     after: dict[str, Counter[str]] = defaultdict(Counter)
     for chain in space.chains:
         for a, b in pairwise(chain):
+            before[events[b].name][events[a].name] += 1
             after[events[a].name][events[b].name] += 1
     ends = {end for name in starts for end, n in before[name].items() if n >= _OFTEN * before[name].total()} - starts
     goes_on = {name for start in starts for name, n in after[start].items() if n >= 0.5 * after[start].total()}

@@ -21,8 +21,8 @@ std::uint64_t order_of(std::int64_t time_ns) {
     return static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(kNoTime) - 1;
 }
 
-// Events of the first stream, one at least: until it has none left or its next is not before
-// `bound`, which is the second's or the last that is wanted.
+// Events of the first stream, one at least: until it has none left or its next is not before `bound`, which is the
+// second's or the last that is wanted.
 Event *merge_one(Feed &feed, std::uint64_t bound, Event *out, const Event *past) {
     const Event *x = feed.at;
     do {
@@ -32,10 +32,9 @@ Event *merge_one(Feed &feed, std::uint64_t bound, Event *out, const Event *past)
     return out;
 }
 
-// Events of the first two, one at least: until one of them has none left or the third, or what
-// is not wanted, may be next. At equal times
-// `fx` is first. Which of the two is next is not asked but computed: of streams that take turns it can't be
-// guessed.
+// Events of the first two, one at least: until one of them has none left or the third, or what is not wanted, may be
+// next. At equal times `fx` is first. Which of the two is next is not asked but computed: of streams that take turns it
+// can't be guessed.
 Event *merge_two(Feed &fx, Feed &fy, std::uint64_t bound, Event *out, const Event *past) {
     const Event *x = fx.at, *y = fy.at;
     std::int64_t x_ns = x->ts_ns, y_ns = y->ts_ns;

@@ -99,6 +99,7 @@ class Engine {
     Fate issue(const BlockEvent &);
     Fate requeue(const BlockEvent &);
     Fate complete(const BlockEvent &);
+    Fate completed_whole(const BlockEvent &, Index);
     Index completed_unissued(const BlockEvent &);
     Index issue_of_bios(const BlockEvent &);
     void begin_issue(const BlockEvent &, Index);
@@ -167,6 +168,9 @@ class Engine {
     // block/evidence.cpp
     static void took(Device &, std::int64_t begin_ns, std::int64_t end_ns);
     void missed(std::int64_t begin_ns, std::int64_t end_ns);
+    bool over(const ReqRec &) const;
+    void note_taken(const BlockEvent &, Index by);
+    Index exchanged(const BlockEvent &) const;
     bool too_long(const Device &, std::int64_t begin_ns, std::int64_t end_ns) const;
     void came_from_nowhere(const BlockEvent &);
     void check_issued(const BlockEvent &, const ReqRec &);

@@ -19,6 +19,38 @@ void Engine::missed(std::int64_t begin_ns, std::int64_t end_ns) {
     if (hooks_ && hooks_->missed) hooks_->missed(begin_ns, end_ns);
 }
 
+// Whoever waits for the request has gone on without it.
+bool Engine::over(const ReqRec &rec) const {
+    if (!hooks_ || !hooks_->waiter_ended) return false;
+    const std::int64_t ended_ns = hooks_->waiter_ended(rec.r);
+    return ended_ns != kNoTime && ended_ns < last_ns_;
+}
+
+// A completion fitted several requests of one place: what the others need to know, should it have been theirs.
+void Engine::note_taken(const BlockEvent &e, Index by) {
+    const auto &owners = requests_[by].r.owners;
+    unsigned seen = 0;
+    for (Index i = request_starts_.first({e.dev, e.sector}); i != kNil && seen < kChainLimit;
+         i = requests_[i].by_start.next, ++seen)
+        if (i != by && requests_[i].in_device)
+            requests_[i].taken = {e.ts_ns, e.cpu, owners.empty() ? Owner{} : owners.front()};
+}
+
+// The request whose completion another one got: whoever waits for it has gone on, and who waits for the other has not.
+// So the completion at hand is the other's.
+Index Engine::exchanged(const BlockEvent &e) const {
+    unsigned seen = 0;
+    for (Index i = request_starts_.first({e.dev, e.sector}); i != kNil && seen < kChainLimit;
+         i = requests_[i].by_start.next, ++seen) {
+        const ReqRec &rec = requests_[i];
+        const bool fits = rec.in_device && rec.remaining == e.nr_sectors && ((rec.op ^ e.rwbs) & kDirection) == 0;
+        if (!fits || rec.taken.at_ns == kNoTime || !over(rec)) continue;
+        const std::int64_t ended_ns = hooks_->owner_ended(rec.taken.by);
+        if (ended_ns == kNoTime || ended_ns >= last_ns_) return i;
+    }
+    return kNil;
+}
+
 bool Engine::too_long(const Device &d, std::int64_t begin_ns, std::int64_t end_ns) const {
     return d.completions >= kLearned && end_ns - begin_ns > std::max(kAtLeast_ns, kTimesLongest * d.longest_ns);
 }

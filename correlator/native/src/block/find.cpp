@@ -13,11 +13,12 @@ constexpr int kInHands = 4;  // in the rank of a request that its thread still h
 bool same_direction(std::uint32_t a, std::uint32_t b) { return ((a ^ b) & kDirection) == 0; }
 }  // namespace
 
-// Where another request fits as well: this one was overtaken by more than a device reorders, so its completion is lost.
+// Where another request fits as well: this one's completion is lost. It was overtaken by more than a device reorders, or
+// who waits for it has gone on.
 bool Engine::presumed_lost(const ReqRec &rec) {
     if (!rec.in_device) return false;
     const Device &d = *rec.device;
-    return d.completions - rec.dev_completions > 64 + 8 * std::uint64_t{d.most_in_flight};
+    return d.completions - rec.dev_completions > 64 + 8 * std::uint64_t{d.most_in_flight} || over(rec);
 }
 
 // The request of that place with the highest rank (0: does not fit, -1: would at another step); of equal ones as `tie`
@@ -61,6 +62,8 @@ Found Engine::choose(const Place &place, Rank rank, bool tie_decides, bool mark,
     }
     if (stale != kNil) {
         ++counts.presumed_lost;
+        if (const Request &lost = requests_[stale].r; over(requests_[stale]))
+            missed(lost.issue_ns, std::max(lost.issue_ns, hooks_->waiter_ended(lost)));
         close_request(stale);
     }
     if (fits < 2 && !tainted) return found;

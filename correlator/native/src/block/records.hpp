@@ -217,6 +217,14 @@ struct Device {
     std::vector<Index> passthrough;         // requests without sectors that are open
 };
 
+// A completion that fitted a request as well, and that another of its place got: when and where it came, and who waits
+// for the other.
+struct Taken {
+    std::int64_t at_ns = kNoTime;
+    std::uint32_t cpu = kNoCpu;
+    Owner by;
+};
+
 struct ReqState {
     std::uint64_t ordinal = 0;        // of the event that made it
     std::uint64_t issue_ordinal = 0;  // of its last issue; 0: none
@@ -247,6 +255,7 @@ struct ReqState {
     std::uint32_t flush_missed = 0;   // flushes after which it did not go on
     std::uint32_t done_cpu = kNoCpu;  // where its flush completed
     std::uint64_t waits_for = 0;      // Request::id of the flush that serves it now
+    Taken taken;
 };
 
 struct ReqRec : ReqState {

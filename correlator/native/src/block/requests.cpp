@@ -272,6 +272,12 @@ Fate Engine::requeue(const BlockEvent &e) {
 Fate Engine::complete(const BlockEvent &e) {
     ++counts.completions;
     if (e.nr_sectors == 0) return complete_empty(e);
+    if (const Index i = rq_of(e) ? kNil : exchanged(e); i != kNil) {
+        BlockEvent own = e;
+        own.ts_ns = requests_[i].taken.at_ns;
+        own.cpu = requests_[i].taken.cpu;
+        return completed_whole(own, i);
+    }
     Found found = request_for(e, BlockKind::kRqComplete);
     if (!found) found.index = completed_unissued(e);
     if (!found) {
@@ -297,6 +303,12 @@ Fate Engine::complete(const BlockEvent &e) {
         rekey(i, rec.start + e.nr_sectors, rec.remaining - e.nr_sectors);
         return stepped(e, i);
     }
+    if (found.ambiguous) note_taken(e, i);
+    return completed_whole(e, i);
+}
+
+Fate Engine::completed_whole(const BlockEvent &e, Index i) {
+    ReqRec &rec = requests_[i];
     leave_chains(i);
     completed(e, i);
     if (rec.twice) {

@@ -108,7 +108,9 @@ struct Core::Impl {
                  nullptr, [this](const Request &r) { request_done(r); }, [this](const Bio &b) { bio_done(b); },
                  [this](std::int64_t begin_ns, std::int64_t end_ns) {
                      if (!converted) missed(begin_ns, end_ns);
-                 }}),
+                 },
+                 [this](const Request &r) { return linker.waiter_ended(r); },
+                 [this](const Owner &owner) { return linker.end_of(owner.op); }}),
           attributor(plan, strings, stitcher.thread_points()),
           no_block_events(strings.intern("no_block_events")) {}
 

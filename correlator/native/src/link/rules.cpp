@@ -60,19 +60,32 @@ bool Linker::outside(const Bio &bio, const Sectors &within, Op &op, BioLink &lin
     return false;
 }
 
+std::int64_t Linker::end_of(std::uint64_t ref) const {
+    if (const Op *op = stitcher_.ops().find(ref))
+        return op->state == OpState::kEnded && op->hard ? op->end_ns : kNoTime;  // a soft end can move on
+    const std::int64_t *known = ends_.find(ref);
+    return known ? *known : 0;  // long ago
+}
+
 // Of a link whose request has these steps: they can't be the op's.
 bool Linker::impossible(const BioLink &link, std::int64_t getrq_ns, std::int64_t complete_ns) const {
-    std::int64_t end_ns = 0;
-    if (const Op *op = stitcher_.ops().find(link.chosen)) {
-        if (link.queue_ns != kNoTime && link.queue_ns < op->begin_ns && !link.sync) return true;
-        if (op->state != OpState::kEnded || !op->hard) return false;  // a soft end can move on
-        end_ns = op->end_ns;
-    } else if (const std::int64_t *known = ends_.find(link.chosen)) {
-        end_ns = *known;
-    }
+    if (const Op *op = stitcher_.ops().find(link.chosen);
+        op && link.queue_ns != kNoTime && link.queue_ns < op->begin_ns && !link.sync)
+        return true;
+    const std::int64_t end_ns = end_of(link.chosen);
     if (end_ns == kNoTime) return false;
     if (getrq_ns != kNoTime && getrq_ns > end_ns) return true;
     return link.waited_for && complete_ns != kNoTime && complete_ns > end_ns;
+}
+
+std::int64_t Linker::waiter_ended(const Request &r) const {
+    std::int64_t first_ns = kNoTime;
+    for (auto id : r.bios) {
+        const BioLink *link = link_of(id);
+        const std::int64_t end_ns = link && link->chosen != 0 && link->waited_for ? end_of(link->chosen) : kNoTime;
+        if (end_ns != kNoTime && (first_ns == kNoTime || end_ns < first_ns)) first_ns = end_ns;
+    }
+    return first_ns;
 }
 
 // Its bytes were in flight when another thread wrote the pages, and it did not wait for them: they are written back for

@@ -169,7 +169,7 @@ class Engine {
     static void took(Device &, std::int64_t begin_ns, std::int64_t end_ns);
     void missed(std::int64_t begin_ns, std::int64_t end_ns);
     bool over(const ReqRec &) const;
-    void note_taken(const BlockEvent &, Index by);
+    void note_contested(const BlockEvent &, Index by);
     Index exchanged(const BlockEvent &) const;
     bool too_long(const Device &, std::int64_t begin_ns, std::int64_t end_ns) const;
     void came_from_nowhere(const BlockEvent &);

@@ -27,13 +27,13 @@ bool Engine::over(const ReqRec &rec) const {
 }
 
 // A completion fitted several requests of one place: what the others need to know, should it have been theirs.
-void Engine::note_taken(const BlockEvent &e, Index by) {
+void Engine::note_contested(const BlockEvent &e, Index by) {
     const auto &owners = requests_[by].r.owners;
     unsigned seen = 0;
     for (Index i = request_starts_.first({e.dev, e.sector}); i != kNil && seen < kChainLimit;
          i = requests_[i].by_start.next, ++seen)
         if (i != by && requests_[i].in_device)
-            requests_[i].taken = {e.ts_ns, e.cpu, owners.empty() ? Owner{} : owners.front()};
+            requests_[i].contested = {e.ts_ns, e.cpu, owners.empty() ? Owner{} : owners.front()};
 }
 
 // The request whose completion another one got: whoever waits for it has gone on, and who waits for the other has not.
@@ -44,8 +44,8 @@ Index Engine::exchanged(const BlockEvent &e) const {
          i = requests_[i].by_start.next, ++seen) {
         const ReqRec &rec = requests_[i];
         const bool fits = rec.in_device && rec.remaining == e.nr_sectors && ((rec.op ^ e.rwbs) & kDirection) == 0;
-        if (!fits || rec.taken.at_ns == kNoTime || !over(rec)) continue;
-        const std::int64_t ended_ns = hooks_->owner_ended(rec.taken.by);
+        if (!fits || rec.contested.at_ns == kNoTime || !over(rec)) continue;
+        const std::int64_t ended_ns = hooks_->owner_ended(rec.contested.by);
         if (ended_ns == kNoTime || ended_ns >= last_ns_) return i;
     }
     return kNil;

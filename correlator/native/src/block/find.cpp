@@ -13,8 +13,8 @@ constexpr int kInHands = 4;  // in the rank of a request that its thread still h
 bool same_direction(std::uint32_t a, std::uint32_t b) { return ((a ^ b) & kDirection) == 0; }
 }  // namespace
 
-// Where another request fits as well: this one's completion is lost. It was overtaken by more than a device reorders, or
-// who waits for it has gone on.
+// Where another request fits as well: this one's completion is lost. It was overtaken by more than a device reorders,
+// or who waits for it has gone on.
 bool Engine::presumed_lost(const ReqRec &rec) {
     if (!rec.in_device) return false;
     const Device &d = *rec.device;

@@ -219,7 +219,7 @@ struct Device {
 
 // A completion that fitted a request as well, and that another of its place got: when and where it came, and who waits
 // for the other.
-struct Taken {
+struct Contested {
     std::int64_t at_ns = kNoTime;
     std::uint32_t cpu = kNoCpu;
     Owner by;
@@ -255,7 +255,7 @@ struct ReqState {
     std::uint32_t flush_missed = 0;   // flushes after which it did not go on
     std::uint32_t done_cpu = kNoCpu;  // where its flush completed
     std::uint64_t waits_for = 0;      // Request::id of the flush that serves it now
-    Taken taken;
+    Contested contested;
 };
 
 struct ReqRec : ReqState {

@@ -274,8 +274,8 @@ Fate Engine::complete(const BlockEvent &e) {
     if (e.nr_sectors == 0) return complete_empty(e);
     if (const Index i = rq_of(e) ? kNil : exchanged(e); i != kNil) {
         BlockEvent own = e;
-        own.ts_ns = requests_[i].taken.at_ns;
-        own.cpu = requests_[i].taken.cpu;
+        own.ts_ns = requests_[i].contested.at_ns;
+        own.cpu = requests_[i].contested.cpu;
         return completed_whole(own, i);
     }
     Found found = request_for(e, BlockKind::kRqComplete);
@@ -303,7 +303,7 @@ Fate Engine::complete(const BlockEvent &e) {
         rekey(i, rec.start + e.nr_sectors, rec.remaining - e.nr_sectors);
         return stepped(e, i);
     }
-    if (found.ambiguous) note_taken(e, i);
+    if (found.ambiguous) note_contested(e, i);
     return completed_whole(e, i);
 }
 

@@ -119,7 +119,8 @@ class Linker {
     void remapped(const BlockEvent &);
     // The request is done: every op in memory that waits for one of its bios gets the cut.
     Served request_done(const Request &);
-    // When the op has ended for good; kNoTime: it has not, as far as is known. And that of one that waits for a request.
+    // When the op has ended for good; kNoTime: it has not, as far as is known. Then that of one that waits for a
+    // request.
     std::int64_t end_of(std::uint64_t ref) const;
     std::int64_t waiter_ended(const Request &) const;
     // The bio is done, after its request: the rows that it makes, valid until the next call.

@@ -2,7 +2,7 @@
 // The bridge: one thread that takes the BPF programs' records out of their ring buffer, puts them in order of kernel
 // time, and passes them on as events of a UST provider. Loaded by Python (opline/capture/bpf/bpf.py) through ctypes. It
 // is built once for each provider (BRIDGE_PROVIDER_H): block_provider.h for the block layer's tracepoints and system
-// calls, probe_provider.h for uprobes on ceph-osd; hit_provider.h, for declared probes, writes a CTF stream instead.
+// calls; hit_provider.h, for declared probes, writes a CTF stream instead.
 //
 // Order. A program reads the clock after it has reserved its record. So of what the thread has not yet seen when it
 // looks at the ring buffer at time t, everything has a time after t; once it has taken out all that was reserved then,

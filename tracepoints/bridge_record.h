@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What every set of BPF programs and the bridge (bridge.c) share besides the records themselves. A record begins with
-// `ktime` and has `lost`, `cpu` and `kind` (struct block_event, struct probe_event). The bridge carries the programs'
+// `ktime` and has `lost`, `cpu` and `kind` (struct block_event, struct hit_head). The bridge carries the programs'
 // text inside itself, this file first, so that layout and program cannot drift apart.
 // Needs __u8 ... __u64, from linux/types.h.
 #pragma once

@@ -46,3 +46,13 @@ static inline void begin_hit(struct hit_head *h, struct bridge_cpu *cpu, u32 kin
 #define KERNEL_TEXT(at, bytes, address)                                                                                \
     __builtin_memset(e->payload + (at), 0, bytes);                                                                     \
     bpf_probe_read_kernel_str(e->payload + (at), bytes, (void *)(address));
+// Of a text whose length is known, and which has no NUL.
+#define TEXT_OF(read, at, bytes, address, length)                                                                      \
+    __builtin_memset(e->payload + (at), 0, bytes);                                                                     \
+    {                                                                                                                  \
+        u64 known = (length);                                                                                          \
+        if (known > (bytes)-1) known = (bytes)-1;                                                                      \
+        read(e->payload + (at), known, (void *)(address));                                                             \
+    }
+#define HIT_TEXT_OF(at, bytes, address, length) TEXT_OF(bpf_probe_read_user, at, bytes, address, length)
+#define KERNEL_TEXT_OF(at, bytes, address, length) TEXT_OF(bpf_probe_read_kernel, at, bytes, address, length)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A function to put a probe on, to see what a hit costs here, in each bridge for uprobes. It begins as functions do:
+// A function to put a probe on, to see what a hit costs here. It begins as functions do:
 // the kernel emulates a push, where another first instruction costs a single step more.
 #pragma once
 #include <stdint.h>

@@ -138,7 +138,7 @@ NO_REQUEST: dict[str, str] = {
     "trace_ended": "It was still running when the trace ended, and nothing was queued for it.",
     "synced_by_another": "A sync of another op covered its write: which of that sync's requests carry its data can't be told.",
     "nothing_to_sync": "Its sync found nothing to write, and nothing on its way.",
-    "no_io_seen": "It passed none of the model's points with `io`: what did its I/O was not traced (Ceph's OSD without tracepoints and without --uprobes), or there was nothing to do.",
+    "no_io_seen": "It passed none of the model's points with `io`: what did its I/O was not traced (Ceph's OSD without tracepoints and without --probes), or there was nothing to do.",
     "cached": "A read for which nothing was queued: its data was in memory, or its descriptor is no file.",
     "no_length": "A write whose length the model does not name, and nothing was queued for it.",
     "not_an_io": "It has no bytes and no sync, as far as the model says, and nothing was queued for it.",

@@ -121,7 +121,7 @@ def round_of(path: Path, cpu: Path) -> Round:
 
 
 def overhead(folder: Path) -> None:
-    """Medians of the rounds, their least and largest mean; the uprobes' recordings are one run each."""
+    """Medians of the rounds, their least and largest mean; the recordings with probes are one run each."""
     head = "rados bench, 4 KiB writes"
     titles = (
         f"{'rounds':>6} {'mean us':>9} {'from':>9} {'to':>9} {'ratio':>6} {'IOPS':>6} {'OSD CPU us':>10} {'ratio':>6}"
@@ -132,7 +132,7 @@ def overhead(folder: Path) -> None:
         for what, files in (
             ("untraced", sorted(folder.glob(f"untraced-qd{depth}-*.txt"))),
             ("recorded (shim, block events)", sorted(folder.glob(f"traced-qd{depth}-*.txt"))),
-            ("with uprobes besides", sorted(folder.glob(f"uprobes-qd{depth}/stdout.txt"))),
+            ("with probes besides", sorted(folder.glob(f"probes-qd{depth}/stdout.txt"))),
         ):
             rounds = [
                 round_of(f, f.with_suffix(".cpu_ns") if f.parent == folder else f.parent.with_suffix(".cpu_ns"))

@@ -14,7 +14,7 @@ from opline.capture.bpf.btf import Btf
 from opline.capture.machine.signals import Signals
 from opline.capture.probes import hit_programs
 from opline.capture.probes.declared import from_json, to_json
-from opline.capture.probes.elf import Elf
+from opline.capture.probes.elf import Elf, Place
 from opline.capture.probes.hit_programs import UnreadableError, find, find_in_kernel, operand
 from opline.capture.probes.offers import offers
 from opline.capture.recorder import attach
@@ -70,7 +70,8 @@ REGISTER = f"registers are {', '.join(REGISTERS)}, at a function's entry or retu
 GONE = "field a: when a function returns, its arguments are gone: use ret"
 ONE_OF = "one of usdt, function, return, tracepoint is wanted"
 VALUE = (
-    "argN, ret, %REGISTER or @VARIABLE, then ->OFFSET to follow an address, then :TYPE (u8 ... s64, textN) is wanted"
+    "argN, ret, %REGISTER or @VARIABLE, then ->OFFSET to follow an address, then +N or -N, then :TYPE (u8 ... s64, "
+    "textN, textN[LENGTH]) is wanted"
 )
 
 
@@ -95,6 +96,12 @@ VALUE = (
         ('{ function = "f", fields = { a = "%eax" } }', f"field a: %eax: {REGISTER}"),
         ('{ return = "f", fields = { a = "ret:text500" } }', "field a: a text has 2 to 128 bytes, with its NUL"),
         ('{ return = "f", fields = { "a-b" = "ret" } }', "field a-b: a name is letters, digits and _"),
+        ('{ return = "f", fields = { a = "ret:text9[arg1]" } }', f"{GONE}"),
+        ('{ return = "f", fields = { a = "ret:text9[@v]" } }', "field a: @v is an address: what is there is @v->0"),
+        (
+            '{ return = "f", fields = { a = "ret:u8[ret]" } }',
+            f'field a = "ret:u8[ret]": {VALUE}, as in "arg1->0x10:u32"',
+        ),
         ('{ return = "f", fields = { a = "first" } }', f'field a = "first": {VALUE}, as in "arg1->0x10:u32"'),
         (
             '{ usdt = "s:i", fields = { a = "arg1:text128", b = "arg2:text128", c = "arg3" } }',
@@ -104,6 +111,32 @@ VALUE = (
 )
 def test_a_bad_declaration_has_its_line_and_what_is_wrong(declared: str, message: str) -> None:
     assert errors(f'program = "s"\n"app:in" = {declared}') == [(3, f"probe app:in: {message}")]
+
+
+def test_a_value_may_be_moved_and_a_text_may_say_its_length() -> None:
+    table = (
+        'program = "s"\non_request = true\n"app:in" = { function = "f", fields = { a = "arg1->-8", b = "arg4-7:s32", '
+        'c = "arg2->0+0x10:text16", d = "%bx:text9[%cx]", e = "arg1->8-1:text8[arg2->4]" } }\n"app:out".return = "f"\n'
+    )
+    model, problems = checked(table)
+    assert problems == [] and model.probes_on_request
+    assert model.placed_probes(asked=False) == () and model.placed_probes(asked=True) == model.probes
+    found = [(f.argument, f.register, f.offsets, f.plus, f.type, f.bytes) for f in model.probes[0].fields]
+    assert found == [
+        (1, "", (-8,), 0, "", 8), (4, "", (), -7, "s32", 8), (2, "", (0,), 16, "text", 16),
+        (0, "bx", (), 0, "text", 16), (1, "", (8,), -1, "text", 8),
+    ]  # fmt: skip
+    lengths = [f.length and (f.length.argument, f.length.register, f.length.offsets) for f in model.probes[0].fields]
+    assert lengths == [None, None, None, (0, "cx", ()), (2, "", (4,))]
+    assert from_json(to_json(model.probes, {})) == (list(model.probes), {})
+    place = Place("", "", 0, 0, "")
+    assert hit_programs.fill(model.probes[0], place).split(") HIT") == [
+        "HIT_NUMBER(0, (s64)(at_u64((u64)(ctx->di) + (-8)))",
+        "_NUMBER(8, (s64)((s32)((u64)(ctx->cx) + (-7LL)))",
+        "_TEXT(16, 16, (u64)(at_u64((u64)(ctx->si) + (0))) + (16LL)",
+        "_TEXT_OF(32, 16, ctx->bx, ctx->cx",
+        "_TEXT_OF(48, 8, (u64)(at_u64((u64)(ctx->di) + (8))) + (-1LL), at_u64((u64)(ctx->si) + (4)))",
+    ]
 
 
 def test_a_bad_name_and_a_missing_program_are_said() -> None:

@@ -42,7 +42,7 @@ def test_globs_go_where_they_are_recorded() -> None:
 
 def test_a_glob_that_would_take_the_collectors_events_into_the_apps_channel_excludes_them() -> None:
     globs = recipe.sort_globs(["*", "b*:*", "osd:*"])
-    all_of_them = ("block:*", "syscall:*", "sched:*", "cephprobe:*", "cephring:*")
+    all_of_them = ("block:*", "syscall:*", "sched:*", "cephring:*")
     assert dict(globs.exclude) == {"*": all_of_them, "b*:*": all_of_them}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A real recording with 16 operations in flight: with uprobes as it is, and in the words of Ceph 19's tracepoints."""
+"""A real recording with 16 operations in flight: with probes as it is, and in the words of Ceph 19's tracepoints."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Functions with the names and the arguments of ceph-osd's (Ceph 16.2), which do nothing: for tests of the uprobes. On
+// Functions with the names and the arguments of ceph-osd's (Ceph 16.2), which do nothing: for tests of its probes. On
 // SIGUSR1 it plays OPS operations through them, on one thread, and says what it has passed; on SIGTERM it ends.
 #include <csignal>
 #include <cstdint>

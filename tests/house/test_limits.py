@@ -41,7 +41,7 @@ LONG_LINES: dict[str, int] = {
     "tracepoints/ceph/Makefile": 1,
 }
 LONG_FILES: dict[str, int] = {
-    "correlator/opline/models/ceph.toml": 426,
+    "correlator/opline/models/ceph.toml": 479,
     "tests/mutants.py": 430,
     "tests/analyses/test_analyses_coverage.py": 651,
     "tests/analyses/test_compare.py": 450,
@@ -50,14 +50,14 @@ LONG_FILES: dict[str, int] = {
 }
 LONG_FUNCTIONS: dict[str, int] = {
     "benchmarks/ceph_shim_calls.c:main": 121,
-    "correlator/native/src/binding/classes.cpp:opline::bind_class": 90,
+    "correlator/native/src/binding/classes.cpp:opline::bind_class": 88,
     "correlator/native/src/ctf/decode/decode.cpp:opline::ctf::decode": 121,
     "correlator/native/src/ctf/decode/straight.cpp:opline::ctf::Straight::Straight": 87,
     "correlator/native/src/stitch/joins.cpp:opline::Stitcher::unite": 92,
     "correlator/opline/model/compile.py:compile_plan": 104,
 }
 BRANCHY_FUNCTIONS: dict[str, int] = {
-    "correlator/native/src/binding/classes.cpp:opline::bind_class": 56,
+    "correlator/native/src/binding/classes.cpp:opline::bind_class": 52,
     "correlator/native/src/block/find.cpp:opline::block_model::Engine::request_at": 41,
     "correlator/native/src/ctf/decode/decode.cpp:opline::ctf::decode": 55,
     "correlator/native/src/stitch/joins.cpp:opline::Stitcher::meet": 47,

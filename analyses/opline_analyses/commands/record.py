@@ -37,7 +37,7 @@ examples:
   opline record --no-block --size-limit 2G -- ./myapp   # no block events; stop tracing at 2 GiB
   opline record --model syscalls -- fio job.fio
   opline record --model ceph -- rados -p bench bench 10 write -b 4096   # preloads the shim
-  opline record --model ceph --uprobes -- rados -p bench bench 10 write
+  opline record --model ceph --probes -- rados -p bench bench 10 write   # inside the OSD
   opline record --model mine.toml --pid 4711 --duration 10   # what runs already, untouched
   opline record --model postgresql --comm postgres -- pgbench -c 8 bench
   opline record --model mine.toml --probe-budget 2% --pid 4711   # but no probe that is too hot
@@ -117,8 +117,8 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "--context", metavar="NAME", action="append", default=[], help="one more context field on user-space events"
     )
     parser.add_argument(
-        "--uprobes", action="store_true",
-        help="probe functions of the running ceph-osd: its inner stages, at a cost that is measured and said",
+        "--probes", action="store_true",
+        help="place the probes, too, that the model has on request only (ceph: inside the OSD, at a cost that is said)",
     )  # fmt: skip
     parser.add_argument(
         "--program", metavar="FILE", type=Path, action="append", default=[],
@@ -167,11 +167,15 @@ def run(args: argparse.Namespace) -> int:
         if args.preload is None and model.preload and args.model not in shipped_models():
             libraries = ", ".join(model.preload)
             _say(f"note: the model {args.model} has {libraries} loaded into the command; --preload none leaves it out")
-        if model.probes and args.model not in shipped_models():
-            programs = ", ".join(dict.fromkeys(probe.program or "the kernel" for probe in model.probes))
+        placed = model.placed_probes(args.probes)
+        if placed and args.model not in shipped_models():
+            programs = ", ".join(dict.fromkeys(probe.program or "the kernel" for probe in placed))
             _say(f"note: the model {args.model} places probes in {programs}")
-    if args.probe_budget is not None and not (model and model.probes):
-        raise UsageError("--probe-budget is for models with [probes].")
+    if args.probes and not (model and model.probes):
+        raise UsageError("--probes is for models with [probes].")
+    if args.probe_budget is not None and not (model and model.placed_probes(args.probes)):
+        on_request = "; this one places them with --probes" if model and model.probes else ""
+        raise UsageError(f"--probe-budget is for models with [probes]{on_request}.")
     directory = args.output or Path(time.strftime("opline-%Y%m%d-%H%M%S"))
     if args.measure_overhead:
         return _measure_overhead(args, command, model, directory)
@@ -246,7 +250,7 @@ def _record(
             size_limit=args.size_limit,
             subbuf_bytes=args.subbuf_size,
             subbuf_count=args.subbufs,
-            uprobes=args.uprobes,
+            probes=args.probes,
             programs=[path.resolve() for path in args.program],
             probe_budget=args.probe_budget,
             pids=args.pid,

@@ -209,7 +209,12 @@ class Model(Value):
     facts: tuple[Fact, ...] = ()
     preload: tuple[str, ...] = ()  # what `opline record` preloads into the command
     probes: tuple[Probe, ...] = ()
+    probes_on_request: bool = False  # not placed unless that is asked for
     broken_points: tuple[str, ...] = ()  # names of points that have mistakes of their own
+
+    def placed_probes(self, asked: bool) -> tuple[Probe, ...]:
+        """The probes that a recording places. ``asked``: it is to place those on request, too."""
+        return self.probes if asked or not self.probes_on_request else ()
 
     def plan(self, match: str = "pointer") -> dict[str, Any]:
         """The compiled model (docs/stitching.md, "The plan"); for a model without errors."""

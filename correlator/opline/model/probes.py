@@ -43,10 +43,17 @@ _TEXT_STEP = 8
 
 _EVENT = re.compile(r"[A-Za-z_]\w*:[A-Za-z_]\w*", re.ASCII)
 _FIELD_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-# argN, ret or a variable's address, offsets to follow, and a type
-_VALUE = re.compile(
+_NUMBER = r"(?:0x[0-9a-fA-F]+|\d+)"
+# argN, ret, a register or a variable's address, and offsets to follow
+_PATH = re.compile(
     r"(?P<base>arg(?P<argument>[1-9]\d?)|ret|%(?P<register>[a-z]\w{1,2})|@(?P<variable>[A-Za-z_][\w.$]*))"
-    r"(?P<offsets>(?:->-?(?:0x[0-9a-fA-F]+|\d+))*)(?::(?P<type>[us](?:8|16|32|64)|text(?P<bytes>\d+)))?",
+    rf"(?P<offsets>(?:->-?{_NUMBER})*)",
+    re.ASCII,
+)
+# such a one, what is added to it, and a type; of a text where its length is
+_VALUE = re.compile(
+    rf"(?P<path>[^:\[+]+?)(?P<plus>(?<!>)[+-]{_NUMBER})?"
+    r"(?::(?P<type>[us](?:8|16|32|64)|text(?P<bytes>\d+)(?:\[(?P<length>[^\[\]]+)\])?))?",
     re.ASCII,
 )
 #: Of x86-64, all 64 bits of each.
@@ -54,8 +61,12 @@ REGISTERS = ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp", *(f"r{number}" for 
 _BUILD = re.compile(r"[0-9a-f]{8,128}", re.ASCII)
 _KERNEL_NAME = re.compile(r"(?:[A-Za-z_]\w*:)?[A-Za-z_][\w.]*", re.ASCII)
 _GLOB = re.compile(r"[*?\[]")
+_WANTED = (
+    "argN, ret, %REGISTER or @VARIABLE, then ->OFFSET to follow an address, then +N or -N, then :TYPE (u8 ... s64, "
+    "textN, textN[LENGTH])"
+)
 _CONTEXT = {"vpid", "vtid", "procname"}  # what every hit tells besides
-_OURS = ("block", "syscall", "sched", "cephprobe", "cephring")  # providers of opline's own collectors
+_OURS = ("block", "syscall", "sched", "cephring")  # providers of opline's own collectors
 
 
 class ProbeField(Value):
@@ -63,7 +74,8 @@ class ProbeField(Value):
     address before, and what lies there is the next one; what lies at the last is the value. ``type`` is empty (as the
     place has it), ``u8`` to ``s64``, or ``text``, then of ``bytes`` with its NUL. ``variable``: it begins with the
     address of that variable of the program instead, ``builds``: where that is in builds that do not name it.
-    ``register``: with what is in that register of the processor.
+    ``register``: with what is in that register of the processor. ``plus`` is added to what was found, before it is
+    taken as its type. ``length``: where the length of a text is that does not end with a NUL.
     """
 
     name: str
@@ -74,6 +86,12 @@ class ProbeField(Value):
     variable: str = ""
     builds: tuple[tuple[str, int], ...] = ()
     register: str = ""
+    plus: int = 0
+    length: ProbeField | None = None
+
+    def paths(self) -> tuple[ProbeField, ...]:
+        """Itself, and what its length is."""
+        return (self,) if self.length is None else (self, self.length)
 
 
 class Probe(Value):
@@ -89,12 +107,20 @@ class Probe(Value):
     line: int
 
 
+_TABLE_FIELDS = ("program", "variables", "on_request")  # what is no probe
+
+
+def on_request(reader: _Reader) -> bool:
+    """Are the model's probes placed only where that is asked for?"""
+    return bool(reader.typed(("probes",), "on_request", reader.table((), "probes"), bool, "true or false"))
+
+
 def read_probes(reader: _Reader) -> Iterator[Probe]:
     """The probes of a model that are well declared; the others are errors."""
     table = reader.table((), "probes")
     program = reader.text(("probes",), "program", table)
     variables = _variables(reader, table)
-    declared = [name for name in table if name not in ("program", "variables")]
+    declared = [name for name in table if name not in _TABLE_FIELDS]
     if len(declared) > MAX_PROBES:
         reader.error(("probes",), f"{len(declared)} probes; at most {MAX_PROBES} are possible")
     for name in declared:
@@ -163,29 +189,48 @@ def _fields(
     written = reader.typed(path, "fields", value, dict, 'a table { name = "arg1" }') or {}
     for field, text in written.items():
         here = (*path, "fields", field)
-        found = _VALUE.fullmatch(text) if isinstance(text, str) else None
         if not _FIELD_NAME.fullmatch(field):
             reader.error(here, f"probe {name}: field {field}: a name is letters, digits and _")
-        elif found is None:
-            what = (
-                "argN, ret, %REGISTER or @VARIABLE, then ->OFFSET to follow an address, then :TYPE (u8 ... s64, textN)"
-            )
-            reader.error(here, f'probe {name}: field {field} = "{text}": {what} is wanted, as in "arg1->0x10:u32"')
-        elif (wrong := _wrong(kind, found)) is not None:
-            reader.error(here, f"probe {name}: field {field}: {wrong}")
-        else:
-            offsets = tuple(int(offset, 0) for offset in found["offsets"].split("->")[1:])
-            length = -(-int(found["bytes"]) // _TEXT_STEP) * _TEXT_STEP if found["bytes"] else 8
-            of_type = "text" if found["bytes"] else found["type"] or ""
-            variable = found["variable"] or ""
-            builds = variables.get(variable, ())
-            number, register = int(found["argument"] or 0), found["register"] or ""
-            yield ProbeField(field, number, offsets, of_type, length, variable, builds, register)
+            continue
+        try:
+            yield _field(kind, variables, field, text)
+        except ValueError as error:
+            wrong = str(error) or f'field {field} = "{text}": {_WANTED} is wanted, as in "arg1->0x10:u32"'
+            reader.error(here, f"probe {name}: {wrong}")
 
 
-def _wrong(kind: str, found: re.Match[str]) -> str | None:
-    """What is wrong with a field's value at a probe of that kind; None: nothing."""
-    if found["variable"] and not found["offsets"] and not found["bytes"]:
+def _field(kind: str, variables: _Variables, field: str, text: object) -> ProbeField:
+    """A field as it is written. Raises ValueError: what is wrong; without words: it is no value."""
+    found = _VALUE.fullmatch(text) if isinstance(text, str) else None
+    path = _PATH.fullmatch(found["path"]) if found else None
+    length = _PATH.fullmatch(found["length"]) if found and found["length"] else None
+    if found is None or path is None or (found["length"] and length is None):
+        raise ValueError
+    for part in (path, length):
+        if part is not None and (wrong := _wrong(kind, part, bool(found["bytes"] and part is path))) is not None:
+            raise ValueError(f"field {field}: {wrong}")
+    if found["bytes"] and not 2 <= int(found["bytes"]) <= MAX_TEXT_BYTES:
+        raise ValueError(f"field {field}: a text has 2 to {MAX_TEXT_BYTES} bytes, with its NUL")
+    bytes_ = -(-int(found["bytes"]) // _TEXT_STEP) * _TEXT_STEP if found["bytes"] else 8
+    of_type = "text" if found["bytes"] else found["type"] or ""
+    of_length = None if length is None else _part(length, variables, field, "", 8)
+    return _part(path, variables, field, of_type, bytes_, int(found["plus"] or "0", 0), of_length)
+
+
+def _part(
+    found: re.Match[str], variables: _Variables, name: str, of_type: str, bytes_: int, plus: int = 0,
+    length: ProbeField | None = None,
+) -> ProbeField:  # fmt: skip
+    offsets = tuple(int(offset, 0) for offset in found["offsets"].split("->")[1:])
+    variable, register = found["variable"] or "", found["register"] or ""
+    builds = variables.get(variable, ())
+    number = int(found["argument"] or 0)
+    return ProbeField(name, number, offsets, of_type, bytes_, variable, builds, register, plus, length)
+
+
+def _wrong(kind: str, found: re.Match[str], text: bool) -> str | None:
+    """What is wrong with a value at a probe of that kind; None: nothing. ``text``: it is a text's address."""
+    if found["variable"] and not found["offsets"] and not text:
         return f"{found['base']} is an address: what is there is {found['base']}->0"
     if found["register"] and (kind not in ("function", "return") or found["register"] not in REGISTERS):
         return f"%{found['register']}: registers are {', '.join(REGISTERS)}, at a function's entry or return"
@@ -197,8 +242,6 @@ def _wrong(kind: str, found: re.Match[str]) -> str | None:
         return "ret is for `return` only"
     if kind == "function" and int(found["argument"] or 0) > 6:
         return "of a function arg1 to arg6 are in registers"
-    if found["bytes"] and not 2 <= int(found["bytes"]) <= MAX_TEXT_BYTES:
-        return f"a text has 2 to {MAX_TEXT_BYTES} bytes, with its NUL"
     return None
 
 

@@ -37,7 +37,7 @@ from .language import (
 )
 from .point_fields import PointFields
 from .positions import positions
-from .probes import read_probes
+from .probes import on_request, read_probes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -118,6 +118,7 @@ class _Reader(PointFields):
             facts=tuple(self.facts()),
             preload=self.texts((), "preload", self.document),
             probes=tuple(read_probes(self)),
+            probes_on_request=on_request(self),
             broken_points=broken,
         )
 

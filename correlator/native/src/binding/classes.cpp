@@ -131,8 +131,6 @@ void bind_parts(BoundPoint &p, const PointSpec &spec) {
 }
 
 constexpr std::string_view kBpfCalls = "syscall:";
-// Hits of uprobes are points like any other, but their time and thread are payload: the event is the collector's.
-constexpr std::string_view kProbes = "cephprobe:";
 // What the shim for Ceph writes by itself comes as `cephshim`, what its collector sends on as `cephring`, with time and
 // thread as payload.
 constexpr std::string_view kShim = "cephshim:", kRings = "cephring:";
@@ -228,11 +226,10 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
         c.plan.time_slot = slots.want("ktime");
     }
     const bool bpf_block = starts_with(name, "block:");
-    const bool probe = starts_with(name, kProbes);
     const bool ring = starts_with(name, kRings);
     std::string shim_name;
     if (ring && name != "cephring:lost") name = shim_name = std::string(kShim).append(name.substr(kRings.size()));
-    if (bpf_block || probe || ring) c.plan.time_slot = slots.want("ktime");
+    if (bpf_block || ring) c.plan.time_slot = slots.want("ktime");
     const bool kernel_block = starts_with(name, "block_");
     if (bpf_block || kernel_block) {
         auto kind = BlockModel::kind_by_name(name);
@@ -257,7 +254,7 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
                 });
             if (named) c.comm_slot = slots.want_context("procname");
             if (c.tid_slot == kNoSlot) c.tid_slot = slots.want_context("pthread_id");
-            if (bpf_call || probe) {
+            if (bpf_call) {
                 c.tid_slot = slots.want("tid");
                 c.pid_slot = slots.want("pid");
                 if (named) c.comm_slot = slots.want("comm");
@@ -278,8 +275,7 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
             c.dev_slot = slots.want("dev");
             c.diskname_slot = slots.want("diskname");
         } else if (starts_with(name, "sched_") || starts_with(name, "irq_") || starts_with(name, "syscall_") ||
-                   starts_with(name, "compat_syscall_") || starts_with(name, "lttng_") ||
-                   name == "cephprobe:watermark") {
+                   starts_with(name, "compat_syscall_") || starts_with(name, "lttng_")) {
             c.kind = ClassKind::kContext;
             if (wanted.sched) bind_kernel(c, name, slots);
         } else if (starts_with(name, "sched:")) {
@@ -289,7 +285,7 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
             else if (wanted.sched) bind_sched(c, name.substr(6), slots);
         }
     }
-    if (name == "block:lost" || name == "sched:lost" || name == "cephprobe:lost" || name == "cephring:lost") {
+    if (name == "block:lost" || name == "sched:lost" || name == "cephring:lost") {
         c.kind = ClassKind::kCollectorLost;
         c.count_slot = slots.want("count");
         c.sched.loses = name == "block:lost" || name == "sched:lost";

@@ -3,8 +3,7 @@
 
 The only file that imports bcc. Needs root, a kernel with BTF, Debian's ``python3-bpfcc``, and the bridge of the
 programs (built by ``make -C tracepoints bridge``), which has their text inside. No kernel headers. What the programs
-are: ``bpf.py`` (the block layer's tracepoints), ``probes.py`` (uprobes on
-ceph-osd), ``declared.py`` (probes that a model declares).
+are: ``bpf.py`` (the block layer's tracepoints), ``declared.py`` (probes that a model declares).
 """
 
 from __future__ import annotations

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Ceph's own ways in: the preloaded shim, and the uprobes on builds without tracepoints."""
+"""Ceph's own way in: the preloaded shim."""

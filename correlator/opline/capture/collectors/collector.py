@@ -3,13 +3,12 @@
 
     python -P -m opline.capture.collectors.collector --ready-fd N [--session-env NAME=VALUE]... [--exclude-pid PID]...
                                           [--ring-bytes N] [--period-us N] [--wait-enabled SECONDS]
-                                          [--follow-fd N [--calls] [--states]] [--uprobes BINARY]
+                                          [--follow-fd N [--calls] [--states]]
                                           [--attach-pid PID]... [--probes FILE --trace DIR] [--records-fd N]
     python -P -m opline.capture.collectors.collector --check
 
-Block events; with ``--uprobes`` instead the hits of uprobes on that ceph-osd, as events ``cephprobe:*``; with
-``--probes`` instead those of the probes that FILE declares (:mod:`opline.capture.probes.declared`), as a trace of its
-own.
+Block events; with ``--probes`` instead the hits of the probes that FILE declares
+(:mod:`opline.capture.probes.declared`), as a trace of its own.
 
 Contract with whoever starts it (``opline record`` does):
 
@@ -54,7 +53,6 @@ from typing import TYPE_CHECKING, Any
 
 from opline.capture.bpf import bpf
 from opline.capture.bpf.bridge import OWN_TGIDS, PERIOD_NS, RING_BYTES, pid_namespace
-from opline.capture.ceph.osd_probes import Probes
 from opline.capture.probes.budget import WINDOW_NS
 from opline.errors import OplineError
 
@@ -84,7 +82,7 @@ def consumer_daemons() -> list[int]:
     return sorted(found)
 
 
-def wait_enabled(collector: bpf.Collector | Probes, patience_s: float) -> bool:
+def wait_enabled(collector: bpf.Collector, patience_s: float) -> bool:
     """Until the programs record what a session enabled; False after ``patience_s`` or if this process is to end.
 
     LTTng enables the events one after the other: it is all when nothing was added for a while.
@@ -133,22 +131,22 @@ def _collect(options: argparse.Namespace) -> None:
     started = time.monotonic_ns()
     own = list(dict.fromkeys([os.getpid(), *options.exclude_pid, *consumer_daemons()]))[:OWN_TGIDS]
     period_ns = options.period_us * 1000
-    collector: bpf.Collector | Probes | Declared
+    collector: bpf.Collector | Declared
     if options.probes is not None:
         from opline.capture.probes.declared import Declared, from_json  # who records block events alone needs no models
 
         probes, programs = from_json(options.probes.read_text())
         collector = Declared(probes, programs, options.trace, options.ring_bytes, period_ns, options.budget)
-    elif options.uprobes is not None:
-        collector = Probes(options.uprobes, options.ring_bytes, period_ns)
     else:
         records = options.records_fd
         collector = bpf.Collector(own, options.ring_bytes, period_ns, options.calls, options.states, records)
         collector.attach(options.attach_pid)
     collector.start()
     ready: dict[str, Any] = {"ready": True}
-    if isinstance(collector, (bpf.Collector, Probes)):
+    if isinstance(collector, bpf.Collector):
         ready["enabled"] = wait_enabled(collector, options.wait_enabled)
+        ready["tracepoints"], ready["excluded_pids"] = collector.tracepoints, own
+        ready["calls"], ready["states"] = collector.calls, collector.states
     else:
         ready["placed"], ready["absent"], ready["stepped"] = collector.placed, collector.absent, collector.stepped
         ready["entry_ns"], ready["return_ns"] = collector.entry_ns, collector.return_ns
@@ -156,20 +154,13 @@ def _collect(options: argparse.Namespace) -> None:
         for _ in range(_TRIAL_WINDOWS if options.trial else 0):
             time.sleep(WINDOW_NS / 1e9)
             collector.look()
-    if isinstance(collector, Probes):
-        ready["binary"] = str(collector.binary)
-        ready["functions"], ready["absent"] = collector.attached, collector.absent
-        ready["entry_ns"], ready["return_ns"] = collector.entry_ns, collector.return_ns
-    elif isinstance(collector, bpf.Collector):
-        ready["tracepoints"], ready["excluded_pids"] = collector.tracepoints, own
-        ready["calls"], ready["states"] = collector.calls, collector.states
     ready["initial_pid_namespace"] = not pid_namespace()  # else threads outside of ours have tid -1
     ready["setup_ns"] = time.monotonic_ns() - started
     _say(options.ready_fd, ready)
     if isinstance(collector, bpf.Collector) and options.follow_fd is not None:
         follow(collector, options.follow_fd)
     ending = (signal.SIGTERM, signal.SIGINT)  # SIGINT is ignored where it shall not end us
-    if isinstance(collector, (bpf.Collector, Probes)) or options.budget is None:
+    if isinstance(collector, bpf.Collector) or options.budget is None:
         signal.sigwait(ending)
     else:
         while signal.sigtimedwait(ending, WINDOW_NS / 1e9) is None:
@@ -197,7 +188,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--attach-pid", type=int, action="append", default=[], help="whose calls and states, too")
     parser.add_argument("--calls", action="store_true", help="system calls too")
     parser.add_argument("--states", action="store_true", help="threads' states too")
-    parser.add_argument("--uprobes", type=Path, metavar="BINARY", help="hits of uprobes on this ceph-osd instead")
     parser.add_argument("--probes", type=Path, metavar="FILE", help="hits of the probes declared there instead")
     parser.add_argument("--trace", type=Path, metavar="DIR", help="where to make the trace of these hits")
     parser.add_argument("--budget", type=float, metavar="SHARE", help="what hits may cost, of a processor's time")

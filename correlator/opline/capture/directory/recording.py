@@ -93,7 +93,6 @@ class Recording:
     devices: list[BlockDevice] = field(default_factory=list)
     preload: list[str] = field(default_factory=list)
     collector: dict[str, Any] | None = None
-    uprobes: dict[str, Any] | None = None
     probes: dict[str, Any] | None = None  # those that the model declares
     attached: list[int] = field(default_factory=list)  # processes that ran already
     rings: dict[str, Any] | None = None

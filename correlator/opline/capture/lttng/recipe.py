@@ -23,8 +23,6 @@ BLOCK_CHANNEL = "block"
 BLOCK_PROVIDER = "block"
 CALL_PROVIDER = "syscall"
 STATE_PROVIDER = "sched"  # what the recorded threads did, of the same collector
-PROBE_CHANNEL = "probe"
-PROBE_PROVIDER = "cephprobe"
 RING_CHANNEL = "shim"
 RING_PROVIDER = "cephring"  # the collector's, for what threads write as
 SHIM_PROVIDER = "cephshim"
@@ -109,7 +107,7 @@ def sort_globs(claims: Iterable[str]) -> Globs:
     for glob in claims:
         if glob.startswith(f"{BLOCK_PROVIDER}:"):
             block = True
-        elif glob.startswith((f"{STATE_PROVIDER}:", f"{PROBE_PROVIDER}:", f"{RING_PROVIDER}:")):
+        elif glob.startswith((f"{STATE_PROVIDER}:", f"{RING_PROVIDER}:")):
             continue  # in a collector's channel, and only if they are asked for, or come that way
         elif glob.startswith((f"{CALL_PROVIDER}:", "syscall_")):
             call = glob.removeprefix(f"{CALL_PROVIDER}:")
@@ -123,9 +121,9 @@ def sort_globs(claims: Iterable[str]) -> Globs:
             kernel[glob] = None
     ours = (
         f"{BLOCK_PROVIDER}:block_rq_issue", f"{CALL_PROVIDER}:syscall_entry_read",
-        f"{STATE_PROVIDER}:off_cpu", f"{PROBE_PROVIDER}:do_op", f"{RING_PROVIDER}:aio_submit",
+        f"{STATE_PROVIDER}:off_cpu", f"{RING_PROVIDER}:aio_submit",
     )  # fmt: skip
-    providers = (BLOCK_PROVIDER, CALL_PROVIDER, STATE_PROVIDER, PROBE_PROVIDER, RING_PROVIDER)
+    providers = (BLOCK_PROVIDER, CALL_PROVIDER, STATE_PROVIDER, RING_PROVIDER)
     all_of_them = tuple(f"{p}:*" for p in providers)
     exclude = {g: all_of_them for g in app if any(fnmatch.fnmatchcase(name, g) for name in ours)}
     return Globs(tuple(app), tuple(kernel), tuple(syscalls), tuple(calls), block, exclude)
@@ -184,16 +182,15 @@ def plan_channels(
     *,
     kernel: bool,
     bpf: bool,
-    uprobes: bool = False,
     rings: bool = False,
     states: bool = True,
     subbuf_bytes: int,
     subbuf_count: int,
     contexts: Sequence[str],
 ) -> list[Channel]:
-    """The channels of a session. ``bpf``: kernel events come from the collector, in a channel of their own; ``uprobes``
-    and ``rings`` (the shim's events) likewise: each collector's stream is in order by itself. ``states``: with the
-    scheduler's events.
+    """The channels of a session. ``bpf``: kernel events come from the collector, in a channel of their own; ``rings``
+    (the shim's events) likewise: each collector's stream is in order by itself. ``states``: with the scheduler's
+    events.
     """
     channels: list[Channel] = []
     if globs.app:
@@ -202,8 +199,6 @@ def plan_channels(
         calls = tuple(f"{CALL_PROVIDER}:{glob}" for glob in globs.calls)
         events = (f"{BLOCK_PROVIDER}:*",) if globs.block else _BLOCK_EVENTS
         channels.append(Channel(BLOCK_CHANNEL, False, (*events, *calls, *((f"{STATE_PROVIDER}:*",) if states else ()))))
-    if uprobes:
-        channels.append(Channel(PROBE_CHANNEL, False, (f"{PROBE_PROVIDER}:*",)))
     if rings:
         channels.append(Channel(RING_CHANNEL, False, ring_events(globs.app)))
     free = shared_memory_free_bytes()

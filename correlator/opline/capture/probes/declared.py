@@ -42,7 +42,7 @@ _ROUNDS = 41
 
 def to_json(probes: tuple[Probe, ...], programs: dict[str, list[Path]]) -> str:
     """What the collector is given: the probes, and the files that each program's name stands for."""
-    listed = [{**vars(probe), "fields": [vars(field) for field in probe.fields]} for probe in probes]
+    listed = [{**vars(probe), "fields": [_field_to(field) for field in probe.fields]} for probe in probes]
     return json.dumps({"probes": listed, "programs": {name: list(map(str, found)) for name, found in programs.items()}})
 
 
@@ -56,9 +56,14 @@ def from_json(text: str) -> tuple[list[Probe], dict[str, list[Path]]]:
     return probes, {name: [Path(path) for path in found] for name, found in document["programs"].items()}
 
 
+def _field_to(field: ProbeField) -> dict[str, Any]:
+    return {**vars(field), "length": None if field.length is None else _field_to(field.length)}
+
+
 def _field_from(field: dict[str, Any]) -> ProbeField:
     builds = tuple((str(build), int(address)) for build, address in field["builds"])
-    return ProbeField(**{**field, "offsets": tuple(field["offsets"]), "builds": builds})
+    length = None if field["length"] is None else _field_from(field["length"])
+    return ProbeField(**{**field, "offsets": tuple(field["offsets"]), "builds": builds, "length": length})
 
 
 class Declared:

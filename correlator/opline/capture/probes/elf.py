@@ -15,7 +15,7 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from opline.errors import OplineError
 
@@ -58,12 +58,15 @@ class Place:
 
 
 def _whole(read: Callable[[Elf], _T]) -> Callable[[Elf], _T]:
-    """What a damaged file says of itself leads anywhere: one error for all."""
+    """Read once. What a damaged file says of itself leads anywhere: one error for all."""
 
     @functools.wraps(read)
     def checked(self: Elf) -> _T:
         try:
-            return read(self)
+            if read.__name__ not in self.known:
+                self.known[read.__name__] = read(self)
+            found: _T = self.known[read.__name__]
+            return found
         except (struct.error, ValueError, IndexError, OverflowError) as error:
             raise OplineError(f"{self.path}: a damaged or cut off ELF file") from error
 
@@ -75,6 +78,7 @@ class Elf:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.known: dict[str, Any] = {}  # what has been read
         try:
             with path.open("rb") as file:
                 self.data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

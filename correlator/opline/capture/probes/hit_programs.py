@@ -29,6 +29,7 @@ _MOST_PLACES = 64  # of one probe: a glob that means more is a mistake
 _X86_64 = 62  # EM_X86_64
 _ARGUMENTS = ("di", "si", "dx", "cx", "r8", "r9")
 _OPERAND = re.compile(r"(-?[1248])@(.+)")
+_SIGNATURE = re.compile(r"\)( const)?$")  # a C++ name with its arguments
 _MEMORY = re.compile(r"(-?(?:0x[0-9a-fA-F]+|\d+))?\(%(\w+)(?:,%(\w+)(?:,([1248]))?)?\)")
 
 # No macro: bcc rewrites the calls of a map where they stand.
@@ -161,8 +162,10 @@ def _value(probe: Probe, field: ProbeField, place: Place, file: Elf | None) -> s
         value = f"{reads}_u64((u64)({value}) + ({offset}))"
     kind = field.type if field.type not in ("", "text") else ""
     if last is not None:
-        return f"{reads}_{kind or 'u64'}((u64)({value}) + ({last}))"
-    return f"({kind or 'u64'})({value})" if kind else value
+        value = f"{reads}_{kind or 'u64'}((u64)({value}) + ({last}))"
+    if field.plus:
+        value = f"(u64)({value}) + ({field.plus}LL)"
+    return f"({kind})({value})" if kind and (field.plus or last is None) else value
 
 
 def fill(probe: Probe, place: Place, file: Elf | None = None) -> str:
@@ -172,6 +175,8 @@ def fill(probe: Probe, place: Place, file: Elf | None = None) -> str:
         value = _value(probe, field, place, file)
         if field.type == "text":
             where = "KERNEL_TEXT" if probe.kind == "tracepoint" else "HIT_TEXT"
+            if field.length is not None:
+                where, value = f"{where}_OF", f"{value}, {_value(probe, field.length, place, file)}"
             lines.append(f"{where}({at}, {field.bytes}, {value})")
         else:
             lines.append(f"HIT_NUMBER({at}, (s64)({value}))")
@@ -192,8 +197,9 @@ def find(probe: Probe, number: int, file: Elf) -> list[Program]:
     if probe.kind == "usdt":
         places = _usdt(probe, file)
     else:
-        used = max((field.argument for field in probe.fields), default=0)
-        moves = probe.kind == "function" and not any(field.register for field in probe.fields)
+        paths = [path for field in probe.fields for path in field.paths()]
+        used = max((path.argument for path in paths), default=0)
+        moves = probe.kind == "function" and not any(path.register for path in paths)
         entries = [file.entry(at, used) if moves else at for _, at in _functions(probe, file)]
         places = [Place("", "", at, 0, "") for at in entries]
     alike: dict[str, list[Place]] = {}
@@ -215,7 +221,7 @@ def find_in_kernel(probe: Probe, number: int, btf: Btf) -> Program:
     arguments = btf.tracepoint(name)
     if arguments is None:
         raise UnreadableError(f"the kernel has no tracepoint {name}{_close(name, btf.tracepoints())}")
-    most = max((field.argument for field in probe.fields), default=0)
+    most = max((path.argument for field in probe.fields for path in field.paths()), default=0)
     if most > len(arguments):
         raise UnreadableError(f"the tracepoint {name} has {len(arguments)} arguments, there is no arg{most}")
     return Program(number, None, False, text, (0,), (0,), False, tracepoint=name)
@@ -232,14 +238,19 @@ def _usdt(probe: Probe, file: Elf) -> list[Place]:
 
 
 def _functions(probe: Probe, file: Elf) -> list[tuple[str, int]]:
-    """By the name as it is linked, else by the C++ name with or without its arguments; either may be a glob."""
+    """By the name as it is linked, else by the C++ name. With its arguments that is one function, or its variants;
+    without them, and as it is linked, it may be a glob.
+    """
     functions = file.functions()
     if probe.target in functions:
         return [(probe.target, functions[probe.target])]
     found = {}
     for name, offset in functions.items():
         plain = demangled(name) if name.startswith("_Z") else name
-        if any(fnmatch.fnmatchcase(text, probe.target) for text in (name, plain, plain.partition("(")[0])):
+        if _SIGNATURE.search(probe.target):
+            if plain == probe.target:
+                found[offset] = name
+        elif any(fnmatch.fnmatchcase(text, probe.target) for text in (name, plain, plain.partition("(")[0])):
             found[offset] = name
     if not found:
         names = [demangled(n).partition("(")[0] if n.startswith("_Z") else n for n in functions]
@@ -261,26 +272,28 @@ def _instead(wanted: str, names: Sequence[str]) -> str:
 
 
 @functools.cache
-def _demangler() -> ctypes.CDLL | None:
+def _demangler() -> tuple[ctypes.CDLL, ctypes.CDLL] | None:
+    """The C++ library, and C's for what it allocates."""
     try:
-        library = ctypes.CDLL("libstdc++.so.6")
+        library, libc = ctypes.CDLL("libstdc++.so.6"), ctypes.CDLL(None)
     except OSError:
         return None
     library.__cxa_demangle.restype = ctypes.c_void_p
-    return library
+    libc.free.argtypes = (ctypes.c_void_p,)
+    return library, libc
 
 
+@functools.cache
 def demangled(name: str) -> str:
     """A C++ name as it is written in the source; the name itself where there is no C++ library, or it is no such."""
-    library = _demangler()
-    if library is None:
+    libraries = _demangler()
+    if libraries is None:
         return name
+    library, libc = libraries
     status = ctypes.c_int()
     text = library.__cxa_demangle(name.encode(), None, None, ctypes.byref(status))
     if not text:
         return name
     plain = ctypes.string_at(text).decode("utf-8", "replace")
-    libc = ctypes.CDLL(None)
-    libc.free.argtypes = (ctypes.c_void_p,)
     libc.free(text)
     return plain

@@ -33,7 +33,7 @@ class Options:
     subbuf_bytes: int = recipe.SUBBUF_BYTES
     subbuf_count: int = recipe.SUBBUF_COUNT
     contexts: tuple[str, ...] = recipe.APP_CONTEXTS
-    uprobes: bool = False
+    probes: bool = False  # place the model's probes that it has on request only
     programs: list[Path] = field(default_factory=list)  # files of programs that the model's probes name
     probe_budget: float | None = None  # what the hits of a model's probes may cost, a share of a processor's time
     pids: list[int] = field(default_factory=list)  # what runs already, to be recorded too

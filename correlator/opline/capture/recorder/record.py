@@ -77,7 +77,6 @@ class Recorder:
         self._session: Session | None = None
         self._daemon: Sessiond | None = None
         self._block: BlockSource | None = None
-        self._uprobes: BlockSource | None = None
         self._probes: ProbeSource | None = None  # those that the model declares
         self._pids: list[int] = []  # what is attached to
         self._begun = False  # recording is on
@@ -152,7 +151,7 @@ class Recorder:
 
     def _tear_down(self) -> None:
         """Remove session, collector and daemon, as far as they are there. Never raises."""
-        for source in (self._files, self._probes, self._uprobes, self._block, self._rings):
+        for source in (self._files, self._probes, self._block, self._rings):
             if source is not None:
                 source.kill()
         if self._session is not None:
@@ -174,7 +173,7 @@ class Recorder:
             from opline.model import lttng_claims  # without a model nothing of the models' readers is needed
 
             claims = [*lttng_claims(options.model), *claims]
-        probes = options.model.probes if options.model else ()
+        probes = options.model.placed_probes(options.probes) if options.model else ()
         globs = recipe.sort_globs(claims or (() if probes else recipe.DEFAULT_GLOBS))
         if probes and not options.block and not globs.app:
             globs = recipe.sort_globs([*claims, *recipe.DEFAULT_GLOBS])  # a session needs a channel
@@ -186,8 +185,6 @@ class Recorder:
             self._probes = ProbeSource(probes, given, self._pids, options.probe_budget)
         may_kernel = options.block and os.geteuid() == 0
         modules = may_kernel and machine.lttng_modules() is not None
-        if options.uprobes:
-            self._uprobes = blocksource.for_uprobes()
         daemon = self._daemon = attach(options.sessiond, state, self.signals.mask, modules)
         if ceph.SHIM in options.preload:
             notes += ceph.warnings(daemon.child is not None)
@@ -201,8 +198,7 @@ class Recorder:
         if recipe.ring_events(globs.app):
             self._start_rings(daemon, state, notes)
         channels = recipe.plan_channels(
-            globs, kernel=kernel, bpf=self._block is not None, uprobes=options.uprobes, rings=self._rings is not None,
-            states=options.states,
+            globs, kernel=kernel, bpf=self._block is not None, rings=self._rings is not None, states=options.states,
             subbuf_bytes=options.subbuf_bytes, subbuf_count=options.subbuf_count, contexts=options.contexts,
         )  # fmt: skip
         if not channels:
@@ -225,8 +221,6 @@ class Recorder:
         session.start()
         if self._block is not None:
             self._start_collector(self._block, state, notes)
-        if self._uprobes is not None:
-            self._uprobes.start(daemon, state, self.signals.mask, [])
         if self._probes is not None:
             self._start_probes(self._probes, session.output, state, notes)
         if kernel or self._block is not None:
@@ -249,7 +243,6 @@ class Recorder:
         found = (
             ("files", "maps of files", self._files, 0, False),
             ("probes", "hits of the model's probes", self._probes, _HITS_LAG_NS, True),
-            ("uprobes", "hits of uprobes", self._uprobes, _LAG_NS, True),
             ("collector", "block events", self._block, _LAG_NS, True),
             ("rings", "events of the shim", self._rings, _RINGS_LAG_NS, True),
         )

@@ -44,8 +44,6 @@ def _losses(note: Recording) -> list[str]:
 
 
 def _why_empty(channel: str) -> str:
-    if channel == "probe":
-        return ": did an OSD have anything to do?"
     if channel == "probes":
         return ": does anything run these programs, and pass these places?"
     if channel == "app":
@@ -57,7 +55,6 @@ def _collector_losses(note: Recording) -> list[str]:
     lines = []
     for report, what, effect in (
         (note.collector, "block events", "requests at those times are cut"),
-        (note.uprobes, "hits of uprobes", "ops at those times lack points"),
         (note.probes, "hits of the model's probes", "ops at those times lack points"),
         (note.rings, "events of the shim", "ops at those times lack points"),
     ):
@@ -75,17 +72,6 @@ def _collector_losses(note: Recording) -> list[str]:
     if given_up:
         lines.append(f"warning: {given_up:,} scheduler events given up, too many at once: stages then have no states")
     return lines
-
-
-def _uprobes(report: dict[str, Any]) -> list[str]:
-    """What was probed and what it has cost the probed threads."""
-    hits, cost_ns = int(report["hits"]), int(report["cost_ns"])
-    text = (
-        f"uprobes: {len(report['functions'])} probes in {report['binary']}, {hits:,} hits at "
-        f"{report['entry_ns'] / 1000:.1f} us ({report['return_ns'] / 1000:.1f} us at a return), measured here: "
-        f"{cost_ns / 1e9:.2f} s of its threads' time"
-    )
-    return [text, f"uprobes: this build has no {', '.join(report['absent'])}"] if report["absent"] else [text]
 
 
 def _probes(report: dict[str, Any]) -> list[str]:
@@ -121,7 +107,7 @@ def _cost(note: Recording) -> list[str]:
         parts.append(f"{total * 1_000_000_000 // (end - begin):,} events/s")
     if total and note.trace_bytes is not None:
         parts.append(f"{note.trace_bytes / total:.0f} bytes each")
-    sides = [report for report in (note.collector, note.uprobes, note.probes, note.rings) if report]
+    sides = [report for report in (note.collector, note.probes, note.rings) if report]
     cpu_ns = sum(int(report.get("cpu_ns", 0)) for report in sides)
     sent = sum(sum(report["sent"].values()) for report in sides if isinstance(report.get("sent"), dict))
     if cpu_ns and sent:
@@ -137,8 +123,6 @@ def summary_lines(note: Recording, directory: Path) -> list[str]:
     ran = "" if begin is None or end is None else f", {(end - begin) / 1e9:.2f} s"
     size = "" if note.trace_bytes is None else f", {format_bytes(note.trace_bytes)}"
     lines = [*_losses(note), *_collector_losses(note)]
-    if note.uprobes is not None:
-        lines += _uprobes(note.uprobes)
     if note.probes is not None:
         lines += _probes(note.probes)
     if note.gaps:

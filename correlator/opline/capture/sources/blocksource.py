@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The BPF collector as a child process: block events, system calls and threads' states where no lttng-modules load,
-and uprobes.
+"""The BPF collector as a child process: block events, system calls and threads' states where no lttng-modules load.
 
 The contract is in :mod:`opline.capture.collectors.collector`.
 """
@@ -18,7 +17,6 @@ from opline.capture.directory.leftovers import State
 from opline.capture.lttng.sessiond import Sessiond
 from opline.capture.machine import machine, processes
 from opline.capture.sources.childsource import ChildSource
-from opline.errors import OplineError
 
 MODULE = "opline.capture.collectors.collector"
 BRIDGE = Path(__file__).parent.with_name("_bridge.so")
@@ -37,25 +35,6 @@ def lacking() -> str | None:
     return None
 
 
-def running_osd() -> Path:
-    """The program of the ceph-osd processes that run here. Raises OplineError if none runs, or several programs."""
-    found: dict[tuple[int, int], Path] = {}
-    for pid in processes.named("ceph-osd"):
-        link = Path(f"/proc/{pid}/exe")
-        try:
-            seen, path = link.stat(), link.resolve()
-            # another mount namespace's (a container's) path means nothing here
-            same = path.exists() and path.samefile(link)
-        except OSError:
-            continue
-        found[seen.st_dev, seen.st_ino] = path if same else link
-    if not found:
-        raise OplineError("--uprobes: no ceph-osd is running here")
-    if len(found) > 1:
-        raise OplineError(f"--uprobes: several ceph-osd programs are running: {', '.join(map(str, found.values()))}")
-    return next(iter(found.values()))
-
-
 def check() -> str | None:
     """Load and attach everything once: why block events cannot be captured here, or None. Takes half a second."""
     argv = processes.python("-m", MODULE, "--check")
@@ -68,14 +47,12 @@ def check() -> str | None:
 
 
 class BlockSource(ChildSource):
-    """A collector of one recording: of block events, or with ``uprobes`` of hits in that ceph-osd."""
+    """A collector of block events, for one recording."""
 
-    def __init__(
-        self, calls: bool = False, states: bool = False, uprobes: Path | None = None, pids: Sequence[int] = ()
-    ) -> None:
+    def __init__(self, calls: bool = False, states: bool = False, pids: Sequence[int] = ()) -> None:
         """``calls``, ``states``: the command's system calls, and what its threads did, too; and those of ``pids``."""
-        super().__init__("collector" if uprobes is None else "uprobes", "the BPF collector")
-        self._arguments = [] if uprobes is None else ["--uprobes", str(uprobes)]
+        super().__init__("collector", "the BPF collector")
+        self._arguments: list[str] = []
         if calls:
             self._arguments.append("--calls")
         if states:
@@ -129,11 +106,3 @@ class BlockSource(ChildSource):
             if end is not None:
                 end.close()
         super().kill()
-
-
-def for_uprobes() -> BlockSource:
-    """A collector of uprobes' hits in the ceph-osd that runs here. Raises OplineError if there can be none."""
-    why = lacking()
-    if why is not None:
-        raise OplineError(f"--uprobes: {why}")
-    return BlockSource(uprobes=running_osd())

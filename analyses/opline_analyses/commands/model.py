@@ -9,10 +9,15 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from opline.errors import UsageError
 from opline.model import Model, Problem, check_text, check_trace, format_problem, load_model, read_text, shipped_models
 from opline.talk import shown, talk
+from opline_analyses.base.quantities import processor_share
 from opline_analyses.base.text import json_shown
 from opline_analyses.runs.run import Run, open_run
+
+_DURATION_S = 3.0
+_BUDGET = 0.5  # of a processor's time, for so long
 
 NAME = "model"
 HELP = "check an op model, also against a trace"
@@ -20,6 +25,8 @@ EXAMPLES = """\
 infer reads a recorded TRACE and proposes keys (fields whose values join events of
 several threads), begin and end, thread rules, batches and names: what speaks for
 each stands above it as a comment, and what a trace can't say is a question there.
+With --pid it probes what runs for some seconds (USDT probes, functions), and takes
+all away again; [probes] is in the proposed model then.
 
 MODEL is the name of a shipped model or the path of a .toml file; docs/model.md describes the language.
 
@@ -33,6 +40,7 @@ examples:
   opline model show ceph > mine.toml
   opline model new /usr/lib/postgresql/15/bin/postgres > mine.toml
   opline model infer run1 > mine.toml
+  opline model infer --pid 4711 --functions 'Store::*' > mine.toml
   opline model lint mine.toml
   opline model lint mine.toml trace/
   opline model compile mine.toml
@@ -47,8 +55,21 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     show.add_argument("model", metavar="MODEL", help="a shipped model's name or a .toml file")
     new = commands.add_parser("new", help="a model to begin with, from what a program offers")
     new.add_argument("program", type=Path, metavar="PROGRAM", help="the program's or library's file")
-    inferred = commands.add_parser("infer", help="a model to begin with, from a trace of the program")
-    inferred.add_argument("trace", metavar="TRACE", type=Path, help="a trace, or a recording")
+    inferred = commands.add_parser("infer", help="a model to begin with, from a trace, or from what runs")
+    inferred.add_argument("trace", metavar="TRACE", nargs="?", type=Path, help="a trace, or a recording")
+    inferred.add_argument(
+        "--pid", metavar="N", type=int, help="instead: this process and its descendants, probed for some seconds"
+    )
+    inferred.add_argument(
+        "--functions", metavar="GLOB", help="with --pid: these functions of its programs too (default: USDT probes)"
+    )
+    inferred.add_argument(
+        "--duration", metavar="SECONDS", type=float, default=_DURATION_S, help="with --pid: how long (3)"
+    )
+    inferred.add_argument(
+        "--probe-budget", metavar="N%", type=processor_share, default=_BUDGET,
+        help="with --pid: what hits may cost, of one processor's time; too hot a probe is removed (50%%)",
+    )  # fmt: skip
     plan = commands.add_parser("compile", help="the plan that the correlator's core gets, as JSON")
     plan.add_argument("model", metavar="MODEL", help="a shipped model's name or a .toml file")
     plan.add_argument(
@@ -77,14 +98,28 @@ def run(args: argparse.Namespace) -> int:
 
         sys.stdout.write(template(offers(args.program), args.program.name))
     elif args.what == "infer":
-        from opline_analyses.infer import infer
-
-        sys.stdout.write(infer(args.trace))
+        sys.stdout.write(_inferred(args))
     elif args.what == "compile":
         print(json_shown(json.dumps(load_model(args.model).plan(args.match), indent=1, ensure_ascii=False)))
     else:
         return _lint(args.model, args.trace)
     return 0
+
+
+def _inferred(args: argparse.Namespace) -> str:
+    if (args.trace is None) == (args.pid is None):
+        raise UsageError("model infer takes a TRACE, or --pid N.")
+    if args.pid is None and args.functions is not None:
+        raise UsageError("--functions is for --pid N.")
+    if not args.duration > 0:
+        raise UsageError("--duration is a number of seconds above 0.")
+    if args.pid is None:
+        from opline_analyses.infer import infer
+
+        return infer(args.trace)
+    from opline_analyses.infer.running import infer_running
+
+    return infer_running(args.pid, args.functions, args.duration, args.probe_budget, talk)
 
 
 def _lint(name_or_path: str, trace: str | None) -> int:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import re
 import sys
 import time
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from opline.capture.recorder.summary import summary_lines
 from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses.base.period import add_period
+from opline_analyses.base.quantities import processor_share
 from opline_analyses.base.series import Turn, closing_lines, command_ns, make_directory, plan, turns_of_pairs
 
 if TYPE_CHECKING:
@@ -61,13 +61,6 @@ def _number(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= MOST:
         raise argparse.ArgumentTypeError(f"{text}: must be 1 to {MOST}")
     return int(text)
-
-
-def _share(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text)
-    if found is None or not 0 < float(found[1]) <= MOST:
-        raise argparse.ArgumentTypeError(f"{text}: a share of one processor's time is wanted, as 2%")
-    return float(found[1]) / 100
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -125,7 +118,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         help="the file of a program that the model's probes name (default: what runs, the command, PATH)",
     )  # fmt: skip
     parser.add_argument(
-        "--probe-budget", metavar="N%", type=_share,
+        "--probe-budget", metavar="N%", type=processor_share,
         help="what the hits of the model's probes may cost, of one processor's time: too hot a probe is removed",
     )  # fmt: skip
     parser.add_argument(

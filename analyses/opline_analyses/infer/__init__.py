@@ -10,11 +10,14 @@ from pathlib import Path
 from opline.errors import OplineError
 
 
-def infer(trace: Path) -> str:
-    """The model's text, with evidence and questions as comments. Raises OplineError where there is nothing to go by."""
+def infer(trace: Path, source: str | None = None) -> str:
+    """The model's text, with evidence and questions as comments. ``source``: what it is of, if not of the trace's name.
+    Raises OplineError where there is nothing to go by.
+    """
     from opline_analyses.infer.events import read_events
     from opline_analyses.infer.keys import candidates
     from opline_analyses.infer.ops import chosen
+    from opline_analyses.infer.probed import probes_of
     from opline_analyses.infer.rules import find
     from opline_analyses.infer.text import Writer
     from opline_analyses.infer.threads import pair_of
@@ -27,4 +30,4 @@ def infer(trace: Path) -> str:
         )
     spaces, rest = chosen(candidates(events.events, events.hex_fields), events.events)
     found = find(events, spaces, rest, None if spaces else pair_of(events.events))
-    return Writer(found, trace.name).text()
+    return Writer(found, source or trace.name, probes_of(trace)).text()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from opline import _core
+from opline.capture.directory import recording
 from opline.errors import OplineError
 from opline.readers.front import choose, reader_wanted
 from opline.readers.trace import find_traces
@@ -81,8 +82,10 @@ _ts = attrgetter("ts_ns")
 def _printed(trace: Path, names: str, place: Path) -> tuple[Iterator[str], bool]:
     """The lines of `opline events`, and whether there were more than are looked at."""
     front, _ = choose(find_traces(trace), reader_wanted(None))
+    begin_ns = _begin_ns(trace)
+    since = (0, False) if begin_ns is None else (begin_ns, True)
     with place.open("wb") as file:
-        printer = _core.Printer(file.fileno(), names, 0, False, 2**63 - 1, False, _MOST_LINES)
+        printer = _core.Printer(file.fileno(), names, *since, 2**63 - 1, False, _MOST_LINES)
         for _ in front.read(printer):
             if printer.done():
                 break
@@ -91,6 +94,17 @@ def _printed(trace: Path, names: str, place: Path) -> tuple[Iterator[str], bool]
     if failed:
         raise OplineError(f"Cannot write {place}: no room for the events that are to be looked at.")
     return _lines(place), cut
+
+
+def _begin_ns(trace: Path) -> int | None:
+    """When the recording was on, or its command began: block events may be there from seconds before. None: it says
+    nothing of that.
+    """
+    try:
+        begin = recording.load(trace)["command"]["begin_monotonic_ns"]
+    except (OplineError, KeyError, TypeError):
+        return None
+    return begin if isinstance(begin, int) else None
 
 
 def _lines(place: Path) -> Iterator[str]:

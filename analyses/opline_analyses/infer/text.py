@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from opline_analyses.base.text import duration
 from opline_analyses.infer.keys import LENGTH_NAMES, PLACE_NAMES, VPID, Space
+from opline_analyses.infer.probed import Probed, table
 from opline_analyses.infer.rules import Findings, is_aside, thread_rule
 from opline_analyses.infer.stages import stages_of
 
@@ -39,8 +40,8 @@ _WHAT = {
 class Writer:
     """Writes one model."""
 
-    def __init__(self, found: Findings, source: str) -> None:
-        self.found, self.source = found, source
+    def __init__(self, found: Findings, source: str, probed: Probed | None = None) -> None:
+        self.found, self.source, self.probed = found, source, probed
         self.names = _point_names(found)
         self.spaces = _space_names(found.spaces)
 
@@ -59,7 +60,7 @@ class Writer:
         )
         yield "version = 2"
         yield f"title = {_quoted(self.source + ': ?')}"
-        if found.trace.probed:
+        if found.trace.probed and self.probed is None:
             yield from _said(
                 f"? {', '.join(sorted(found.trace.probed))}: probes of a model. To record with this one, take "
                 "[probes] over from there."
@@ -74,6 +75,8 @@ class Writer:
             yield f"ignore = {json.dumps(left)}"
         yield f"# {ops} ops, of which {sum(found.ends.values())} end"
         yield ""
+        if self.probed is not None:
+            yield from table(self.probed, self.names, found.trace.events)
 
     # -- Keys ----------------------------------------------------------------------------------------------------------
 
@@ -89,6 +92,9 @@ class Writer:
         yield "[keys]"
         for space in found.spaces:
             yield from self._evidence(space)
+            if not space.uses.keys() & self.names.keys():
+                yield from _said(f"? {', '.join(map(self._rest, sorted(space.uses)))}: in no op. Which is it, then?")
+                continue
             fields = _fields(space)
             scope = f', scope = "{space.scope}"' if space.scope != "process" else ""
             own = json.dumps(fields[0] if len(fields) == 1 else list(fields))

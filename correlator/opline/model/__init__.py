@@ -17,7 +17,7 @@ from opline.paths import plain
 from .language import Model, Problem
 from .lint import check, check_trace
 from .period import PREFIX, period_text
-from .probes import Probe, ProbeField, lttng_claims
+from .probes import Probe, ProbeField, lttng_claims, probe_text
 from .reader import parse
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "format_problem",
     "load_model",
     "lttng_claims",
+    "probe_text",
     "read_text",
     "shipped_models",
 ]

@@ -245,6 +245,32 @@ def _wrong(kind: str, found: re.Match[str], text: bool) -> str | None:
     return None
 
 
+def probe_text(probe: Probe, program: str = "") -> str:
+    """The line that declares a probe. ``program``: what the table says for all."""
+    said = [f"{probe.kind} = {_quoted(probe.target)}"]
+    if probe.program != program:
+        said.append(f"program = {_quoted(probe.program)}")
+    if probe.fields:
+        fields = ", ".join(f'{field.name} = "{_field_text(field)}"' for field in probe.fields)
+        said.append(f"fields = {{ {fields} }}")
+    return f"{_quoted(probe.event)} = {{ {', '.join(said)} }}"
+
+
+def _field_text(field: ProbeField) -> str:
+    base = f"@{field.variable}" if field.variable else f"%{field.register}" if field.register else ""
+    base = base or (f"arg{field.argument}" if field.argument else "ret")
+    moved = f"{field.plus:+d}" if field.plus else ""
+    length = f"[{_field_text(field.length)}]" if field.length else ""
+    of_type = f":text{field.bytes}{length}" if field.type == "text" else f":{field.type}" if field.type else ""
+    return base + "".join(f"->{offset}" for offset in field.offsets) + moved + of_type
+
+
+def _quoted(text: str) -> str:
+    import json
+
+    return json.dumps(text, ensure_ascii=False)
+
+
 def lint_probes(model: Model) -> Iterator[Problem]:
     """Points of events that no probe makes, probes that are no point's, fields that a hit does not tell."""
     import difflib

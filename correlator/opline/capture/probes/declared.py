@@ -9,6 +9,7 @@ ones and forks. A probe stops the thread: what a hit costs on this machine is me
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
 import statistics
@@ -173,7 +174,8 @@ class Declared:
                 held = uprobes.place_one(self._loaded[kind], path, offset, semaphore, returns)
                 self._held.append((kind, held))
         except OSError as error:
-            raise OplineError(f"cannot place a probe in {path}: {error.strerror}") from error
+            hint = "; does another tracer probe the same place?" if error.errno == errno.EINVAL else ""
+            raise OplineError(f"cannot place a probe in {path}: {error.strerror}{hint}") from error
 
     def _cost(self, kind: int) -> int:
         """What a hit costs at a function's entry or return: on one of our own that does nothing, and begins as

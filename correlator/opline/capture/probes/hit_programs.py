@@ -201,7 +201,9 @@ def find(probe: Probe, number: int, file: Elf) -> list[Program]:
         used = max((path.argument for path in paths), default=0)
         moves = probe.kind == "function" and not any(path.register for path in paths)
         entries = [file.entry(at, used) if moves else at for _, at in _functions(probe, file)]
-        places = [Place("", "", at, 0, "") for at in entries]
+        # A USDT probe may be a function's first instruction: the kernel knows one counter for each place.
+        counters = {place.offset: place.semaphore for place in file.places()}
+        places = [Place("", "", at, counters.get(at, 0), "") for at in entries]
     alike: dict[str, list[Place]] = {}
     for place in places:
         alike.setdefault(fill(probe, place, file), []).append(place)

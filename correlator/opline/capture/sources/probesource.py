@@ -35,7 +35,11 @@ def files_of(name: str, given: Iterable[Path] = (), pids: Iterable[int] = ()) ->
     if not found and (name.endswith(".so") or ".so." in name):
         found = [path for pid in pids for path in _mapped(pid, name)] or _libraries(name)
     elif not found:
-        running = [path for pid in dict.fromkeys([*pids, *processes.named(name)]) for path in _program_of(pid, name)]
+        running = [
+            path
+            for pid in dict.fromkeys([*pids, *processes.named(name)])
+            if (path := program_of(pid)) and path.name == name
+        ]
         which = shutil.which(name)
         found = running or ([Path(which)] if which else [])
     once: dict[tuple[int, int], Path] = {}
@@ -57,12 +61,13 @@ def _seen_from(pid: int, path: str) -> Path:
         return through
 
 
-def _program_of(pid: int, name: str) -> list[Path]:
+def program_of(pid: int) -> Path | None:
+    """The file of the program that a process runs, in containers too; None if it has none, or is gone."""
     try:
         path = str(Path(f"/proc/{pid}/exe").readlink()).removesuffix(" (deleted)")
     except OSError:
-        return []
-    return [_seen_from(pid, path)] if Path(path).name == name else []
+        return None
+    return _seen_from(pid, path)
 
 
 def _mapped(pid: int, name: str) -> list[Path]:

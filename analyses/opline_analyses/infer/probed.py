@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""The probes that a recording was made with: what a model proposed for it has to declare, too.
+
+Takes a recording's folder, gives the probes of its model if that is still the one that recorded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from opline.capture.directory import recording
+from opline.errors import OplineError
+from opline.model import Model, Probe, load_model, probe_text
+from opline_analyses.infer.events import Event
+
+_ADDRESS = 1 << 32  # an integer that is never below may be one
+
+
+class Probed(NamedTuple):
+    """The model's probes, what it knows of variables, and which of its probes were too hot."""
+
+    model: Model
+    refused: Sequence[Mapping[str, Any]]
+
+
+def probes_of(trace: Path) -> Probed | None:
+    """None: it is no recording with probes, or its model is not there any more, or another one by now."""
+    try:
+        document = recording.load(trace)
+        model = load_model(document["model"]["argument"])
+        same = recording.digest(model.text) == document["model"]["sha256"]
+        refused = list((document["probes"] or {}).get("refused", []))
+    except (OplineError, KeyError, TypeError, AttributeError):
+        return None
+    return Probed(model, refused) if same and document["probes"] and model.probes else None
+
+
+def table(probed: Probed, used: Collection[str], events: Sequence[Event]) -> Iterator[str]:
+    """The lines of ``[probes]``: those of ``used`` events, the others as comments."""
+    probes = probed.model.probes
+    programs = [probe.program for probe in probes if probe.program]
+    program = max(sorted(set(programs)), key=programs.count, default="")
+    yield "[probes]"
+    if program:
+        yield f"program = {json.dumps(program)}"
+    for name, builds in _variables(probes).items():
+        yield f"variables.{json.dumps(name)} = {{ {', '.join(f'{json.dumps(b)} = {a:#x}' for b, a in builds)} }}"
+    seen = {event.name for event in events}
+    for probe in probes:
+        if probe.event in used:
+            yield from _question(probe, events)
+            yield probe_text(probe, program)
+    left = [probe for probe in probes if probe.event not in used]
+    if left:
+        yield "# Not needed as far as this goes: never hit, or in no op."
+    for probe in left:
+        yield f"# {probe_text(probe, program)}" + ("" if probe.event in seen else "  # never hit")
+    for one in probed.refused:
+        text = f"{one.get('event')} was removed, too hot: {one.get('hits_per_s')} hits a second"
+        yield from textwrap.wrap(_printable(text), 120, initial_indent="# ", subsequent_indent="#   ")
+    yield ""
+
+
+def _variables(probes: Sequence[Probe]) -> dict[str, tuple[tuple[str, int], ...]]:
+    paths = [path for probe in probes for field in probe.fields for path in field.paths()]
+    return {path.variable: path.builds for path in paths if path.variable and path.builds}
+
+
+def _question(probe: Probe, events: Sequence[Event]) -> Iterator[str]:
+    """Fields that were plain numbers, and look as addresses do: of what?"""
+    plain = [f.name for f in probe.fields if not (f.offsets or f.type or f.plus or f.variable)]
+    mine = [event.fields for event in events if event.name == probe.event] if plain else []
+    values = {name: [fields.get(name) for fields in mine] for name in plain}
+    found = [name for name, of in values.items() if of and all(isinstance(v, int) and abs(v) >= _ADDRESS for v in of)]
+    if found:
+        names = ", ".join(found)
+        yield f"# ? {names}: always as large as an address. Of a text (argN:text32), of a structure (argN->OFFSET)?"
+
+
+def _printable(text: str) -> str:
+    return re.sub(r"[^ -~]", "?", text)

@@ -258,10 +258,63 @@ def test_a_variable_is_where_the_symbols_or_the_models_builds_say(probed: Path, 
 
 
 def test_a_variables_builds_are_ids_and_addresses() -> None:
-    wanted = 'variable v: v = { "BUILD ID" = ADDRESS } is wanted, the ID as `readelf -n` has it'
-    for written in ('"5"', '{ "xyz" = 5 }', '{ "0123456789" = "5" }'):
+    wanted = (
+        'variable v: v = { "BUILD ID" = ADDRESS } is wanted, the ID as `readelf -n` has it, or { compared_in = '
+        '"FUNCTION", behind = BYTES }'
+    )
+    for written in ('"5"', '{ "xyz" = 5 }', '{ "0123456789" = "5" }', "{ behind = 8 }", "{ compared_in = 8 }", "{ }"):
         table = f'program = "s"\n"app:in" = {{ usdt = "s:i" }}\nvariables.v = {written}\n'
         assert errors(table) == [(4, wanted)]
+
+
+COMPARING = """
+static struct { long written, flushed; } result;
+static long other;
+__attribute__((noipa)) void refresh(void) { result.flushed += other++; }
+__attribute__((noipa)) void flush(long record) {
+    if (record <= result.flushed) return;
+    refresh();
+    if (record <= other) return;
+    refresh();
+    if (record <= result.flushed) return;
+    refresh();
+}
+__attribute__((noipa)) void both(long record) {
+    if (record <= result.flushed) return;
+    refresh();
+    if (record <= other) return;
+    refresh();
+}
+int main(void) { for (long i = 0; i < 9; ++i) flush(i), both(i); return (int)result.written; }
+"""
+
+
+@pytest.mark.parametrize("kind", ["-no-pie", "-pie"])
+def test_a_variable_may_be_found_by_the_code_that_compares_with_it(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "flush.c").write_text(COMPARING)
+    program, stripped = tmp_path / "flush", tmp_path / "stripped"
+    argv = ["gcc", "-O2", kind, "-fPIE", "-rdynamic", "-o", str(program), str(tmp_path / "flush.c")]
+    subprocess.run(argv, check=True, timeout=120)
+    subprocess.run(["strip", "-o", stripped, program], check=True)
+    symbols = subprocess.run(["nm", program], check=True, text=True, capture_output=True).stdout
+    address = next(int(line.split()[0], 16) for line in symbols.splitlines() if line.endswith(" b result"))
+    file = Elf(stripped)
+    assert file.compared("flush") == address + 8
+    assert file.compared("both") is None and file.compared("refresh") is None and file.compared("none") is None
+    for function, found in (("flush", True), ("both", False)):
+        table = 'program = "s"\n"app:in" = { function = "main", fields = { a = "@result->0" } }\n'
+        model, problems = checked(f'{table}variables.result = {{ compared_in = "{function}", behind = 8 }}\n')
+        assert [p for p in problems if p.severity == "error"] == []
+        assert from_json(to_json(model.probes, {}))[0] == list(model.probes)
+        if found:
+            moved = address - (file.address(file.functions()["main"]) or 0)
+            assert (
+                find(model.probes[0], 0, file)[0].fill
+                == f"HIT_NUMBER(0, (s64)(at_u64((u64)((ctx->ip + ({moved}LL))) + (0))))"
+            )
+        else:
+            with pytest.raises(UnreadableError, match="both compares with no variable, or with several"):
+                find(model.probes[0], 0, file)
 
 
 def test_a_tracepoint_that_is_not_there_is_said_with_what_is() -> None:
@@ -322,6 +375,13 @@ def test_what_has_ended_before_is_not_waited_for() -> None:
         ("ba01000000e9a6ebffff", 3, 0),  # the third argument is asked for, and gone at the jump
         ("4531c031d2eb10", 1, 5),  # xor %r8d,%r8d; xor %edx,%edx; jmp
         ("31d24883ec08", 0, 0),  # no jump behind it
+        ("803d7d8568000074174883ec08", 0, 7),  # cmpb $0,variable(%rip); je: pg_fdatasync
+        ("803d7d8568000074174883ec08", None, 7),
+        ("4885ff7405", 6, 3),  # test %rdi,%rdi; je
+        ("4883fe017405", 6, 4),  # cmp $1,%rsi; je
+        ("4885ff0f8405000000", 6, 0),  # a jump that is far
+        ("4883ee017405", 6, 0),  # sub $1,%rsi; je: an argument is another one then
+        ("ba01000000e9a6ebffff", None, 0),
         ("31c2e900000000", 0, 0),  # xor %eax,%edx is no constant
         ("5589e5", 6, 0),
     ],

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from opline.capture.directory import recording
 from opline.errors import OplineError
-from opline.model import Model, Probe, load_model, probe_text
+from opline.model import Model, Probe, ProbeField, load_model, probe_text
 from opline_analyses.infer.events import Event
 
 _ADDRESS = 1 << 32  # an integer that is never below may be one
@@ -48,8 +48,11 @@ def table(probed: Probed, used: Collection[str], events: Sequence[Event]) -> Ite
     yield "[probes]"
     if program:
         yield f"program = {json.dumps(program)}"
-    for name, builds in _variables(probes).items():
-        yield f"variables.{json.dumps(name)} = {{ {', '.join(f'{json.dumps(b)} = {a:#x}' for b, a in builds)} }}"
+    for field in _variables(probes):
+        known = [f"{json.dumps(build)} = {address:#x}" for build, address in field.builds]
+        if field.compared:
+            known += [f"compared_in = {json.dumps(field.compared[0])}", f"behind = {field.compared[1]}"]
+        yield f"variables.{json.dumps(field.variable)} = {{ {', '.join(known)} }}"
     seen = {event.name for event in events}
     for probe in probes:
         if probe.event in used:
@@ -66,9 +69,10 @@ def table(probed: Probed, used: Collection[str], events: Sequence[Event]) -> Ite
     yield ""
 
 
-def _variables(probes: Sequence[Probe]) -> dict[str, tuple[tuple[str, int], ...]]:
+def _variables(probes: Sequence[Probe]) -> list[ProbeField]:
+    """Of each variable that the model says more of than its name one field."""
     paths = [path for probe in probes for field in probe.fields for path in field.paths()]
-    return {path.variable: path.builds for path in paths if path.variable and path.builds}
+    return list({path.variable: path for path in paths if path.variable and (path.builds or path.compared)}.values())
 
 
 def _question(probe: Probe, events: Sequence[Event]) -> Iterator[str]:

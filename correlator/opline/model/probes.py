@@ -31,7 +31,8 @@ if TYPE_CHECKING:
         def typed(self, path: Path, field: str, table: Mapping[str, Any], kind: type[Any], wanted: str) -> Any: ...
 
 
-_Variables: TypeAlias = "dict[str, tuple[tuple[str, int], ...]]"
+#: Where a variable is in builds that are known, and by which function's code it is found in others.
+_Variables: TypeAlias = "dict[str, tuple[tuple[tuple[str, int], ...], tuple[str, int] | None]]"
 
 KINDS = ("usdt", "function", "return", "tracepoint")  # the last is in the kernel, of no program
 PROBE_FIELDS = (*KINDS, "program", "fields")
@@ -75,7 +76,8 @@ class ProbeField(Value):
     place has it), ``u8`` to ``s64``, or ``text``, then of ``bytes`` with its NUL. ``variable``: it begins with the
     address of that variable of the program instead, ``builds``: where that is in builds that do not name it.
     ``register``: with what is in that register of the processor. ``plus`` is added to what was found, before it is
-    taken as its type. ``length``: where the length of a text is that does not end with a NUL.
+    taken as its type. ``length``: where the length of a text is that does not end with a NUL. ``compared``: of a
+    variable the function that compares a member of it, and how far behind its begin that is.
     """
 
     name: str
@@ -88,6 +90,7 @@ class ProbeField(Value):
     register: str = ""
     plus: int = 0
     length: ProbeField | None = None
+    compared: tuple[str, int] | None = None
 
     def paths(self) -> tuple[ProbeField, ...]:
         """Itself, and what its length is."""
@@ -130,15 +133,22 @@ def read_probes(reader: _Reader) -> Iterator[Probe]:
 
 
 def _variables(reader: _Reader, table: Mapping[str, Any]) -> _Variables:
-    """Where variables are in builds whose files do not name them: by the build's ID, as ``readelf -n`` has it."""
+    """Where variables are in builds whose files do not name them: by the build's ID, as ``readelf -n`` has it, or by
+    what a function's code does.
+    """
     found: _Variables = {}
-    for name, builds in (reader.typed(("probes",), "variables", table, dict, "a table") or {}).items():
-        for build, address in builds.items() if isinstance(builds, dict) else [("", None)]:
-            if not _BUILD.fullmatch(build) or not isinstance(address, int) or not 0 < address < 2**63:
-                what = f'variable {name}: {name} = {{ "BUILD ID" = ADDRESS }} is wanted, the ID as `readelf -n` has it'
-                reader.error(("probes", "variables", name), what)
-                break
-            found[name] = (*found.get(name, ()), (build, address))
+    for name, written in (reader.typed(("probes",), "variables", table, dict, "a table") or {}).items():
+        builds: dict[str, Any] = dict(written) if isinstance(written, dict) else {"": None}
+        function, behind = builds.pop("compared_in", None), builds.pop("behind", 0)
+        known = all(_BUILD.fullmatch(b) and isinstance(a, int) and 0 < a < 2**63 for b, a in builds.items())
+        if not known or not isinstance(behind, int) or not (isinstance(function, str) or builds):
+            what = (
+                f'variable {name}: {name} = {{ "BUILD ID" = ADDRESS }} is wanted, the ID as `readelf -n` has it, '
+                'or { compared_in = "FUNCTION", behind = BYTES }'
+            )
+            reader.error(("probes", "variables", name), what)
+            continue
+        found[name] = tuple(builds.items()), (function, behind) if isinstance(function, str) else None
     return found
 
 
@@ -223,9 +233,9 @@ def _part(
 ) -> ProbeField:  # fmt: skip
     offsets = tuple(int(offset, 0) for offset in found["offsets"].split("->")[1:])
     variable, register = found["variable"] or "", found["register"] or ""
-    builds = variables.get(variable, ())
+    builds, compared = variables.get(variable, ((), None))
     number = int(found["argument"] or 0)
-    return ProbeField(name, number, offsets, of_type, bytes_, variable, builds, register, plus, length)
+    return ProbeField(name, number, offsets, of_type, bytes_, variable, builds, register, plus, length, compared)
 
 
 def _wrong(kind: str, found: re.Match[str], text: bool) -> str | None:

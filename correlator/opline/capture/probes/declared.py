@@ -64,7 +64,9 @@ def _field_to(field: ProbeField) -> dict[str, Any]:
 def _field_from(field: dict[str, Any]) -> ProbeField:
     builds = tuple((str(build), int(address)) for build, address in field["builds"])
     length = None if field["length"] is None else _field_from(field["length"])
-    return ProbeField(**{**field, "offsets": tuple(field["offsets"]), "builds": builds, "length": length})
+    compared = None if field["compared"] is None else (str(field["compared"][0]), int(field["compared"][1]))
+    values = {"offsets": tuple(field["offsets"]), "builds": builds, "length": length, "compared": compared}
+    return ProbeField(**{**field, **values})
 
 
 class Declared:

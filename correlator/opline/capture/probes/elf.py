@@ -12,6 +12,7 @@ import functools
 import mmap
 import re
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,10 @@ _CONSTANT = re.compile(
     rb"(?:([\xb8-\xbf])....|(\x41[\xb8-\xbf])....|(\x31[\xc0\xc9\xd2\xdb\xed\xf6\xff])|(\x45\x31[\xc0\xc9\xd2\xdb]))",
     re.DOTALL,
 )
+# What changes nothing but the flags: test of registers, cmp of a register, or a variable, with a number
+_COMPARES = re.compile(rb"[\x40-\x4f]?(?:[\x84\x85][\xc0-\xff]|[\x80\x83](?:[\xf8-\xff].|\x3d.{5}))", re.DOTALL)
+# cmp of a register of 8 bytes and what lies relative to the next instruction, either way round
+_COMPARED = re.compile(rb"(?=[\x48\x4c][\x39\x3b][\x05\x0d\x15\x1d\x25\x2d\x35\x3d](.{4}))", re.DOTALL)
 _ARGUMENT_NUMBERS = (7, 6, 2, 1, 8, 9)  # of rdi, rsi, rdx, rcx, r8, r9 in instructions
 _T = TypeVar("_T")
 _HEADER = struct.Struct("<4s5B7xHHIQQQIHHHHHH")
@@ -140,6 +145,33 @@ class Elf:
         known = Elf(apart).variables() if build and apart.is_file() and apart != self.path else {}
         return known | dict(self._symbols(_VARIABLES))
 
+    def compared(self, function: str) -> int | None:
+        """The address of the variable with which that function compares a register of 8 bytes, by all its code the one
+        with which it does so most often, and more than once. None if there is none, or several.
+        """
+        at, bytes_ = self._code().get(function, (0, 0))
+        counts: Counter[int] = Counter()
+        for found in _COMPARED.finditer(self.data[at : at + bytes_]):
+            end = self.address(at + found.start() + 7)  # of the instruction: the address is relative to it
+            if end is not None:
+                counts[end + int(struct.unpack("<i", found[1])[0])] += 1
+        most = counts.most_common(2)
+        if not most or most[0][1] < 2 or (len(most) > 1 and most[1][1] == most[0][1]):
+            return None
+        return most[0][0]
+
+    @_whole
+    def _code(self) -> dict[str, tuple[int, int]]:
+        """Names of functions, their offsets in the file and how many bytes they have."""
+        found = {}
+        for _, kind, _, _, offset, size, link, _, _, _ in self._sections:
+            for name, info, _, section, address, bytes_ in (
+                _SYMBOL.iter_unpack(self.data[offset : offset + size]) if kind in _SYMBOL_TABLES else ()
+            ):
+                if info & 15 in _FUNCTIONS and section and (at := self.file_offset(address)) is not None:
+                    found[self._text(self._sections[link][4] + name)] = at, bytes_
+        return found
+
     def _symbols(self, kinds: tuple[int, ...]) -> Iterator[tuple[str, int]]:
         for _, kind, _, _, offset, size, link, _, _, _ in self._sections:
             if kind not in _SYMBOL_TABLES:
@@ -206,11 +238,17 @@ class Elf:
                 found.add(":".join(names))
         return sorted(found)
 
-    def entry(self, offset: int, arguments: int) -> int:
-        """Where a function is entered most cheaply. One that sets constants and jumps to another one (PQsendQuery) is
-        taken at its jump, which the kernel emulates, if none of the first ``arguments`` is what it sets; any other one
-        at its begin.
+    def entry(self, offset: int, arguments: int | None) -> int:
+        """Where a function is entered most cheaply: at what the kernel emulates. One that begins with a comparison and
+        a conditional jump (pg_fdatasync) is taken at this jump: stack and registers are as they were. One that sets
+        constants and jumps to another one (PQsendQuery) is taken at its jump, if none of the first ``arguments`` is
+        what it sets (None: any register matters); any other one at its begin.
         """
+        compares = _COMPARES.match(self.data, offset)
+        if compares is not None and b"\x70" <= self.data[compares.end() : compares.end() + 1] <= b"\x7f":
+            return compares.end()
+        if arguments is None:
+            return offset
         at = offset
         while (found := _CONSTANT.match(self.data, at)) is not None:
             code = found[1] or found[2] or found[3] or found[4]

@@ -126,10 +126,15 @@ def _variable(probe: Probe, field: ProbeField, place: Place, file: Elf) -> str:
     """
     names = file.variables()
     address = names.get(field.variable, dict(field.builds).get(file.build_id()))
+    if address is None and field.compared is not None:
+        member = file.compared(field.compared[0])
+        address = None if member is None else member - field.compared[1]
     here = file.address(place.offset)
     if address is None or here is None:
         build = f"its build, {file.build_id() or 'without an ID'}, is none that the model knows"
-        why = f", and {build}" if field.builds else _instead(field.variable, list(names))
+        rule = field.compared and f", and {field.compared[0]} compares with no variable, or with several"
+        why = (f", and {build}" if field.builds else "") + (rule or "")
+        why = why or _instead(field.variable, list(names))
         raise UnreadableError(f"field {field.name}: {file.path} has no variable {field.variable}{why}")
     # Where a function returns, the context has the place to which it does.
     base = "bpf_get_func_ip(ctx)" if probe.kind == "return" else "ctx->ip"
@@ -198,9 +203,9 @@ def find(probe: Probe, number: int, file: Elf) -> list[Program]:
         places = _usdt(probe, file)
     else:
         paths = [path for field in probe.fields for path in field.paths()]
-        used = max((path.argument for path in paths), default=0)
-        moves = probe.kind == "function" and not any(path.register for path in paths)
-        entries = [file.entry(at, used) if moves else at for _, at in _functions(probe, file)]
+        kept = probe.kind == "return" or any(path.register for path in paths)
+        used = None if kept else max((path.argument for path in paths), default=0)
+        entries = [file.entry(at, used) for _, at in _functions(probe, file)]
         # A USDT probe may be a function's first instruction: the kernel knows one counter for each place.
         counters = {place.offset: place.semaphore for place in file.places()}
         places = [Place("", "", at, counters.get(at, 0), "") for at in entries]

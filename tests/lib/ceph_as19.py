@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A recording of Debian's Ceph with probes, told in the words of Ceph 19's tracepoints and of the first shim.
+"""A recording of Debian's Ceph with uprobes, told in the words of Ceph 19's tracepoints and of the first shim.
 
 What one process does next to the other, on real threads with 16 operations in flight, stays as recorded; only the names
-differ: of each probe the tracepoint that Ceph 19 has at the same place (tests/traces, ctf-blue-v2-qd1). The first shim
+differ: of each uprobe the tracepoint that Ceph 19 has at the same place (tests/traces, ctf-blue-v2-qd1). The first shim
 knows what it has sent when sendmsg has returned, and neither object names nor completions of callbacks. Gives besides
-what the probes' pointers say: which message each object's write is, the states' durations, the commits' members.
+what the uprobes' pointers say: which message each object's write is, the states' durations, the commits' members.
 """
 
 from __future__ import annotations
@@ -69,8 +69,12 @@ class Teller:
                 continue
             self.now = int(found[1])
             context, payload = _fields(found[5]), _fields(found[6])
-            self.context = {"pid": context["vpid"], "tid": context["vtid"], "comm": context["procname"]}
-            (self.shim if found[3] == "cephshim" else self.probe)(found[4], payload)
+            if found[3] == "cephshim":
+                self.context = {"pid": context["vpid"], "tid": context["vtid"], "comm": context["procname"]}
+                self.shim(found[4], payload)
+            elif "tid" in payload:
+                self.context = {name: payload[name] for name in ("pid", "tid", "comm")}
+                self.probe(found[4], payload)
         self.told.lines.sort(key=lambda line: line.ts_ns)
         return self.told
 

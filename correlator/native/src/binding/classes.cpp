@@ -11,6 +11,7 @@ namespace {
 class Slots {
   public:
     explicit Slots(const ClassDecl &decl) : decl_(decl) {}
+    bool comm_is_procname = false;  // what other classes have as a context
 
     // Payload before context: an event's own `tid` is not its context's.
     std::int32_t want(const std::string &field) { return want_in(field, {FieldScope::kPayload, FieldScope::kContext}); }
@@ -33,7 +34,7 @@ class Slots {
         for (auto scope : scopes)
             for (std::uint32_t i = 0; i < decl_.fields.size(); ++i)
                 if (decl_.fields[i].scope == scope && decl_.fields[i].name == field) return slot_of(i);
-        return kNoSlot;
+        return comm_is_procname && field == "procname" ? want_in("comm", scopes) : kNoSlot;
     }
     std::int32_t slot_of(std::uint32_t index) {
         auto it = std::find(wanted_.begin(), wanted_.end(), index);
@@ -131,6 +132,8 @@ void bind_parts(BoundPoint &p, const PointSpec &spec) {
 }
 
 constexpr std::string_view kBpfCalls = "syscall:";
+// In older recordings the hits of probes in Ceph came through a provider of their own, with time and thread as payload.
+constexpr std::string_view kOldProbes = "cephprobe:";
 // What the shim for Ceph writes by itself comes as `cephshim`, what its collector sends on as `cephring`, with time and
 // thread as payload.
 constexpr std::string_view kShim = "cephshim:", kRings = "cephring:";
@@ -226,6 +229,8 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
         c.plan.time_slot = slots.want("ktime");
     }
     const bool bpf_block = starts_with(name, "block:");
+    if (starts_with(name, kOldProbes)) c.plan.time_slot = slots.want("ktime");
+    const bool old_probe = slots.comm_is_procname = c.plan.time_slot != kNoSlot && !bpf_call;
     const bool ring = starts_with(name, kRings);
     std::string shim_name;
     if (ring && name != "cephring:lost") name = shim_name = std::string(kShim).append(name.substr(kRings.size()));
@@ -254,7 +259,7 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
                 });
             if (named) c.comm_slot = slots.want_context("procname");
             if (c.tid_slot == kNoSlot) c.tid_slot = slots.want_context("pthread_id");
-            if (bpf_call) {
+            if (bpf_call || old_probe) {
                 c.tid_slot = slots.want("tid");
                 c.pid_slot = slots.want("pid");
                 if (named) c.comm_slot = slots.want("comm");
@@ -275,7 +280,8 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
             c.dev_slot = slots.want("dev");
             c.diskname_slot = slots.want("diskname");
         } else if (starts_with(name, "sched_") || starts_with(name, "irq_") || starts_with(name, "syscall_") ||
-                   starts_with(name, "compat_syscall_") || starts_with(name, "lttng_")) {
+                   starts_with(name, "compat_syscall_") || starts_with(name, "lttng_") ||
+                   name == "cephprobe:watermark") {
             c.kind = ClassKind::kContext;
             if (wanted.sched) bind_kernel(c, name, slots);
         } else if (starts_with(name, "sched:")) {
@@ -285,7 +291,7 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
             else if (wanted.sched) bind_sched(c, name.substr(6), slots);
         }
     }
-    if (name == "block:lost" || name == "sched:lost" || name == "cephring:lost") {
+    if (name == "block:lost" || name == "sched:lost" || name == "cephprobe:lost" || name == "cephring:lost") {
         c.kind = ClassKind::kCollectorLost;
         c.count_slot = slots.want("count");
         c.sched.loses = name == "block:lost" || name == "sched:lost";

@@ -36,7 +36,7 @@ ClassPlan Printer::add_class(const ClassDecl &decl) {
         const FieldDecl &f = decl.fields[i];
         const bool time =
             f.name == "ktime" && (decl.name.rfind("block:", 0) == 0 || decl.name.rfind("syscall:", 0) == 0 ||
-                                  decl.name.rfind("cephring:", 0) == 0);
+                                  decl.name.rfind("cephprobe:", 0) == 0 || decl.name.rfind("cephring:", 0) == 0);
         if (!c.shown && !time) continue;
         const auto slot = static_cast<std::int32_t>(plan.wanted.size());
         plan.wanted.push_back(i);

@@ -124,6 +124,31 @@ def test_presence_is_what_counting_at_every_instant_gives(spans: list[tuple[int,
         assert (area[i], busy[i]) == (sum(there), sum(1 for n in there if n))
 
 
+@given(
+    spans=st.lists(st.tuples(st.integers(0, 130), st.integers(0, 60)), max_size=12),
+    step=st.integers(1, 200),
+    looks=st.lists(st.integers(0, 200), max_size=6),
+)
+def test_presence_is_the_same_where_only_sums_are_kept_of_what_was(
+    spans: list[tuple[int, int]], step: int, looks: list[int]
+) -> None:
+    """Rows are added when they have ended; of what is known only sums are kept, and rows that are still there."""
+    whole, bit_by_bit = Occupancy(Grid(0, step)), Occupancy(Grid(0, step))
+    if spans:
+        whole.add(batch([(b + length, length, 0, 0) for b, length in spans]))
+    added: set[int] = set()
+    for at in [*sorted(looks), 1000]:
+        ended = {n for n, (b, length) in enumerate(spans) if b + length <= at} - added
+        if ended:
+            bit_by_bit.add(batch([(sum(spans[n]), spans[n][1], 0, 0) for n in sorted(ended)]))
+        added |= ended
+        there = [(at, at - b, 0, 0) for n, (b, _) in enumerate(spans) if n not in added and b <= at]
+        bit_by_bit.sum_until(at, [batch(there)] if there else [])
+        assert bit_by_bit.held == 0
+    last = 200 // step
+    assert bit_by_bit.area_and_busy_ns("a", 0, last) == whole.area_and_busy_ns("a", 0, last)
+
+
 @pytest.mark.parametrize(
     ("text", "ns"), [("10ms", 10**7), ("1.5s", 1_500_000_000), ("0.1", 10**8), ("3us", 3000), ("2min", 120 * 10**9)]
 )

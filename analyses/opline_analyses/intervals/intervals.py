@@ -18,7 +18,7 @@ from opline.values import Value
 from opline_analyses.base.text import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from opline_analyses.intervals.buckets import Buckets, Numbers
 
@@ -198,12 +198,15 @@ def by_group(cells: Cells) -> dict[str, dict[int, Cell]]:
 
 class Occupancy:
     """How many I/Os were there at a time, and how long there was one at least, per interval: rows have a begin and an
-    end, and belong to every interval that they touch. Holds 16 bytes per row.
+    end, and belong to every interval that they touch. Holds 16 bytes per row, until it is told what can be summed.
     """
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
+        self.held = 0  # rows
         self._spans: dict[str, list[Numbers]] = {}
+        self._summed: dict[tuple[str, int], tuple[int, int]] = {}  # area and busy before, by group and interval
+        self._summed_ns: int | None = None  # until there
 
     def add(self, batch: Batch) -> None:
         """Take in a batch, which has begins."""
@@ -212,37 +215,69 @@ class Occupancy:
         for group in np.unique(batch.groups).tolist():
             mine = batch.groups == group
             spans = np.stack((batch.begin_ns[mine], batch.at_ns[mine]))
+            if self._summed_ns is not None:  # what was before is in the sums
+                spans = np.maximum(spans, self._summed_ns)
             self._spans.setdefault(batch.names[group], []).append(spans)
+        self.held += len(batch)
 
-    def with_more(self, batch: Batch) -> Occupancy:
+    def with_more(self, batches: Iterable[Batch]) -> Occupancy:
         """The same and these rows, which are not kept here."""
         both = Occupancy(self.grid)
         both._spans = {group: list(parts) for group, parts in self._spans.items()}
-        both.add(batch)
+        both._summed, both._summed_ns, both.held = self._summed, self._summed_ns, self.held
+        for batch in batches:
+            both.add(batch)
         return both
 
+    def sum_until(self, at_ns: int, others: Iterable[Batch]) -> None:
+        """Every row that was there before ``at_ns`` has been added, or is in ``others``, which will be added once they
+        have ended: only sums are kept of that time.
+        """
+        if self._summed_ns is not None and at_ns <= self._summed_ns:
+            return
+        whole = self.with_more(others)
+        for group, parts in whole._spans.items():
+            until = np.minimum(np.concatenate(parts, axis=1), at_ns)
+            whole._spans[group] = [until]
+            first, last = self.grid.index(int(until[0].min())), self.grid.index(at_ns)
+            found = whole.area_and_busy_ns(group, first, last)
+            for index, both in enumerate(zip(*found, strict=True), first):
+                self._summed[group, index] = both
+        self._summed_ns = at_ns
+        self._keep_after(at_ns)
+
     def forget_before(self, at_ns: int) -> None:
-        """Rows that ended until then are not asked for any more."""
+        """Rows that ended until then, the end of an interval, are not asked for any more."""
+        self._keep_after(at_ns)
+        index = self.grid.index(at_ns)
+        self._summed = {place: both for place, both in self._summed.items() if place[1] >= index}
+
+    def _keep_after(self, at_ns: int) -> None:
         kept = {}
+        self.held = 0
         for group, parts in self._spans.items():
             spans = np.concatenate(parts, axis=1)
             spans = spans[:, spans[1] > at_ns]
+            if self._summed_ns is not None:
+                spans = np.maximum(spans, self._summed_ns)
             if spans.size:
                 kept[group] = [spans]
+                self.held += spans.shape[1]
         self._spans = kept
 
     def groups(self) -> list[str]:
         """Those that rows were of."""
-        return list(self._spans)
+        return list(dict.fromkeys([*self._spans, *(group for group, _ in self._summed)]))
 
     def area_and_busy_ns(self, group: str, first: int, last: int) -> tuple[list[int], list[int]]:
         """Per interval from ``first`` to ``last`` the sum of the times that rows were there in it, and the length of
         their union. Exact: the areas of all intervals sum to the rows' durations inside them.
         """
         edges = self.grid.zero_ns + np.arange(first, last + 2, dtype=np.int64) * self.grid.step_ns
+        before = [self._summed.get((group, index), (0, 0)) for index in range(first, last + 1)]
         parts = self._spans.get(group)
         if not parts:
-            return [0] * (last - first + 1), [0] * (last - first + 1)
+            return [area for area, _ in before], [busy for _, busy in before]
         begins, ends = np.concatenate(parts, axis=1)
         area = time_within(begins, ends, edges)
         order = np.argsort(begins, kind="stable")
@@ -251,7 +286,10 @@ class Occupancy:
         starts = begins[fresh]
         stops = np.append(reach[:-1][fresh[1:]], reach[-1])
         busy = np.diff(_before(starts, edges) - _before(stops, edges))
-        return area.tolist(), busy.tolist()
+        return (
+            [summed + more for (summed, _), more in zip(before, area.tolist(), strict=True)],
+            [summed + more for (_, summed), more in zip(before, busy.tolist(), strict=True)],
+        )
 
 
 def time_within(begins: Numbers, ends: Numbers, edges: Numbers) -> Numbers:

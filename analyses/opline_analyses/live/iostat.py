@@ -19,9 +19,13 @@ from opline_analyses.intervals.intervals import Occupancy, Tally
 from opline_analyses.live.view import SECOND, Intervals
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from opline_analyses.block.iostat import Row
-    from opline_analyses.intervals.intervals import Cells
+    from opline_analyses.intervals.intervals import Batch, Cells
     from opline_analyses.live.snapshot import Snapshot
+
+MOST_HELD = 1 << 18  # I/Os whose begins and ends are in memory, of one interval
 
 
 class Iostat(Intervals):
@@ -48,14 +52,22 @@ class Iostat(Intervals):
             for batch in io_filter.batches(self.settled, rows, "device"):
                 part.add(batch)
 
+    def close_until(self, until_ns: int) -> Iterator[bytes]:
+        """See View. In a long interval, what is known of its begin is summed."""
+        yield from super().close_until(until_ns)
+        for rows, part in zip(self._present, self._parts, strict=True):
+            if part.held > MOST_HELD:
+                part.sum_until(until_ns, self._others(rows, until_ns))
+
+    def _others(self, rows: io_filter.Rows, at_ns: int) -> Iterator[Batch]:
+        """Those that are under way, as if they ended then."""
+        return io_filter.batches(self.under_way, _as_if_ended(rows, at_ns), "device")
+
     def device_rows(self, index: int, cells: Cells) -> list[Row]:
         """The rows of an interval that is over."""
         series, end_ns = self.series(index), self.grid.begin_ns(index + 1)
-        parts = []
-        for rows, part in zip(self._present, self._parts, strict=True):
-            for batch in io_filter.batches(self.under_way, _as_if_ended(rows, end_ns), "device"):
-                part = part.with_more(batch)
-            parts.append(part)
+        both = zip(self._present, self._parts, strict=True)
+        parts = [part.with_more(self._others(rows, end_ns)) for rows, part in both]
         found = rows_of(self.settled, {index: cells}, parts, series, self.per_device)
         for part in self._parts:
             part.forget_before(end_ns)

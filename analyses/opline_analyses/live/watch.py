@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 READ_BYTES = 1 << 20
 TICK_S = 0.1
 TOLD_EVERY_S = 1.0  # losses, at most so often
+MOST_EVENTS = 1 << 16  # between two looks: who has fallen behind catches up in pieces, so that memory stays what it is
 
 
 class Wish(Value):
@@ -62,19 +63,23 @@ class Stream:
         self._write = write
         self._feed = Feed()
         self._snapshots: tuple[Snapshot, Snapshot] | None = None
+        self._looked = 0  # events, at the last look
         self.view: View | None = None
         self.ring = self._feed.ring
 
     def feed(self, data: bytes) -> None:
-        """Records, in whatever pieces."""
+        """Records, in whatever pieces; a look, where there are many since the last one."""
         self.ring.feed(data)
         if self.view is None and self.ring.first_ns is not None:
             zero_ns, names = self.ring.first_ns, self._names
             self._snapshots = Snapshot(zero_ns, names), Snapshot(zero_ns, names)
             self.view = self._view_of(*self._snapshots)
+        if self.ring.events - self._looked >= MOST_EVENTS:
+            self.look()
 
     def look(self) -> None:
         """What has been settled, and the intervals that are over."""
+        self._looked = self.ring.events
         if self.view is None or self._snapshots is None or self.view.done:
             return
         settled, under_way = self._snapshots

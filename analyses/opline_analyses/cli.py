@@ -77,7 +77,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("log", "log", "every I/O on a line, in iosnoop's columns"),
             ("bitesize", "bitesize", "how large the issued I/Os are, in buckets of one's own choice"),
             ("burst", "burst", "bursts that a mean hides, whether they return, and where to look"),
-            ("top", "top", "devices, threads and the slowest I/Os now: one screen, with keys"),
+            ("top", "top", "devices, threads, slow I/Os, ops now: one screen with keys"),
             ("live", "live", "hist, iostat, outliers, log, bitesize or heatmap, while it runs"),
         ),
     ),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from opline import _core
 from opline.correlation import SCHEMA_VERSION, digest
@@ -21,10 +21,10 @@ from opline.readers.native import NativeReader, Unsupported
 from opline.readers.trace import TraceError, cpus_recorded, find_traces
 from opline.shapes import read_json
 from opline.store.manifest import RECORDING
-from opline.store.segments import Segments
 from opline.store.underway import is_underway
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from opline.paths import StrPath
@@ -33,42 +33,55 @@ SWITCH_NS = 500_000_000  # the recorder's: what a stream has is a packet after t
 LAG_NS = SWITCH_NS + 150_000_000  # and on disk a little later; what collectors send on comes 20 ms after it happened
 HITS_LAG_NS = 1_200_000_000  # where the model's probes are recorded: their collector writes once a second
 MOST_LAG_NS = 10_000_000_000
+_END_NS = 1 << 62
 _SLICE = 1 << 16  # events between two looks at the clock
 _STEP_S = 0.5  # so long a step takes at most, about
 
 
+class Rows(Protocol):
+    """Who takes the rows."""
+
+    def clear(self) -> None:
+        """All so far are void: they come anew, of another core."""
+
+    def add(self, core: _core.Core) -> None:
+        """Those that the core has."""
+
+
 class Following:
-    """``step()`` now and then. ``segments`` has the rows; ``until_ns``: what happened before has been pushed, None:
+    """``step()`` now and then. ``rows`` gets the rows; ``until_ns``: what happened before has been pushed, None:
     nothing yet; ``behind``: more than that is on disk, and comes with the next step. ``anew`` counts new beginnings.
     """
 
-    def __init__(self, recording: StrPath, folder: Path, model: str | None = None) -> None:
-        """``folder``: of one's own, for the rows; ``model``: None is the recording's. Raises OplineError."""
+    def __init__(
+        self, recording: StrPath, rows: Rows, model: str | None = None, tables: Sequence[str] | None = None
+    ) -> None:
+        """``model``: None is the recording's; ``tables``: those that are wanted, None: all. Raises OplineError."""
         self.path = Path(recording)
         self.recording: dict[str, Any] = self._note()
         recorded = self.recording.get("model")
         if model is None and not recorded:
             raise OplineError(f"{self.path} was recorded without a model: say with --model which one it has.")
         self.model = load_model(model if model is not None else str(recorded["argument"]) if recorded else "")
-        self.segments = Segments(folder)
+        self._rows, self._tables = rows, tables
         self.until_ns: int | None = None
         self.behind = False
         self.anew = -1
         self.environment: list[dict[str, Any]] = []
         channels = {channel.get("name") for channel in self.recording.get("channels") or ()}
         self._lag_ns = HITS_LAG_NS if "probes" in channels else LAG_NS
-        self._core: _core.Core | None = None
+        self.core: _core.Core | None = None
         self._follower: _core.Follower | None = None
         self._seen: dict[str, int] = {}  # bytes of metadata, by trace
 
     def _note(self) -> dict[str, Any]:
         return dict(read_json(self.path / "recording.json", RECORDING))
 
-    def step(self) -> bool:
+    def step(self, over: bool = False) -> bool:
         """Pushes what has come; whether rows may have. False, and nothing else any more, once the recording is over:
-        ask ``is_over()``. Raises OplineError.
+        ask ``is_over()``, and then for what is left with ``over``, until nothing is ``behind``. Raises OplineError.
         """
-        until_ns = time.monotonic_ns() - self._lag_ns
+        until_ns = _END_NS if over else time.monotonic_ns() - self._lag_ns
         self.recording = self._note()
         seen = self._metadata()
         if not seen:
@@ -97,30 +110,39 @@ class Following:
 
     def _begin(self, seen: dict[str, int]) -> None:
         self._follower = _core.Follower(list(seen))
-        self._core = _core.Core(self.model.plan_json("pointer", [], []))
-        self._follower.open(self._core)
+        self.core = _core.Core(self.model.plan_json("pointer", [], []))
+        if self._tables is not None:
+            self.core.keep_tables(self._tables)
+        self._follower.open(self.core)
         self._seen = seen
         self.environment = json.loads(_core.NativeReader(list(seen), cpus_recorded(next(iter(seen)))).environment())
-        self.segments.clear()
+        self._rows.clear()
         self.until_ns = None
         self.anew += 1
 
     def _push(self, until_ns: int) -> bool:
-        assert self._follower is not None and self._core is not None
+        assert self._follower is not None and self.core is not None
         end = time.monotonic() + _STEP_S
-        before = self._core.events_seen()
+        before = self.core.events_seen()
         self.behind = True
         while self.behind and time.monotonic() < end:
             self.behind = self._follower.run(until_ns, _SLICE)
-            if self._core.take_ready():
-                self.segments.add(self._core)
-        if self._core.events_seen() == before and self.until_ns is not None:
-            self.until_ns = until_ns
+            if self.core.take_ready():
+                self._rows.add(self.core)
+        has_rows = not self.behind and self.core.passed(until_ns)
+        if self.core.events_seen() == before and self.until_ns is not None and not has_rows:
+            self.until_ns = self.until_ns if until_ns == _END_NS else until_ns
             return True
-        self.segments.add(self._core)
-        last_ns = json.loads(self._core.summary())["last_ns"]
-        self.until_ns = last_ns if self.behind else until_ns
+        self._rows.add(self.core)
+        last_ns = json.loads(self.core.summary())["last_ns"]
+        self.until_ns = last_ns if self.behind or until_ns == _END_NS else until_ns
         return True
+
+    def finish(self) -> None:
+        """Nothing is left: what is open is settled as such."""
+        if self.core is not None:
+            self.core.finish()
+            self._rows.add(self.core)
 
     def is_over(self) -> bool:
         """Whether nobody records any more. Raises OplineError."""
@@ -128,7 +150,7 @@ class Following:
 
     def manifest(self) -> dict[str, Any]:
         """As a run's, of what there is by now."""
-        assert self._core is not None
+        assert self.core is not None
         return {
             "schema": "opline-run",
             "schema_version": SCHEMA_VERSION,
@@ -137,7 +159,7 @@ class Following:
             "reader": NativeReader.name,
             "model": {"name": self.model.name, "text": self.model.text, "sha256": digest(self.model)},
             "environment": self.environment,
-            "core": json.loads(self._core.summary()),
+            "core": json.loads(self.core.summary()),
             "recording": self.recording,
             "gaps": [],
             "losses": {},

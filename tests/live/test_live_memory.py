@@ -8,23 +8,24 @@ import json
 from typing import Any
 
 import pytest
-from tests.live.test_live import MARK, NUMBERS, VIEWS, parsed, record, sign
+from tests.live.test_live import MARK, NUMBERS, parsed, record, sign
 
+from opline_analyses.commands.live import VIEWS
 from opline_analyses.live import iostat
 from opline_analyses.live.iostat import Iostat
 from opline_analyses.live.snapshot import Snapshot
-from opline_analyses.live.watch import MOST_EVENTS, READ_BYTES, Stream
+from opline_analyses.live.watch import MOST_EVENTS, READ_BYTES, RingStream
 
 MS = 1_000_000
 START_NS = 1_000_000_000_000
 DEVICE = 8 << 20
 
 
-def stream_of(view: str, *words: str) -> tuple[Stream, list[bytes]]:
+def stream_of(view: str, *words: str) -> tuple[RingStream, list[bytes]]:
     module, name = VIEWS[view]
     kind = getattr(importlib.import_module(f"opline_analyses.live.{module}"), name)
-    args, out = parsed(view, *words), []
-    return Stream(lambda *now: kind(args, *now), out.append, lambda: {DEVICE: "sda"}), out
+    args, out = parsed(view, *words), list[bytes]()
+    return RingStream(lambda *now: kind(args, *now), out.append, lambda: {DEVICE: "sda"}), out
 
 
 def ios(first: int, count: int) -> bytes:
@@ -47,9 +48,9 @@ def test_who_has_fallen_behind_catches_up_in_pieces(monkeypatch: pytest.MonkeyPa
     rows: list[int] = []
     show = Snapshot.show
 
-    def counted(self: Snapshot, requests: Any, processes: Any) -> None:
-        rows.append(requests.num_rows)
-        show(self, requests, processes)
+    def counted(self: Snapshot, tables: Any, processes: Any) -> None:
+        rows.append(tables["requests"].num_rows)
+        show(self, tables, processes)
 
     monkeypatch.setattr(Snapshot, "show", counted)
     stream, out = stream_of("hist", "1", "--json")

@@ -109,9 +109,9 @@ from tests.live.test_top import events
 from opline_analyses.cli import parser_of
 from opline_analyses.live.terminal import restore
 from opline_analyses.live.top import Top
-from opline_analyses.live.watch import Stream
+from opline_analyses.live.watch import RingStream
 args = parser_of("top").parse_intermixed_args(["1"])
-stream = Stream(lambda *now: Top(args, *now), lambda piece: None, lambda: {{8 << 20: "sda"}})
+stream = RingStream(lambda *now: Top(args, *now), lambda piece: None, lambda: {{8 << 20: "sda"}})
 for data in events():
     stream.feed(data)
     stream.look()

@@ -212,7 +212,7 @@ def _conditions(run: Run, source: Source, args: argparse.Namespace) -> Iterator[
     if args.op_class:
         known = [c for (c,) in run.rows("SELECT DISTINCT class FROM ops WHERE class IS NOT NULL ORDER BY class")]
         for name in args.op_class:
-            if name not in known:
+            if name not in known and not run.grows:
                 raise UsageError(f"--class {name}: the run has no such class. It has: {', '.join(known) or 'none'}.")
         condition = _owned(source, f"o.class IN ({', '.join('?' * len(args.op_class))})")
         yield condition, list(args.op_class) * condition.count(" IN (?")

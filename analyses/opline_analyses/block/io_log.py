@@ -23,16 +23,22 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def ios(run: Run, rows: Rows, order: str = "time", limit: int | None = None) -> Iterator[dict[str, Any]]:
-    """One dict per counted row, keys as in COLUMNS; times count from the run's first event; None is unknown."""
+def ios(
+    run: Run, rows: Rows, order: str = "time", limit: int | None = None, per_class: bool = False
+) -> Iterator[dict[str, Any]]:
+    """One dict per counted row, keys as in COLUMNS; times count from the run's first event; None is unknown. With
+    ``per_class`` the limit is each class's.
+    """
     zero = rows.zero_ns
     columns = (
         f"id, begin_ns - {zero}, end_ns - {zero}, end_ns - begin_ns, comm, tid, pid, kind, rwbs, class, stage, "
         "dev, sector, bytes, op_id"
     )
     sql, parameters = counted_sql(rows, columns)
-    tail = f" LIMIT {limit}" if limit is not None else ""
-    found = run.con.execute(f"{sql} ORDER BY {ORDERS[order]}{tail}", parameters)
+    first = f" LIMIT {limit}" if limit is not None and not per_class else ""
+    if limit is not None and per_class:
+        sql += f" QUALIFY row_number() OVER (PARTITION BY class ORDER BY {ORDERS[order]}) <= {limit}"
+    found = run.con.execute(f"{sql} ORDER BY {ORDERS[order]}{first}", parameters)
     while batch := found.fetchmany(4096):
         for values in batch:
             yield dict(zip(COLUMNS, values, strict=True))

@@ -24,6 +24,7 @@ EXAMPLES = """\
 VIEW is hist (default), iostat, outliers, log, bitesize or heatmap, with the
 options of that command; `opline live VIEW --help` has them. What is counted are
 the machine's block requests, from now on, through BPF: root, and no recording.
+With --model also ops and stages (--of): then COMMAND, or -p, is recorded.
 An interval is 1 s, of outliers 10 s, if nothing else is said. It ends with
 COMMAND, --duration, the processes of --pid, or Ctrl-C, and then sums up.
 
@@ -35,12 +36,14 @@ examples:
   opline live outliers 5 --threshold 20ms
   opline live log -i reads -p 4242
   opline live heatmap -o fio.svg -- fio job.fio
+  opline live hist --of ops --per class --model syscalls -- fio job.fio
 """
 VIEWS = {
     "hist": ("hist", "Hist"), "iostat": ("iostat", "Iostat"), "outliers": ("listed", "Outliers"),
     "log": ("listed", "Log"), "bitesize": ("whole", "Bitesize"), "heatmap": ("whole", "Heatmap"),
 }  # fmt: skip
 PATIENCE_S = 0.1
+SIZE_LIMIT = "4G"
 
 
 class Chosen:
@@ -59,6 +62,7 @@ class Chosen:
         """Adds the arguments."""
         self._module.add_options(parser)
         parser.add_argument("--duration", dest="live_duration", metavar="T", help="end after T: 10 (seconds), 5m")
+        add_recording(parser)
         parser.add_argument("--max-loss", metavar="N", type=int, help="exit status 3 if more than N events are lost")
         parser.epilog = f"-- COMMAND runs COMMAND, whose standard output goes to standard error.\n\n{EXAMPLES}"
 
@@ -95,12 +99,26 @@ def run(args: argparse.Namespace) -> int:
     return look_on(args, "hist")
 
 
-def _check(args: argparse.Namespace) -> None:
+def add_recording(parser: argparse.ArgumentParser) -> None:
+    """The options for ops: they need a model, and what is recorded."""
+    parser.add_argument("--model", metavar="M", help="record with this op model, and show its ops, too")
+    parser.add_argument(
+        "--keep", metavar="DIR", type=Path, help="with --model: keep the recording there (default: it is removed)"
+    )
+    parser.add_argument("--size-limit", metavar="SIZE", help="with --model: tracing stops at this size (default: 4G)")
+
+
+def _check(args: argparse.Namespace, view: str) -> None:
     of = getattr(args, "of", "requests")
-    if of != "requests":
-        raise UsageError(f"--of {of}: live counts block requests; `opline record` first for {of}.")
-    if args.op_class:
-        raise UsageError("--class: live knows no ops; `opline record` first.")
+    if args.model is None:
+        if of != "requests":
+            raise UsageError(f"--of {of}: live counts block requests; with --model also ops and stages.")
+        if args.op_class:
+            raise UsageError("--class: live knows ops with --model only.")
+        if args.keep is not None or args.size_limit is not None:
+            raise UsageError("--keep and --size-limit are about the recording that --model makes.")
+    elif view in ("log", "outliers") or of == "bios":
+        raise UsageError(f"--model: not for {of if of == 'bios' else view}; `opline record` first.")
     if args.window or args.at:
         raise UsageError("--window and --at are for what has been recorded.")
 
@@ -114,7 +132,7 @@ def look_on(args: argparse.Namespace, view: str, command: Sequence[str] = (), ke
     from opline.talk import talk
     from opline_analyses.base.quantities import duration_ns
 
-    _check(args)
+    _check(args, view)
     text = args.live_duration or (args.duration if view in ("log", "bitesize") else None)
     duration = None if text is None else duration_ns(text, "--duration")
     if duration == 0:
@@ -122,21 +140,28 @@ def look_on(args: argparse.Namespace, view: str, command: Sequence[str] = (), ke
     for pid in args.pid or ():
         if not Path(f"/proc/{pid}").is_dir():
             raise UsageError(f"--pid {pid}: there is no such process; `ps -e` lists those that run.")
-    why = lacking()
+    why = lacking() if args.model is None else None
     if why is not None:
         raise OplineError(f"Nothing can be seen here: {why}. `opline doctor` says what this machine can do.")
+    if args.model is not None and not command and not args.pid:
+        raise UsageError("--model: whose ops? -- COMMAND, or -p PID of what runs already.")
     until = "until COMMAND ends" if command else "Ctrl-C ends it"
-    talk(f"tracing block I/O: {until}.")
+    talk(f"tracing block I/O: {until}." if args.model is None else f"recording with the model {args.model}: {until}.")
     from opline_analyses.live.watch import Wish, watch
 
+    wish = Wish(command, args.pid or (), duration, kept)
     module, name = VIEWS[view] if view in VIEWS else (view, view.title())
     kind = getattr(importlib.import_module(f"opline_analyses.live.{module}"), name)
     with output(args.output) as out:
-        status, lost = watch(
-            lambda *now: kind(args, *now),
-            Wish(command, args.pid or (), duration, kept),
-            _writer(out, args.output is None),
-        )
+        write = _writer(out, args.output is None)
+        if args.model is None:
+            status, lost = watch(lambda *now: kind(args, *now), wish, write)
+        else:
+            from opline_analyses.live.recorded import Asked, watch_recorded
+
+            args.pid = None  # they are who is recorded
+            asked = Asked(args.model, ["--size-limit", args.size_limit or SIZE_LIMIT], args.keep)
+            status, lost = watch_recorded(lambda *now: kind(args, *now), wish, write, asked)
     if args.max_loss is not None and lost > args.max_loss:
         raise OplineError(f"{lost} lost, more than --max-loss {args.max_loss}.", exit_code=3)
     return status

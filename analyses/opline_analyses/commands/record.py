@@ -94,6 +94,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "--measure-overhead", action="store_true",
         help="what recording costs: --repeat N rounds (5) with and without it in turn, their ratio and how sure it is",
     )  # fmt: skip
+    parser.add_argument("--quiet", action="store_true", help="say nothing but what went wrong, or is missing")
     parser.add_argument("--correlate", action="store_true", help="correlate at once and put the run's tables beside")
     parser.add_argument(
         "--sessiond", choices=("auto", "private", "system"), default="auto",
@@ -261,8 +262,9 @@ def _record(
     shown = directory.with_name(recorder.directory.name)
     events = recorder.recording.event_count()
     for line in summary_lines(recorder.recording, shown):
-        _say(line)
-    if events != 0 and not quiet:
+        if not args.quiet or line.startswith("warning: "):
+            _say(line)
+    if events != 0 and not (quiet or args.quiet):
         for line in _first_look(shown, model, events, with_next=args.repeat is None):
             _say(line)
     if args.correlate and events != 0:

@@ -12,13 +12,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 from opline.errors import UsageError
 from opline_analyses.block import io_filter
-from opline_analyses.commands.live import apart, look_on
+from opline_analyses.commands.live import add_recording, apart, look_on
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NAME = "top"
-HELP = "devices, threads and the slowest I/Os now: one screen, with keys"
+HELP = "devices, threads, slow I/Os, ops now: one screen with keys"
 INTERMIXED = True  # INTERVAL also behind options
 SORTS = ("ios", "bytes", "latency", "name")
 EXAMPLES = """\
@@ -30,11 +30,18 @@ back); f or space freezes the screen; 1 to 9 open one of the slowest I/Os, with
 its steps, Escape closes it. With -- COMMAND it ends with COMMAND, and then
 prints what COMMAND wrote. For a file or a pipe: `opline live iostat -x`.
 
+With --model it records COMMAND, or the processes of -p, and shows the ops of
+now: their classes, what each stage takes of the mean, and the slowest ops, which
+1 to 9 open with their stages. A filter that is in a class's name means that
+class, in the stages as well. What it shows happened some 0.8 s ago.
+
 examples:
   opline top
   opline top 0.5 --sort latency
   opline top -d sda -i writes
   opline top -- fio job.fio
+  opline top --model syscalls -- fio job.fio
+  opline top --model demo --keep run1 -- ./bench --seconds 60
 """
 
 
@@ -43,6 +50,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("interval", metavar="INTERVAL", nargs="?", default="1", help="seconds between screens (1)")
     parser.add_argument("--sort", choices=SORTS, default="ios", help="by what (default: ios); s changes it")
     parser.add_argument("--duration", dest="live_duration", metavar="T", help="end after T: 10 (seconds), 5m")
+    add_recording(parser)
     parser.add_argument("--max-loss", metavar="N", type=int, help="exit status 3 if more than N events are lost")
     io_filter.add_io_filters(parser, latency=False)
     parser.set_defaults(

@@ -9,19 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from opline import _core
 from opline.model import load_model
 from opline.readers.ring import RingReader
-from opline.store.arrow import arrow_schema
 from opline.store.run import BLOCKS_MODEL
-from opline.store.schema import BY_NAME
+from opline_analyses.live.rows import CoreRows
 
 if TYPE_CHECKING:
-    from typing import Any
-
-REQUESTS = arrow_schema(BY_NAME["requests"])
+    from opline_analyses.live.rows import Tables
 
 
 class Feed:
@@ -30,39 +25,33 @@ class Feed:
     def __init__(self) -> None:
         self._core = _core.Core(load_model(BLOCKS_MODEL).plan_json())
         self._core.keep_tables(("requests",))
+        self._rows = CoreRows(("requests",))
         self.ring = RingReader(self._core)
-        self._words: list[str] = []
-        self._dictionary: pa.Array = pa.array([], pa.string())
+
+    @property
+    def first_ns(self) -> int | None:
+        """See Source."""
+        return self.ring.first_ns
+
+    @property
+    def until_ns(self) -> int | None:
+        """See Source."""
+        return self.ring.until_ns
+
+    @property
+    def processes(self) -> dict[int, int]:
+        """See Source."""
+        return self.ring.processes
 
     def finish(self) -> None:
         """Nothing more comes: what is under way is settled as not completed."""
         self._core.finish()
 
-    def settled(self) -> pa.Table:
+    def settled(self) -> Tables:
         """The requests that have been settled since the last time."""
-        return self._taken()
+        return self._rows.take(self._core)
 
-    def under_way(self) -> pa.Table:
+    def under_way(self) -> Tables:
         """The requests that are not settled. Take the settled ones before."""
         self._core.show_open()
-        return self._taken()
-
-    def _taken(self) -> pa.Table:
-        new = self._core.take_new_strings()
-        if new:
-            self._words += new
-            self._dictionary = pa.array(self._words, pa.string())
-        for name, rows, columns in self._core.take():
-            if name == "requests":
-                return pa.table([self._column(rows, *column) for column in columns], schema=REQUESTS)
-        return REQUESTS.empty_table()
-
-    def _column(
-        self, rows: int, name: str, kind: str, nulls: int, validity: bytes, data: bytes, _offsets: bytes | None
-    ) -> Any:
-        known = pa.py_buffer(validity) if nulls else None
-        field = REQUESTS.field(name).type
-        if kind != "dict":
-            return pa.Array.from_buffers(field, rows, [known, pa.py_buffer(data)], nulls)
-        indices = pa.Array.from_buffers(pa.int32(), rows, [known, pa.py_buffer(data)], nulls)
-        return pa.DictionaryArray.from_arrays(indices, self._dictionary)
+        return self._rows.take(self._core)

@@ -46,6 +46,11 @@ class Iostat(Intervals):
     def _tally(self) -> Tally:
         return Tally(self.grid)
 
+    def again(self) -> None:
+        """See View."""
+        super().again()
+        self._parts = [Occupancy(self.grid) for _ in self._present]
+
     def _take(self) -> None:
         self.count(io_filter.batches(self.settled, self.rows, io_filter.DEVICE_AND_IO if self.per_device else "io"))
         for rows, part in zip(self._present, self._parts, strict=True):

@@ -24,7 +24,9 @@ _NAMES_EVERY_NS = 1_000_000_000
 
 
 class Snapshot(Run):
-    """A run that has one table at a time. Times count from ``zero_ns``; ``names`` of devices."""
+    """A run that has the rows of a moment. Times count from ``zero_ns``; ``names`` of devices."""
+
+    grows = True
 
     def __init__(self, zero_ns: int, names: Callable[[], dict[int, str]]) -> None:
         offset = time.time_ns() - time.monotonic_ns()
@@ -42,10 +44,12 @@ class Snapshot(Run):
             con.register(spec.name, arrow_schema(spec).empty_table())
         return Connection(con, lambda _table: None)  # nothing here can be damaged
 
-    def show(self, requests: pa.Table, processes: Mapping[int, int]) -> None:
+    def show(self, tables: Mapping[str, pa.Table], processes: Mapping[int, int]) -> None:
         """These are the rows from now on; ``processes`` of threads, where a filter asks for them."""
+        requests = tables["requests"]
         self.nothing_ended = bool(requests["complete_ns"].null_count == requests.num_rows)
-        self.con.register("requests", requests)
+        for name, rows in tables.items():
+            self.con.register(name, rows)
         if not processes:
             return
         tids, pids = pa.array(processes.keys(), pa.int64()), pa.array(processes.values(), pa.int32())

@@ -16,6 +16,7 @@ from opline_analyses.base.text import device_name, duration, table
 from opline_analyses.block import io_filter, io_log, io_steps, iostat
 from opline_analyses.intervals.intervals import Cell, Tally
 from opline_analyses.live.iostat import Iostat
+from opline_analyses.live.ops_now import OpsNow, OpsTally, class_lines, op_lines, slow_lines, slowest_of, stage_lines
 from opline_analyses.live.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 SORTS = ("ios", "bytes", "latency", "name")
 KEYS = "q quit   s sort   i reads/writes   / filter   f freeze   1-9 open a slow I/O"
+KEYS_OPS = "q quit   s sort   / filter   f freeze   1-9 open a slow op"
 KEYS_OPENED = "q quit   Esc closes it   1-9 another one   f freeze"
 _KINDS = ("all", "reads", "writes")
 _SLOWEST = 10
@@ -48,6 +50,8 @@ class Screen:
     typing: bool = False
     frozen: bool = False
     opened: dict[str, Any] | None = None  # one of the slowest
+    ops: OpsNow | None = None  # with a model
+    says: str = ""
 
     def press(self, key: str) -> bool:
         """Takes a key; whether it was the one that ends it."""
@@ -70,7 +74,7 @@ class Screen:
         elif key == "\x1b":
             self.opened = None
         elif key in "123456789" and key:
-            shown = self._meant_slow()
+            shown = self._meant_slow() if self.ops is None else self._meant_ops()
             self.opened = shown[int(key) - 1] if int(key) <= len(shown) else self.opened
         return key in ("q", "Q") and not self.typing
 
@@ -102,6 +106,9 @@ class Screen:
         """So many lines at most, each so wide at most: a head, devices, threads, I/Os, and what the keys are."""
         found = [f"opline top  {self.seconds:.1f} s, each {self.length_s:g} s  {'FROZEN  ' if self.frozen else ''}"]
         found[0] += f"sort: {self.sort}  {self.kind}" + (f"  /{self.pattern}" if self.typing or self.pattern else "")
+        found[0] += f"  {self.says}" if self.says else ""
+        if self.ops is not None:
+            return self._with_ops(found, width, height)
         room = max(0, height - 5)
         devices = self._ordered_devices()[: max(1, room // 4)]
         found += ["", *table(iostat.LINUX_HEADER, [iostat.linux_cells(row) for row in devices])]
@@ -112,6 +119,30 @@ class Screen:
         found += ["", *table(("thread", "I/O/s", "MiB/s", "mean", "max"), [self._who(*who) for who in threads])]
         found += ["", *table(("slowest", "latency", "rwbs", "device", "sector", "bytes"), slow)]
         return self._fitted(found, width, height, KEYS)
+
+    def _with_ops(self, found: list[str], width: int, height: int) -> list[str]:
+        """The same, with a model: classes, stages, the slowest ops, devices."""
+        assert self.ops is not None
+        if self.opened is not None:
+            return self._fitted([*found, "", *op_lines(self.opened, height - 3)], width, height, KEYS_OPENED)
+        slow = self._meant_ops()
+        room = max(4, height - 10)  # heads, empty lines and keys are the rest
+        devices = self._ordered_devices()[: max(1, room // 6)]
+        classes = class_lines(self.ops, self.length_s, self.sort, self._meant_class, max(1, room // 4))
+        stages = max(1, room - room // 4 - len(devices) - (len(classes) - 1))
+        found += ["", *classes, "", *stage_lines(self.ops, self._meant_class, stages)]
+        found += ["", *slow_lines(slow, max(1, room // 4))]
+        found += ["", *table(iostat.LINUX_HEADER, [iostat.linux_cells(row) for row in devices])]
+        return self._fitted(found, width, height, KEYS_OPS)
+
+    def _meant_class(self, name: str) -> bool:
+        """A filter that no class's name has is not about classes."""
+        assert self.ops is not None
+        return self._meant(name) or not any(self._meant(known) for known in self.ops.classes)
+
+    def _meant_ops(self) -> list[dict[str, Any]]:
+        slowest = [] if self.ops is None else self.ops.slowest
+        return [op for op in slowest if self._meant(io_steps.who(op)) or self._meant(op["class"] or "")]
 
     @staticmethod
     def _fitted(found: list[str], width: int, height: int, keys: str) -> list[str]:
@@ -151,6 +182,7 @@ class Top(Iostat):
         self.screen = Screen(sort=args.sort, length_s=self.grid.step_ns / 1e9)
         self._by_thread = Tally(self.grid)
         self._slowest: list[dict[str, Any]] = []
+        self._ops = OpsTally(args, settled, self.grid) if args.model is not None else None
         self.look_every_s = 0.1
         self._terminal = Terminal()
 
@@ -159,14 +191,22 @@ class Top(Iostat):
         yield from super().take()
         for batch in io_filter.batches(self.settled, self.rows, "thread"):
             self._by_thread.add(batch)
-        self._slowest += io_steps.with_steps(
-            self.settled, list(io_log.ios(self.settled, self.rows, "latency", _SLOWEST))
-        )
+        found = io_steps.with_steps(self.settled, list(io_log.ios(self.settled, self.rows, "latency", _SLOWEST)))
+        self._slowest = slowest_of([*self._slowest, *found], self.grid.step_ns, _SLOWEST)
+        if self._ops is not None:
+            self._ops.take(self.settled)
         pressed = self._terminal.keys()
         for pressed_one in pressed:
             self.done |= self.screen.press(pressed_one)
         if pressed or self._shown == 0:
             self._draw()
+
+    def again(self) -> None:
+        """See View."""
+        super().again()
+        self._by_thread, self._slowest = Tally(self.grid), []
+        if self._ops is not None:
+            self._ops.again()
 
     def interval(self, index: int, cells: Cells, begins: bool) -> bytes:
         """See Intervals."""
@@ -177,7 +217,9 @@ class Top(Iostat):
         ended = [io for io in self._slowest if io["end_ns"] < until_ns - self.zero_ns]
         self._slowest = [io for io in self._slowest if io["end_ns"] >= until_ns - self.zero_ns]
         slowest = sorted(ended, key=lambda io: -io["latency_ns"])[:_SLOWEST]
+        ops = None if self._ops is None else self._ops.close(index)
         if not self.screen.frozen:
+            self.screen.ops = ops
             self.screen.devices, self.screen.threads, self.screen.slowest = devices, threads, slowest
             self.screen.names = self.settled.device_names()
             self.screen.seconds = (until_ns - self.zero_ns) / 1e9
@@ -185,6 +227,7 @@ class Top(Iostat):
         return b""
 
     def _draw(self) -> None:
+        self.screen.says = self.says
         self._terminal.draw(self.screen.lines(*self._terminal.size()))
 
     def summary(self) -> bytes:

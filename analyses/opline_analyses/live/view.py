@@ -10,6 +10,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
+from opline.talk import talk
+from opline_analyses.base.text import count_of
 from opline_analyses.block import io_filter
 from opline_analyses.block.io_series import Series
 from opline_analyses.intervals.intervals import Grid, Tally, merged
@@ -39,6 +41,18 @@ class View:
         self.left_out: dict[str, int] = {}
         self.done = False  # it has shown what was asked for
         self.look_every_s = 0.25
+        self.says = ""  # how it stands with what is looked at, in a few words
+
+    @property
+    def one(self) -> str:
+        """What one of those that are counted is called."""
+        return self.rows.source.one
+
+    def again(self) -> None:
+        """All rows come once more, from the first: of a recording of which some came late. Who can't take that knows
+        no rows but those of the BPF ring.
+        """
+        raise NotImplementedError
 
     def take(self) -> Iterator[bytes]:
         """Other rows have been settled; what they say at once."""
@@ -114,6 +128,11 @@ class Intervals(View):
         """One interval alone."""
         return Series(self.grid, index, index, self.zero_ns)
 
+    def again(self) -> None:
+        """See View. Intervals that were shown stay what they were."""
+        self.tally = self._tally()
+        self.left_out = {}
+
     @property
     def late(self) -> int:
         """See View."""
@@ -138,3 +157,12 @@ class Intervals(View):
         if not self.done:
             yield from self.close_until(self.grid.begin_ns(self.grid.index(until_ns) + 1))
         yield self.summary()
+
+
+def tell_left_out(view: View) -> None:
+    """What could not be counted, and what was counted late, on standard error."""
+    if view.left_out:
+        reasons = ", ".join(f"{number} {reason}" for reason, number in view.left_out.items())
+        talk(f"not counted of {view.counted + sum(view.left_out.values())} {view.one}s: {reasons}.")
+    if view.late:
+        talk(f"{count_of(view.late, view.one)} settled more than a second late: counted in a later interval.")

@@ -27,19 +27,18 @@ from opline.values import Value
 from opline_analyses.base.quantities import seconds
 from opline_analyses.base.text import count_of
 from opline_analyses.live.feed import Feed
-from opline_analyses.live.snapshot import MachineNames, Snapshot
+from opline_analyses.live.stream import Stream
+from opline_analyses.live.view import tell_left_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
-    from opline_analyses.live.view import View
-
-    ViewOf = Callable[[Snapshot, Snapshot], View]
+    from opline_analyses.live.stream import ViewOf
 
 READ_BYTES = 1 << 20
 TICK_S = 0.1
 TOLD_EVERY_S = 1.0  # losses, at most so often
-MOST_EVENTS = 1 << 16  # between two looks: who has fallen behind catches up in pieces, so that memory stays what it is
+MOST_EVENTS = 1 << 15  # between two looks: who has fallen behind catches up in pieces, so that memory stays what it is
 
 
 class Wish(Value):
@@ -51,63 +50,29 @@ class Wish(Value):
     output: IO[bytes] | None = None  # what the command writes; None: to standard error, and our input is its own
 
 
-class Stream:
-    """Records through a view: ``feed`` them, ``look`` now and then, ``end``. ``write`` gets what the view says."""
+class RingStream(Stream):
+    """Records through a view: ``feed`` them."""
 
     def __init__(
         self, view_of: ViewOf, write: Callable[[bytes], None], names: Callable[[], dict[int, str]] | None = None
     ) -> None:
-        """``names`` of devices; default: this machine's."""
-        self._view_of = view_of
-        self._names = MachineNames() if names is None else names
-        self._write = write
-        self._feed = Feed()
-        self._snapshots: tuple[Snapshot, Snapshot] | None = None
+        """See Stream."""
+        feed = Feed()
+        super().__init__(view_of, write, feed, names)
+        self.ring = feed.ring
         self._looked = 0  # events, at the last look
-        self.view: View | None = None
-        self.ring = self._feed.ring
 
     def feed(self, data: bytes) -> None:
         """Records, in whatever pieces; a look, where there are many since the last one."""
         self.ring.feed(data)
-        if self.view is None and self.ring.first_ns is not None:
-            zero_ns, names = self.ring.first_ns, self._names
-            self._snapshots = Snapshot(zero_ns, names), Snapshot(zero_ns, names)
-            self.view = self._view_of(*self._snapshots)
+        self.begin()
         if self.ring.events - self._looked >= MOST_EVENTS:
             self.look()
 
     def look(self) -> None:
-        """What has been settled, and the intervals that are over."""
+        """See Stream."""
         self._looked = self.ring.events
-        if self.view is None or self._snapshots is None or self.view.done:
-            return
-        settled, under_way = self._snapshots
-        processes = self.ring.processes if self.view.args.pid else {}
-        settled.show(self._feed.settled(), processes)
-        under_way.show(self._feed.under_way(), processes)
-        self._say(self.view.take())
-        if self.ring.until_ns is not None and not self.view.done:
-            self._say(self.view.close_until(self.view.settled_until(self.ring.until_ns)))
-
-    def end(self) -> None:
-        """No more records come."""
-        if self.view is None or self._snapshots is None:
-            return
-        if not self.view.done:
-            self._feed.finish()
-            settled, under_way = self._snapshots
-            processes = self.ring.processes if self.view.args.pid else {}
-            settled.show(self._feed.settled(), processes)
-            under_way.show(self._feed.settled(), processes)
-            self._say(self.view.take())
-        until = self.ring.until_ns if self.ring.until_ns is not None else self.view.zero_ns
-        self._say(self.view.end(until))
-
-    def _say(self, pieces: Iterable[bytes]) -> None:
-        for piece in pieces:
-            if piece:
-                self._write(piece)
+        super().look()
 
 
 def watch(view_of: ViewOf, wish: Wish, write: Callable[[bytes], None]) -> tuple[int, int]:
@@ -130,7 +95,7 @@ def watch(view_of: ViewOf, wish: Wish, write: Callable[[bytes], None]) -> tuple[
         child = _started(wish, signals)
         if child is not None:
             stack.callback(processes.end_child, child)
-        stream = Stream(view_of, write)
+        stream = RingStream(view_of, write)
         why = _attend(stream, source, signals, wish, child)
         source.stop_and_read(stream.feed)
         stream.end()
@@ -161,7 +126,7 @@ def _started(wish: Wish, signals: Signals) -> subprocess.Popen[bytes] | None:
 
 
 def _attend(
-    stream: Stream, source: LiveSource, signals: Signals, wish: Wish, child: subprocess.Popen[bytes] | None
+    stream: RingStream, source: LiveSource, signals: Signals, wish: Wish, child: subprocess.Popen[bytes] | None
 ) -> str | None:
     """Until it is over; why, where that is to be said."""
     now = time.monotonic()
@@ -193,17 +158,13 @@ def _attend(
             told, tell_at = stream.ring.lost, now + TOLD_EVERY_S
 
 
-def _tell(stream: Stream) -> None:
+def _tell(stream: RingStream) -> None:
     """What it came to, on standard error."""
     view = stream.view
     if view is None:
         return
-    one = view.rows.source.one
+    one = view.one
     lost = f"{count_of(stream.ring.lost, 'event')} lost" if stream.ring.lost else "none lost"
     length = seconds((stream.ring.until_ns or view.zero_ns) - view.zero_ns, 3)
     talk(f"{count_of(view.counted, one)} in {length} s, {count_of(stream.ring.events, 'event')}, {lost}.")
-    if view.left_out:
-        reasons = ", ".join(f"{number} {reason}" for reason, number in view.left_out.items())
-        talk(f"not counted of {view.counted + sum(view.left_out.values())} {one}s: {reasons}.")
-    if view.late:
-        talk(f"{count_of(view.late, one)} settled more than a second late: counted in a later interval.")
+    tell_left_out(view)

@@ -36,6 +36,11 @@ class Bitesize(View):
         super().__init__(args, settled, under_way, issued())
         self.tally = Tally(Grid(0, 1 << 62), Listed(self.limits))
 
+    def again(self) -> None:
+        """See View."""
+        self.tally = Tally(self.tally.grid, self.tally.buckets)
+        self.counted, self.left_out = 0, {}
+
     def _take(self) -> None:
         for batch in io_filter.batches(self.settled, self.rows, None, "bytes"):
             self.tally.add(batch)
@@ -79,6 +84,11 @@ class Heatmap(View):
         self.tally = Tally(Grid(self.zero_ns, step), self.scale.buckets)
         self._until_ns = self.zero_ns
         self._redraws = sys.stdout.isatty() and args.output is None and not args.json
+
+    def again(self) -> None:
+        """See View."""
+        self.tally = Tally(self.tally.grid, self.tally.buckets)
+        self.counted, self.left_out = 0, {}
 
     def _take(self) -> None:
         for batch in io_filter.batches(self.settled, self.rows, None, self.measure.sql):

@@ -32,7 +32,10 @@ class Run:
     """An open run: its directory, its manifest, and a DuckDB connection with a view per table.
 
     ``given``: what the user named: the run, the recording or the trace. ``fresh``: this process has made it of that.
+    ``grows``: its rows are not all there yet.
     """
+
+    grows = False
 
     def __init__(
         self,

@@ -19,6 +19,7 @@ from opline.following import Following
 from opline.scratch import scratch
 from opline.store.arrow import arrow_schema
 from opline.store.schema import TABLES
+from opline.store.segments import Segments
 from opline_analyses.runs.database import in_memory
 from opline_analyses.runs.run import Connection, Run, open_run
 from opline_analyses.view.asked import page_head
@@ -73,7 +74,8 @@ class Followed:
         self.path = Path(path)
         self._model, self._which, self._tainted, self._ended = model, which, tainted, ended
         self._stack = ExitStack()
-        self._following = Following(path, Path(self._stack.enter_context(scratch("follow"))), model)
+        self._segments = Segments(Path(self._stack.enter_context(scratch("follow"))))
+        self._following = Following(path, self._segments, model)
         self._changed = threading.Condition()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
@@ -148,11 +150,11 @@ class Followed:
         following = self._following
         manifest = following.manifest()
         first_ns = manifest["core"]["first_ns"]
-        if first_ns is None or not following.segments.files["ops"]:
+        if first_ns is None or not self._segments.files["ops"]:
             return
         before = self.tables if following.anew == self._anew else None
         self._anew = following.anew
-        run = Part(self.path, manifest, following.segments.files)
+        run = Part(self.path, manifest, self._segments.files)
         tables = Tables(run, self._which(run), self._tainted, before, first_ns)
         tables.until_ns = following.until_ns
         with self._changed:

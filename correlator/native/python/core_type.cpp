@@ -147,6 +147,12 @@ PyObject *core_show_open(PyObject *self, PyObject *) {
     });
 }
 
+PyObject *core_passed(PyObject *self, PyObject *now) {
+    const long long now_ns = PyLong_AsLongLong(now);
+    if (now_ns == -1 && PyErr_Occurred()) return nullptr;
+    return guarded([&]() -> PyObject * { return PyBool_FromLong(core_of(self).passed(now_ns)); });
+}
+
 PyObject *core_write(PyObject *self, PyObject *files) {
     if (!PyDict_Check(files)) {
         PyErr_SetString(PyExc_TypeError, "a dict of files by table is wanted");
@@ -258,6 +264,7 @@ PyMethodDef core_methods[] = {
      "afterwards."},
     {"show_open", core_show_open, METH_NOARGS,
      "Adds a row of the table requests for each that is open now, and stays it: take() before and after."},
+    {"passed", core_passed, METH_O, "passed(now_ns): nothing from before comes any more; are there rows?"},
     {"take_new_strings", core_take_new_strings, METH_NOARGS,
      "Strings that dictionary columns refer to, new since the last call; ids are consecutive from 0."},
     {"events_seen", core_events_seen, METH_NOARGS, "Events so far."},

@@ -126,6 +126,10 @@ std::vector<Table> &Core::tables() { return impl_->tables.tables(); }
 void Core::show_open() {
     impl_->block.each_open([this](const Request &r) { impl_->tables.request(r, impl_->linker.flush_of(r), Served{}); });
 }
+bool Core::passed(std::int64_t now_ns) {
+    impl_->stitcher.advance(std::max(now_ns, impl_->last_ns));
+    return impl_->tables.pending_rows() > 0;
+}
 const StringPool &Core::strings() const { return impl_->strings; }
 void Core::loss(std::string_view name, std::string_view severity, std::string_view origin, std::uint64_t count) {
     impl_->tables.loss(name, severity, origin, count);

@@ -64,6 +64,9 @@ class Core final : public EventSink {
     // Rows of the requests that are open now, which stay open, for who looks on while events come: take tables before
     // and after.
     void show_open();
+    // Nothing from before now_ns comes any more: ops that this settles are rows, as the next event would have made
+    // them. Whether there are any rows.
+    bool passed(std::int64_t now_ns);
     const StringPool &strings() const;
     // A row of the table losses: who counts them is not the core alone.
     void loss(std::string_view name, std::string_view severity, std::string_view origin, std::uint64_t count);

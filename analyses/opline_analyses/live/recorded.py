@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: MIT
+"""Looking on with a model: `opline record` as a child, into a folder that is removed in the end or into a named one,
+and what has come of its recording by now as rows. Memory is what is in flight; the recording grows on the disk.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from opline.capture.directory import recording
+from opline.capture.machine import processes
+from opline.capture.machine.signals import Signals
+from opline.errors import OplineError
+from opline.following import Following
+from opline.scratch import scratch
+from opline.talk import talk
+from opline.values import Value
+from opline_analyses.base.quantities import seconds
+from opline_analyses.base.text import count_of
+from opline_analyses.live.rows import CoreRows
+from opline_analyses.live.stream import Stream
+from opline_analyses.live.view import tell_left_out
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from opline import _core
+    from opline_analyses.live.rows import Tables
+    from opline_analyses.live.stream import ViewOf
+    from opline_analyses.live.watch import Wish
+
+TABLES = ("ops", "stages", "requests")
+TICK_S = 0.1
+MOST_TRIES = 5
+
+
+class Asked(Value):
+    """What is recorded: options of `opline record`."""
+
+    model: str
+    options: Sequence[str] = ()
+    directory: Path | None = None  # None: removed in the end
+
+
+class RecordingFeed:
+    """A recording that goes on: ``step`` now and then. See Source for the rest; ``anew`` counts new beginnings, after
+    which all rows come again, from the first.
+    """
+
+    def __init__(self, path: Path, model: str | None = None) -> None:
+        """Raises OplineError."""
+        self._rows = CoreRows(TABLES)
+        self._pending: list[Tables] = []
+        self.following = Following(path, self, model, TABLES)
+        self.first_ns: int | None = None
+        self._finished = False
+        self.processes: dict[int, int] = {}
+        self.lost = 0  # events that the tracer discarded, as far as they are known
+
+    @property
+    def anew(self) -> int:
+        """How often it has begun anew."""
+        return max(0, self.following.anew)
+
+    def clear(self) -> None:
+        """See opline.following.Rows."""
+        self._rows, self._pending = CoreRows(TABLES), []
+
+    def add(self, core: _core.Core) -> None:
+        """See opline.following.Rows."""
+        self._pending.append(self._rows.take(core))
+
+    def step(self, over: bool = False) -> bool:
+        """What has come; whether there may be rows. ``over``: the recording is. Raises OplineError."""
+        found = self.following.step(over)
+        if found and self.following.core is not None:
+            summary = json.loads(self.following.core.summary())
+            if self.first_ns is None:
+                self.first_ns = summary["first_ns"]
+            self.lost = int(summary["losses"].get("discarded_events", 0))
+        return found
+
+    @property
+    def until_ns(self) -> int | None:
+        """See Source: an op that has ended waits for stragglers."""
+        until_ns = self.following.until_ns
+        return until_ns if until_ns is None or self._finished else until_ns - self.following.model.linger_ns
+
+    def settled(self) -> Tables:
+        """See Source."""
+        parts, self._pending = self._pending, []
+        if not parts:
+            return self._rows.empty()
+        return {name: pa.concat_tables([part[name] for part in parts]) for name in TABLES}
+
+    def under_way(self) -> Tables:
+        """See Source."""
+        if self.following.core is None:
+            return self._rows.empty()
+        self.following.core.show_open()
+        return self._rows.take(self.following.core)
+
+    def finish(self) -> None:
+        """See Source."""
+        self._finished = True
+        self.following.finish()
+
+
+class RecordingStream(Stream):
+    """A recording through a view."""
+
+    def __init__(
+        self,
+        view_of: ViewOf,
+        write: Callable[[bytes], None],
+        feed: RecordingFeed,
+        names: Callable[[], dict[int, str]] | None = None,
+    ) -> None:
+        """See Stream."""
+        super().__init__(view_of, write, feed, names)
+        self.feed = feed
+        self._anew = 0
+        self.behind_s: float | None = None
+
+    def rest(self) -> None:
+        """The recording is over: what is left of it."""
+        tries = 0
+        while tries < MOST_TRIES and not (self.view is not None and self.view.done):
+            if not self._look(over=True):
+                tries += 1  # it begins anew, or there is nothing
+            elif not self.feed.following.behind:
+                return
+
+    def look(self) -> None:
+        """See Stream."""
+        self._look(over=False)
+
+    def _look(self, over: bool) -> bool:
+        found = self.feed.step(over)
+        self.begin()
+        if self.view is None:
+            return found
+        if self.feed.anew != self._anew:
+            self._anew = self.feed.anew
+            self.view.again()
+        if (until_ns := self.feed.until_ns) is not None:
+            self.behind_s = time.monotonic() - until_ns / 1e9
+        self.view.says = self._state()
+        if found:
+            super().look()
+        else:
+            self._say(self.view.take())
+        return found
+
+    def _state(self) -> str:
+        """How it stands, in a few words."""
+        ended = self.feed.following.recording.get("tracing_ended")
+        parts = ["no event yet" if self.behind_s is None else f"{self.behind_s:.1f} s behind"]
+        parts += [f"{count_of(self.feed.lost, 'event')} lost"] if self.feed.lost else []
+        return ", ".join([*parts, *([f"TRACING ENDED: {ended}"] if ended else [])])
+
+
+def watch_recorded(view_of: ViewOf, wish: Wish, write: Callable[[bytes], None], asked: Asked) -> tuple[int, int]:
+    """As ``watch``: look on; the exit status, and how many events were lost. Raises OplineError."""
+    signals = Signals()
+    with ExitStack() as stack:
+        stack.enter_context(signals.blocked())
+        place = asked.directory or Path(stack.enter_context(scratch("top")), "recording")
+        child = _start(place, asked, wish, signals)
+        stack.callback(processes.end_child, child, 60.0)
+        stream = _attend(view_of, write, place, wish, child, signals)
+        if child.poll() is None and not wish.command:
+            child.send_signal(signal.SIGINT)  # how a recording of what runs is ended
+        done = stream is not None and stream.view is not None and stream.view.done
+        if stream is not None and done:
+            stream.end()
+        if child.poll() is None and wish.command and signals.ending is None:
+            talk(f"{wish.command[0]} goes on, and is recorded: Ctrl-C ends it.")
+        while child.poll() is None:
+            signals.wait(TICK_S, child)
+        if stream is not None and not done:
+            stream.rest()
+            stream.end()
+        sys.stdout.flush()
+        if stream is None and child.returncode != 0:
+            raise OplineError("Nothing could be recorded.", exit_code=_status(child))
+        lost = _tell(stream, place)
+        if signals.ending is None or (signals.ending == signal.SIGINT and not wish.command):
+            return _status(child), lost
+    return 128 + signals.ending, lost
+
+
+def _status(child: subprocess.Popen[bytes]) -> int:
+    return child.returncode if child.returncode >= 0 else 128 - child.returncode
+
+
+def _start(place: Path, asked: Asked, wish: Wish, signals: Signals) -> subprocess.Popen[bytes]:
+    argv = ["record", "--quiet", "-o", str(place), "--model", asked.model, *asked.options]
+    for pid in wish.pids:
+        argv += ["--pid", str(pid)]
+    argv += ["--", *wish.command] if wish.command else []
+    program, out = processes.python("-m", "opline_analyses", *argv), wish.output or sys.stderr
+    stdin = subprocess.DEVNULL if wish.output is not None else None  # the keys are ours
+    return processes.start(program, stdin=stdin, stdout=out, stderr=out, mask=signals.mask)
+
+
+def _attend(
+    view_of: ViewOf,
+    write: Callable[[bytes], None],
+    place: Path,
+    wish: Wish,
+    child: subprocess.Popen[bytes],
+    signals: Signals,
+) -> RecordingStream | None:
+    """Until it is over; None: the recording has not begun."""
+    until = None if wish.duration_ns is None else time.monotonic() + wish.duration_ns / 1e9
+    stream: RecordingStream | None = None
+    look_at = 0.0
+    while child.poll() is None:
+        signals.wait(TICK_S, child)
+        now = time.monotonic()
+        if (until is not None and now >= until) or (signals.ending is not None and not wish.command):
+            break
+        if stream is None:
+            if not (place / recording.FILE_NAME).exists():
+                continue
+            stream = RecordingStream(view_of, write, RecordingFeed(place))
+        if now >= look_at or stream.feed.following.behind:
+            stream.look()
+            look_at = now + (stream.view.look_every_s if stream.view is not None else TICK_S)
+            if stream.view is not None and stream.view.done:
+                break
+    return stream
+
+
+def _tell(stream: RecordingStream | None, place: Path) -> int:
+    """What it came to, on standard error; how many events were lost."""
+    note = recording.load(place)
+    lost = note["discarded_count"]
+    counted = "" if stream is None or stream.view is None else f"{count_of(stream.view.counted, stream.view.one)} in "
+    command = note["command"]
+    begin, end = command.get("begin_monotonic_ns"), command.get("end_monotonic_ns")
+    length = "" if begin is None or end is None else f"{seconds(end - begin, 3)} s, "
+    events = "" if note["event_count"] is None else f"{count_of(note['event_count'], 'event')}, "
+    talk(f"{counted}{length}{events}{'losses unknown' if lost is None else f'{lost} lost' if lost else 'none lost'}.")
+    if stream is not None and stream.view is not None:
+        tell_left_out(stream.view)
+    return int(lost or 0)

@@ -14,6 +14,7 @@ ORDERS = {
     "time": "coalesce(first_issue_ns, queue_ns, getrq_ns, complete_ns), request_id",
     "q2c": "q2c_ns DESC NULLS LAST",
     "d2c": "d2c_ns DESC NULLS LAST",
+    "size": "nr_sectors DESC NULLS LAST, request_id",
 }
 
 COLUMNS = (

@@ -12,7 +12,7 @@ from opline_analyses.base.text import encoded, json_shown
 from opline_analyses.commands.common import add_output, add_run, opened, output
 from opline_analyses.ops.oplist import read_ops
 from opline_analyses.ops.transitions import STYLES, state_list
-from opline_analyses.runs.selection import add_filters, add_which, selection
+from opline_analyses.runs.selection import add_filters, add_sort, add_which, selection
 
 NAME = "ops"
 HELP = "each op's transitions, with its block requests between them"
@@ -44,6 +44,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
     add_which(parser)
+    add_sort(parser)
     parser.add_argument("--latency", metavar="'>5ms'", help="only complete ops with such a latency: >5ms, 1ms..2ms")
     add_filters(parser)
     parser.add_argument(

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from opline.talk import shown
 from opline_analyses.base.text import csv_text, encoded, table, us
 from opline_analyses.block.io_filter import add_io_filters
 from opline_analyses.block.requests import COLUMNS, ORDERS, Wanted, requests
@@ -21,8 +22,9 @@ Q queued, G allocated, I inserted (absent with scheduler none), D issued to the
 driver, C completed. Intervals in microseconds; an empty cell is unknown, never
 0. `fly`: requests of the device between D and C at this one's D. `op`: the op
 that it serves, or the first of them and how many more there are; - : nobody's.
-`later`: the data was written back after the op had returned. --csv, --json:
-nanoseconds.
+`later`: the data was written back after the op had returned. A step that no
+request has is left out, a name that does not fit is cut (~). `thread` queued it.
+--csv, --json have all, in nanoseconds.
 
 examples:
   opline requests run1 --slowest 10
@@ -30,7 +32,10 @@ examples:
 """
 
 
-SHOWN_OPS = 3
+WIDTH = 80
+INTERVALS = ("q2g_ns", "g2i_ns", "i2d_ns", "d2c_ns", "q2c_ns")
+MOSTLY = 0.9  # of the names fit, else their room is more important than decimals
+SHORTEST = 4  # of a thread's name
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -40,18 +45,19 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--slowest", metavar="N", type=int, help="the N with the longest Q2C")
     which.add_argument("--limit", metavar="N", type=int, help="the first N")
-    parser.add_argument("--by", choices=sorted(ORDERS), default=None, help="order: time (default), q2c, d2c")
+    parser.add_argument(
+        "--sort", "--by", dest="by", choices=sorted(ORDERS), default=None,
+        help="order: time (default), q2c, d2c, size; the largest first",
+    )  # fmt: skip
     add_io_filters(parser, sources=False, latency=False)
     add_form(parser, json="JSON lines, nanoseconds")
 
 
 def _owner(row: dict[str, Any]) -> str:
     ops, count = row["ops"], row["op_count"]
-    shown = ",".join(map(str, ops[:SHOWN_OPS]))
-    others = count - len(ops[:SHOWN_OPS])
-    if not shown:
+    if not ops:
         return f"*{count}" if count else "-"
-    return f"{shown}+{others}" if others > 0 else shown
+    return f"{ops[0]}+{count - 1}" if count > 1 else str(ops[0])
 
 
 def _marks(row: dict[str, Any]) -> str:
@@ -64,34 +70,45 @@ def _marks(row: dict[str, Any]) -> str:
     return "".join(f" {mark}" for on, mark in marks if on)
 
 
-def text_lines(run: Run, wanted: Wanted) -> Iterator[str]:
-    """The table for people; times count from the run's first event."""
+def _who(row: dict[str, Any], room: int) -> str:
+    """The thread that queued it, with a name cut to the room that there is, and what is special about the request."""
+    name, rest = row["comm"] or "?", f":{'?' if row['tid'] is None else row['tid']}{_marks(row)}"
+    most = max(SHORTEST, room - len(rest))
+    return (name if len(name) <= most else f"{name[: most - 1]}~") + rest
+
+
+def _cells(run: Run, found: list[dict[str, Any]], digits: int) -> tuple[list[str], list[list[str]]]:
+    """Header and rows, without who queued it. With scheduler none nothing is inserted: such columns are left out."""
     first = run.core("first_ns") or 0
-    rows = []
-    for r in requests(run, wanted):
-        cells = ["" if r["at_ns"] is None else f"{(r['at_ns'] - first) / 1e9:.6f}", str(r["device"]), str(r["rwbs"])]
-        cells += ["flush" if r["sector"] is None else str(r["sector"]), str(r["bytes"])]
-        cells += [us(r[k], 1) for k in ("q2g_ns", "g2i_ns", "i2d_ns", "d2c_ns", "q2c_ns")]
-        who = f"{r['comm'] or '?'}:{'?' if r['tid'] is None else r['tid']}"
-        cells += ["" if r["in_flight"] is None else str(r["in_flight"]), _owner(r), who + _marks(r)]
-        rows.append(cells)
-    header = [
-        "time (s)",
-        "device",
-        "rwbs",
-        "sector",
-        "bytes",
-        "Q2G",
-        "G2I",
-        "I2D",
-        "D2C",
-        "Q2C",
-        "fly",
-        "op",
-        "queued by",
-    ]
-    right = [True, False, False, *[True] * 9, False]
-    yield from table(header, rows, gap=" ", right=right)
+    known = [name for name in INTERVALS if any(r[name] is not None for r in found)]
+    header = ["time (s)", "dev", "rwbs", "sector", "bytes"]
+    header += [*(name.removesuffix("_ns").upper() for name in known), "fly", "op"]
+    return header, [
+        [
+            "" if r["at_ns"] is None else f"{(r['at_ns'] - first) / 1e9:.6f}", str(r["device"]), str(r["rwbs"]),
+            "flush" if r["sector"] is None else str(r["sector"]), str(r["bytes"]),
+            *(us(r[name], digits) for name in known),
+            "" if r["in_flight"] is None else str(r["in_flight"]), _owner(r),
+        ]
+        for r in found
+    ]  # fmt: skip
+
+
+def text_lines(run: Run, wanted: Wanted) -> Iterator[str]:
+    """The table for people; times count from the run's first event. It fits 80 columns, unless its numbers do not: then
+    intervals are whole microseconds, and names are cut.
+    """
+    found = list(requests(run, wanted))
+    for digits in (1, 0):
+        header, rows = _cells(run, found, digits)
+        widths = [max([len(name), *(len(shown(row[i])) for row in rows)]) for i, name in enumerate(header)]
+        room = WIDTH - sum(widths) - len(widths)
+        if sum(len(_who(r, WIDTH)) <= room for r in found) >= MOSTLY * len(found):
+            break
+    for row, r in zip(rows, found, strict=True):
+        row.append(_who(r, room))
+    right = [name not in ("dev", "rwbs") for name in header]
+    yield from table([*header, "thread"], rows, gap=" ", right=[*right, False])
 
 
 def run(args: argparse.Namespace) -> int:

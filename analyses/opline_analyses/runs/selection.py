@@ -47,6 +47,19 @@ class Selection(Value):
         return Selection(f"({self.where}) AND ({condition})", both, self.order, self.limit)
 
 
+ORDERS = {
+    "begin": "o.op_id", "end": "o.end_ns, o.op_id", "latency": "o.latency_ns DESC NULLS LAST, o.op_id",
+    "size": "o.length_bytes DESC NULLS LAST, o.op_id",
+}  # fmt: skip
+
+
+def add_sort(parser: argparse.ArgumentParser) -> None:
+    """--sort."""
+    parser.add_argument(
+        "--sort", choices=sorted(ORDERS), help="order: begin (default), end, latency, size; the largest first"
+    )
+
+
 def add_filters(parser: argparse.ArgumentParser) -> None:
     """The filters that most commands share."""
     parser.add_argument(
@@ -188,7 +201,11 @@ def selection(run: Run, args: argparse.Namespace) -> Selection:
                 raise UsageError(f"--op {op_id}: the run has no such op.")
         where.append(f"o.op_id IN ({marks})")
         parameters += wanted
-    slowest = getattr(args, "slowest", None)
+    slowest, sort = getattr(args, "slowest", None), getattr(args, "sort", None)
+    if slowest and sort:
+        raise UsageError("--slowest N is --sort latency --limit N: one of them.")
+    if sort:
+        order = ORDERS[sort]
     if slowest:
         where.append("o.complete")
         order = "o.latency_ns DESC, o.op_id"

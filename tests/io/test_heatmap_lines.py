@@ -88,3 +88,20 @@ def test_the_terminal_has_letters(some: Path, capfd: pytest.CaptureFixture[str])
 def test_what_is_no_percentile_is_one_line(some: Path, text: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["heatmap", str(some), f"--percentiles={text}"]) == 2
     assert "--percentiles" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "labels"),
+    [
+        (("--rows=10", "--steplat=500", "--maxlat=5000"), [0, 1000, 2000, 3000, 4000]),
+        (("--log",), [16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192]),
+    ],
+    ids=["linear", "log"],
+)
+def test_the_axis_has_round_labels(
+    some: Path, tmp_path: Path, words: tuple[str, ...], labels: list[int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    said(capfd, some, *words, "-o", tmp_path / "x.svg")
+    texts = [e.text or "" for e in ET.parse(tmp_path / "x.svg").iter() if e.get("text-anchor") == "end"]
+    found = sorted(int(text) for text in texts[1:] if text.isdecimal() and text != "1")
+    assert found and (found == labels if words[0] != "--log" else set(found) <= set(labels) and len(found) > 2), found

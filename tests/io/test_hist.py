@@ -158,6 +158,9 @@ def test_c2_6_the_layout_of_hist_log(tmp_path: Path, capfd: pytest.CaptureFixtur
         "     64 |@                                                   2",
         "    128 |@@@@@@@                                            14",
     ]
+    rows = [(int(line.split("|")[0]), int(line.split()[-1])) for line in lines[10:]]
+    seed = (0, 0, 2, 14, 4, 2, 7, 19, 37, 59, 14, 0, 10, 11, 10, 6, 4, 0, 0)
+    assert rows == [(16 << n, count) for n, count in enumerate(seed)], "two empty rows on each side"
     assert "   8192 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@                      59" in lines
     assert "  32768 |                                                    0" in lines
     assert "1048576 |@@                                                  4" in lines

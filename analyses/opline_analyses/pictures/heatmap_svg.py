@@ -139,6 +139,17 @@ def _lines(heatmap: Map, look: Look, x0: float, tops: dict[int, float], y_end: f
             yield _text(float(x) + 3, float(y) - 2, line.name, look, f'fill="{colour}"', look.font_size - 2)
 
 
+def _labelled(heatmap: Map, each: int) -> set[int]:
+    """Rows with a label, ``each`` rows apart at least: from the lowest on; of a logarithmic axis powers of two."""
+    edges, scale = heatmap.edges, heatmap.measure.scale
+    if len({high - low for low, high in edges}) > 1:
+        wholes = [low // scale if low % scale == 0 else 0 for low, _ in edges]
+        powers = [row for row, whole in enumerate(wholes) if whole and whole & (whole - 1) == 0]
+        if len(powers) > 2:
+            return set(powers[:: -(-each // max(1, powers[-1] - powers[-2]))])
+    return set(range(0, heatmap.rows, each))
+
+
 def document(heatmap: Map, look: Look, command: Callable[[int, int], str] | None) -> str:
     """The SVG. ``command``: what lists the I/Os of a column and row, if anything does."""
     size = look.font_size
@@ -177,8 +188,9 @@ def document(heatmap: Map, look: Look, command: Callable[[int, int], str] | None
         text = f"{seconds(mark, digits)}s"
         parts.append(_text(x, y_end + size * 1.3, text, look, 'text-anchor="middle" fill="rgb(100,100,100)"', size - 1))
     each = max(1, -(-int(size * 1.2) // look.box))
+    labelled = _labelled(heatmap, each)
     for place, row in enumerate(rows):
-        if place % each == 0 or row < 0 or row >= heatmap.rows:
+        if row in labelled or row < 0 or row >= heatmap.rows:
             y = tops[row] + look.box
             if look.grid:
                 parts.append(f'<line x1="{left:g}" y1="{y:g}" x2="{x_end:g}" y2="{y:g}" stroke="rgb(230,230,230)"/>\n')

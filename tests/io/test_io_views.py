@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shlex
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -242,13 +243,16 @@ def test_c7_3_the_pictures_options(three: Path, said: Said, tmp_path: Path) -> N
     tall = [float(drawn(f"--rows={n}").get("height", "0")) for n in (10, 20)]
     assert tall[1] - tall[0] == pytest.approx(10 * 8)
     assert len(cells(drawn("--stepsec=0.0001", "--maxcol=12"))) == 1, "only the first I/O completed by then"
-    assert (
-        any(
-            "range 2000-2500us" in (e.get("data-told") or "")
-            for e in cells(drawn("-Q", "--steplat=500", "--maxlat=2500"))
-        )
-        is False
-    )
+
+    def told(*options: str) -> str:
+        return "\n".join(e.get("data-told") or "" for e in cells(drawn(*options)))
+
+    whole = told("--steplat=100")
+    lows = sorted(int(low) for low in re.findall(r"range (\d+)-\d+us", whole))
+    assert len(lows) == 3, whole
+    assert f"below {lows[1]}us" in told(f"--minlat={lows[1]}", "--steplat=100"), "what --minlat leaves out has a row"
+    assert f"{lows[1]}us and above" in told(f"--maxlat={lows[1]}", "--steplat=100")
+    assert "acc pct" in told("--accstats") and "acc pct" not in whole
     assert any("range 1000-1500us" in (e.get("data-told") or "") for e in cells(drawn("--steplat=500")))
     assert any("time 0.0078-0.0079s" in (e.get("data-told") or "") for e in cells(drawn("--stepsec=0.0001")))
 

@@ -178,12 +178,14 @@ def watch_recorded(view_of: ViewOf, wish: Wish, write: Callable[[bytes], None], 
         child = _start(place, asked, wish, signals)
         stack.callback(processes.end_child, child, 60.0)
         stream = _attend(view_of, write, place, wish, child, signals)
+        goes_on = child.poll() is None and signals.ending is None
+        done = stream is not None and stream.view is not None and stream.view.done
+        done = done or (goes_on and bool(wish.command))  # the time of the view is over, that of the command is not
         if child.poll() is None and not wish.command:
             child.send_signal(signal.SIGINT)  # how a recording of what runs is ended
-        done = stream is not None and stream.view is not None and stream.view.done
         if stream is not None and done:
             stream.end()
-        if child.poll() is None and wish.command and signals.ending is None:
+        if goes_on and wish.command:
             talk(f"{wish.command[0]} goes on, and is recorded: Ctrl-C ends it.")
         while child.poll() is None:
             signals.wait(TICK_S, child)
@@ -246,12 +248,15 @@ def _tell(stream: RecordingStream | None, place: Path) -> int:
     """What it came to, on standard error; how many events were lost."""
     note = recording.load(place)
     lost = note["discarded_count"]
-    counted = "" if stream is None or stream.view is None else f"{count_of(stream.view.counted, stream.view.one)} in "
+    counted = (
+        "" if stream is None or stream.view is None else f"{count_of(stream.view.counted, stream.view.one)} counted; "
+    )
     command = note["command"]
     begin, end = command.get("begin_monotonic_ns"), command.get("end_monotonic_ns")
     length = "" if begin is None or end is None else f"{seconds(end - begin, 3)} s, "
     events = "" if note["event_count"] is None else f"{count_of(note['event_count'], 'event')}, "
-    talk(f"{counted}{length}{events}{'losses unknown' if lost is None else f'{lost} lost' if lost else 'none lost'}.")
+    told = "losses unknown" if lost is None else f"{lost} lost" if lost else "none lost"
+    talk(f"{counted}recorded: {length}{events}{told}.")
     if stream is not None and stream.view is not None:
         tell_left_out(stream.view)
     return int(lost or 0)

@@ -103,7 +103,7 @@ def correlated(
     front, _ = choose(find_traces(folder), reader)
     maps = [m.plan() for path in find_extents(folder) for m in read_extents(Path(path))]
     core = _core.Core(model_of(name).plan_json("pointer", maps))
-    core.keep_tables((*TABLES, "states"))  # with them threads' states are looked at
+    core.keep_tables((*TABLES, "sched"))  # with them threads' states are looked at
     dropper = _core.Dropper(core, event, per_million, seed)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as out:
         writer = RunWriter(Path(out))

@@ -61,13 +61,19 @@ def test_what_threads_did_is_a_strip_below_each_stage(tmp_path: Path) -> None:
     first, *others = [row for row in built.rows["stages"] if row["op_id"] == 1]  # the first one's states are unknown
     for row in others:
         row |= {"on_cpu_ns": 1000, "runnable_ns": 2000, "blocked_io_ns": 0, "blocked_ns": row["duration_ns"] - 3000}
+    for part in ("on_cpu", 600), ("runnable", 2000), ("on_cpu", 400), ("blocked", others[0]["blocked_ns"]):
+        at_ns = others[0]["begin_ns"] + sum(p["duration_ns"] for p in built.rows["states"])
+        row = {"op_id": 1, "seq": others[0]["seq"], "tid": 200, "state": part[0], "begin_ns": at_ns}
+        built.rows["states"].append(row | {"duration_ns": part[1]})
     (op,) = read_ops(open_tables(built.write(tmp_path / "run")), Selection("o.op_id = 1"))
     threads = {stage.tid: f"thread {stage.tid}" for stage in op.stages if stage.tid is not None}
     (axes,) = figure(op, threads, "t").axes
     widths: dict[str, float] = {}
+    timed: list[tuple[str, float]] = []
     for bar in (bar for container in axes.containers for bar in container):
         if bar.get_height() < 0.2:
             colour = to_hex(bar.get_facecolor()).upper()
+            timed += [(colour, bar.get_width() * UNIT_NS)] if bar.get_alpha() == 1 else []
             widths[colour] = widths.get(colour, 0) + bar.get_width() * UNIT_NS
     assert widths == pytest.approx(
         {
@@ -77,8 +83,12 @@ def test_what_threads_did_is_a_strip_below_each_stage(tmp_path: Path) -> None:
             UNATTRIBUTED: first["duration_ns"],
         }
     )
+    expected = [(STATES[f"{p['state']}_ns"][1], float(p["duration_ns"])) for p in built.rows["states"]]
+    assert [colour for colour, _ in timed if colour != UNATTRIBUTED] == [colour for colour, _ in expected]
+    assert [w for c, w in timed if c != UNATTRIBUTED] == pytest.approx([w for _, w in expected])
     legend = axes.get_legend()
     assert legend is not None
+    assert any(text.get_text() == "paler: how long, not when" for text in legend.get_texts())
     assert any(text.get_text().startswith(STATES_UNKNOWN) for text in legend.get_texts())
 
 

@@ -22,6 +22,7 @@ from opline.model import check_text
 
 CONTEXT = {"tid": ("vtid", "tid"), "pid": ("vpid", "pid"), "comm": ("procname", "procname")}
 BY = {"by": "tid", "by_comm": "comm"}
+MOST_STATE_PARTS = 64  # of a stage: kMostParts of sched/sched.cpp
 WIDTH = {"i64": "q", "u64": "Q", "i32": "i", "u32": "I", "dict": "I"}
 
 
@@ -184,12 +185,33 @@ def run(model_toml: str, lines: list[str], match: str = "pointer") -> Driver:
     return driver
 
 
+def check_state_parts(stage: dict[str, Any], parts: list[dict[str, Any]]) -> None:
+    """The rows of the table states of one stage fill it from its begin to its end, and sum to its columns; none only
+    where nothing is known, or where there would be too many.
+    """
+    sums = dict.fromkeys(("on_cpu", "runnable", "blocked_io", "blocked"), 0)
+    at_ns = stage["begin_ns"]
+    for part in parts:
+        assert part["tid"] == stage["states_tid"] and part["begin_ns"] == at_ns and part["duration_ns"] > 0
+        sums[part["state"]] += part["duration_ns"]
+        at_ns += part["duration_ns"]
+    if parts:
+        assert len(parts) <= MOST_STATE_PARTS and at_ns == stage["begin_ns"] + stage["duration_ns"]
+        assert all(stage[f"{state}_ns"] == ns for state, ns in sums.items())
+    elif stage["states_tid"] is not None and stage["duration_ns"]:
+        assert sum(stage[f"{state}_ns"] > 0 for state in sums) > 1
+
+
 def check_laws(driver: Driver, pushed: int) -> None:
     """What holds for every input: the partition law for every op, one fate for every event."""
     tables = driver.tables()
     sums: dict[int, int] = {}
+    parts: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    for part in tables.get("states", []):
+        parts.setdefault((part["op_id"], part["seq"]), []).append(part)
     for row in tables.get("stages", []):
         assert row["duration_ns"] >= 0
+        check_state_parts(row, parts.pop((row["op_id"], row["seq"]), []))
         states = [row[f"{state}_ns"] for state in ("on_cpu", "runnable", "blocked_io", "blocked")]
         if row["on_cpu_ns"] is None:
             assert states == [None] * 4
@@ -197,6 +219,7 @@ def check_laws(driver: Driver, pushed: int) -> None:
             assert min(states) >= 0
             assert sum(states) == row["duration_ns"]
         sums[row["op_id"]] = sums.get(row["op_id"], 0) + row["duration_ns"]
+    assert not parts
     for op in tables.get("ops", []):
         if op["complete"]:
             assert (

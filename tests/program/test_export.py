@@ -8,6 +8,7 @@ on the decoded packets: slices of a track nest, each ends, each track is describ
 from __future__ import annotations
 
 import itertools
+import json
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -21,6 +22,7 @@ from tests.lib.recorded import Correlated, RunOf
 from tests.page.test_report import HOSTILE, hostile_run
 
 from opline.talk import shown
+from opline_analyses.base.colours import STATES
 from opline_analyses.cli import main
 
 
@@ -92,6 +94,33 @@ def test_perfetto_has_every_stage_and_request_and_what_is_in_flight(demo: Correl
     area = sum(value * (after - at) for (at, value), (after, _) in itertools.pairwise(values))
     assert area == sum(row["latency_ns"] for row in demo.rows("ops"))
     assert values[-1][1] == 0
+
+
+def test_what_threads_did_is_in_the_stages(run_of: RunOf, tmp_path: Path) -> None:
+    """As slices of Perfetto and of Chrome: as many of each state and as long as SQL says."""
+    run = run_of("demo-kernel")
+    expected: Counter[tuple[str, int]] = Counter()
+    complete = {op["op_id"] for op in run.rows("ops") if op["complete"]}
+    for row in run.rows("states"):
+        if row["op_id"] in complete:
+            expected[STATES[f"{row['state']}_ns"][0], row["duration_ns"]] += 1
+    assert len({state for state, _ in expected}) == len(STATES)
+    _, slices = slices_of(exported(run.path, "perfetto", tmp_path))
+    of_states = [s for s in slices if list(s[4].categories) == ["state"]]
+    assert Counter((event.name, end - begin) for _, begin, end, _, event in of_states) == expected
+    assert {depth for _, _, _, depth, _ in of_states} == {1}
+    assert any(note.name == "woken_by" for *_, event in of_states for note in event.debug_annotations)
+    found: Counter[tuple[str, int]] = Counter()
+    open_ones: defaultdict[str, list[Any]] = defaultdict(list)
+    for event in json.loads(exported(run.path, "chrome", tmp_path))["traceEvents"]:
+        if event["ph"] == "b":
+            open_ones[event["cat"] + event["id2"]["local"]].append(event)
+        elif event["ph"] == "e":
+            begun = open_ones[event["cat"] + event["id2"]["local"]].pop()
+            assert begun["name"] == event["name"]
+            if begun.get("args", {}).get("kind") == "state":
+                found[begun["name"], round(1000 * event["ts"]) - round(1000 * begun["ts"])] += 1
+    assert found == expected
 
 
 def test_otlp_has_a_trace_per_op(demo: Correlated, tmp_path: Path) -> None:

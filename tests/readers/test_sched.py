@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.lib.core_driver import Driver, check_laws, plan_of, run
+from tests.lib.core_driver import MOST_STATE_PARTS, Driver, check_laws, check_state_parts, plan_of, run
 from tests.lib.recorded import RunOf
 
 from opline._core import Core
@@ -70,6 +70,10 @@ def test_each_nanosecond_is_in_one_state(schedule: tuple[list[str], list[str]], 
     assert [s["duration_ns"] for s in stages] == [step - begin, end - step]
     for s, (a, b) in zip(stages, ((begin, step), (step, end)), strict=True):
         assert {k: s[k] for k in STATES} == {k: did[a:b].count(k) for k in STATES}
+        parts = [p for p in driver.tables().get("states", []) if p["seq"] == s["seq"]]
+        assert [f"{p['state']}_ns" for p in parts for _ in range(p["duration_ns"])] == did[a:b]
+        woken = [t for t in range(a, b) if did[t] == RUNNABLE and (t == 0 or did[t - 1] in (IO, BLOCKED))]
+        assert [p["begin_ns"] for p in parts if p["woken_by_tid"] is not None] == woken
 
 
 KINDS = st.sampled_from(
@@ -106,6 +110,52 @@ def test_a_timeline_is_bounded() -> None:
     first, last = driver.tables()["stages"]
     assert first["on_cpu_ns"] is None
     assert (last["duration_ns"], last["on_cpu_ns"]) == (10, 10)
+
+
+@pytest.mark.parametrize("preempted", [(MOST_STATE_PARTS - 1) // 2, MOST_STATE_PARTS])
+def test_of_a_stage_with_many_changes_the_sums_are_told(preempted: int) -> None:
+    lines = ["5 sched_switch prev_tid=0 prev_state=0 next_tid=5 by=0", "6 sched_waking tid=9 by=0"]
+    lines += ["10 app:begin tid=5 pid=5 id=1"]
+    for n in range(preempted):
+        lines.append(f"{20 + 2 * n} sched_switch prev_tid=5 prev_state=256 next_tid=0 by=5")
+        lines.append(f"{21 + 2 * n} sched_switch prev_tid=0 prev_state=0 next_tid=5 by=0")
+    lines += ["900 app:step tid=5 pid=5", "910 app:end tid=5 pid=5 id=1"]
+    driver = run(MODEL, lines)
+    check_laws(driver, len(lines))
+    assert [s["runnable_ns"] for s in driver.tables()["stages"]] == [preempted, 0]
+    told = [p["seq"] for p in driver.tables()["states"]]
+    assert told == ([0] * (2 * preempted + 1) if 2 * preempted < MOST_STATE_PARTS else []) + [1]
+
+
+SCHEDULED = [
+    "app-sync-qd4-nvme",
+    "app-buf-fsync1-ext4",
+    "app-sqpoll-qd16-nvme",
+    "fio-libaio-qd16-hdd-bfq",
+    "demo-kernel",
+]
+
+
+@pytest.mark.parametrize("name", SCHEDULED)
+def test_the_parts_of_a_stage_sum_to_its_states(name: str, run_of: RunOf) -> None:
+    run = run_of(name)
+    parts: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    for part in run.rows("states"):
+        parts.setdefault((part["op_id"], part["seq"]), []).append(part)
+    assert len(parts) > 0.99 * sum(s["on_cpu_ns"] is not None and s["duration_ns"] > 0 for s in run.rows("stages"))
+    for s in run.rows("stages"):
+        check_state_parts(s, parts.pop((s["op_id"], s["seq"]), []))
+    assert not parts
+    woken = {(p["op_id"], p["seq"]): p for p in run.rows("states") if p["woken_by_tid"] is not None}
+    assert len(woken) > 100
+    for s in run.rows("stages"):
+        last = woken.get((s["op_id"], s["seq"]))
+        if last and last["begin_ns"] > s["begin_ns"]:
+            assert (last["woken_by_tid"], last["woken_by_comm"]) == (s["woken_by_tid"], s["woken_by_comm"])
+
+
+def test_a_run_without_sched_events_has_no_states(run_of: RunOf) -> None:
+    assert run_of("demo-qd4").rows("states") == []
 
 
 @pytest.mark.parametrize("name", ["app-sync-qd4-nvme", "app-sync-qd4-nvme-6.12", "fio-psync-qd1-nvme"])

@@ -97,6 +97,11 @@ class Run:
         return self.table("batches")
 
     @property
+    def states(self) -> Table:
+        """When a thread ran, waited for a CPU or was blocked in the stages."""
+        return self.table("states")
+
+    @property
     def members(self) -> Table:
         """One row per (batch, op that joined it)."""
         return self.table("members")

@@ -147,7 +147,7 @@ def run(args: argparse.Namespace) -> int:
 def _states(args: argparse.Namespace) -> int:
     from opline_analyses.ops.states import state_lines, state_table
 
-    with opened(args, tables=("ops", "stages", "states")) as opened_run:
+    with opened(args, tables=("ops", "stages", "sched")) as opened_run:
         t = state_table(opened_run, selection(opened_run, args), args.tainted)
         records = [row._asdict() for row in (*t.stages, t.covered)]
         if args.json:

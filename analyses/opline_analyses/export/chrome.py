@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Any, BinaryIO
 
 from opline.talk import shown
+from opline_analyses.base.colours import STATES
 from opline_analyses.base.text import device_name
 from opline_analyses.export.json_list import write_list
 from opline_analyses.ops.oplist import OpDetail, read_ops
@@ -70,9 +71,16 @@ def _op(op: OpDetail, first: int) -> Iterator[str]:
     about["object"] = shown(op.object) if op.object is not None else None
     name = f'"name": {_text(op.op_class or "op")}'
     yield _event("b", of, op.begin_ns - first, f'{name}, "args": {_known(about)}')
-    for stage in op.stages:
+    states = iter(op.states)
+    part = next(states, None)
+    for seq, stage in enumerate(op.stages):
         begin = stage.begin_ns - first
         yield _event("b", of, begin, _stage(stage.stage, stage.kind, stage.tid))
+        while part is not None and part.seq == seq:
+            did = _stage(STATES[f"{part.state}_ns"][0], "state", part.tid)
+            yield _event("b", of, part.begin_ns - first, did)
+            yield _event("e", of, part.begin_ns - first + part.duration_ns, did)
+            part = next(states, None)
         yield _event("e", of, begin + stage.duration_ns, f'"name": {_text(stage.stage)}')
     yield _event("e", of, op.end_ns - first, name)
 

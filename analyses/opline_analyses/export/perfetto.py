@@ -18,13 +18,15 @@ from typing import Any, BinaryIO
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
 from opline.talk import shown
+from opline_analyses.base.colours import STATES
 from opline_analyses.base.text import device_name
-from opline_analyses.ops.oplist import OpDetail, Request, read_ops
+from opline_analyses.ops.oplist import InState, OpDetail, Request, read_ops
 from opline_analyses.ops.rows import names_of_threads
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 
 SEQUENCE = 1
+STATE = "state"  # the category of what a thread did
 _BATCH = 4096  # packets that are written at once
 
 Notes = dict[str, str | int]
@@ -97,10 +99,14 @@ class _Writer:
         event.type = kind
         return event
 
-    def begin(self, track: int, at_ns: int, name: str, flows: Sequence[int] = (), notes: Notes | None = None) -> None:
-        """A slice begins."""
+    def begin(
+        self, track: int, at_ns: int, name: str, flows: Sequence[int] = (), notes: Notes | None = None, of: str = ""
+    ) -> None:
+        """A slice begins; ``of``: its category."""
         event = self._event(track, at_ns, pb.TrackEvent.TYPE_SLICE_BEGIN)
         event.name = self._text(name)
+        if of:
+            event.categories.append(of)
         event.flow_ids.extend(flows)
         for key, value in (notes or {}).items():
             note = event.debug_annotations.add()
@@ -128,12 +134,18 @@ class _Writer:
             heapq.heappush(free, (one[1], track))
 
     def stage(self, track: int, one: Drawn) -> None:
-        """A stage: its name and kind, its op, and of an op's first one what the op is."""
-        begin_ns, end_ns, _, (name, kind, op_id, op) = one
+        """A stage: its name and kind, its op, and of an op's first one what the op is; what its thread did is in it."""
+        begin_ns, end_ns, _, (name, kind, op_id, op, states) = one
         notes: Notes = {"op_id": op_id, "kind": kind}
         if op is not None:
             notes["class"], notes["object"] = op
         self.begin(track, begin_ns, name, (op_id + 1,), notes)  # 0 is no flow
+        for part in states:
+            about: Notes = {"tid": part.tid}
+            if part.woken_by_tid is not None:
+                about["woken_by"] = f"{part.woken_by_comm or ''} {part.woken_by_tid}".strip()
+            self.begin(track, part.begin_ns, STATES[f"{part.state}_ns"][0], (), about, STATE)
+            self.end(track, part.begin_ns + part.duration_ns)
         self.end(track, end_ns)
 
     def request(self, track: int, one: Drawn) -> None:
@@ -190,10 +202,14 @@ def write(run: Run, which: Selection, out: BinaryIO) -> int:
         assert op.end_ns is not None
         spans.append((op.begin_ns, op.end_ns))
         about: tuple[str, str] | None = (op.op_class or "?", op.object or "?")
-        for stage in op.stages:
+        states: dict[int, list[InState]] = {}
+        for part in op.states:
+            states.setdefault(part.seq, []).append(part)
+        for seq, stage in enumerate(op.stages):
             tid, begin = stage.tid, stage.begin_ns
             row = (op.pid, labels[tid]) if tid is not None else (None, "completions")
-            drawn = (begin, begin + stage.duration_ns, next(number), (stage.stage, stage.kind, op.op_id, about))
+            what = (stage.stage, stage.kind, op.op_id, about, states.get(seq, ()))
+            drawn = (begin, begin + stage.duration_ns, next(number), what)
             by_thread.setdefault(row, []).append(drawn)
             about = None
         for request in op.requests:

@@ -57,7 +57,7 @@ def traces(run: Run, which: Selection) -> Iterator[TraceOfOp]:
     (first,) = run.row("SELECT coalesce(min(begin_ns), 0) FROM ops")
     seed = int(first).to_bytes(8, "big", signed=True)
     offset, names = offset_ns(run) or 0, run.device_names()
-    for op in read_ops(run, which.also("o.complete"), with_transitions=False):
+    for op in read_ops(run, which.also("o.complete"), with_transitions=False, with_states=False):
         yield _trace(op, seed, offset, names)
 
 

@@ -16,7 +16,7 @@ from opline_analyses.runs.selection import Selection
 
 CHUNK_OPS = 4096
 _STEPS = (("Q", "queue_ns"), ("G", "getrq_ns"), ("I", "insert_ns"), ("D", "issue_ns"), ("C", "complete_ns"))
-_PARTS = ("transitions", "stages", "requests", "deferred")
+_PARTS = ("transitions", "stages", "states", "requests", "deferred")
 
 
 class Passed(NamedTuple):
@@ -50,6 +50,18 @@ class Interval(NamedTuple):
     woken_by_tid: int | None
     woken_by_comm: str | None
     tid: int | None  # the thread at its end; None: a completion ends it
+
+
+class InState(NamedTuple):
+    """A part of a stage in which its thread did one thing."""
+
+    seq: int  # of the stage, from 0
+    tid: int
+    state: str  # as the table states has it
+    begin_ns: int
+    duration_ns: int
+    woken_by_tid: int | None  # None: no wake-up began it
+    woken_by_comm: str | None
 
 
 class Request(NamedTuple):
@@ -130,6 +142,7 @@ class OpDetail:
     unknown_ns: int | None
     transitions: list[Passed] = field(default_factory=list)
     stages: list[Interval] = field(default_factory=list)
+    states: list[InState] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
     deferred: list[Deferred] = field(default_factory=list)
     devices: dict[int, str] = field(default_factory=dict)  # names, of the whole run
@@ -148,6 +161,8 @@ _TRANSITIONS = """SELECT op_id, ts_ns, point, event, tid, cpu, comm, late, aside
 _STAGES = """SELECT op_id, stage, kind, from_point, to_point, begin_ns, duration_ns, request_id,
     states_tid, on_cpu_ns, runnable_ns, blocked_io_ns, blocked_ns, woken_by_tid, woken_by_comm, tid FROM stages
     WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, seq"""
+_STATES = """SELECT op_id, seq, tid, state, begin_ns, duration_ns, woken_by_tid, woken_by_comm FROM states
+    WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, begin_ns"""
 # Gives op_id, then REQUEST_COLUMNS. An op sees the Q of its own bio, which in a merged request is not the request's
 # first. A batch's requests cut its members' stages without being linked to each of them: they are shared.
 REQUESTS = """
@@ -177,14 +192,18 @@ _DEFERRED = """SELECT d.op_id, d.bio_id, d.request_id, b.dev, b.sector, b.nr_sec
     WHERE d.op_id BETWEEN {low} AND {high} AND d.op_id IN (SELECT op_id FROM chunk) ORDER BY d.op_id, d.bio_id"""
 
 
-def read_ops(run: Run, which: Selection, with_blocks: bool = True, with_transitions: bool = True) -> Iterator[OpDetail]:
+def read_ops(
+    run: Run, which: Selection, with_blocks: bool = True, with_transitions: bool = True, with_states: bool = True
+) -> Iterator[OpDetail]:
     """The selected ops, whole, in the selection's order; without what is not asked for."""
     ids = [i for (i,) in run.rows(which.sql(), which.parameters)]
     for start in range(0, len(ids), CHUNK_OPS):
-        yield from _chunk(run, ids[start : start + CHUNK_OPS], with_blocks, with_transitions)
+        yield from _chunk(run, ids[start : start + CHUNK_OPS], with_blocks, with_transitions, with_states)
 
 
-def _chunk(run: Run, ids: list[int], with_blocks: bool, with_transitions: bool) -> Iterator[OpDetail]:
+def _chunk(
+    run: Run, ids: list[int], with_blocks: bool, with_transitions: bool, with_states: bool
+) -> Iterator[OpDetail]:
     # The range lets DuckDB skip row groups: op_ids and rows are nearly in the same order.
     span = {"low": min(ids), "high": max(ids)}
     run.con.execute("CREATE OR REPLACE TEMP TABLE chunk AS SELECT unnest(?::BIGINT[]) AS op_id", [ids])
@@ -200,6 +219,9 @@ def _chunk(run: Run, ids: list[int], with_blocks: bool, with_transitions: bool) 
     if with_blocks:
         for row in run.rows(_STAGES.format(**span)):
             ops[row[0]].stages.append(Interval(*row[1:]))
+        if with_states:
+            for row in run.rows(_STATES.format(**span)):
+                ops[row[0]].states.append(InState(*row[1:]))
         requests: defaultdict[int, list[Request]] = defaultdict(list)
         for row in run.rows(REQUESTS.format(**span)):
             requests[row[0]].append(Request(*row[1:]))

@@ -146,12 +146,15 @@ def sums(run: Run, place: Column, cell: Column, cells: int, stages: dict[str, in
 
 
 def names_of_threads(run: Run, tids: list[int]) -> dict[int, str]:
-    """The name that a thread had most often at the points that it passed, or bios that it queued; and its number."""
+    """The name that a thread had most often at the points that it passed, bios that it queued, or requests that it
+    issued; and its number.
+    """
     wanted: Any = [t for t in tids if t != ABSENT]
     rows = run.rows(
         """SELECT tid, comm FROM (SELECT tid, comm, sum(n) AS n FROM
              (SELECT tid, comm, count(*) AS n FROM transitions GROUP BY ALL
-              UNION ALL SELECT tid, comm, count(*) FROM bios GROUP BY ALL)
+              UNION ALL SELECT tid, comm, count(*) FROM bios GROUP BY ALL
+              UNION ALL SELECT issue_tid, issue_comm, count(*) FROM requests GROUP BY ALL)
              WHERE tid IN (SELECT unnest(?::BIGINT[])) AND comm IS NOT NULL GROUP BY ALL)
            QUALIFY row_number() OVER (PARTITION BY tid ORDER BY n DESC, comm) = 1""",
         [wanted],

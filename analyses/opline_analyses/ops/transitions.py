@@ -8,11 +8,12 @@ with LTTng"), to the character.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from opline_analyses.base.text import device_name, table, us
-from opline_analyses.ops.oplist import Interval, OpDetail, Passed, Request
+from opline_analyses.base.colours import STATES
+from opline_analyses.base.text import count_of, device_name, table, us
+from opline_analyses.ops.oplist import InState, Interval, OpDetail, Passed, Request
 
 STEPS = (
     ("Q", "queue_ns"),
@@ -208,7 +209,7 @@ def state_list(op: OpDetail) -> Iterator[str]:
     known = [s for s in op.stages if s.on_cpu_ns is not None]
     if not known:
         return
-    names = {t.tid: t.comm for t in op.transitions}
+    names = {t.tid or 0: t.comm for t in op.transitions}
     for r in op.requests:
         names.setdefault(r.queue_tid or 0, r.queue_comm)
         names.setdefault(r.issue_tid or 0, r.issue_comm)
@@ -221,6 +222,39 @@ def state_list(op: OpDetail) -> Iterator[str]:
     header = ["stage", "thread", "us", "on CPU", "runnable", "blk I/O", "blocked", "woken by"]
     to_right = [h not in ("stage", "thread", "woken by") for h in header]
     yield from (f"  {line}" for line in table(header, rows, right=to_right))
+    yield from _when_list(op, names)
+
+
+def _when_list(op: OpDetail, names: Mapping[int, str | None]) -> Iterator[str]:
+    """When its threads did it: what goes on from one stage to the next is one line."""
+    lines: list[InState] = []
+    for part in op.states:
+        last = lines[-1] if lines else None
+        if (
+            last is not None
+            and (last.tid, last.state) == (part.tid, part.state)
+            and last.begin_ns + last.duration_ns == part.begin_ns
+            and part.woken_by_tid is None
+        ):
+            lines[-1] = last._replace(duration_ns=last.duration_ns + part.duration_ns)
+        else:
+            lines.append(part)
+    if not lines:
+        return
+    yield "  and when:"
+    rows = [
+        [
+            us(part.begin_ns - op.begin_ns), us(part.duration_ns), _thread(names.get(part.tid), part.tid),
+            STATES[f"{part.state}_ns"][0], _thread(part.woken_by_comm, part.woken_by_tid),
+        ]
+        for part in lines
+    ]  # fmt: skip
+    header = ["at us", "us", "thread", "state", "woken by"]
+    yield from (f"  {line}" for line in table(header, rows, right=[h.endswith("us") for h in header]))
+    timed = {part.seq for part in op.states}
+    untimed = sum(s.on_cpu_ns is not None and s.duration_ns > 0 for s in op.stages) - len(timed)
+    if untimed:
+        yield f"  of {count_of(untimed, 'more stage')} only the sums are known: states changed too often"
 
 
 # --- ceph-devel -------------------------------------------------------------------------------------------------------

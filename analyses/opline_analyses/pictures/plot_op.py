@@ -3,7 +3,8 @@
 
 Takes an op whole (oplist.read_ops) and the names of its threads; gives a matplotlib figure. Time runs from the op's
 begin. Where the op passes from one thread to another an arrow says so. What no stage claims is hatched. Where the run
-has the threads' states, a strip below each stage says how long its thread did what (not when); unknown is hatched.
+has the threads' states, a strip below each stage says when its thread did what; paler: how long, but not when; unknown
+is hatched.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from opline_analyses.ops.oplist import Interval, OpDetail, Request
+    from opline_analyses.ops.oplist import InState, Interval, OpDetail, Request
 
 MOST_REQUESTS = 24
 MOST_STAGES = 16  # in the legend
@@ -35,6 +36,7 @@ _ARROW = {
     "arrowstyle": "-|>", "color": "#444444", "linewidth": 0.7, "mutation_scale": 7, "shrinkA": 0, "shrinkB": 0,
 }  # fmt: skip
 _STRIP = 0.13  # of a row
+UNTIMED_ALPHA = 0.45  # how long, not when
 _NARROW = 0.035  # of the picture's width: a bar that is narrower has no letters in it
 
 
@@ -73,13 +75,16 @@ def _row(tid: int | None, threads: Mapping[int, str]) -> str:
 def _stages(axes: Axes, op: OpDetail, places: list[int], divisor: float) -> None:
     assert op.latency_ns is not None
     at_ns = op.begin_ns
-    for place, stage in zip(places, op.stages, strict=True):
+    parts: dict[int, list[InState]] = {}
+    for part in op.states:
+        parts.setdefault(part.seq, []).append(part)
+    for seq, (place, stage) in enumerate(zip(places, op.stages, strict=True)):
         if stage.begin_ns > at_ns:
             _bar(axes, place, (at_ns - op.begin_ns) / divisor, (stage.begin_ns - at_ns) / divisor, UNATTRIBUTED, True)
         begin, width = (stage.begin_ns - op.begin_ns) / divisor, stage.duration_ns / divisor
         _bar(axes, place, begin, width, stage_colour(stage.stage, stage.kind), stage.kind == "unknown")
         if any(other.on_cpu_ns is not None for other in op.stages):
-            _strip(axes, place, begin, divisor, stage)
+            _strip(axes, place, begin, divisor, stage, [(p.state, p.duration_ns) for p in parts.get(seq, ())])
         at_ns = stage.begin_ns + stage.duration_ns
     for (a, one), (b, two) in pairwise(zip(places, op.stages, strict=True)):
         if a != b:
@@ -92,25 +97,28 @@ def _stages(axes: Axes, op: OpDetail, places: list[int], divisor: float) -> None
 
 
 def _bar(
-    axes: Axes, place: float, begin: float, width: float, colour: str, hatched: bool, height: float = 0.62
-) -> None:
+    axes: Axes, place: float, begin: float, width: float, colour: str, hatched: bool, height: float = 0.62,
+    alpha: float = 1, edge: float = 0.6,
+) -> None:  # fmt: skip
     axes.barh(
         place, width, left=begin, height=height, color=colour, edgecolor="white" if hatched else colour,
-        linewidth=0.6, hatch="////" if hatched else None,
+        linewidth=edge, hatch="////" if hatched else None, alpha=alpha,
     )  # fmt: skip
 
 
-def _strip(axes: Axes, place: int, begin: float, divisor: float, stage: Interval) -> None:
-    """What the thread did in the stage, part by part."""
+def _strip(axes: Axes, place: int, begin: float, divisor: float, stage: Interval, parts: list[tuple[str, int]]) -> None:
+    """What the thread did in the stage: ``parts`` in time order, or where there are none the sums, paler."""
     below = place + 0.31 + _STRIP / 2
     if stage.on_cpu_ns is None:
         _bar(axes, below, begin, stage.duration_ns / divisor, UNATTRIBUTED, True, height=_STRIP)
         return
-    for name, (_, colour) in STATES.items():
-        width = (getattr(stage, name) or 0) / divisor
-        if width:
-            _bar(axes, below, begin, width, colour, False, height=_STRIP)
-        begin += width
+    timed = bool(parts)
+    parts = parts or [(name.removesuffix("_ns"), getattr(stage, name) or 0) for name in STATES]
+    for state, ns in parts:
+        if ns:
+            colour = STATES[f"{state}_ns"][1]
+            _bar(axes, below, begin, ns / divisor, colour, False, _STRIP, 1 if timed else UNTIMED_ALPHA, 0)
+        begin += ns / divisor
 
 
 def _request_label(request: Request, devices: dict[int, str]) -> str:
@@ -160,12 +168,15 @@ def _legend(axes: Axes, op: OpDetail) -> None:
             )
         )  # fmt: skip
     if any(stage.on_cpu_ns is not None for stage in op.stages):
-        handles.append(Patch(facecolor="none", label="strip below a stage: its thread,"))
-        handles.append(Patch(facecolor="none", label="how long it did what, not when"))
+        handles.append(Patch(facecolor="none", label="strip below a stage: when its"))
+        handles.append(Patch(facecolor="none", label="thread did what"))
         for name, (text, colour) in STATES.items():
             total = sum(getattr(stage, name) or 0 for stage in op.stages)
             handles.append(Patch(facecolor=colour, label=f"{text}  {duration(total)}"))
         unknown = sum(stage.duration_ns for stage in op.stages if stage.on_cpu_ns is None)
+        timed = {part.seq for part in op.states}
+        if any(s.on_cpu_ns is not None and s.duration_ns and n not in timed for n, s in enumerate(op.stages)):
+            handles.append(Patch(facecolor="none", label="paler: how long, not when"))
         if unknown:
             label = f"{STATES_UNKNOWN}  {duration(unknown)}"
             handles.append(Patch(facecolor=UNATTRIBUTED, edgecolor="white", hatch="////", label=label))

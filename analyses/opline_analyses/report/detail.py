@@ -4,8 +4,9 @@
 Takes stage rows; adds columns. The list of an op's stages is one of few, its *path*; so is the list of its threads. The
 durations are written path by path, and in a path stage by stage: what lies together resembles each other.
 
-    durations, gaps, states: for path p with n ops and L stages, L times n numbers; of op number r in p, stage j, at
-    j * n + r
+    durations, gaps, states, parts: for path p with n ops and L stages, L times n numbers; of op number r in p, stage
+    j, at j * n + r
+    part.state, part.duration: of each stage so many as `parts` says, in that order and of time
 """
 
 from __future__ import annotations
@@ -24,6 +25,27 @@ ABSENT_TIME = -1
 _REQUEST_STEPS = {"q": "queue_ns", "g": "getrq_ns", "i": "insert_ns", "d": "issue_ns", "c": "complete_ns"}
 _KNOWN = ("sector", "nr_sectors", "in_flight")
 STATE_COLUMNS = ("on_cpu", "runnable", "blocked_io")  # blocked otherwise: the rest of the stage
+_STATE_NUMBERS = "list_position(['on_cpu', 'runnable', 'blocked_io', 'blocked'], state) - 1"
+
+
+@dataclass(frozen=True, slots=True)
+class StageStates:
+    """What the threads of some stages did, a row per stage: the sums of STATE_COLUMNS, the first one and one more, 0
+    where they are unknown; and of stages with more than one state when: how many ``parts``, their states and durations.
+    """
+
+    sums: list[Column]
+    parts: Column
+    state: Column
+    duration_ns: Column
+
+    def taken(self, order: Column) -> StageStates:
+        """These of the stages, in this order."""
+        begins = np.cumsum(self.parts) - self.parts
+        many = self.parts[order]
+        first = np.repeat(begins[order] - (np.cumsum(many) - many), many)
+        places = first + np.arange(len(first))
+        return StageStates([s[order] for s in self.sums], many, self.state[places], self.duration_ns[places])
 
 
 def group(rows: StageRows, items: Column, ops: int) -> tuple[Column, list[list[int]]]:
@@ -42,26 +64,31 @@ def group(rows: StageRows, items: Column, ops: int) -> tuple[Column, list[list[i
     return which, lists
 
 
-def states_of(run: Run, op_ids: Column) -> list[Column] | None:
-    """Of the stages of these ops, in the ops' order and by seq: how long the thread ran, waited for a CPU, was blocked
-    on I/O; the first one and one more, 0 where its states are unknown. None: the run has no thread's states.
-    """
+def states_of(run: Run, op_ids: Column) -> StageStates | None:
+    """Of the stages of these ops, in the ops' order and by seq. None: the run has no thread's states."""
     if not run.rows("SELECT 1 FROM stages WHERE on_cpu_ns IS NOT NULL LIMIT 1"):
         return None
     run.con.execute("CREATE OR REPLACE TEMP TABLE chunk AS SELECT unnest(?::BIGINT[]) AS op_id", [op_ids.tolist()])
-    found = run.con.execute(
-        """SELECT op_id, seq, coalesce(on_cpu_ns + 1, 0) AS on_cpu, coalesce(runnable_ns, 0) AS runnable,
-                  coalesce(blocked_io_ns, 0) AS blocked_io
-           FROM stages SEMI JOIN chunk USING (op_id)"""
-    ).fetchnumpy()
+    found = run.con.sql(
+        f"""WITH timed AS (
+                SELECT op_id, seq, count(*) AS parts, list({_STATE_NUMBERS} ORDER BY begin_ns) AS state,
+                       list(duration_ns ORDER BY begin_ns) AS duration_ns
+                FROM states SEMI JOIN chunk USING (op_id) GROUP BY ALL HAVING parts > 1)
+            SELECT op_id, seq, coalesce(on_cpu_ns + 1, 0) AS on_cpu, coalesce(runnable_ns, 0) AS runnable,
+                   coalesce(blocked_io_ns, 0) AS blocked_io, coalesce(parts, 0) AS parts,
+                   coalesce(state, []) AS state, coalesce(timed.duration_ns, []) AS duration_ns
+            FROM stages SEMI JOIN chunk USING (op_id) LEFT JOIN timed USING (op_id, seq)"""
+    ).to_arrow_table()
+    whole = {name: found[name].to_numpy().astype(np.int64) for name in ("op_id", "seq", "parts", *STATE_COLUMNS)}
+    flat = [found[name].combine_chunks().flatten().to_numpy().astype(np.int64) for name in ("state", "duration_ns")]
     by_id = np.argsort(op_ids)
-    place = by_id[np.searchsorted(op_ids[by_id], found["op_id"])] if len(op_ids) else found["op_id"]
-    order = np.lexsort((found["seq"], place))
-    return [np.asarray(found[name], np.int64)[order] for name in STATE_COLUMNS]
+    place = by_id[np.searchsorted(op_ids[by_id], whole["op_id"])] if len(op_ids) else whole["op_id"]
+    states = StageStates([whole[name] for name in STATE_COLUMNS], whole["parts"], *flat)
+    return states.taken(np.lexsort((whole["seq"], place)))
 
 
 def add_stages(
-    columns: Columns, rows: StageRows, begin_ns: Column, ops: int, states: list[Column] | None
+    columns: Columns, rows: StageRows, begin_ns: Column, ops: int, states: StageStates | None
 ) -> list[list[int]]:
     """Adds paths, durations and states of ``ops`` ops. ``begin_ns``: of each op, of the run's clock; ``states``: as
     states_of gives them. Gives the paths.
@@ -73,8 +100,13 @@ def add_stages(
     columns.add("detail.path", which)
     columns.add("detail.durations", rows.duration_ns[order])
     columns.add("detail.gaps", zigzag((rows.begin_ns - before)[order]))
-    for name, values in zip(STATE_COLUMNS, states or (), strict=states is not None):
-        columns.add(f"detail.{name}", values[order])
+    if states is not None:
+        ordered = states.taken(order)
+        for name, values in zip(STATE_COLUMNS, ordered.sums, strict=True):
+            columns.add(f"detail.{name}", values)
+        columns.add("detail.parts", ordered.parts)
+        columns.add("part.state", ordered.state)
+        columns.add("part.duration", ordered.duration_ns)
     return paths
 
 
@@ -135,7 +167,7 @@ class Details:
     """All of some ops: ``rows`` of their stages, ``states`` as states_of gives them, ``requests`` as requests_of."""
 
     rows: StageRows
-    states: list[Column] | None
+    states: StageStates | None
     requests: dict[str, Column]
 
     def only(self, wanted: Column, ops: int) -> Details:
@@ -146,7 +178,7 @@ class Details:
         of_requests = new[self.requests["op"]] >= 0
         requests = {name: column[of_requests] for name, column in self.requests.items()}
         requests["op"] = new[requests["op"]]
-        states = None if self.states is None else [column[kept] for column in self.states]
+        states = None if self.states is None else self.states.taken(np.flatnonzero(kept))
         return Details(rows_of(self.rows, wanted, ops), states, requests)
 
 

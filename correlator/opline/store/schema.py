@@ -119,6 +119,18 @@ TABLES: tuple[TableSpec, ...] = (
         ("woken_by_comm", "dict", "Name of that thread."),
     ),
     _table(
+        "states",
+        "time in one state of a thread in a stage",
+        ("op_id", "i64", "The op."),
+        ("seq", "u32", "The stage: its seq in the op. Of a stage the rows follow each other without a gap."),
+        ("tid", "i64", "The thread: the stage's states_tid."),
+        ("state", "dict", "on_cpu, runnable, blocked_io, blocked. Their sums are the stage's columns of these names."),
+        ("begin_ns", "i64", "When it began, or the stage did."),
+        ("duration_ns", "i64", "How long it lasted, in the stage."),
+        ("woken_by_tid", "i64", "Whose wake-up began it; absent if none did."),
+        ("woken_by_comm", "dict", "Name of that thread."),
+    ),
+    _table(
         "requests",
         "block request",
         ("request_id", "i64", "Ordinal, from 1, in order of first sight."),

@@ -289,7 +289,7 @@ export class Run {
         duration: Number(takes),
         from: at,
         takes,
-        states: this._states(place, Number(takes))
+        ...this._states(place, Number(takes))
       });
       at += takes;
       sum += takes;
@@ -298,13 +298,24 @@ export class Run {
       attributed: sum, unattributed: latency - sum, requests: this._requests(d) };
   }
 
-  /** How long the thread did what head.states names, in that order; null: unknown. */
+  /** How long the thread did what head.states names, in that order; null: unknown. And what it did one after the other,
+   * as [which, ns]; null: unknown. */
   _states(place, length) {
     const { columns, head } = this;
-    if (!head.states || !columns['detail.on_cpu'][place]) return null;
+    if (!head.states || !columns['detail.on_cpu'][place]) return { states: null, parts: null };
     const found = [columns['detail.on_cpu'][place] - 1, columns['detail.runnable'][place],
       columns['detail.blocked_io'][place]];
-    return [...found, length - found.reduce((a, b) => a + b, 0)];
+    const states = [...found, length - found.reduce((a, b) => a + b, 0)];
+    const all = states.map((ns, which) => [which, ns]).filter(([, ns]) => ns);
+    if (all.length < 2) return { states, parts: all };
+    if (!this._partStarts) {
+      this._partStarts = new Uint32Array(columns['detail.parts'].length + 1);
+      columns['detail.parts'].forEach((many, k) => this._partStarts[k + 1] = this._partStarts[k] + many);
+    }
+    const parts = [];
+    for (let k = this._partStarts[place]; k < this._partStarts[place + 1]; k++)
+      parts.push([columns['part.state'][k], columns['part.duration'][k]]);
+    return { states, parts: parts.length ? parts : null };
   }
 
   _requests(d) {

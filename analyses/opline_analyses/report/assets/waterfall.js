@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // One op: a row per thread with its stages as bars, a dotted arrow where the op passes on to another thread, and a row
 // per block request with its steps Q G I D C. Time that no stage claims is an empty dashed box, never a bar. Where the
-// run has the threads' states, a strip below a stage says how long its thread did what (not when); hatched: unknown.
+// run has the threads' states, a strip below a stage says when its thread did what; paler: how long, but not when;
+// hatched: unknown.
 import { byId, el, name, svg } from './dom.js';
 import { count, duration, exact, seconds } from './format.js';
 import { fetchOp } from './served.js';
@@ -50,7 +51,8 @@ export function layout(run, detail) {
       to: s.begin + s.duration,
       takes: s.takes,
       stage: s.stage,
-      states: s.states
+      states: s.states,
+      parts: s.parts
     };
     bar.row.bars.push(bar);
     order.push(bar);
@@ -119,7 +121,7 @@ function drawDetail(run, detail, i) {
       +
       `${detail.requests.length} block request${detail.requests.length === 1 ? '' : 's'}`
       + (state.even ? '; widths evened out: read the times, not the lengths' : ''));
-  host.replaceChildren(...[picture(run, detail, host.clientWidth || 900), statesLegend(run), table(run, detail)].filter(
+  host.replaceChildren(...[picture(run, detail, host.clientWidth || 900), statesLegend(run, detail), table(run, detail)].filter(
     Boolean));
 }
 
@@ -156,7 +158,7 @@ function picture(run, detail, width) {
   for (const row of rows) {
     for (const b of row.bars) {
       root.append(barOf(x(b.from), x(b.to), row.y, ...look(run, b)));
-      if (run.head.states && !b.gap) root.append(stripOf(run, b, x(b.from), x(b.to), row.y + ROW - 6));
+      if (run.head.states && !b.gap) root.append(stripOf(run, b, x, row.y + ROW - 6));
     }
   }
   detail.requests.forEach((request, k) => {
@@ -187,33 +189,39 @@ const saidStates = (run, states) =>
   states ? run.head.states.map(([text], k) => [text, states[k]]).filter(([, ns]) => ns).map(([text, ns]) =>
              `${text} ${exact(ns)}`).join(', ') : run.head.states_unknown;
 
-function stripOf(run, b, from, to, y) {
-  const width = Math.max(1, to - from);
+function stripOf(run, b, x, y) {
+  const from = x(b.from);
+  const width = Math.max(1, x(b.to) - from);
   const group = svg('g', { class: 'states' }, svg('title', {}, saidStates(run, b.states)));
   if (!b.states) {
     group.append(svg('rect', { x: from, y, width, height: STRIP, fill: 'url(#hatch)', 'data-state': 'unknown' }));
     return group;
   }
   const whole = b.to - b.from || 1;
-  let at = from;
-  b.states.forEach((ns, k) => {
-    if (!ns) return;
-    const wide = width * ns / whole;
+  let at = 0;
+  for (const [k, ns] of b.parts ?? b.states.map((sum, which) => [which, sum])) {
     const [text, fill] = run.head.states[k];
-    group.append(svg('rect', { x: at, y, width: wide, height: STRIP, fill, 'data-state': text, 'data-ns': ns }));
-    at += wide;
-  });
+    const title = svg('title', {}, `${text} ${exact(ns)}${b.parts ? `, from ${exact(b.from + at)}` : ' in all'}`);
+    if (ns) {
+      group.append(svg('rect', { x: from + width * at / whole, y, width: width * ns / whole, height: STRIP, fill,
+        'data-state': text, 'data-ns': ns, 'data-at': at, class: b.parts ? null : 'untimed' }, title));
+    }
+    at += ns;
+  }
   return group;
 }
 
 /** What the colours of the strips mean. */
-function statesLegend(run) {
+function statesLegend(run, detail) {
   if (!run.head.states) return null;
   const swatch = (fill, more) => svg('svg', { width: 14, height: 8 },
     svg('rect', { width: 14, height: 8, fill, class: more ?? null }));
   const entries = run.head.states.map(([text, fill]) => [text, swatch(fill)]);
   entries.push([run.head.states_unknown, swatch('url(#hatch)')]);
-  return el('p', { className: 'stateslegend' }, 'strip below a stage: how long its thread did what, not when: ',
+  if (detail.stages.some((s) => s.states && !s.parts)) {
+    entries.push(['paler: how long, not when', swatch(run.head.states[0][1], 'untimed')]);
+  }
+  return el('p', { className: 'stateslegend' }, 'strip below a stage: when its thread did what: ',
     entries.flatMap(([text, mark]) => [mark, ` ${text} `]));
 }
 

@@ -45,7 +45,7 @@ class Core final : public EventSink {
     void expect_cpus(std::string_view host, const std::vector<std::uint32_t> &);
 
     // Leaves all tables but these empty; everything else is as before. Before the first event. Throws
-    // std::runtime_error. "states" among them: with what threads did in the stages, else sched events are not decoded.
+    // std::runtime_error. "sched" among them: with what threads did in the stages, else sched events are not decoded.
     void keep_tables(const std::vector<std::string> &names);
     // Feeds `csv`, which must outlive the core, instead of any table; incomplete ops only with `all`. Before the first
     // event.

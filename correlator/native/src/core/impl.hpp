@@ -210,15 +210,20 @@ struct Core::Impl {
     // What threads did in each stage.
     void split_states(const Op &op) {
         scratch.states.clear();
+        scratch.state_parts.clear();
         if (sched_events == 0) return;
         scratch.states.resize(scratch.stages.size());
         std::int64_t waits = -1;  // whom a completion lets go on: the thread of the next stage
         for (std::size_t i = scratch.stages.size(); i-- > 0;) {
+            if (scratch.stages[i].tid > 0) waits = scratch.stages[i].tid;
+            scratch.states[i].tid = waits;
+        }
+        std::vector<StatePart> *parts = tables.keeps_state_parts() ? &scratch.state_parts : nullptr;
+        for (std::uint32_t i = 0; i < scratch.stages.size(); ++i) {
             const StageCut &s = scratch.stages[i];
-            if (s.tid > 0) waits = s.tid;
-            if (waits > 0)
-                scratch.states[i] =
-                    sched.split(op.host, waits, s.begin_ns, s.begin_ns + s.duration_ns, scratch.requests);
+            const std::int64_t tid = scratch.states[i].tid, end_ns = s.begin_ns + s.duration_ns;
+            scratch.states[i] = {};
+            if (tid > 0) scratch.states[i] = sched.split(op.host, tid, s.begin_ns, end_ns, scratch.requests, i, parts);
         }
     }
 

@@ -62,6 +62,7 @@ enum : int {
     kOps,
     kTransitions,
     kStages,
+    kStates,
     kRequests,
     kBios,
     kLinks,
@@ -134,6 +135,16 @@ constexpr I64 blocked_io_ns{13};
 constexpr I64 blocked_ns{14};
 constexpr I64 woken_by_tid{15};
 constexpr Dict woken_by_comm{16};
+}
+namespace states {
+constexpr I64 op_id{0};
+constexpr U32 seq{1};
+constexpr I64 tid{2};
+constexpr Dict state{3};
+constexpr I64 begin_ns{4};
+constexpr I64 duration_ns{5};
+constexpr I64 woken_by_tid{6};
+constexpr Dict woken_by_comm{7};
 }
 namespace requests {
 constexpr I64 request_id{0};
@@ -276,6 +287,11 @@ const TableDecl kTables[] = {
         {"begin_ns", ColumnType::kInt64}, {"duration_ns", ColumnType::kInt64}, {"tid", ColumnType::kInt64},
         {"request_id", ColumnType::kInt64}, {"states_tid", ColumnType::kInt64}, {"on_cpu_ns", ColumnType::kInt64},
         {"runnable_ns", ColumnType::kInt64}, {"blocked_io_ns", ColumnType::kInt64}, {"blocked_ns", ColumnType::kInt64},
+        {"woken_by_tid", ColumnType::kInt64}, {"woken_by_comm", ColumnType::kDict}
+    }},
+    {"states", {
+        {"op_id", ColumnType::kInt64}, {"seq", ColumnType::kUint32}, {"tid", ColumnType::kInt64},
+        {"state", ColumnType::kDict}, {"begin_ns", ColumnType::kInt64}, {"duration_ns", ColumnType::kInt64},
         {"woken_by_tid", ColumnType::kInt64}, {"woken_by_comm", ColumnType::kDict}
     }},
     {"requests", {

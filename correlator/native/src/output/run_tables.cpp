@@ -30,6 +30,8 @@ std::string rwbs_letters(std::uint32_t r) {
 RunTables::RunTables(StringPool &strings, const std::vector<std::string> &key_space_names) : strings_(strings) {
     evidence_ = {strings.intern("begin"), 0, strings.intern("thread"), strings.intern("batch"),
                  strings.intern("completion")};
+    states_ = {strings.intern("on_cpu"), strings.intern("runnable"), strings.intern("blocked_io"),
+               strings.intern("blocked")};
     for (const auto &name : key_space_names) key_evidence_.push_back(strings.intern("key:" + name));
     for (const auto &table : columns::kTables) {
         std::vector<Column> made;
@@ -41,10 +43,10 @@ RunTables::RunTables(StringPool &strings, const std::vector<std::string> &key_sp
 
 void RunTables::keep(const std::vector<std::string> &names) {
     kept_.assign(tables_.size(), 0);
-    with_states_ = false;
+    with_sched_ = false;
     for (const auto &name : names) {
-        if (name == "states") {
-            with_states_ = true;
+        if (name == "sched") {
+            with_sched_ = true;
             continue;
         }
         auto it = std::find_if(tables_.begin(), tables_.end(), [&](const Table &t) { return t.name == name; });
@@ -53,8 +55,11 @@ void RunTables::keep(const std::vector<std::string> &names) {
     }
 }
 
-bool RunTables::keeps_states() const { return kept(kStages) && with_states_; }
-bool RunTables::keeps_ops() const { return kept(kOps) || kept(kTransitions) || kept(kStages) || kept(kMembers); }
+bool RunTables::keeps_states() const { return (kept(kStages) && with_sched_) || kept(kStates); }
+bool RunTables::keeps_state_parts() const { return kept(kStates); }
+bool RunTables::keeps_ops() const {
+    return kept(kOps) || kept(kTransitions) || kept(kStages) || kept(kStates) || kept(kMembers);
+}
 
 std::size_t RunTables::pending_rows() const {
     std::size_t most = 0;
@@ -82,6 +87,7 @@ std::uint32_t RunTables::evidence_name(const TransitionKind &t) const {
 void RunTables::op(const SettledOp &settled) {
     if (kept(kTransitions)) transitions(settled);
     if (kept(kStages)) stages(settled);
+    if (kept(kStates)) states(settled);
     if (kept(kMembers)) members(settled.op);
     if (kept(kOps)) op_row(settled);
 }
@@ -143,6 +149,21 @@ void RunTables::stages(const SettledOp &settled) {
             .i64_if(stages::blocked_ns, split.known, split.blocked_ns);
         row.i64_if(stages::woken_by_tid, split.woken_by_tid >= 0, split.woken_by_tid)
             .dict_or_absent(stages::woken_by_comm, split.woken_by_comm);
+    }
+}
+
+void RunTables::states(const SettledOp &settled) {
+    namespace states = columns::states;
+    for (const auto &p : settled.found.state_parts) {
+        Row row(table(kStates));
+        row.i64(states::op_id, static_cast<std::int64_t>(settled.op.serial))
+            .u32(states::seq, p.stage)
+            .i64(states::tid, settled.found.states[p.stage].tid)
+            .dict(states::state, states_[static_cast<std::size_t>(p.state)]);
+        row.i64(states::begin_ns, p.begin_ns)
+            .i64(states::duration_ns, p.end_ns - p.begin_ns)
+            .i64_if(states::woken_by_tid, p.woken_by_tid >= 0, p.woken_by_tid)
+            .dict_or_absent(states::woken_by_comm, p.woken_by_comm);
     }
 }
 

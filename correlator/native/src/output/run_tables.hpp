@@ -35,8 +35,10 @@ class RunTables final : public OpSink {
     bool keeps_transitions() const;
     bool keeps_requests() const;  // or bios
     bool keeps_links() const;
-    // What threads did in the stages is wanted: keep() names "states" besides "stages", or was not called.
+    // What threads did in the stages is wanted: keep() names "sched" besides "stages", or the table states, or was not
+    // called.
     bool keeps_states() const;
+    bool keeps_state_parts() const;
     // Rows of the fullest table.
     std::size_t pending_rows() const;
     std::vector<Table> &tables() { return tables_; }
@@ -44,6 +46,7 @@ class RunTables final : public OpSink {
   private:
     void transitions(const SettledOp &);
     void stages(const SettledOp &);
+    void states(const SettledOp &);
     void members(const Op &);
     void op_row(const SettledOp &);
     std::uint32_t evidence_name(const TransitionKind &) const;
@@ -51,10 +54,11 @@ class RunTables final : public OpSink {
     bool kept(int index) const { return kept_[static_cast<std::size_t>(index)] != 0; }
     StringPool &strings_;
     std::array<std::uint32_t, 5> evidence_{};  // per Evidence, pool id
+    std::array<std::uint32_t, 4> states_{};    // per StateKind, pool id
     std::vector<std::uint32_t> key_evidence_;  // per key space, pool id of key:SPACE
     std::vector<Table> tables_;
     std::vector<char> kept_;  // per table
-    bool with_states_ = true;
+    bool with_sched_ = true;
     std::vector<std::uint32_t> rules_names_;  // per set of rules, pool id
     std::vector<std::uint32_t> rwbs_names_;   // per mask, pool id + 1
     std::uint32_t rwbs_name(std::uint32_t rwbs);

@@ -9,6 +9,7 @@ namespace {
 // A thread's timeline has at most this many changes (1.5 MB), all of them together at most that many (100 MB) after
 // forget_before(); the older half goes.
 constexpr std::size_t kChangesKept = 1u << 16, kChangesInAll = 1u << 22;
+constexpr std::size_t kMostParts = 64;  // of a stage that are told; of one with more the sums are
 
 std::uint64_t thread_of(std::uint32_t host, std::int64_t tid) {
     return (static_cast<std::uint64_t>(host) << 32) | static_cast<std::uint32_t>(tid);
@@ -25,8 +26,10 @@ ThreadRun run_after(std::int64_t prev_state) {
     return prev_state & (kDead | kZombie) ? ThreadRun::kGone : ThreadRun::kSleeping;
 }
 
-// Time of [begin, end) in which at least one of the requests was between Q (or its first step) and C.
-std::int64_t in_flight(std::int64_t begin_ns, std::int64_t end_ns, const std::vector<RequestCut> &requests) {
+// The parts of [begin, end) in which at least one of the requests was between Q (or its first step) and C, in time
+// order: each(from, to).
+template <class F>
+void in_flight(std::int64_t begin_ns, std::int64_t end_ns, const std::vector<RequestCut> &requests, F each) {
     std::vector<std::pair<std::int64_t, std::int64_t>> parts;
     auto part_of = [&](const RequestCut &r) {
         std::int64_t first = r.q;
@@ -36,19 +39,17 @@ std::int64_t in_flight(std::int64_t begin_ns, std::int64_t end_ns, const std::ve
         return std::pair(std::max(first, begin_ns), std::min(r.c, end_ns));
     };
     if (requests.size() == 1) {
-        const auto [from, to] = part_of(requests.front());
-        return std::max<std::int64_t>(to - from, 0);
+        if (const auto [from, to] = part_of(requests.front()); from < to) each(from, to);
+        return;
     }
     for (const auto &r : requests)
         if (const auto part = part_of(r); part.first < part.second) parts.push_back(part);
     std::sort(parts.begin(), parts.end());
-    std::int64_t sum = 0, reached = begin_ns;
-    for (const auto &[from, to] : parts) {
-        if (to <= reached) continue;
-        sum += to - std::max(from, reached);
-        reached = to;
+    for (std::size_t i = 0; i < parts.size();) {
+        auto [from, to] = parts[i];
+        for (++i; i < parts.size() && parts[i].first <= to; ++i) to = std::max(to, parts[i].second);
+        each(from, to);
     }
-    return sum;
 }
 
 }  // namespace
@@ -153,8 +154,10 @@ void SchedTimelines::forget_before(std::int64_t ns) {
 }
 
 StateSplit SchedTimelines::split(std::uint32_t host, std::int64_t tid, std::int64_t begin_ns, std::int64_t end_ns,
-                                 const std::vector<RequestCut> &requests) const {
+                                 const std::vector<RequestCut> &requests, std::uint32_t stage,
+                                 std::vector<StatePart> *parts) const {
     StateSplit out;
+    const std::size_t before = parts ? parts->size() : 0;
     const Timeline *t = threads_.find(thread_of(host, tid));
     if (!t || !wakes_seen() || end_ns > ends_ns_) return out;
     const std::size_t after = t->after(begin_ns);
@@ -169,19 +172,37 @@ StateSplit SchedTimelines::split(std::uint32_t host, std::int64_t tid, std::int6
             out.woken_by_comm = at->waker_comm;
         }
         if (to <= from) continue;
+        const Change *woken = at->wakeup && at->ts_ns >= begin_ns ? &*at : nullptr;
+        auto add = [&](StateKind state, std::int64_t &sum, std::int64_t part_from, std::int64_t part_to) {
+            if (part_to <= part_from) return;
+            sum += part_to - part_from;
+            if (!parts) return;
+            // Preempted and on again at once, or two sleeps in a row: it is one part.
+            if (parts->size() > before && parts->back().state == state && !woken) parts->back().end_ns = part_to;
+            else
+                parts->push_back(
+                    {part_from, part_to, stage, state, woken ? woken->waker_tid : -1, woken ? woken->waker_comm : 0});
+        };
         switch (at->run) {
-        case ThreadRun::kOnCpu: out.on_cpu_ns += to - from; break;
-        case ThreadRun::kRunnable: out.runnable_ns += to - from; break;
-        case ThreadRun::kUninterruptible: out.blocked_io_ns += to - from; break;
+        case ThreadRun::kOnCpu: add(StateKind::kOnCpu, out.on_cpu_ns, from, to); break;
+        case ThreadRun::kRunnable: add(StateKind::kRunnable, out.runnable_ns, from, to); break;
+        case ThreadRun::kUninterruptible: add(StateKind::kBlockedIo, out.blocked_io_ns, from, to); break;
         case ThreadRun::kSleeping: {
-            const auto io = in_flight(from, to, requests);
-            out.blocked_io_ns += io;
-            out.blocked_ns += to - from - io;
+            std::int64_t reached = from;
+            in_flight(from, to, requests, [&](std::int64_t io_from, std::int64_t io_to) {
+                add(StateKind::kBlocked, out.blocked_ns, reached, io_from);
+                add(StateKind::kBlockedIo, out.blocked_io_ns, io_from, io_to);
+                reached = io_to;
+            });
+            add(StateKind::kBlocked, out.blocked_ns, reached, to);
             break;
         }
-        case ThreadRun::kGone: return {};
+        case ThreadRun::kGone:
+            if (parts) parts->resize(before);
+            return {};
         }
     }
+    if (parts && parts->size() - before > kMostParts) parts->resize(before);
     out.known = true;
     out.tid = tid;
     return out;

@@ -19,6 +19,18 @@ enum class ThreadRun : std::uint8_t { kOnCpu, kRunnable, kUninterruptible, kSlee
 // kWaking: in the waker's context. kWakeup: the thread is on a run queue, maybe another CPU's doing. kNew: its first.
 enum class Wake : std::uint8_t { kWaking, kWakeup, kNew };
 
+// What a thread did, as the tables say it: sleep is blocked, on I/O or otherwise.
+enum class StateKind : std::uint8_t { kOnCpu, kRunnable, kBlockedIo, kBlocked };
+
+// A part of an interval in which the thread did one thing. It is not empty.
+struct StatePart {
+    std::int64_t begin_ns, end_ns;
+    std::uint32_t stage;  // of its op, from 0
+    StateKind state;
+    std::int32_t woken_by_tid = -1;   // whose wake-up began it; -1: none
+    std::uint32_t woken_by_comm = 0;  // pool id; 0: unknown
+};
+
 // How a thread spent an interval. The four sum to it; known: the timeline covers all of it.
 struct StateSplit {
     bool known = false;
@@ -48,9 +60,10 @@ class SchedTimelines {
     // Wake-ups and switches since the last forget_before(): a measure of when it is worth while.
     std::uint64_t changes() const { return changes_; }
 
-    // Sleep counts as blocked on I/O where one of the requests was between Q and C, uninterruptible sleep always.
+    // Sleep counts as blocked on I/O where one of the requests was between Q and C, uninterruptible sleep always. Adds
+    // the parts to `parts`, if there is one: they are of `stage`, in time order, none where all is not known.
     StateSplit split(std::uint32_t host, std::int64_t tid, std::int64_t begin_ns, std::int64_t end_ns,
-                     const std::vector<RequestCut> &requests) const;
+                     const std::vector<RequestCut> &requests, std::uint32_t stage, std::vector<StatePart> *parts) const;
 
   private:
     struct Change {

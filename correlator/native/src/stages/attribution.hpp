@@ -40,7 +40,8 @@ struct Attribution {
     std::vector<RequestCut> requests;           // the op's own, and those of its batches that it can have waited for
     std::vector<BatchBio> shared_bios;          // of its batches, the same
     std::int64_t unattributed_ns = 0, unknown_ns = 0;
-    std::vector<StateSplit> states;  // per stage; empty: nobody asked, or there are no sched events
+    std::vector<StateSplit> states;      // per stage; empty: nobody asked, or there are no sched events
+    std::vector<StatePart> state_parts;  // of the stages, in time order; empty: nobody asked for them
     const Op *op = nullptr;
     std::uint32_t passed = 0, late = 0;         // transitions: how many, and after the end
     std::int64_t first_tid = -1, end_tid = -1;  // of the first, and of the last that is not late

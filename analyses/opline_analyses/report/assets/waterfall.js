@@ -121,8 +121,8 @@ function drawDetail(run, detail, i) {
       +
       `${detail.requests.length} block request${detail.requests.length === 1 ? '' : 's'}`
       + (state.even ? '; widths evened out: read the times, not the lengths' : ''));
-  host.replaceChildren(...[picture(run, detail, host.clientWidth || 900), statesLegend(run, detail), table(run, detail)].filter(
-    Boolean));
+  const drawn = picture(run, detail, host.clientWidth || 900);
+  host.replaceChildren(...[drawn, statesLegend(run, detail), table(run, detail)].filter(Boolean));
 }
 
 function picture(run, detail, width) {

@@ -320,6 +320,20 @@ def test_two_runs_stand_on_the_same_axes(tmp_path: Path, demo: Correlated, opene
     assert page.ask("opline.page.runs[1].opIds[opline.page.open]") == 39
 
 
+def test_a_long_name_is_cut_and_stays_a_name(run_of: RunOf, opened: Callable[..., Page]) -> None:
+    """Ceph's stages without a name of their own are called by two points: longer than their column."""
+    page = opened(run_of("ctf-deb12-uprobes-qd16").path)
+    names = page.ask(
+        """[...document.querySelectorAll('.stagetable td:first-child')].map(cell => {
+            const name = cell.querySelector('button');
+            return [name.title.split(':').length > 1, name.scrollWidth > name.clientWidth,
+                name.offsetLeft + name.offsetWidth <= cell.offsetLeft + cell.clientWidth]; })"""
+    )
+    assert len(names) > 20 and any(cut for _, cut, _ in names)
+    assert all(told and inside for told, _, inside in names)
+    assert page.ask("document.querySelector('#stages').scrollWidth <= document.querySelector('#stages').clientWidth")
+
+
 def test_a_phone_and_a_printer(demo: Correlated, opened: Callable[..., Page]) -> None:
     page = opened(demo.path, "#op=817", width=390)
     assert page.ask("document.documentElement.scrollWidth") <= 390

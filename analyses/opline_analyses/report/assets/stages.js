@@ -84,7 +84,7 @@ const swatch = (row) => {
 function stageCell(row) {
   if (row.stage === null) return el('td', {}, swatch(row), row.label);
   return el('td', {}, swatch(row), el('button', { className: 'plain', 'aria-pressed': state.value === row.stage,
-    title: 'draw the time of this stage in the heat map; again: the latency',
+    title: `${row.label}: draw its time in the heat map; again: the latency`,
     onclick: () => update({ value: state.value === row.stage ? -1 : row.stage, region: null }) }, name(row.label)));
 }
 

@@ -23,6 +23,7 @@ from opline.store.segments import Segments
 from opline_analyses.runs.database import in_memory
 from opline_analyses.runs.run import Connection, Run, open_run
 from opline_analyses.view.asked import page_head
+from opline_analyses.view.pace import Pace
 from opline_analyses.view.tables import Region, Tables
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class Followed:
         self.generation = 0
         self.state = "recording"  # then "ending", while the whole run is made, and "over"
         self.problem = ""
+        self.pace = Pace()
         self._shift_ns = 0
         self._anew = 0
 
@@ -128,12 +130,16 @@ class Followed:
         return max(0, (tables.until_ns or tables.start_ns) - tables.start_ns)
 
     def _follow(self) -> None:
+        unseen = False  # something has come since the last look
         while not self._stop.wait(LOOK_EVERY_S if not self._following.behind else 0):
             try:
                 if self._following.is_over():
                     break
-                if self._following.step():
-                    self._look()
+                unseen = self._following.step() or unseen
+                if unseen and self.pace.due():
+                    with self.pace.looking():
+                        self._look()
+                    unseen = False
                 self.problem = ""
             except OplineError as error:
                 self.problem = error.message

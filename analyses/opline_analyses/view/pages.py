@@ -12,7 +12,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -115,7 +115,8 @@ class Pages:
     def _growing(self, number: int, followed: Followed) -> bytes:
         """The page of a recording that goes on, as far as it is known."""
         name = shown(self._runs[number].name)
-        found = followed.page_head()
+        with followed.pace.answering():
+            found = followed.page_head()
         if found is None:
             why = followed.problem or "Waiting for the first op that is complete."
             return _WAITING.format(html.escape(name), html.escape(shown(why))).encode("utf-8", "backslashreplace")
@@ -144,7 +145,8 @@ class Pages:
         if followed is not None:
             if followed.tables is None:
                 raise OplineError("There is no op yet.")
-            return _json(asked.sent(*op_data(followed.tables.run, op_id, followed.tables.start_ns)))
+            with followed.pace.answering():
+                return _json(asked.sent(*op_data(followed.tables.run, op_id, followed.tables.start_ns)))
         with self._locks[number]:
             beside = self._beside[number]
             assert beside is not None
@@ -161,7 +163,8 @@ class Pages:
         ask = _QUESTIONS.get(question)
         if tables is None or ask is None:
             raise OplineError("There is no such question about this run.")
-        return _json(ask(tables, region, options))
+        with followed.pace.answering() if followed else nullcontext():
+            return _json(ask(tables, region, options))
 
 
 _QUESTIONS: dict[str, Callable[[Tables, Region, dict[str, int]], dict[str, Any]]] = {

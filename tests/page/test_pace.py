@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""How often a recording that goes on is looked at: not more often than the answers about it can be made."""
+
+from __future__ import annotations
+
+from opline_analyses.view.pace import SHARE, Pace
+
+
+def test_a_look_waits_until_the_last_ones_answers_have_paid_off() -> None:
+    now = [100.0]
+    pace = Pace(lambda: now[0])
+    assert pace.due()
+    with pace.looking():
+        now[0] += 1  # it takes a second
+    assert not pace.due()
+    now[0] += SHARE - 1.5
+    assert not pace.due()
+    with pace.answering():
+        now[0] += 50
+        assert not pace.due()  # while it is being answered
+    assert not pace.due()
+    now[0] = 100 + SHARE * (1 + 50)
+    assert pace.due()
+    with pace.looking():
+        pass
+    assert pace.due()  # it cost nothing
+
+
+def test_what_fails_is_over_too() -> None:
+    now = [0.0]
+    pace = Pace(lambda: now[0])
+    for work in (pace.looking, pace.answering):
+        try:
+            with work():
+                now[0] += 1
+                raise ValueError
+        except ValueError:
+            pass
+    now[0] = SHARE * 2
+    assert pace.due()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TOGETHER = 8  # so many files of about one size become one
 LARGEST_ROWS = 1 << 21  # a file with so many rows stays as it is
+GROUP_ROWS = 1 << 17
 
 
 class Segments:
@@ -78,9 +79,14 @@ class Segments:
     def _one_of(self, table: str, files: Sequence[Path]) -> Path:
         path = self._path(table)
         schema = arrow_schema(next(t for t in TABLES if t.name == table))
-        whole = pa.concat_tables([pq.read_table(file).cast(schema) for file in files])
-        pq.write_table(whole, path, compression="snappy")
-        self._rows[path] = whole.num_rows
+        with pq.ParquetWriter(path, schema, compression="snappy") as together:
+            held: list[pa.Table] = []  # small ones become one row group; more is not in memory
+            for file in files:
+                held.append(pq.read_table(file).cast(schema))
+                if file == files[-1] or sum(part.num_rows for part in held) >= GROUP_ROWS:
+                    together.write_table(pa.concat_tables(held))
+                    held.clear()
+        self._rows[path] = sum(self._rows[file] for file in files)
         for file in files:
             del self._rows[file]
             file.unlink()

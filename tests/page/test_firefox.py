@@ -14,6 +14,7 @@ from tests.lib.firefox import PROGRAM, Firefox
 from tests.lib.recorded import RunOf
 from tests.page.test_report import hostile_run
 
+from opline_analyses.base.colours import STATES
 from opline_analyses.cli import main
 from opline_analyses.report import data
 
@@ -68,3 +69,17 @@ def test_names_are_text(firefox: Firefox, tmp_path: Path) -> None:
     assert firefox.ask("document.querySelectorAll('img, b.run, iframe').length") == 0
     assert "<b>run" in firefox.ask("document.title")
     assert firefox.errors == []
+
+
+def test_what_threads_did_is_drawn(firefox: Firefox, run_of: RunOf, tmp_path: Path) -> None:
+    run = run_of("demo-kernel")
+    assert main(["report", str(run.path), "-o", str(tmp_path / "page.html")]) == 0
+    firefox.open(tmp_path / "page.html")
+    firefox.press("j")
+    op = firefox.ask("opline.state.op")
+    drawn = firefox.ask(
+        "[...document.querySelectorAll('#waterfall g.states [data-ns]')].map(r => `${r.dataset.state} ${r.dataset.ns}`)"
+    )
+    expected = [f"{STATES[r['state'] + '_ns'][0]} {r['duration_ns']}" for r in run.rows("states") if r["op_id"] == op]
+    assert len(expected) > 20
+    assert sorted(drawn) == sorted(expected)

@@ -29,7 +29,7 @@ STORE = Path(__file__).parents[2] / "examples/demo-store/run"
 ALL = 1 << 53
 STATE = """(() => { const run = window.opline?.page.runs[0]; return run?.head.followed && run.answer ?
     [run.head.followed.until_ns, run.head.ops, opline.stats().sum, run.follows?.now ?? '',
-     run.head.start_ns] : null; })()"""
+     run.head.start_ns, run.head.followed.ago_ns] : null; })()"""
 
 
 @contextmanager
@@ -94,6 +94,8 @@ def test_the_page_follows_a_recording_to_its_end(tmp_path: Path, runtime: Path) 
             if found is None:
                 break
             states.append(found)
+            until_ns, start_ns, ago_ns = found[0], int(found[4]), found[5]
+            assert 0 <= time.monotonic_ns() - start_ns - until_ns - ago_ns < 30e9  # since the head was made
             if found[3] == "recording":
                 region = asked(address, f"region?t0=0&t1={ALL}")
                 starts.add(int(found[4]))

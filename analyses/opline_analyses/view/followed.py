@@ -8,6 +8,7 @@ recording is over its run is made as of any other.
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -123,7 +124,8 @@ class Followed:
     def _with_news(self, head: dict[str, Any], tables: Tables, generation: int) -> dict[str, Any]:
         until_ns = self._until(tables)
         head["span_ns"] = max(head["span_ns"], until_ns)
-        head["followed"] = {"generation": generation, "until_ns": until_ns, "anew": self._anew}
+        ago_ns = max(0, time.monotonic_ns() - tables.start_ns - until_ns)  # the clock of the recording, too
+        head["followed"] = {"generation": generation, "until_ns": until_ns, "ago_ns": ago_ns, "anew": self._anew}
         return head
 
     def _until(self, tables: Tables) -> int:

@@ -37,13 +37,15 @@ export function drawHeader(runs) {
 const FOLLOWED = { ending: 'The recording is over. Its run is being made: the page shows it then.',
   lost: 'opline view does not answer any more: what is shown stays as it is.' };
 
+const ago = (ns) => (ns < 2.5e9 ? 'about a second ago' : `${Math.round(ns / 1e9)} s ago: it is being caught up with`);
+
 /** Of a recording that goes on: up to when it is shown. */
 export function drawFollowed(runs) {
   const lines = runs.filter(({ head }) => head.followed).map(({ head, follows }) => {
     const said = follows?.problem || FOLLOWED[follows?.now];
     return el('p', { className: said ? 'message' : 'following' }, said ?? [
       el('b', {}, '● recording'), ` Shown are the ops that were complete and settled at ${
-        (head.followed.until_ns / 1e9).toFixed(1)} s, about a second ago. `,
+        (head.followed.until_ns / 1e9).toFixed(1)} s, ${ago(head.followed.ago_ns)}. `,
       'Those on their way come when they are done.']);
   });
   byId('followed').replaceChildren(...lines);

@@ -9,6 +9,8 @@ from opline_analyses.view.pace import SHARE, Pace
 def test_a_look_waits_until_the_last_ones_answers_have_paid_off() -> None:
     now = [100.0]
     pace = Pace(lambda: now[0])
+    with pace.looking(), pace.answering():
+        now[0] += 10  # libraries are loaded
     assert pace.due()
     with pace.looking():
         now[0] += 1  # it takes a second
@@ -19,7 +21,7 @@ def test_a_look_waits_until_the_last_ones_answers_have_paid_off() -> None:
         now[0] += 50
         assert not pace.due()  # while it is being answered
     assert not pace.due()
-    now[0] = 100 + SHARE * (1 + 50)
+    now[0] = 110 + SHARE * (1 + 50)
     assert pace.due()
     with pace.looking():
         pass
@@ -29,6 +31,8 @@ def test_a_look_waits_until_the_last_ones_answers_have_paid_off() -> None:
 def test_what_fails_is_over_too() -> None:
     now = [0.0]
     pace = Pace(lambda: now[0])
+    with pace.looking():
+        pass
     for work in (pace.looking, pace.answering):
         try:
             with work():
@@ -36,5 +40,6 @@ def test_what_fails_is_over_too() -> None:
                 raise ValueError
         except ValueError:
             pass
+    assert not pace.due()
     now[0] = SHARE * 2
     assert pace.due()

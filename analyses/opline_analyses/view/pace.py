@@ -20,16 +20,18 @@ class Pace:
         """``clock``: seconds."""
         self._clock = clock
         self._lock = threading.Lock()
-        self._began: float | None = None  # the last look; None: there was none
+        self._looks = 0
+        self._began = 0.0  # the last look
         self._took = 0.0  # it, and what was answered since
         self._answers = 0  # that are being made
 
     def due(self) -> bool:
-        """Whether it is time for a look. Not while questions about the last one are being answered."""
+        """Whether it is time for a look. Not while questions about the last one are being answered. What the first look
+        takes does not count: it loads libraries.
+        """
         with self._lock:
-            if self._began is None:
-                return True
-            return self._answers == 0 and self._clock() - self._began >= SHARE * self._took
+            rested = self._looks < 2 or self._clock() - self._began >= SHARE * self._took
+            return rested and self._answers == 0
 
     @contextmanager
     def looking(self) -> Iterator[None]:
@@ -37,6 +39,7 @@ class Pace:
         began = self._clock()
         with self._lock:
             self._began, self._took = began, 0.0
+            self._looks += 1
         try:
             yield
         finally:

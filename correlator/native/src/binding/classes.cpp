@@ -212,6 +212,16 @@ void bind_off_cpu(BoundClass &c, Slots &slots) {
     c.comm_slot = slots.want("waker_comm");
 }
 
+// What a collector says that it has lost.
+void bind_lost(BoundClass &c, std::string_view name, Slots &slots) {
+    const bool block_or_sched = name == "block:lost" || name == "sched:lost";
+    if (!block_or_sched && name != "cephprobe:lost" && name != "cephring:lost") return;
+    c.kind = ClassKind::kCollectorLost;
+    c.count_slot = slots.want("count");
+    c.sched.loses = block_or_sched;
+    c.sched.until = slots.want("until");
+}
+
 }  // namespace
 
 BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strings, const Wanted &wanted) {
@@ -291,12 +301,7 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
             else if (wanted.sched) bind_sched(c, name.substr(6), slots);
         }
     }
-    if (name == "block:lost" || name == "sched:lost" || name == "cephprobe:lost" || name == "cephring:lost") {
-        c.kind = ClassKind::kCollectorLost;
-        c.count_slot = slots.want("count");
-        c.sched.loses = name == "block:lost" || name == "sched:lost";
-        c.sched.until = slots.want("until");
-    }
+    bind_lost(c, name, slots);
     c.plan.wanted = slots.take();
     for (auto &p : c.points) bind_parts(p, plan.points[p.spec]);
     if (c.kind == ClassKind::kPoints && c.points.size() == 1) {

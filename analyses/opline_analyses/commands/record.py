@@ -111,11 +111,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "--context", metavar="NAME", action="append", default=[], help="one more context field on user-space events"
     )
     parser.add_argument(
-        "--probes", action="store_true",
+        "--probes", "--uprobes", action="store_true",
         help="place the probes, too, that the model has on request only (ceph: inside the OSD, at a cost that is said)",
     )  # fmt: skip
-    # its name while Ceph had the only ones
-    parser.add_argument("--uprobes", action="store_true", dest="probes", help=argparse.SUPPRESS)
     parser.add_argument(
         "--program", metavar="FILE", type=Path, action="append", default=[],
         help="the file of a program that the model's probes name (default: what runs, the command, PATH)",

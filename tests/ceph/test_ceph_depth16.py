@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -44,7 +45,7 @@ def test_as_recorded(run_of: RunOf) -> None:
 
 def test_waits_are_cut_at_other_ops_points(run_of: RunOf) -> None:
     """A piece is at one other op, or between two: its thread passed their points where it ends, and where it begins,
-    but for the first, which begins with the wait.
+    but for the first, which begins with the wait. There its thread's last point before was the other op's.
     """
     run = run_of(NAME)
     passed: dict[tuple[int, int], set[int]] = defaultdict(set)
@@ -53,6 +54,9 @@ def test_waits_are_cut_at_other_ops_points(run_of: RunOf) -> None:
         begins.add((row["op_id"], row["ts_ns"]))
         if row["batch_id"] is None and not row["aside"]:
             passed[row["tid"], row["ts_ns"]].add(row["op_id"])
+    times: dict[int, list[int]] = defaultdict(list)
+    for tid, at in sorted(passed):
+        times[tid].append(at)
     pieces: Counter[str] = Counter()
     for row in run.rows("stages"):
         wait, _, _ = re.sub(" (behind|between) others$", "/", row["stage"]).partition("/")
@@ -61,6 +65,8 @@ def test_waits_are_cut_at_other_ops_points(run_of: RunOf) -> None:
         begin_ns, end_ns = row["begin_ns"], row["begin_ns"] + row["duration_ns"]
         ends = [passed.get((row["tid"], at), set()) for at in (begin_ns, end_ns)]
         assert ends[1] and (ends[0] or (row["op_id"], begin_ns) in begins), row
+        if not ends[0]:
+            ends[0] = passed[row["tid"], times[row["tid"]][bisect_left(times[row["tid"]], begin_ns) - 1]]
         assert any(end - {row["op_id"]} for end in ends), row
         pieces[wait] += 1
     assert pieces.keys() == WAITS

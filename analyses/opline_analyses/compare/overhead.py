@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+from opline.capture.machine import processes
 from opline.capture.recorder.options import find_command
 from opline.errors import OplineError
 from opline_analyses.base.text import duration
@@ -60,7 +61,7 @@ def run_plain(command: Sequence[str], directory: Path) -> tuple[int, int]:
         except OSError as error:
             raise OplineError(f"{command[0]}: {error.strerror}", exit_code=126) from error
         time_ns = time.monotonic_ns() - begin_ns
-    return (done.returncode if done.returncode >= 0 else 128 - done.returncode), time_ns
+    return processes.shell_status(done.returncode), time_ns
 
 
 def round_of(directory: Path, recorded: bool, time_ns: int) -> Round:

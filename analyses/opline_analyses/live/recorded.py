@@ -194,15 +194,11 @@ def watch_recorded(view_of: ViewOf, wish: Wish, write: Callable[[bytes], None], 
             stream.end()
         sys.stdout.flush()
         if stream is None and child.returncode != 0:
-            raise OplineError("Nothing could be recorded.", exit_code=_status(child))
+            raise OplineError("Nothing could be recorded.", exit_code=processes.shell_status(child.returncode))
         lost = _tell(stream, place)
         if signals.ending is None or (signals.ending == signal.SIGINT and not wish.command):
-            return _status(child), lost
+            return processes.shell_status(child.returncode), lost
     return 128 + signals.ending, lost
-
-
-def _status(child: subprocess.Popen[bytes]) -> int:
-    return child.returncode if child.returncode >= 0 else 128 - child.returncode
 
 
 def _start(place: Path, asked: Asked, wish: Wish, signals: Signals) -> subprocess.Popen[bytes]:

@@ -105,7 +105,7 @@ def watch(view_of: ViewOf, wish: Wish, write: Callable[[bytes], None]) -> tuple[
         _tell(stream)
         if child is not None and signals.ending is None:
             code = child.wait()
-            return (code if code >= 0 else 128 - code), stream.ring.lost
+            return processes.shell_status(code), stream.ring.lost
     if signals.ending is None or (signals.ending == signal.SIGINT and child is None):
         return 0, stream.ring.lost
     return 128 + signals.ending, stream.ring.lost

@@ -62,7 +62,7 @@ Index Engine::queued_remainder(const BlockEvent &e) const {
     for (Index i = bio_places_.first({e.dev, e.sector}); i != kNil; i = bios_[i].place.next) {
         const BioRec &rec = bios_[i];
         if (rec.family == kNil || rec.bio.queue_ns != kNoTime || rec.bio.nr_sectors != e.nr_sectors) continue;
-        if (rec.finished || rec.mapped || ((rec.bio.rwbs ^ e.rwbs) & kDirection) != 0) continue;
+        if (rec.finished || rec.mapped || !same_direction(rec.bio.rwbs, e.rwbs)) continue;
         if (bio_of(e) ? rec.bio.pointer == e.bio : rec.bio.tid == e.tid) return i;
     }
     return kNil;
@@ -121,7 +121,7 @@ Found Engine::parent_of(const BlockEvent &e) {
     for (Index i = bio_places_.first({e.old_dev, e.old_sector}); i != kNil && seen < kChainLimit;
          i = bios_[i].place.next, ++seen) {
         const BioRec &rec = bios_[i];
-        if (rec.finished || ((rec.bio.rwbs ^ e.rwbs) & kDirection) != 0) continue;
+        if (rec.finished || !same_direction(rec.bio.rwbs, e.rwbs)) continue;
         // dm remaps a bio once, in the thread that queued it or (dm-crypt) in one of its own; raid1 once per leg.
         const int rank = (rec.mapped ? 0 : 2) + (rec.bio.tid == e.tid ? 1 : 0);
         if (rank == best) found.ambiguous = true;
@@ -233,7 +233,7 @@ Fate Engine::bio_complete(const BlockEvent &e) {
     for (Index i = bio == kNil ? bio_places_.first({e.dev, e.sector}) : kNil; i != kNil && seen < kChainLimit;
          i = bios_[i].place.next, ++seen) {
         const BioRec &rec = bios_[i];
-        if (rec.finished || ((rec.bio.rwbs ^ e.rwbs) & kDirection) != 0) continue;
+        if (rec.finished || !same_direction(rec.bio.rwbs, e.rwbs)) continue;
         // Its lower bios are done before it is.
         const int rank = (rec.bio.nr_sectors == e.nr_sectors ? 4 : 0) + (rec.mapped ? 1 : 0) +
                          (rec.mapped && rec.children == 0 ? 2 : 0);

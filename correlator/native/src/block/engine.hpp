@@ -168,7 +168,7 @@ class Engine {
     // block/evidence.cpp
     static void took(Device &, std::int64_t begin_ns, std::int64_t end_ns);
     void missed(std::int64_t begin_ns, std::int64_t end_ns);
-    bool over(const ReqRec &) const;
+    std::int64_t left_ns(const ReqRec &) const;
     void note_contested(const BlockEvent &, Index by);
     Index exchanged(const BlockEvent &) const;
     bool too_long(const Device &, std::int64_t begin_ns, std::int64_t end_ns) const;
@@ -223,6 +223,7 @@ class Engine {
     Chain<ReqRec, &ReqRec::by_start, &PlaceEnds::starts> request_starts_{places_};
     Chain<ReqRec, &ReqRec::by_end, &PlaceEnds::ends> request_ends_{places_};  // empty before the first merge
     bool has_merges_ = false;
+    bool has_contested_ = false;  // some request had a completion that fitted another as well
     std::uint64_t end_orders_ = 0;
     Chain<RemapRec, &RemapRec::place, &PlaceEnds::bios> remap_places_{remapped_to_};
     Ends bio_age_, request_age_, remap_age_;

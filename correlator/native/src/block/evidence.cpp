@@ -19,16 +19,16 @@ void Engine::missed(std::int64_t begin_ns, std::int64_t end_ns) {
     if (hooks_ && hooks_->missed) hooks_->missed(begin_ns, end_ns);
 }
 
-// Whoever waits for the request has gone on without it.
-bool Engine::over(const ReqRec &rec) const {
-    if (!hooks_ || !hooks_->waiter_ended) return false;
-    const std::int64_t ended_ns = hooks_->waiter_ended(rec.r);
-    return ended_ns != kNoTime && ended_ns < last_ns_;
+// When whoever waits for the request has gone on without it; kNoTime: nobody has.
+std::int64_t Engine::left_ns(const ReqRec &rec) const {
+    const std::int64_t ended_ns = hooks_ && hooks_->waiter_ended ? hooks_->waiter_ended(rec.r) : kNoTime;
+    return ended_ns != kNoTime && ended_ns < last_ns_ ? ended_ns : kNoTime;
 }
 
 // A completion fitted several requests of one place: what the others need to know, should it have been theirs.
 void Engine::note_contested(const BlockEvent &e, Index by) {
     const auto &owners = requests_[by].r.owners;
+    has_contested_ = true;
     unsigned seen = 0;
     for (Index i = request_starts_.first({e.dev, e.sector}); i != kNil && seen < kChainLimit;
          i = requests_[i].by_start.next, ++seen)
@@ -43,8 +43,8 @@ Index Engine::exchanged(const BlockEvent &e) const {
     for (Index i = request_starts_.first({e.dev, e.sector}); i != kNil && seen < kChainLimit;
          i = requests_[i].by_start.next, ++seen) {
         const ReqRec &rec = requests_[i];
-        const bool fits = rec.in_device && rec.remaining == e.nr_sectors && ((rec.op ^ e.rwbs) & kDirection) == 0;
-        if (!fits || rec.contested.at_ns == kNoTime || !over(rec)) continue;
+        const bool fits = rec.in_device && rec.remaining == e.nr_sectors && same_direction(rec.op, e.rwbs);
+        if (!fits || rec.contested.at_ns == kNoTime || left_ns(rec) == kNoTime) continue;
         const std::int64_t ended_ns = hooks_->owner_ended(rec.contested.by);
         if (ended_ns == kNoTime || ended_ns >= last_ns_) return i;
     }

@@ -9,8 +9,6 @@ namespace opline::block_model {
 
 namespace {
 constexpr int kInHands = 4;  // in the rank of a request that its thread still has
-
-bool same_direction(std::uint32_t a, std::uint32_t b) { return ((a ^ b) & kDirection) == 0; }
 }  // namespace
 
 // Where another request fits as well: this one's completion is lost. It was overtaken by more than a device reorders,
@@ -18,7 +16,7 @@ bool same_direction(std::uint32_t a, std::uint32_t b) { return ((a ^ b) & kDirec
 bool Engine::presumed_lost(const ReqRec &rec) {
     if (!rec.in_device) return false;
     const Device &d = *rec.device;
-    return d.completions - rec.dev_completions > 64 + 8 * std::uint64_t{d.most_in_flight} || over(rec);
+    return d.completions - rec.dev_completions > 64 + 8 * std::uint64_t{d.most_in_flight} || left_ns(rec) != kNoTime;
 }
 
 // The request of that place with the highest rank (0: does not fit, -1: would at another step); of equal ones as `tie`
@@ -62,8 +60,9 @@ Found Engine::choose(const Place &place, Rank rank, bool tie_decides, bool mark,
     }
     if (stale != kNil) {
         ++counts.presumed_lost;
-        if (const Request &lost = requests_[stale].r; over(requests_[stale]))
-            missed(lost.issue_ns, std::max(lost.issue_ns, hooks_->waiter_ended(lost)));
+        const ReqRec &lost = requests_[stale];
+        if (const auto at_ns = left_ns(lost); at_ns != kNoTime)
+            missed(lost.r.issue_ns, std::max(lost.r.issue_ns, at_ns));
         close_request(stale);
     }
     if (fits < 2 && !tainted) return found;
@@ -273,7 +272,7 @@ Found Engine::request_at(const BlockEvent &e, BlockKind kind) {
 // sectors than bios are open, the bios are looked through instead (a damaged one can claim 2^32).
 std::uint64_t Engine::next_bio_behind(const BlockEvent &e) const {
     const auto fits = [&](Index i, std::uint64_t behind) {
-        if (bios_[i].mapped || ((bios_[i].bio.rwbs ^ e.rwbs) & kDirection) != 0) return false;
+        if (bios_[i].mapped || !same_direction(bios_[i].bio.rwbs, e.rwbs)) return false;
         return bios_[i].bio.nr_sectors > 0 && bios_[i].bio.nr_sectors <= e.nr_sectors - behind;
     };
     if (e.nr_sectors <= bios_.live()) {

@@ -284,5 +284,6 @@ struct RemapRec {
 };
 
 inline constexpr std::uint32_t kDirection = rwbs::kWrite | rwbs::kDiscard | rwbs::kRead | rwbs::kFlush;
+inline bool same_direction(std::uint32_t a, std::uint32_t b) { return ((a ^ b) & kDirection) == 0; }
 
 }  // namespace opline::block_model

@@ -272,7 +272,7 @@ Fate Engine::requeue(const BlockEvent &e) {
 Fate Engine::complete(const BlockEvent &e) {
     ++counts.completions;
     if (e.nr_sectors == 0) return complete_empty(e);
-    if (const Index i = rq_of(e) ? kNil : exchanged(e); i != kNil) {
+    if (const Index i = has_contested_ && !rq_of(e) ? exchanged(e) : kNil; i != kNil) {
         BlockEvent own = e;
         own.ts_ns = requests_[i].contested.at_ns;
         own.cpu = requests_[i].contested.cpu;

@@ -222,8 +222,8 @@ struct Core::Impl {
         for (std::uint32_t i = 0; i < scratch.stages.size(); ++i) {
             const StageCut &s = scratch.stages[i];
             const std::int64_t tid = scratch.states[i].tid, end_ns = s.begin_ns + s.duration_ns;
-            scratch.states[i] = {};
-            if (tid > 0) scratch.states[i] = sched.split(op.host, tid, s.begin_ns, end_ns, scratch.requests, i, parts);
+            scratch.states[i] =
+                tid > 0 ? sched.split(op.host, tid, s.begin_ns, end_ns, scratch.requests, i, parts) : StateSplit{};
         }
     }
 

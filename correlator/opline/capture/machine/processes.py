@@ -264,6 +264,11 @@ def kill_group(group: int, patience_s: float = 2.0) -> None:
             time.sleep(0.01)
 
 
+def shell_status(code: int) -> int:
+    """A child's return code as a shell tells it: 128 + n of the signal that ended it."""
+    return code if code >= 0 else 128 - code
+
+
 def end_child(child: subprocess.Popen[bytes], patience_s: float = 5.0) -> int:
     """Terminate a child of ours and reap it; its return code as ``Popen.returncode``."""
     if child.poll() is None:

@@ -363,7 +363,7 @@ class Recorder:
         note.exit_code, note.signal = (code, None) if code >= 0 else (None, -code)
         if self.signals.ending is not None:
             return 128 + self.signals.ending
-        return code if code >= 0 else 128 - code
+        return processes.shell_status(code)
 
     def _note_devices(self, last: bool = False) -> None:
         """Add what has appeared since: benchmarks make loop and device-mapper devices of their own, and remove them.

@@ -301,7 +301,10 @@ void Engine::pass(std::int64_t ts_ns, std::uint64_t ordinal) {
     if (!served_.empty()) expire();
     if (ordinal % 256 != 0) return;
     give_up_overtaken();
-    if (requests_.live() > kMostStuck) give_up_missing(kMostStuck);
+    if (const auto open = requests_.live(); open > kMostStuck && ordinal >= next_look_) {
+        give_up_missing(kMostStuck);
+        next_look_ = ordinal + open / 4;  // a look goes through all of them: some four an event
+    }
 }
 
 Fate Engine::apply(const BlockEvent &e, std::uint64_t ordinal) {

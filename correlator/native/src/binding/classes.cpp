@@ -251,6 +251,10 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
         c.kind = kind == BlockKind::kOther ? (bpf_block ? ClassKind::kContext : ClassKind::kIgnored)
                  : kind == BlockKind::kPlug || kind == BlockKind::kUnplug ? ClassKind::kPlug
                                                                           : ClassKind::kBlock;
+        if (c.kind == ClassKind::kPlug && wanted.sched) {
+            c.block.blank.kind = kind;
+            c.tid_slot = slots.want("tid");
+        }
         if (c.kind == ClassKind::kBlock)
             c.block = bind_block(kind, slots, kind == BlockKind::kBioQueue && !plan.bios.op_class.empty());
     } else {

@@ -218,6 +218,7 @@ Fate Engine::split(const BlockEvent &e) {
         ++counts.unmatched_split;
         return Fate::kOrphanRequest;
     }
+    ++device(e.dev).split_in_turn;
     cut_bio(e, bio, at);
     if (e.parent && e.bio) set_bio_pointer(bio, e.bio);
     return bios_[bio].bio.owner ? Fate::kRequestStep : Fate::kBackground;

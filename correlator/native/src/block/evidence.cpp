@@ -84,6 +84,12 @@ void Engine::check_inserted(const ReqRec &rec) {
     d.inserted_in_turn = 0;
 }
 
+// A request of less than its bio has, on a device whose splits are seen: one of them is missing.
+void Engine::check_split(const BlockEvent &e) {
+    constexpr std::uint64_t kInTurn = 8;
+    counts.splits_missing += std::exchange(device(e.dev).split_in_turn, 0) >= kInTurn;
+}
+
 // It is inserted or issued, on a device whose requests are seen allocated.
 void Engine::check_allocated(const BlockEvent &e, Index i) {
     if (e.nr_sectors == 0 || !device(e.dev).has_getrq) return;

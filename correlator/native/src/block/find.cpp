@@ -127,6 +127,7 @@ Found Engine::bio_for_request(const BlockEvent &e) {
         const Bio &b = bios_[found.index].bio;
         if (e.nr_sectors > 0 && b.nr_sectors > e.nr_sectors) {
             const std::uint64_t pointer = b.pointer;
+            check_split(e);
             const Index rest = cut_bio(e, found.index, b.sector + e.nr_sectors);
             if (pointers_ && e.bio && pointer == e.bio) {  // found by its pointer: the front part keeps it
                 bios_[rest].bio.pointer = 0;

@@ -185,6 +185,7 @@ struct Device {
     bool cpu_changed = false;
     bool has_getrq = false;                     // the trace has getrq events of it
     bool has_issue = false, has_queue = false;  // and issues, and bios that are queued
+    std::uint64_t split_in_turn = 0;            // bios that a split has cut, since one was cut without
     std::uint64_t inserted_in_turn = 0;         // requests that were issued after an insert, since one was without
     // that a request of it took from its allocation to its issue, or from there to its completion
     std::int64_t longest_ns = 0;

@@ -35,6 +35,7 @@ ClassPlan Core::add_class(const ClassDecl &decl) {
     if (impl_->tables.keeps_states() && decl.domain == Domain::kKernel &&
         (bound.kind == ClassKind::kHalf || bound.kind == ClassKind::kPoints))
         bound.half = impl_->pairs.half_of(decl.name);
+    if (bound.kind == ClassKind::kPlug && bound.tid_slot != kNoSlot) impl_->pairs.follow_plugs();
     if (bound.kind == ClassKind::kHalf && bound.half.pair == 0) bound.kind = ClassKind::kContext;
     if (bound.kind == ClassKind::kOffCpu) impl_->collects_states = true;
     impl_->thread_names.add_class(impl_->name_slot(bound));

@@ -282,6 +282,7 @@ struct Core::Impl {
         block_at = {&ev, cls.block.comm};
         ++block_events;
         if (b.kind == BlockKind::kBioRemap) linker.remapped(b);
+        if (b.kind == BlockKind::kGetRq) pairs.allocated(thread_key(current_host, b.tid), b.ts_ns);
         return block.event(b);
     }
 
@@ -320,6 +321,15 @@ struct Core::Impl {
         if (where < 0 || (!of_thread && ev.cpu == kNoCpu)) return;
         pairs.passed(cls.half, thread_key(current_host, where) ^ static_cast<std::uint64_t>(cls.half.on) << 60,
                      ev.ts_ns);
+    }
+
+    void plug_passed(const BoundClass &cls, const Event &ev) {
+        ++block_events;
+        block.passed(ev.ts_ns);
+        const std::int64_t tid = number_in(ev, cls.tid_slot, -1);
+        if (tid < 0) return;
+        if (cls.block.blank.kind == BlockKind::kPlug) pairs.plugged(thread_key(current_host, tid), ev.ts_ns);
+        else pairs.unplugged(thread_key(current_host, tid), ev.ts_ns);
     }
 
     // Could events of threads' states be missing where this stream's are?
@@ -364,10 +374,7 @@ struct Core::Impl {
             if (cls.cpu_slot != kNoSlot) own.cpu = static_cast<std::uint32_t>(ev.slots[cls.cpu_slot].bits());
             return stitcher.event(cls, own, current_host);
         }
-        case ClassKind::kPlug:
-            ++block_events;
-            block.passed(ev.ts_ns);
-            return Fate::kContext;
+        case ClassKind::kPlug: plug_passed(cls, ev); return Fate::kContext;
         case ClassKind::kDeviceName:
             if (cls.dev_slot != kNoSlot && cls.diskname_slot != kNoSlot &&
                 ev.slots[cls.diskname_slot].kind == Slot::Kind::kString)

@@ -46,7 +46,7 @@ Half Pairs::half_of(std::string_view name) {
 }
 
 void Pairs::passed(const Half &half, std::uint64_t where, std::int64_t ts_ns) {
-    if (ts_ns <= begins_ns_ || ts_ns > ends_ns_) return;
+    if (!knows(ts_ns)) return;
     Seen &seen = seen_[half.pair];
     (half.ends ? seen.end : seen.begin) = true;
     auto [open, first] = open_.insert(where);
@@ -60,6 +60,26 @@ void Pairs::passed(const Half &half, std::uint64_t where, std::int64_t ts_ns) {
 void Pairs::lost(std::int64_t until_ns) {
     begins_ns_ = std::max(begins_ns_, until_ns);
     open_.clear();
+    plugs_.clear();
+}
+
+void Pairs::allocated(std::uint64_t thread, std::int64_t ts_ns) {
+    if (follows_plugs_ && knows(ts_ns)) plugs_[thread].allocated = true;
+}
+
+void Pairs::plugged(std::uint64_t thread, std::int64_t ts_ns) {
+    if (!knows(ts_ns)) return;
+    Plug &plug = plugs_[thread];
+    plug.seen = plug.open = true;
+}
+
+// The first request after an unplug is held back by a new plug (blk_add_rq_to_plug() of Linux 6.1 to 6.12). Without a
+// request between them two unplugs may follow each other: one per hardware queue. A plug may go without an unplug.
+void Pairs::unplugged(std::uint64_t thread, std::int64_t ts_ns) {
+    if (!knows(ts_ns)) return;
+    Plug &plug = plugs_[thread];
+    missing_ += plug.seen && plug.allocated && !plug.open;
+    plug = {true, false, false};
 }
 
 }  // namespace opline

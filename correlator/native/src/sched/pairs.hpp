@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Events that come in pairs, one after the other: the entry and the exit of a system call on its thread, of an
-// interrupt on its CPU. Where two of a kind follow each other, one of the other kind is missing.
+// interrupt on its CPU. Where two of a kind follow each other, one of the other kind is missing. So is a thread's plug,
+// where requests that it allocated are let go without one.
 #pragma once
 #include <cstdint>
 #include <algorithm>
@@ -29,6 +30,12 @@ class Pairs {
     Half half_of(std::string_view name);
     // `where`: the thread's or the CPU's key. What was open before the trace is not known, nor is it missing.
     void passed(const Half &, std::uint64_t where, std::int64_t ts_ns);
+    // The trace has plugs, with their threads.
+    void follow_plugs() { follows_plugs_ = true; }
+    // The thread allocated a request; began to hold requests back; let them go.
+    void allocated(std::uint64_t thread, std::int64_t ts_ns);
+    void plugged(std::uint64_t thread, std::int64_t ts_ns);
+    void unplugged(std::uint64_t thread, std::int64_t ts_ns);
     // Events are missing up to until_ns, which may lie ahead.
     void lost(std::int64_t until_ns);
     // Events are missing from there on, for good.
@@ -36,6 +43,7 @@ class Pairs {
     std::uint64_t missing() const { return missing_; }
 
   private:
+    bool knows(std::int64_t ts_ns) const { return ts_ns > begins_ns_ && ts_ns <= ends_ns_; }
     static constexpr std::uint32_t kNone = ~std::uint32_t{0};
     struct Seen {
         bool begin = false, end = false;  // a trace may have one of the two alone
@@ -44,6 +52,13 @@ class Pairs {
     std::unordered_map<std::string, std::uint32_t> numbers_;  // by what both halves are called
     std::vector<Seen> seen_{1};                               // by pair
     FlatMap<std::uint64_t, std::uint32_t> open_;              // by where: its pair, kNone between two
+    struct Plug {
+        bool seen = false;       // an event of the pair: what was before is known
+        bool open = false;       // a plug without an unplug
+        bool allocated = false;  // a request, since the last unplug
+    };
+    bool follows_plugs_ = false;
+    FlatMap<std::uint64_t, Plug> plugs_;  // by thread
     std::int64_t begins_ns_ = kNoTime, ends_ns_ = std::numeric_limits<std::int64_t>::max();
     std::uint64_t missing_ = 0;
 };

@@ -6,7 +6,7 @@
 namespace opline {
 
 Attributor::Attributor(const Plan &plan, StringPool &strings, const ThreadPoints &thread_points)
-    : plan_(plan), strings_(strings), thread_points_(thread_points) {
+    : plan_(plan), strings_(strings), thread_points_(thread_points), ways_(plan, strings) {
     work_ = strings.intern("work");
     unknown_ = strings.intern("unknown");
     block_ = strings.intern("block");
@@ -339,9 +339,27 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
     std::reverse(a.stages.begin(), a.stages.end());
 }
 
+// From each point of the path to the next.
+void Attributor::find_ways(Attribution &a) const {
+    a.ways.clear();
+    if (ways_.empty() || !a.op->complete()) return;
+    const PlacedTransition *last = nullptr;
+    for (const auto &p : a.transitions) {
+        if (p.aside || p.late) continue;
+        const std::uint32_t way =
+            last && last->child == p.child ? ways_.find(last->t().point, p.t().point) : Ways::kNone;
+        auto is_on_it = [&](const PlacedTransition &other) { return ways_.leads_round(way, other.t().point); };
+        const bool counts = way != Ways::kNone && (ways_.has_stage(way) ||
+                                                   std::none_of(a.transitions.begin(), a.transitions.end(), is_on_it));
+        if (counts) a.ways.push_back(way);
+        last = &p;
+    }
+}
+
 void Attributor::run(const Op &op, Attribution &out) {
     place(op, out);
     mark_path(op, out);
+    find_ways(out);
     out.passed = static_cast<std::uint32_t>(out.transitions.size());
     out.late = 0;
     out.first_tid = out.end_tid = -1;

@@ -13,6 +13,7 @@
 #include "op/op.hpp"
 #include "op/thread_points.hpp"
 #include "sched/sched.hpp"
+#include "stages/ways.hpp"
 
 namespace opline {
 
@@ -44,6 +45,7 @@ struct Attribution {
     std::vector<StatePart> state_parts;  // of the stages, in time order; empty: nobody asked for them
     const Op *op = nullptr;
     std::uint32_t passed = 0, late = 0;         // transitions: how many, and after the end
+    std::vector<std::uint32_t> ways;            // from point to point, of those that Ways counts
     std::int64_t first_tid = -1, end_tid = -1;  // of the first, and of the last that is not late
     std::uint32_t first_comm = 0;               // pool id
     std::vector<Transition> unpacked;           // what `transitions` are of, where the op keeps them by its shape
@@ -65,6 +67,8 @@ class Attributor {
     // before, or could be kept.
     bool attribute(const Op &op, Attribution &out);
     void leave_out_transitions() { with_transitions_ = false; }
+    // Points that ops must have passed.
+    std::uint64_t points_missing() const;
 
   private:
     // Where the stages of every op of a shape lie: nothing of it depends on times. Of ops with a request, for those
@@ -82,13 +86,15 @@ class Attributor {
             std::uint32_t label;
             bool aside;
         };
+        std::uint64_t ops = 0;  // so many had it
+        std::vector<std::uint32_t> ways;
         std::vector<Cut> cuts;  // from the first transition to the last
         std::vector<Placed> transitions;
     };
     void run(const Op &op, Attribution &out);
     // Of an op that ended with its last transition and has nothing but transitions and at most one request: no batch,
     // no joined half. nullptr: run() is to say. `scratch` is overwritten.
-    const ShapeStages *by_shape(const Op &op, Attribution &scratch);
+    ShapeStages *by_shape(const Op &op, Attribution &scratch);
     void fill(const Op &op, const ShapeStages &, Attribution &out);
     // The times of such an op, by place in its shape, then those of its request's steps: Q, G, I, D, C.
     const std::int64_t *times_of(const Op &op);
@@ -103,6 +109,7 @@ class Attributor {
     };
     void place(const Op &op, Attribution &out);
     void mark_path(const Op &op, Attribution &out);
+    void find_ways(Attribution &) const;
     std::int64_t waits_since(const Op &op, std::uint32_t joined_order) const;
     std::ptrdiff_t predecessor(const Attribution &, std::ptrdiff_t current) const;
     bool aside(const PlacedTransition &) const;
@@ -146,7 +153,8 @@ class Attributor {
     FlatMap<std::uint64_t, std::pair<std::uint32_t, std::uint32_t>> names_;  // (from, to) → (stage, kind)
     FlatMap<std::uint64_t, bool> behind_;                                    // (from, to) of the stages that say so
     FlatMap<std::uint64_t, std::uint32_t> behind_names_;  // (stage, stage of others) → name; 0: theirs has none
-    std::vector<std::vector<std::uint32_t>> after_;       // per PointSpec: point ids
+    Ways ways_;
+    std::vector<std::vector<std::uint32_t>> after_;                     // per PointSpec: point ids
     std::vector<std::pair<std::uint32_t, std::uint32_t>> recurrences_;  // of this op: (point, how often)
     FlatMap<std::uint64_t, std::uint32_t> labels_;                      // (point, recurrence number) → label
     struct ShapeEntry {

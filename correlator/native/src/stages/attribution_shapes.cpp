@@ -81,11 +81,12 @@ std::unique_ptr<Attributor::ShapeStages> Attributor::generalize(const Op &op, At
         at = to_at;
     }
     if (at + 1 != transitions || scratch.unattributed_ns != 0) return nullptr;
+    out->ways = scratch.ways;
     for (const auto &p : scratch.transitions) out->transitions.push_back({p.label, p.aside});
     return out;
 }
 
-const Attributor::ShapeStages *Attributor::by_shape(const Op &op, Attribution &scratch) {
+Attributor::ShapeStages *Attributor::by_shape(const Op &op, Attribution &scratch) {
     if (op.state != OpState::kEnded || op.requests.size() > 1 || !op.batches.empty() || !op.halves.empty())
         return nullptr;
     const ShapedList list = op.transitions.shaped();
@@ -141,10 +142,26 @@ void Attributor::fill(const Op &op, const ShapeStages &shape, Attribution &out) 
 }
 
 bool Attributor::attribute(const Op &op, Attribution &out) {
-    const ShapeStages *shape = by_shape(op, out);
-    if (shape) fill(op, *shape, out);
-    else run(op, out);
+    ShapeStages *shape = by_shape(op, out);
+    if (shape) {
+        ++shape->ops;
+        fill(op, *shape, out);
+    } else {
+        run(op, out);
+        for (std::uint32_t way : out.ways) ways_.taken(way);
+    }
     return shape != nullptr;
+}
+
+std::uint64_t Attributor::points_missing() const {
+    Ways all = ways_;
+    auto add = [&](const ShapeEntry &entry) {
+        if (!entry.found) return;
+        for (std::uint32_t way : entry.found->ways) all.taken(way, entry.found->ops);
+    };
+    for (const auto &entry : shapes_) add(entry);
+    with_request_.for_each([&](std::uint64_t, const ShapeEntry &entry) { add(entry); });
+    return all.points_missing();
 }
 
 void Attributor::find(const Op &op, ShapeEntry &entry, Attribution &scratch) {

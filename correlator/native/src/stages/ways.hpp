@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Points that ops must have passed. The model's stages say which ways an op goes. Where one goes from a point to another
+// for which there is no stage, two stages lead from the one to the other over a third point, and nearly all ops go over
+// that, then its event is missing.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "base/flat_map.hpp"
+#include "base/strings.hpp"
+#include "model/plan.hpp"
+
+namespace opline {
+
+class Ways {
+  public:
+    static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+    Ways(const Plan &, StringPool &);
+    bool empty() const { return ways_.empty(); }
+    // The way from a point to another (pool ids), if it is one without a stage or part of the way round; else kNone.
+    std::uint32_t find(std::uint32_t from, std::uint32_t to) const;
+    bool has_stage(std::uint32_t way) const { return ways_[way].rounds.empty(); }
+    // Is it the third point of one without a stage? An op that passes it elsewhere has not left it out.
+    bool leads_round(std::uint32_t way, std::uint32_t point) const;
+    void taken(std::uint32_t way, std::uint64_t ops = 1) { ways_[way].ops += ops; }
+    std::uint64_t points_missing() const;
+
+  private:
+    struct Round {
+        std::uint32_t over;           // the point
+        std::uint32_t first, second;  // the ways to it and from it
+    };
+    struct Way {
+        std::uint64_t ops = 0;
+        std::vector<Round> rounds;  // none: the model has a stage for it
+    };
+    std::uint32_t way(std::uint32_t from, std::uint32_t to);
+
+    std::vector<Way> ways_;
+    FlatMap<std::uint64_t, std::uint32_t> numbers_;  // by (from, to), from 1
+};
+
+}  // namespace opline

@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from tests.lib.recorded import NAMES, model_of, unpack
@@ -79,6 +81,7 @@ class Result:
     links: list[tuple[int, BioKey, Linked]]  # by op and bio
     op_at: NDArray[np.uint64]  # (time, thread) of each transition, hashed, in order
     op_of: NDArray[np.int64]  # its op
+    of_bios: set[int]  # ops that a bio began, which no call or point owns
     seen: dict[str, int]
     read: set[str]  # names of events that are not ignored by rule
     dropped: int
@@ -121,9 +124,16 @@ def correlated(
     order = np.argsort(at, kind="stable")
     read = {row["event"] for row in rows["fates"].to_pylist() if row["fate"] != "ignored"}
     return Result(
-        list(links_of(rows)), at[order], own["op_id"].to_numpy()[order], dropper.seen(), read, dropper.dropped(),
+        list(links_of(rows)), at[order], own["op_id"].to_numpy()[order], of_bios(transitions), dropper.seen(), read, dropper.dropped(),
         {n: c for n, c in lost.items() if c}, list(faults_of(rows)),
     )  # fmt: skip
+
+
+def of_bios(transitions: pa.Table) -> set[int]:
+    """The ops of a model's `[bios]`: each is a bio and those that go on behind it, and says of nobody else that it was
+    his. Where the call is lost that queued them, such an op is all that the trace can tell.
+    """
+    return set(transitions.filter(pc.equal(transitions["event"], "block_bio_queue"))["op_id"].to_pylist())
 
 
 def links_of(rows: dict[str, Any]) -> Iterator[tuple[int, BioKey, Linked]]:
@@ -185,10 +195,14 @@ def compare(whole: Result, mutant: Result) -> Compared:
         truth[op, bio].append(link)
     found: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
+    of_bio: dict[BioKey, list[Linked]] = defaultdict(list)
+    for _op, bio, link in whole.links:
+        of_bio[bio].append(link)
     examples = []
     for op, bio, link in mutant.links:
         found[link.confidence] += 1
-        candidates = [known for o in same.get(op, ()) for known in truth.get((o, bio), ())]
+        own = op in mutant.of_bios
+        candidates = of_bio[bio] if own else [known for o in same.get(op, ()) for known in truth.get((o, bio), ())]
         if any(link.agrees(known) for known in candidates):
             continue
         wrong[link.confidence] += 1

@@ -32,8 +32,7 @@ ClassPlan Core::add_class(const ClassDecl &decl) {
         impl_->converted =
             impl_->converted || (decl.domain == Domain::kKernel && decl.name.find(':') != std::string::npos);
     }
-    if (impl_->tables.keeps_states() && decl.domain == Domain::kKernel &&
-        (bound.kind == ClassKind::kHalf || bound.kind == ClassKind::kPoints))
+    if (impl_->tables.keeps_states() && (bound.kind == ClassKind::kHalf || bound.kind == ClassKind::kPoints))
         bound.half = impl_->pairs.half_of(decl.name);
     if (bound.kind == ClassKind::kPlug && bound.tid_slot != kNoSlot) impl_->pairs.follow_plugs();
     if (bound.kind == ClassKind::kHalf && bound.half.pair == 0) bound.kind = ClassKind::kContext;

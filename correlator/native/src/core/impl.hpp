@@ -156,7 +156,7 @@ struct Core::Impl {
         const bool packets = gap.kind == Gap::Kind::kPackets;
         stitcher.events_lost();
         if (carries_states(gap.stream)) sched.lost(gap.end_ns);
-        if (streams[gap.stream].domain == Domain::kKernel) pairs.lost(gap.end_ns);
+        pairs.lost(gap.end_ns);
         if (gap.begin_ns != kNoTime && gap.end_ns != kNoTime) linker.discarded(gap.begin_ns, gap.end_ns);
         (packets ? discarded_packets : discarded_events) += gap.count;
         discarded_unknown += gap.count == 0;
@@ -165,7 +165,7 @@ struct Core::Impl {
 
     void damaged(const Gap &gap) {
         if (carries_states(gap.stream)) sched.lost_from(gap.begin_ns);
-        if (streams[gap.stream].domain == Domain::kKernel) pairs.lost_from(gap.begin_ns);
+        pairs.lost_from(gap.begin_ns);
         linker.discarded(gap.begin_ns, std::numeric_limits<std::int64_t>::max());
         damages.push_back({stream_name(streams[gap.stream]), gap.begin_ns, std::string(gap.why)});
     }
@@ -175,15 +175,10 @@ struct Core::Impl {
         constexpr auto kFirst = std::numeric_limits<std::int64_t>::min(),
                        kLast = std::numeric_limits<std::int64_t>::max();
         linker.discarded(begin_ns == kNoTime ? kFirst : begin_ns, end_ns == kNoTime ? kLast : end_ns);
-        if (domain == Domain::kKernel) {
-            if (end_ns == kNoTime) {
-                sched.lost_from(begin_ns == kNoTime ? kFirst : begin_ns);
-                pairs.lost_from(begin_ns == kNoTime ? kFirst : begin_ns);
-            } else {
-                sched.lost(end_ns);
-                pairs.lost(end_ns);
-            }
-        }
+        const bool for_good = end_ns == kNoTime;
+        const std::int64_t from_ns = begin_ns == kNoTime ? kFirst : begin_ns;
+        if (domain == Domain::kKernel) for_good ? sched.lost_from(from_ns) : sched.lost(end_ns);
+        for_good ? pairs.lost_from(from_ns) : pairs.lost(end_ns);
         stitcher.events_lost();
         discarded_packets += packets;
         tables.discarded(stream, begin_ns, end_ns, packets, true);
@@ -316,10 +311,11 @@ struct Core::Impl {
     }
 
     void half_passed(const BoundClass &cls, const Event &ev) {
-        const bool of_thread = cls.half.on == Half::On::kThread;
+        const bool of_thread = cls.half.on == Half::On::kThread || cls.half.on == Half::On::kShim;
         const std::int64_t where = of_thread ? number_in(ev, cls.tid_slot, -1) : static_cast<std::int64_t>(ev.cpu);
         if (where < 0 || (!of_thread && ev.cpu == kNoCpu)) return;
-        pairs.passed(cls.half, thread_key(current_host, where) ^ static_cast<std::uint64_t>(cls.half.on) << 60,
+        const std::uint64_t within = cls.half.on == Half::On::kShim ? cls.half.pair : 0;
+        pairs.passed(cls.half, thread_key(current_host, where) ^ static_cast<std::uint64_t>(cls.half.on) << 60 ^ within,
                      ev.ts_ns);
     }
 
@@ -342,6 +338,7 @@ struct Core::Impl {
     void collector_lost_some(const BoundClass &cls, const Event &ev) {
         if (cls.count_slot != kNoSlot && ev.slots[cls.count_slot].is_number())
             collector_lost += ev.slots[cls.count_slot].u;
+        pairs.lost(ev.ts_ns);
         if (cls.sched.loses) sched.lost(std::max(ev.ts_ns, number_in(ev, cls.sched.until, ev.ts_ns)));
     }
 

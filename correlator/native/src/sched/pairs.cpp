@@ -22,9 +22,26 @@ constexpr std::array<std::pair<std::string_view, Half>, 8> kHalves{{
 constexpr std::array<std::string_view, 6> kNoReturn{"exit",     "exit_group",   "execve",
                                                     "execveat", "rt_sigreturn", "sigreturn"};
 
+// The shim for Ceph's names are of one call each: "cephshim:msgr_send_enter" and "cephshim:msgr_send_exit".
+Half half_of_shim(std::string_view &name) {
+    for (const auto &[suffix, half] :
+         {std::pair<std::string_view, Half>{"_enter", {Half::On::kShim, false}}, {"_exit", {Half::On::kShim, true}}})
+        if (name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix) {
+            name.remove_suffix(suffix.size());
+            return half;
+        }
+    return {};
+}
+
 }  // namespace
 
 Half Pairs::half_of(std::string_view name) {
+    for (std::string_view provider : {"cephshim:", "cephring:"}) {
+        if (name.substr(0, provider.size()) != provider) continue;
+        Half half = half_of_shim(name);
+        if (half.on != Half::On::kNothing) half.pair = number_of(std::string(name));
+        return half;
+    }
     for (const auto &[prefix, half] : kHalves) {
         if (name.substr(0, prefix.size()) != prefix) continue;
         const std::string_view rest = name.substr(prefix.size());
@@ -32,17 +49,19 @@ Half Pairs::half_of(std::string_view name) {
         std::string both = std::to_string(static_cast<int>(half.on)) + (prefix.front() == 'c' ? "c" : "");
         if (half.on == Half::On::kThread) both += rest;
         else if (!rest.empty()) continue;
-        auto [number, made] = numbers_.emplace(both, static_cast<std::uint32_t>(seen_.size()));
-        if (made) {
-            seen_.emplace_back();
-            seen_.back().no_end =
-                half.on == Half::On::kThread && std::find(kNoReturn.begin(), kNoReturn.end(), rest) != kNoReturn.end();
-        }
         Half found = half;
-        found.pair = number->second;
+        found.pair = number_of(both);
+        seen_[found.pair].no_end =
+            half.on == Half::On::kThread && std::find(kNoReturn.begin(), kNoReturn.end(), rest) != kNoReturn.end();
         return found;
     }
     return {};
+}
+
+std::uint32_t Pairs::number_of(const std::string &both) {
+    auto [number, made] = numbers_.emplace(both, static_cast<std::uint32_t>(seen_.size()));
+    if (made) seen_.emplace_back();
+    return number->second;
 }
 
 void Pairs::passed(const Half &half, std::uint64_t where, std::int64_t ts_ns) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Events that come in pairs, one after the other: the entry and the exit of a system call on its thread, of an
-// interrupt on its CPU. Where two of a kind follow each other, one of the other kind is missing. So is a thread's plug,
+// interrupt on its CPU, of a call that the shim for Ceph sees (within which others may come). Where two of a kind follow each other, one of the other kind is missing. So is a thread's plug,
 // where requests that it allocated are let go without one.
 #pragma once
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace opline {
 
 // Of a class of events: which half of which pair it is.
 struct Half {
-    enum class On : std::uint8_t { kNothing, kThread, kHardIrq, kSoftIrq };
+    enum class On : std::uint8_t { kNothing, kThread, kHardIrq, kSoftIrq, kShim };
     On on = On::kNothing;
     bool ends = false;
     std::uint32_t pair = 0;  // from 1
@@ -43,6 +43,7 @@ class Pairs {
     std::uint64_t missing() const { return missing_; }
 
   private:
+    std::uint32_t number_of(const std::string &both);
     bool knows(std::int64_t ts_ns) const { return ts_ns > begins_ns_ && ts_ns <= ends_ns_; }
     static constexpr std::uint32_t kNone = ~std::uint32_t{0};
     struct Seen {

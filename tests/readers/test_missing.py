@@ -162,9 +162,26 @@ def in_another_file(stream: Path) -> None:
 
 
 def in_another_file_with_a_damaged_begin(stream: Path) -> None:
+    another_with(stream, 32, 1 << 20)
+
+
+def in_another_file_with_a_damaged_number(stream: Path) -> None:
+    """Of the first packet: its number counts packets that never were."""
+    another_with(stream, 64, 1 << 50)
+
+
+def first_of_two_files_with_a_damaged_number(stream: Path) -> None:
+    whole = stream.read_bytes()
+    another_with(stream, 64, 1 << 50)
+    other = stream.with_name(stream.name + ".bak")
+    stream.write_bytes(other.read_bytes())
+    other.write_bytes(whole)
+
+
+def another_with(stream: Path, at: int, flipped: int) -> None:
+    """A copy of the file in which bits of the number at that byte are flipped."""
     doubled = bytearray(stream.read_bytes())
-    begin_ns = struct.unpack_from("<Q", doubled, 32)[0]
-    struct.pack_into("<Q", doubled, 32, begin_ns ^ 1 << 20)
+    struct.pack_into("<Q", doubled, at, struct.unpack_from("<Q", doubled, at)[0] ^ flipped)
     stream.with_name(stream.name + ".bak").write_bytes(doubled)
 
 
@@ -178,7 +195,14 @@ def in_another_folder(stream: Path) -> None:
 
 @pytest.mark.parametrize(
     ("damage", "doubled"),
-    [(in_another_file, 3), (in_another_file_with_a_damaged_begin, 3), (at_the_end, 1), (in_another_folder, 6)],
+    [
+        (in_another_file, 3),
+        (in_another_file_with_a_damaged_begin, 3),
+        (in_another_file_with_a_damaged_number, 3),
+        (first_of_two_files_with_a_damaged_number, 3),
+        (at_the_end, 1),
+        (in_another_folder, 6),
+    ],
 )
 def test_what_is_there_twice_is_read_once(
     damage: Callable[[Path], None], doubled: int, copy: Path, run_of: RunOf, tmp_path: Path

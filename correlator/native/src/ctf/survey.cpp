@@ -55,31 +55,51 @@ void Survey::look_through(const Trace &trace, File &file) {
     file.past = at;
 }
 
+// Of packets with the same times one is read: where a number is damaged, the one whose number another packet's goes on
+// from. An empty packet may have another's times.
+void Survey::drop_doubles_by_time(std::vector<Place> &kept, std::vector<Place> &doubles) {
+    std::set<std::uint64_t> numbers;
+    for (const Place &place : kept) numbers.insert(place.id.sequence);
+    const auto in_turn = [&](const Place &place) {
+        return numbers.count(place.id.sequence + 1) + numbers.count(place.id.sequence - 1) != 0;
+    };
+    const auto times = [](const Place &place) { return std::tie(place.id.begin, place.id.end, place.id.content_bits); };
+    std::stable_sort(kept.begin(), kept.end(), [&](const Place &a, const Place &b) { return times(a) < times(b); });
+    std::vector<Place> once;
+    for (const Place &place : kept) {
+        if (once.empty() || place.id.begin >= place.id.end || times(once.back()) != times(place)) {
+            once.push_back(place);
+            continue;
+        }
+        doubles.push_back(place);
+        if (!in_turn(once.back()) && in_turn(place)) std::swap(once.back(), doubles.back());
+    }
+    kept = std::move(once);
+}
+
 // Of the packets of a stream that are the same, the first is read.
 void Survey::drop_doubles(Known &known, Group &group, ReadLosses &losses) {
-    struct Place {
-        PacketId id;
-        std::size_t file, packet;
-    };
     std::vector<Place> places;
     for (std::size_t f = 0; f < group.size(); ++f)
         for (std::size_t p = 0; p < group[f].packets.size(); ++p)
             if (const Packet &packet = group[f].packets[p]; packet.has_sequence)
                 places.push_back({{packet.sequence, packet.begin, packet.end, packet.content_bits}, f, p});
     std::stable_sort(places.begin(), places.end(), [](const Place &a, const Place &b) { return a.id < b.id; });
-    std::vector<Place> doubles;
-    std::vector<PacketId> ids;
+    std::vector<Place> doubles, kept;
     for (const Place &place : places) {
         const auto same = [&place](const PacketId &other) { return other.same_packet(place.id); };
         const auto [first, past] = std::equal_range(known.packets.begin(), known.packets.end(), place.id);
         bool twice = std::any_of(first, first + std::min(past - first, kMostAlike), same);
-        for (auto i = ids.rbegin(); !twice && i != ids.rend() && i->sequence == place.id.sequence; ++i) {
-            if (i - ids.rbegin() == kMostAlike) break;
-            twice = same(*i);
+        for (auto i = kept.rbegin(); !twice && i != kept.rend() && i->id.sequence == place.id.sequence; ++i) {
+            if (i - kept.rbegin() == kMostAlike) break;
+            twice = same(i->id);
         }
-        if (twice) doubles.push_back(place);
-        else ids.push_back(place.id);
+        (twice ? doubles : kept).push_back(place);
     }
+    drop_doubles_by_time(kept, doubles);
+    std::vector<PacketId> ids;
+    for (const Place &place : kept) ids.push_back(place.id);
+    std::sort(ids.begin(), ids.end());
     const auto before = static_cast<std::ptrdiff_t>(known.packets.size());
     known.packets.insert(known.packets.end(), ids.begin(), ids.end());
     std::inplace_merge(known.packets.begin(), known.packets.begin() + before, known.packets.end());
@@ -177,17 +197,22 @@ std::vector<std::unique_ptr<Stream>> Survey::streams_of(const Trace &trace, Read
     const bool has_index = !trace.path.empty();
     if (has_index) find_gone(trace, empty, losses);
     for (auto &[key, group] : groups) {
-        std::stable_sort(group.begin(), group.end(), [](const File &a, const File &b) { return a.begin < b.begin; });
+        const auto earlier = [](const File &a, const File &b) { return a.begin < b.begin; };
+        std::stable_sort(group.begin(), group.end(), earlier);
         if (has_index)
             for (const File &file : group) compare_with_index(trace, file, losses);
         // Traces without a uuid are strangers to each other.
         Known &known = known_[{trace.meta.uuid.empty() ? trace.path : trace.meta.uuid, key.first, key.second}];
         drop_doubles(known, group, losses);
-        std::vector<Stream::File> files;
-        const Packet *first = nullptr;
         for (File &file : group) {
             order(file, losses);
             mend(trace, file);
+            if (!file.packets.empty()) file.begin = file.packets.front().begin;
+        }
+        std::stable_sort(group.begin(), group.end(), earlier);
+        std::vector<Stream::File> files;
+        const Packet *first = nullptr;
+        for (File &file : group) {
             if (file.packets.empty()) continue;
             if (!first) first = &file.packets.front();
             Stream::File &f = files.emplace_back(Stream::File{file.bytes, {}});

@@ -76,6 +76,10 @@ class Survey {
             return sequence == o.sequence && content_bits == o.content_bits && (begin == o.begin || end == o.end);
         }
     };
+    struct Place {
+        PacketId id;
+        std::size_t file, packet;
+    };
     // One stream of one trace, when all its packets are known.
     struct FilePart {
         std::string path;
@@ -98,6 +102,7 @@ class Survey {
     using Group = std::vector<File>;
 
     static void look_through(const Trace &, File &);
+    static void drop_doubles_by_time(std::vector<Place> &kept, std::vector<Place> &doubles);
     static void drop_doubles(Known &, Group &, ReadLosses &);
     static void order(File &, ReadLosses &);
     void compare_with_index(const Trace &, const File &, ReadLosses &);

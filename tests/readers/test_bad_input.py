@@ -316,7 +316,7 @@ def test_lttng_2_16_writes_ctf_1_8_in_other_words(trace: Callable[[str], Path], 
     for reader in READERS:
         out = tmp_path / reader
         with out.open("wb") as file:
-            printer = _core.Printer(file.fileno(), "*", 0, False, 2**63 - 1, False, 2**64 - 1)
+            printer = _core.Printer(file.fileno(), "{}")
             for _ in choose([folder], reader)[0].read(printer):
                 pass
             printer.finish()
@@ -353,7 +353,7 @@ from opline.errors import OplineError
 from opline.readers.front import choose
 from opline.readers.trace import find_traces
 for trace in sys.argv[2:]:
-    printer = _core.Printer(1, "*", 0, False, 2**63 - 1, False, 2**64 - 1)
+    printer = _core.Printer(1, "{}")
     try:
         for _ in choose(find_traces(Path(trace)), sys.argv[1])[0].read(printer):
             pass

@@ -80,13 +80,13 @@ def encoded(lines: Iterable[str]) -> bytes:
     return "".join(f"{shown(line)}\n" for line in lines).encode()
 
 
-def csv_text(columns: Collection[str], rows: Iterable[Mapping[str, object]], line_end: str = "\n") -> str:
+def csv_text(columns: Collection[str], rows: Iterable[Mapping[str, object]]) -> str:
     """A header and a line for each row, which has these columns."""
     import csv
     import io
 
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator=line_end)
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from opline.errors import UsageError
 from opline.talk import talk
 from opline.values import Value
+from opline_analyses.base.filters import add_device, add_size, add_threads, add_window, window_instants
 from opline_analyses.base.quantities import Limits, duration_ns, limits, seconds, size_bytes
 from opline_analyses.base.text import count_of, device_name
 from opline_analyses.block.io_sources import SOURCES, Source, source_of
-from opline_analyses.block.requests import device_number
+from opline_analyses.runs.devices import devices_condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,9 +36,7 @@ PER = {
     "thread": "concat(coalesce(comm, '?'), ':', coalesce(tid::VARCHAR, '?'))",
 }  # fmt: skip
 DEVICE_AND_IO = "device and io"  # groups that are named "sda read"
-MAJOR_DIGITS = 4  # the kernel has 12 bits for it
 BATCH_ROWS = 1 << 16
-ABSOLUTE_DIGITS = 10  # as in selection.instant: a whole number this long is a time of the run's clock, in ns
 
 
 class Window(Value):
@@ -70,16 +69,7 @@ class Rows(Value):
 def add_io_filters(parser: argparse.ArgumentParser, sources: bool = True, latency: bool = True) -> None:
     """The options. ``sources``: --of, --from and --to; ``latency``: --latency."""
     group = parser.add_argument_group("which I/Os (all may be combined)")
-    group.add_argument(
-        "-d",
-        "--device",
-        metavar="D",
-        action="append",
-        help="sda, 8:0, 8,0 or '8:*'; '!sda': others; may be given again",
-    )
-    group.add_argument(
-        "-m", "--major", metavar="N", dest="device", type=_all_of_major, action="append", help="the same as -d 'N:*'"
-    )
+    add_device(group)
     group.add_argument(
         "-i",
         "--io",
@@ -87,17 +77,12 @@ def add_io_filters(parser: argparse.ArgumentParser, sources: bool = True, latenc
         action="append",
         help="reads, writes, flushes, discards, or a pattern of rwbs flags ('*R*'); may be given again",
     )
-    group.add_argument("--size", metavar="S", help="bytes: 8k, '>64k', 4k..64k")
-    group.add_argument("-n", "--comm", metavar="GLOB", action="append", help="that threads of this name queued (fio*)")
-    group.add_argument("-p", "--pid", metavar="N", type=int, action="append", help="of this process")
-    group.add_argument("--tid", metavar="N", type=int, action="append", help="that this thread queued")
+    add_size(group)
+    add_threads(group, "queued by")
     group.add_argument("--class", dest="op_class", metavar="C", action="append", help="of ops of this class")
     if latency:
         group.add_argument("--latency", metavar="L", help="'>5ms', '<100us', 1ms..2ms")
-    group.add_argument(
-        "--window", metavar="W", help="that ended in 153:155 (seconds from the first event), or in 10ms around --at"
-    )
-    group.add_argument("--at", metavar="T", help="the middle of --window")
+    add_window(group, "that ended")
     if sources:
         group.add_argument(
             "--of", choices=SOURCES, default="requests", help="what is counted (default: requests, the block layer's)"
@@ -123,54 +108,10 @@ def bounds(run: Run) -> tuple[int, int]:
 
 def window(args: argparse.Namespace, zero_ns: int) -> Window:
     """The window that --window and --at mean. Raises UsageError."""
-
-    def time(text: str, option: str) -> int:
-        absolute = text.isdecimal() and len(text) >= ABSOLUTE_DIGITS
-        return int(text) if absolute else zero_ns + duration_ns(text, option)
-
-    if args.window is None:
-        if args.at is not None:
-            raise UsageError("--at is the middle of a window: say how long with --window 10ms.")
-        return Window()
-    since, colon, until = args.window.partition(":")
-    if args.at is not None:
-        if colon:
-            raise UsageError(f"--window {args.window} says its begin and end itself: leave out --at.")
-        length, middle = duration_ns(args.window, "--window"), time(args.at, "--at")
-        return Window(middle - length // 2, middle - length // 2 + length)
-    if not colon:
-        raise UsageError(f"--window {args.window}: from where? --at T is its middle; or give FROM:TO in seconds.")
-    found = Window(time(since, "--window") if since else None, time(until, "--window") if until else None)
-    if found.since_ns is not None and found.until_ns is not None and found.since_ns >= found.until_ns:
+    since, until = (None if t is None else t.after(zero_ns) for t in window_instants(args.window, args.at))
+    if since is not None and until is not None and since >= until:
         raise UsageError(f"--window {args.window}: it ends before it begins.")
-    return found
-
-
-def major_of(text: str) -> int | None:
-    """The number N of a device `N:*`, all devices of a driver; None of a single device."""
-    number, separator, minor = text.replace(",", ":", 1).partition(":")
-    return int(number) if separator and minor == "*" and number.isdecimal() and len(number) <= MAJOR_DIGITS else None
-
-
-def _all_of_major(text: str) -> str:
-    if major_of(found := f"{text}:*") is None:
-        raise argparse.ArgumentTypeError(f"{text} is no major number")
-    return found
-
-
-def _devices(run: Run, texts: Sequence[str]) -> tuple[str, list[object]]:
-    parts: list[str] = []
-    parameters: list[object] = []
-    for negated in (False, True):
-        named = [t for t in texts if t.startswith(("!", "not ")) == negated]
-        if named:
-            bare = [t.removeprefix("!").removeprefix("not ").strip() for t in named]
-            majors = [major for t in bare if (major := major_of(t)) is not None]
-            numbers = [device_number(run, t) for t in bare if major_of(t) is None]
-            marks = [", ".join("?" * len(some)) for some in (numbers, majors)]
-            parts.append(f"{'NOT ' if negated else ''}(dev IN ({marks[0]}) OR dev >> 20 IN ({marks[1]}))")
-            parameters += [*numbers, *majors]
-    return " AND ".join(parts), parameters
+    return Window(since, until)
 
 
 def _kinds(texts: Sequence[str]) -> tuple[str, list[object]]:
@@ -190,7 +131,7 @@ def _owned(source: Source, condition: str) -> str:
 
 def _conditions(run: Run, source: Source, args: argparse.Namespace) -> Iterator[tuple[str, list[object]]]:
     if args.device:
-        yield _devices(run, args.device)
+        yield devices_condition(run, args.device)
     if args.io:
         if "io" in source.lacks:
             raise UsageError(f"-i {args.io[0]}: {source.name} have no rwbs flags; --of requests has.")

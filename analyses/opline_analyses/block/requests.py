@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from opline.errors import UsageError
 from opline_analyses.base.text import device_name
 from opline_analyses.runs.run import Run
 
@@ -31,21 +30,6 @@ class Wanted(NamedTuple):
     owned_only: bool = False
     order: str = "time"
     limit: int | None = None
-
-
-def device_number(run: Run, text: str) -> int:
-    """A device by its name or as MAJOR:MINOR or MAJOR,MINOR, kernel-internal. Raises UsageError with those that the
-    run has.
-    """
-    names = run.device_names()
-    for dev, name in names.items():
-        if name == text:
-            return dev
-    major, _, minor = text.replace(",", ":", 1).partition(":")
-    if major.isdigit() and minor.isdigit():
-        return int(major) << 20 | int(minor)
-    seen = [device_name(names, dev) for (dev,) in run.rows("SELECT DISTINCT dev FROM requests ORDER BY dev")]
-    raise UsageError(f"No device {text}: the run has {', '.join(seen) or 'none'}.")
 
 
 def requests(run: Run, wanted: Wanted) -> Iterator[dict[str, Any]]:

@@ -96,7 +96,7 @@ def shown(args: argparse.Namespace, limits: tuple[int, ...], cells: dict[int, Ce
         document = {"schema": "opline bitesize 1", "sum_bytes": whole.total, "buckets": records}
         return (json.dumps(document, indent=1) + "\n").encode()
     if args.csv:
-        return csv_text(records[0], records, "\r\n").encode()
+        return csv_text(records[0], records).encode()
     return encoded(_lines(limits, counts))
 
 

@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
                 intervals = ((d, i) for d in found for i in d.intervals.values())
                 listed = [{"device": device_name(names, d.dev), **asdict(i)} for d, i in intervals]
                 columns = ("device", "name", "min_ns", "avg_ns", "max_ns", "total_ns", "count")
-                out.write(csv_text(columns, listed, "\r\n").encode())
+                out.write(csv_text(columns, listed).encode())
             elif args.json:
                 document = [{"device": device_name(names, d.dev), **asdict(d)} for d in found]
                 out.write((json.dumps({"schema": "opline btt 1", "devices": document}, indent=1) + "\n").encode())

@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
             elif args.csv:
                 flat = [{"kind": k["kind"]} | burst for k in found for burst in k["bursts"]]
                 columns = ["kind", *_measured(counted, "", 0, -1, series), "share", "peak_to_mean"]
-                out.write(csv_text(columns, flat, "\r\n").encode())
+                out.write(csv_text(columns, flat).encode())
             else:
                 out.write(encoded(_text(args, found, series)))
     return 0

@@ -5,16 +5,20 @@ from __future__ import annotations
 
 import argparse
 import errno
+import json
 import os
-import sys
 from pathlib import Path
+from typing import Any
 
 from opline import _core
+from opline.correlation import recording_of
 from opline.errors import OplineError, UsageError
 from opline.readers.front import choose, reader_wanted
 from opline.readers.trace import find_traces
 from opline.talk import talk
-from opline_analyses.base.quantities import moment_ns
+from opline_analyses.base import filters
+from opline_analyses.base.quantities import seconds
+from opline_analyses.commands.common import add_form, csv_output, output
 
 NAME = "events"
 HELP = "a trace's events, decoded, one per line"
@@ -23,64 +27,121 @@ Each line: time (raw monotonic ns), host, channel, CPU, event, { contexts },
 { fields }. Lines that begin with # are intervals with discarded events, and
 streams that cannot be read to their end.
 
+--csv and --json (an object per line) have the same members: ts_ns, host,
+channel, cpu, event, comm, pid, tid, context, fields, lost. `context` and
+`fields` are objects, in a cell of CSV as JSON; arrays and structures are null.
+A row with `lost` is no event but what is missing from there on. What is written
+is well-formed whatever a field holds: bytes that are no UTF-8 become U+FFFD.
+
+Of events that do not say their device, process or thread -d, -p, -n and --tid
+mean none.
+
 examples:
   opline events run1/trace | head
   opline events run1/trace --names 'block*' --since 1.5 --until 1.6
+  opline events run1/trace --names block_rq_issue -d sda --csv > issued.csv
+  opline events run1/trace -p 4242 --window 10ms --at 153.65 --json
 """
 ENDLESS = 2**63 - 1
-ABSOLUTE_DIGITS = 12  # as in the other commands
+ALL_BITS = 2**64 - 1
+MAJOR_BITS = 20  # a device's number is major << 20 | minor
 
 
-def _instant(text: str) -> tuple[int, bool]:
-    """(ns, whether they are the clock's own): seconds from the first event, exactly, or a line's own time."""
-    if text.isdigit() and len(text) >= ABSOLUTE_DIGITS:
-        value, absolute = int(text), True
-    else:
-        after, absolute = moment_ns(text), False
-        if after is None:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a time (9.5, 9.5s, 10ms) nor absolute nanoseconds")
-        value = after
-    if not 0 <= value <= ENDLESS:
+def _instant(text: str) -> filters.Instant:
+    """Seconds from the first event, exactly, or a line's own time."""
+    try:
+        value = filters.instant(text, "")
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a time (9.5, 9.5s, 10ms) nor absolute nanoseconds"
+        ) from error
+    if not 0 <= value.ns <= ENDLESS:
         raise argparse.ArgumentTypeError(f"{text} is out of range")
-    return value, absolute
+    return value
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """The trace and what to show of it."""
     parser.add_argument("trace", metavar="TRACE", type=Path, help="a trace, or a recording")
-    parser.add_argument("--names", metavar="GLOB", default="*", help="events whose name matches (default: all)")
-    parser.add_argument(
+    parser.add_argument("--limit", metavar="N", type=int, help="at most N events")
+    parser.add_argument("--reader", metavar="R", help="auto, native or bt2 (default: $OPLINE_READER, else auto)")
+    group = parser.add_argument_group("which events (all may be combined)")
+    group.add_argument("--names", metavar="GLOB", default="*", help="whose name matches (default: all)")
+    filters.add_device(group)
+    filters.add_threads(group, "of")
+    filters.add_window(group, "that happened")
+    group.add_argument(
         "--since",
         metavar="T",
         type=_instant,
-        default=(0, False),
-        help="only events at T or later: 9.5 (seconds) or 10ms from the first event, or absolute ns",
+        help="at T or later: 9.5 (seconds) or 10ms from the first event, or absolute ns",
     )
-    parser.add_argument("--until", metavar="T", type=_instant, default=(ENDLESS, False), help="only events before T")
-    parser.add_argument("--limit", metavar="N", type=int, help="at most N events")
-    parser.add_argument("--reader", metavar="R", help="auto, native or bt2 (default: $OPLINE_READER, else auto)")
+    group.add_argument("--until", metavar="T", type=_instant, help="before T")
+    add_form(parser, json="JSON, an object per line, nanoseconds")
+
+
+def _devices(args: argparse.Namespace) -> dict[str, list[tuple[int, int]]]:
+    """What -d means, as numbers and which of their bits count. Raises UsageError."""
+    if not args.device:
+        return {}
+    recording = recording_of(args.trace) or {}
+    names = {int(device["dev"]): str(device["name"]) for device in recording.get("devices", [])}
+
+    def number_of(text: str) -> int:
+        number = filters.number_among(names, text)
+        if number is None:
+            known = ", ".join(names.values()) or "no names of devices"
+            raise UsageError(f"No device {text}: the recording has {known}; MAJOR:MINOR is understood, too.")
+        return number
+
+    found = []
+    for some in filters.devices_meant(args.device, number_of):
+        majors = [(major << MAJOR_BITS, ALL_BITS ^ ((1 << MAJOR_BITS) - 1)) for major in some.majors]
+        found.append([*((number, ALL_BITS) for number in some.numbers), *majors])
+    return {"devices": found[0], "other_devices": found[1]}
+
+
+def _filter(args: argparse.Namespace) -> dict[str, Any]:
+    """As the printer takes it. Raises UsageError."""
+    if args.limit is not None and args.limit < 0:
+        raise UsageError("--limit is to be 0 or more.")
+    since, until = filters.window_instants(args.window, args.at)
+    if args.window is not None and (args.since or args.until):
+        raise UsageError("--window is --since and --until in one: leave out either.")
+    since, until = since or args.since, until or args.until
+    wanted: dict[str, Any] = {
+        "form": "json" if args.json else "csv" if args.csv else "text",
+        "names": args.names,
+        "pids": args.pid or [],
+        "tids": args.tid or [],
+        "comms": args.comm or [],
+        **_devices(args),
+    }
+    if since is not None:
+        wanted |= {"since_ns": since.ns, "since_is_absolute": since.absolute}
+    if until is not None:
+        wanted |= {"until_ns": until.ns, "until_is_absolute": until.absolute}
+    return wanted if args.limit is None else wanted | {"limit": args.limit}
 
 
 def run(args: argparse.Namespace) -> int:
     """Print until the end, the limit, or a closed pipe."""
-    if args.limit is not None and args.limit < 0:
-        raise UsageError("--limit is to be 0 or more.")
+    wanted = _filter(args)
     front, _ = choose(find_traces(args.trace), reader_wanted(args.reader))
-    limit = 2**64 - 1 if args.limit is None else args.limit
-    since_ns, since_is_absolute = args.since
-    until_ns, until_is_absolute = args.until
-    sys.stdout.flush()
-    printer = _core.Printer(
-        sys.stdout.fileno(), args.names, since_ns, since_is_absolute, until_ns, until_is_absolute, limit
-    )
-    for _ in front.read(printer):
-        if printer.done():
-            break
-    _, failed = printer.finish()
-    if failed == errno.EPIPE:
-        raise BrokenPipeError
-    if failed:
-        raise OplineError(f"Cannot write the events: {os.strerror(failed)}.")
+    with csv_output(args) if args.csv else output(args.output) as out:
+        printer = _core.Printer(out.fileno(), json.dumps(wanted))
+        for _ in front.read(printer):
+            if printer.done():
+                break
+        ended = not printer.done()
+        printed, failed, length_ns = printer.finish()
+        if failed == errno.EPIPE:
+            raise BrokenPipeError
+        if failed:
+            raise OplineError(f"Cannot write the events: {os.strerror(failed)}.")
     for message in front.losses()[1]:
         talk(message)
+    if not printed and args.limit != 0:
+        whole = f" of the trace's {seconds(length_ns, 6)} s" if ended and length_ns is not None else ""
+        talk(f"no event{whole} is meant by the options.")
     return 0

@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
+from opline_analyses.base.filters import major_of
 from opline_analyses.base.quantities import DURATIONS, duration_ns
 from opline_analyses.block import io_filter
 from opline_analyses.commands.common import add_form, add_intervals, add_run, csv_output, interval_ns, opened, output
@@ -310,12 +311,12 @@ def _tables(
 
 
 def _filters(run: Run | None, args: argparse.Namespace) -> Iterator[str]:
-    from opline_analyses.block.requests import device_number
     from opline_analyses.intervals import hist
+    from opline_analyses.runs.devices import device_number
 
     operation = {("reads",): 0, ("writes",): 1}.get(tuple(args.io or ()), -1)
     one = args.device[0] if run and args.device and len(args.device) == 1 else None
-    if one is not None and (major := io_filter.major_of(one)) is not None:
+    if one is not None and (major := major_of(one)) is not None:
         yield from hist.filters_header(args.size, operation, major, -1)
         return
     dev = device_number(run, one) if run and one is not None else None
@@ -325,7 +326,7 @@ def _filters(run: Run | None, args: argparse.Namespace) -> Iterator[str]:
 def csv_of(counted: list[tuple[int, Cells]], series: Series, buckets: Buckets, begins: bool = True) -> str:
     """The intervals as rows; ``begins``: with the header."""
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
+    writer = csv.writer(out, lineterminator="\n")
     if begins:
         writer.writerow(("begin_ns", "end_ns", "group", "low_ns", "high_ns", "count", "sum_ns"))
     for index, cells in counted:

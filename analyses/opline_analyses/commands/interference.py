@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
         if args.csv:
             names = opened_run.device_names()
             listed = [row for op, found in blamed for b in found for row in _rows(op, b, names)]
-            out.write(csv_text(COLUMNS, listed, "\r\n").encode())
+            out.write(csv_text(COLUMNS, listed).encode())
             return 0
         for op, found in blamed:
             if args.json:

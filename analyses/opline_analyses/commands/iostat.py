@@ -137,4 +137,4 @@ def csv_of(found: list[Row]) -> str:
     from opline_analyses.base.text import csv_text
 
     records = [row.record() for row in found]
-    return csv_text(list(records[0]) if records else ["begin_ns"], records, "\r\n")
+    return csv_text(list(records[0]) if records else ["begin_ns"], records)

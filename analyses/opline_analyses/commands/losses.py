@@ -9,11 +9,11 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Iterator
 
-from opline.errors import OplineError
+from opline.errors import OplineError, UsageError
 from opline.values import Value
 from opline_analyses.base.text import count_of, csv_text, encoded, table
 from opline_analyses.block import io_filter
-from opline_analyses.commands.common import add_output, add_run, opened, output
+from opline_analyses.commands.common import add_form, add_run, csv_output, opened, output
 from opline_analyses.runs import integrity, ledger
 from opline_analyses.runs.run import Run
 
@@ -40,16 +40,13 @@ examples:
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--csv", action="store_true", help="the losses alone, as CSV")
-    form.add_argument("--json", action="store_true", help="JSON")
     parser.add_argument(
         "--verify",
         action="store_true",
         help="instead: check the checksums of the run's tables, say what is damaged",
     )
     io_filter.add_io_filters(parser)
-    add_output(parser)
+    add_form(parser, csv="the losses alone, as CSV", json="JSON")
 
 
 def _wrapped(text: str) -> Iterator[str]:
@@ -70,7 +67,10 @@ def chosen_of(run: Run, args: argparse.Namespace) -> Chosen | None:
     rows = io_filter.rows_of(run, args)
     if io_filter.chosen_ids(rows, args) is None:
         return None
-    return Chosen(rows.source.one, io_filter.count_of_rows(run, rows), io_filter.left_out(run, rows), rows.window)
+    found = Chosen(rows.source.one, io_filter.count_of_rows(run, rows), io_filter.left_out(run, rows), rows.window)
+    if not found.counted and not found.left_out:
+        io_filter.tell_nothing(run, rows)
+    return found
 
 
 def discarded_in(run: Run, chosen: Chosen | None) -> list[ledger.Discarded]:
@@ -176,12 +176,16 @@ def run(args: argparse.Namespace) -> int:
     with opened(args, losses=False) as opened_run:
         if args.verify:
             return verify(args, opened_run)
+        chosen = chosen_of(opened_run, args)
         if args.csv:
+            if chosen is not None:
+                raise UsageError("--csv has the losses of the whole run, which no filter chooses among: take --json.")
             listed = [vars(entry) for entry in ledger.entries(opened_run)]
-            text = csv_text(("loss", "count", "severity", "origin", "advice"), listed, "\r\n")
+            text = csv_text(("loss", "count", "severity", "origin", "advice"), listed)
+        elif args.json:
+            text = as_json(opened_run, chosen)
         else:
-            chosen = chosen_of(opened_run, args)
-            text = as_json(opened_run, chosen) if args.json else encoded(text_lines(opened_run, chosen)).decode()
-        with output(args.output) as out:
+            text = encoded(text_lines(opened_run, chosen)).decode()
+        with csv_output(args) if args.csv else output(args.output) as out:
             out.write(text.encode())
     return 0

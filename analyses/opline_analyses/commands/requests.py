@@ -113,19 +113,23 @@ def text_lines(run: Run, wanted: Wanted) -> Iterator[str]:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the requests."""
-    from opline_analyses.block.io_filter import all_ids, rows_of
+    from opline_analyses.block.io_filter import all_ids, rows_of, tell_nothing
     from opline_analyses.block.io_sources import requests as source
 
     order = args.by or ("q2c" if args.slowest is not None else "time")
     limit = args.slowest if args.slowest is not None else args.limit
     with opened(args, blocks=True) as opened_run, csv_output(args) if args.csv else output(args.output) as out:
-        wanted = Wanted(all_ids(rows_of(opened_run, args, source(without=""))), args.owned, order, limit)
+        rows = rows_of(opened_run, args, source(without=""))
+        meant = all_ids(rows)
+        wanted = Wanted(meant, args.owned, order, limit)
+        if not opened_run.row(f"SELECT count(*) FROM ({meant[0]})", meant[1])[0]:
+            tell_nothing(opened_run, rows)
         if args.json:
             for row in requests(opened_run, wanted):
                 out.write(json.dumps(row).encode() + b"\n")
         elif args.csv:
-            rows = (row | {"ops": " ".join(map(str, row["ops"]))} for row in requests(opened_run, wanted))
-            out.write(csv_text(COLUMNS, rows, "\r\n").encode())
+            listed = (row | {"ops": " ".join(map(str, row["ops"]))} for row in requests(opened_run, wanted))
+            out.write(csv_text(COLUMNS, listed).encode())
         else:
             out.write(encoded(text_lines(opened_run, wanted)))
     return 0

@@ -18,7 +18,7 @@ from opline_analyses.commands.common import (
     opened,
     output,
 )
-from opline_analyses.runs.selection import add_filters, add_tainted, selection
+from opline_analyses.runs.selection import FILTERS, add_filters, add_tainted, selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,12 +92,10 @@ def _words(args: argparse.Namespace) -> tuple[list[str], list[str]]:
     for file in args.extents:
         source += ["--extents", str(file)]
     filters = []
-    for option, name in (("--class", "op_class"), ("--comm", "comm"), ("--pid", "pid")):
-        for value in getattr(args, name) or ():
-            filters += [option, str(value)]
-    for name in ("since", "until"):
-        if (value := getattr(args, name)) is not None:
-            filters += [f"--{name}", value]
+    for name in FILTERS:
+        value = getattr(args, name)
+        for one in value if isinstance(value, list) else [value] if value is not None else []:
+            filters += [f"--{name.removeprefix('op_')}", str(one)]
     return source, filters
 
 

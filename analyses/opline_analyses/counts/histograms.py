@@ -99,7 +99,7 @@ def csv_of(found: Collected, shown: Sequence[Interval]) -> str:
             )
         if not cells:
             rows.append(times | dict.fromkeys(("group", "low_ns", "high_ns", "about_ns"), "") | {"count": 0})
-    return csv_text(("begin_ns", "end_ns", "group", "low_ns", "high_ns", "count", "about_ns"), rows, "\r\n")
+    return csv_text(("begin_ns", "end_ns", "group", "low_ns", "high_ns", "count", "about_ns"), rows)
 
 
 def document(found: Collected, shown: Sequence[Interval]) -> dict[str, object]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from operator import attrgetter
@@ -83,14 +84,19 @@ def _printed(trace: Path, names: str, place: Path) -> tuple[Iterator[str], bool]
     """The lines of `opline events`, and whether there were more than are looked at."""
     front, _ = choose(find_traces(trace), reader_wanted(None))
     begin_ns = _begin_ns(trace)
-    since = (0, False) if begin_ns is None else (begin_ns, True)
+    wanted = {
+        "names": names,
+        "since_ns": begin_ns or 0,
+        "since_is_absolute": begin_ns is not None,
+        "limit": _MOST_LINES,
+    }
     with place.open("wb") as file:
-        printer = _core.Printer(file.fileno(), names, *since, 2**63 - 1, False, _MOST_LINES)
+        printer = _core.Printer(file.fileno(), json.dumps(wanted))
         for _ in front.read(printer):
             if printer.done():
                 break
         cut = printer.done()
-        _, failed = printer.finish()
+        _, failed, _ = printer.finish()
     if failed:
         raise OplineError(f"Cannot write {place}: no room for the events that are to be looked at.")
     return _lines(place), cut

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which ops a command works on: --class, --since, --until, --op, --slowest, --limit, as one SQL condition.
+"""Which ops a command works on: --class, -d, --since, --until, --op, --slowest, --limit, as one SQL condition.
 
 Takes the command line's texts; gives a `Selection`. Times are seconds, or with a unit, from the run's first op; or
 absolute nanoseconds of the run's clock when they are whole numbers of ten digits and more.
@@ -15,12 +15,18 @@ from itertools import combinations
 from opline.errors import UsageError
 from opline.talk import talk
 from opline.values import Value
+from opline_analyses.base.filters import add_device, add_size, add_threads
+from opline_analyses.base.filters import instant as moment
+from opline_analyses.base.quantities import limits, size_bytes
 from opline_analyses.base.text import duration
+from opline_analyses.runs.devices import devices_condition
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from opline_analyses.runs.run import Run
 
-ABSOLUTE_DIGITS = 10
+FILTERS = ("op_class", "device", "size", "comm", "pid", "tid", "since", "until")
 
 
 class Selection(Value):
@@ -61,23 +67,18 @@ def add_sort(parser: argparse.ArgumentParser) -> None:
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
-    """The filters that most commands share."""
-    parser.add_argument(
-        "--class", dest="op_class", metavar="C", action="append", help="only ops of this class; may be given again"
-    )
-    parser.add_argument(
-        "--comm",
-        metavar="GLOB",
-        action="append",
-        help="only ops that threads of this name begin (lab-*); may be given again",
-    )
-    parser.add_argument("--pid", metavar="N", type=int, action="append", help="only ops of this process")
-    parser.add_argument(
+    """The filters of all commands that are about ops."""
+    group = parser.add_argument_group("which ops (all may be combined)")
+    group.add_argument("--class", dest="op_class", metavar="C", action="append", help="of this class")
+    add_device(group)
+    add_size(group)
+    add_threads(group, "begun by")
+    group.add_argument(
         "--since",
         metavar="T",
-        help="only ops that begin at T or later: 9.5 (seconds) or 10ms from the first op, or absolute ns",
+        help="that begin at T or later: 9.5 (seconds) or 10ms from the first op, or absolute ns",
     )
-    parser.add_argument("--until", metavar="T", help="only ops that begin before T")
+    group.add_argument("--until", metavar="T", help="that begin before T")
 
 
 def add_tainted(parser: argparse.ArgumentParser) -> None:
@@ -138,30 +139,34 @@ def _positive(text: str) -> int:
 
 def filtered(args: argparse.Namespace) -> bool:
     """Whether one of the options of ``add_filters`` is given."""
-    return any(getattr(args, name) is not None for name in ("op_class", "comm", "pid", "since", "until"))
+    return any(getattr(args, name) is not None for name in FILTERS)
 
 
 def instant(run: Run, text: str, option: str) -> int:
     """A time on the command line as ns of the run's clock. Raises UsageError."""
-    if text.isdigit() and len(text) >= ABSOLUTE_DIGITS:
-        return int(text)
-
-    from opline_analyses.base.quantities import moment_ns  # seldom asked for
-
-    after = moment_ns(text)
-    if after is None:
-        raise UsageError(f"{option} {text}: not a time (9.5, 9.5s, 10ms) nor absolute nanoseconds.")
+    found = moment(text, option)
+    if found.absolute:
+        return found.ns
     (first,) = run.row("SELECT min(begin_ns) FROM ops")
-    return int(first or 0) + after
+    return found.after(int(first or 0))
 
 
-def _say_if_outside(run: Run, given: str, moment: object, sign: str) -> None:
-    """One line where that leaves no op."""
+def _say_if_outside(run: Run, given: str, moment: object, sign: str) -> bool:
+    """One line where that leaves no op; whether it does."""
     first, last, found = run.row(
         f"SELECT min(begin_ns), max(begin_ns), count(*) FILTER (begin_ns {sign} ?) FROM ops", [moment]
     )
     if first is not None and not found:
         talk(f"{given}: no op begins then; the last one begins {duration(last - first)} after the first.")
+        return True
+    return False
+
+
+def _say_if_none(run: Run, where: str, parameters: Sequence[object]) -> None:
+    """One line where the options mean no op of those that there are."""
+    whole, meant = run.row(f"SELECT count(*), count(*) FILTER ({where}) FROM ops o", parameters)
+    if whole and not meant:
+        talk(f"no op of the run's {whole} is meant by the options.")
 
 
 def selection(run: Run, args: argparse.Namespace) -> Selection:
@@ -170,6 +175,7 @@ def selection(run: Run, args: argparse.Namespace) -> Selection:
     """
     where: list[str] = []
     parameters: list[object] = []
+    said = False
     if args.op_class:
         known = [c for (c,) in run.rows("SELECT DISTINCT class FROM ops WHERE class IS NOT NULL ORDER BY class")]
         for name in args.op_class:
@@ -177,17 +183,26 @@ def selection(run: Run, args: argparse.Namespace) -> Selection:
                 raise UsageError(f"--class {name}: the run has no such class. It has: {', '.join(known) or 'none'}.")
         where.append(f"o.class IN ({', '.join('?' * len(args.op_class))})")
         parameters += args.op_class
+    if args.device:
+        condition, values = devices_condition(run, args.device, "o.dev")
+        where.append(condition)
+        parameters += values
+    if args.size is not None:
+        condition, sizes = limits(args.size, "--size", size_bytes).condition("o.length_bytes")
+        where.append(condition)
+        parameters += sizes
     if args.comm:
         where.append("(" + " OR ".join(["o.comm GLOB ?"] * len(args.comm)) + ")")
         parameters += args.comm
-    if args.pid:
-        where.append(f"o.pid IN ({', '.join('?' * len(args.pid))})")
-        parameters += args.pid
+    for column, numbers in (("pid", args.pid), ("begin_tid", args.tid)):
+        if numbers:
+            where.append(f"o.{column} IN ({', '.join('?' * len(numbers))})")
+            parameters += numbers
     for option, text, sign in (("--since", args.since, ">="), ("--until", args.until, "<")):
         if text is not None:
             where.append(f"o.begin_ns {sign} ?")
             parameters.append(instant(run, text, option))
-            _say_if_outside(run, f"{option} {text}", parameters[-1], sign)
+            said = _say_if_outside(run, f"{option} {text}", parameters[-1], sign) or said
     if (at := getattr(args, "at", None)) is not None:
         where.append("o.begin_ns <= ? AND o.end_ns >= ?")
         parameters += [instant(run, at, "--at")] * 2
@@ -210,4 +225,6 @@ def selection(run: Run, args: argparse.Namespace) -> Selection:
         where.append("o.complete")
         order = "o.latency_ns DESC, o.op_id"
         limit = min(slowest, limit) if limit else slowest
+    if where and not said:
+        _say_if_none(run, " AND ".join(where), parameters)
     return Selection(" AND ".join(where) or "true", tuple(parameters), order, limit)

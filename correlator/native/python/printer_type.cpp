@@ -18,16 +18,10 @@ struct PrinterObject {
 
 PyObject *printer_new(PyTypeObject *type, PyObject *args, PyObject *) {
     int fd;
-    const char *names;
-    long long since_ns, until_ns;
-    int since_is_absolute, until_is_absolute;
-    unsigned long long limit;
-    if (!PyArg_ParseTuple(args, "isLpLpK", &fd, &names, &since_ns, &since_is_absolute, &until_ns, &until_is_absolute,
-                          &limit))
-        return nullptr;
+    const char *filter;
+    if (!PyArg_ParseTuple(args, "is", &fd, &filter)) return nullptr;
     return guarded([&]() -> PyObject * {
-        auto printer = std::make_unique<opline::Printer>(
-            fd, opline::PrintFilter{names, since_ns, until_ns, since_is_absolute != 0, until_is_absolute != 0, limit});
+        auto printer = std::make_unique<opline::Printer>(fd, opline::print_filter(filter));
         auto self = reinterpret_cast<PrinterObject *>(type->tp_alloc(type, 0));
         if (!self) return nullptr;
         self->printer = printer.release();
@@ -52,19 +46,22 @@ PyObject *printer_address(PyObject *self, PyObject *) {
 PyObject *printer_done(PyObject *self, PyObject *) { return PyBool_FromLong(printer_of(self).done()); }
 
 PyObject *printer_finish(PyObject *self, PyObject *) {
-    printer_of(self).finish();
-    return Py_BuildValue("(Ki)", static_cast<unsigned long long>(printer_of(self).printed()), printer_of(self).error());
+    opline::Printer &printer = printer_of(self);
+    printer.finish();
+    const auto printed = static_cast<unsigned long long>(printer.printed());
+    if (printer.length_ns() == opline::kNoTime) return Py_BuildValue("(KiO)", printed, printer.error(), Py_None);
+    return Py_BuildValue("(KiL)", printed, printer.error(), static_cast<long long>(printer.length_ns()));
 }
 
 PyMethodDef printer_methods[] = {
     {"address", printer_address, METH_NOARGS, "Address of the printer as a consumer of events."},
     {"done", printer_done, METH_NOARGS, "True once nothing more will be printed."},
-    {"finish", printer_finish, METH_NOARGS, "Write what is buffered; (lines printed, errno of a failed write or 0)."},
+    {"finish", printer_finish, METH_NOARGS,
+     "Write what is buffered; (events printed, errno of a failed write or 0, ns from the first event to the last)."},
     {nullptr, nullptr, 0, nullptr}};
 
 opline::python::TypeSlots printer_slots = opline::python::type_slots(
-    "Printer(fd, names, since_ns, since is absolute, until_ns, until is absolute, limit): one line per event; times "
-    "count from the first event, or are the clock's.",
+    "Printer(fd, filter): writes each event that is meant; the filter is the JSON of a PrintFilter (core/printer.hpp).",
     printer_methods, printer_new, printer_dealloc);
 
 }  // namespace

@@ -54,16 +54,15 @@ class TextReader(LinesReader):
 
     def read(self, consumer: _core.Core | _core.Printer | _core.Dropper) -> Iterator[float | None]:
         """Push all events, in slices; each ``next()`` gives the share of the bytes read so far, None of a pipe."""
-        if not isinstance(consumer, _core.Core):
-            raise TraceError(f"{self._path} is text already: there is nothing to decode.")
+        assert not isinstance(consumer, _core.Dropper), "checks leave out events of CTF traces only"
         try:
             with pipes.opened(self._path) as file:
                 yield from self._read(file, consumer)
         except OSError as error:
             raise TraceError(f"Cannot read {self._path}: {error.strerror}.") from error
 
-    def _read(self, file: BinaryIO, core: _core.Core) -> Iterator[float | None]:
-        feed = _core.TextFeed(core)
+    def _read(self, file: BinaryIO, consumer: _core.Core | _core.Printer) -> Iterator[float | None]:
+        feed = _core.TextFeed(consumer)
         total, read = os.fstat(file.fileno()).st_size, 0
         while piece := file.read(PIECE):
             feed.feed(piece)
@@ -77,7 +76,7 @@ class TextReader(LinesReader):
                 f"{self._path} has no block events that can be read, in {number} lines: give the output of "
                 "`perf script`, `trace-cmd report` or ftrace, with block_rq_issue and block_rq_complete."
             )
-        core.finish()
+        consumer.finish()
 
     def environment(self) -> list[dict[str, Any]]:
         """The file; its clock is the kernel's, without an offset to the time of day."""

@@ -35,6 +35,28 @@ std::size_t character_at(std::string_view s, std::size_t at, std::size_t &bad) {
     return n;
 }
 
+// The code of the well-formed character of so many bytes; of four bytes any, as none of them is obeyed.
+std::uint32_t code_at(std::string_view s, std::size_t at, std::size_t n) {
+    const auto low = [&](std::size_t i, unsigned mask) { return static_cast<std::uint8_t>(s[at + i]) & mask; };
+    if (n == 1) return low(0, 0xff);
+    if (n == 2) return low(0, 0x1f) << 6 | low(1, 0x3f);
+    if (n == 3) return low(0, 0x0f) << 12 | low(1, 0x3f) << 6 | low(2, 0x3f);
+    return 0x10000;
+}
+
+// What a terminal obeys.
+bool is_control(std::uint32_t code) {
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || code == 0x200e || code == 0x200f ||
+           (code >= 0x2028 && code < 0x202f) || (code >= 0x2066 && code < 0x206a);
+}
+
+void append_hex(std::string &out, std::uint32_t code, int digits) {
+    static const char kHex[] = "0123456789abcdef";
+    for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) out += kHex[(code >> shift) & 15];
+}
+
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+
 }  // namespace
 
 std::string valid_utf8(std::string_view text) {
@@ -45,7 +67,7 @@ std::string valid_utf8(std::string_view text) {
             out.append(text.substr(at, n));
             at += n;
         } else {
-            out += "\xef\xbf\xbd";
+            out += kReplacement;
             at += bad;
         }
     }
@@ -53,29 +75,42 @@ std::string valid_utf8(std::string_view text) {
 }
 
 void append_shown(std::string &out, std::string_view text) {
-    static const char kHex[] = "0123456789abcdef";
-    const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
     const auto escape = [&](std::uint32_t code, int digits) {
         out += digits == 2 ? "\\x" : "\\u";
-        for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) out += kHex[(code >> shift) & 15];
+        append_hex(out, code, digits);
     };
     for (std::size_t at = 0, bad = 1; at < text.size();) {
         const std::size_t n = character_at(text, at, bad);
         if (n == 0) {
-            for (std::size_t i = 0; i < bad; ++i) escape(byte(at + i), 2);
+            for (std::size_t i = 0; i < bad; ++i) escape(static_cast<std::uint8_t>(text[at + i]), 2);
             at += bad;
             continue;
         }
-        std::uint32_t code = n == 1 ? byte(at) : 0;
-        if (n == 2) code = (byte(at) & 0x1fu) << 6 | (byte(at + 1) & 0x3fu);
-        if (n == 3) code = (byte(at) & 0x0fu) << 12 | (byte(at + 1) & 0x3fu) << 6 | (byte(at + 2) & 0x3fu);
-        const bool control =
-            n < 4 && (code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || code == 0x200e ||
-                      code == 0x200f || (code >= 0x2028 && code < 0x202f) || (code >= 0x2066 && code < 0x206a));
-        if (control) escape(code, code < 0x100 ? 2 : 4);
+        if (const std::uint32_t code = code_at(text, at, n); is_control(code)) escape(code, code < 0x100 ? 2 : 4);
         else out.append(text.substr(at, n));
         at += n;
     }
+}
+
+void append_json(std::string &out, std::string_view text) {
+    out += '"';
+    for (std::size_t at = 0, bad = 1; at < text.size();) {
+        const std::size_t n = character_at(text, at, bad);
+        if (n == 0) {
+            out += kReplacement;
+            at += bad;
+            continue;
+        }
+        if (const std::uint32_t code = code_at(text, at, n); is_control(code)) {
+            out += "\\u";
+            append_hex(out, code, 4);
+        } else {
+            if (text[at] == '"' || text[at] == '\\') out += '\\';
+            out.append(text.substr(at, n));
+        }
+        at += n;
+    }
+    out += '"';
 }
 
 }  // namespace opline

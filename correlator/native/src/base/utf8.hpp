@@ -14,6 +14,9 @@ std::string valid_utf8(std::string_view text);
 // opline.talk.shown has it.
 void append_shown(std::string &out, std::string_view text);
 
+// Appends the text as a JSON string, in quotes: U+FFFD for what is ill-formed, escapes for what a terminal obeys.
+void append_json(std::string &out, std::string_view text);
+
 inline bool is_ascii(std::string_view text) {
     char all = 0;
     for (const char c : text) all = static_cast<char>(all | c);

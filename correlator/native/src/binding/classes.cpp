@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "binding/thread_fields.hpp"
+
 namespace opline {
 namespace {
 
@@ -26,6 +28,10 @@ class Slots {
             if (auto s = want(f); s != kNoSlot) return s;
         return kNoSlot;
     }
+    // A field by its place in the declaration; none if it is kNoSlot.
+    std::int32_t want_at(std::int32_t index) {
+        return index == kNoSlot ? kNoSlot : slot_of(static_cast<std::uint32_t>(index));
+    }
     std::vector<std::uint32_t> take() { return std::move(wanted_); }
 
   private:
@@ -45,8 +51,6 @@ class Slots {
     const ClassDecl &decl_;
     std::vector<std::uint32_t> wanted_;
 };
-
-bool starts_with(std::string_view s, std::string_view prefix) { return s.substr(0, prefix.size()) == prefix; }
 
 BoundKey bind_key(const KeyUse &use, const Plan &plan, Slots &slots, bool &broken) {
     BoundKey key;
@@ -130,13 +134,6 @@ void bind_parts(BoundPoint &p, const PointSpec &spec) {
                   p.offset_slot != kNoSlot || p.length_slot != kNoSlot || spec.direction != Direction::kUnknown;
     p.joins = spec.child || p.find.size() > 1 || !p.meet.empty() || !p.wait.empty();
 }
-
-constexpr std::string_view kBpfCalls = "syscall:";
-// In older recordings the hits of probes in Ceph came through a provider of their own, with time and thread as payload.
-constexpr std::string_view kOldProbes = "cephprobe:";
-// What the shim for Ceph writes by itself comes as `cephshim`, what its collector sends on as `cephring`, with time and
-// thread as payload.
-constexpr std::string_view kShim = "cephshim:", kRings = "cephring:";
 
 BlockSlots bind_block(BlockKind kind, Slots &slots, bool with_process) {
     BlockSlots b;
@@ -238,7 +235,7 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
         name.remove_prefix(kBpfCalls.size());
         c.plan.time_slot = slots.want("ktime");
     }
-    const bool bpf_block = starts_with(name, "block:");
+    const bool bpf_block = starts_with(name, kBpfBlock);
     if (starts_with(name, kOldProbes)) c.plan.time_slot = slots.want("ktime");
     const bool old_probe = slots.comm_is_procname = c.plan.time_slot != kNoSlot && !bpf_call;
     const bool ring = starts_with(name, kRings);
@@ -262,28 +259,16 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
             if (glob_match(plan.points[i].event, name)) c.points.push_back(bind_point(i, plan, slots, strings));
         if (!c.points.empty()) {
             c.kind = ClassKind::kPoints;
-            c.tid_slot = slots.want_context("vtid");
-            if (c.tid_slot == kNoSlot) c.tid_slot = slots.want_context("tid");
-            c.pid_slot = slots.want_context("vpid");
-            if (c.pid_slot == kNoSlot) c.pid_slot = slots.want_context("pid");
+            const ThreadFields who = thread_fields(decl);
+            c.tid_slot = slots.want_at(who.tid);
+            c.pid_slot = slots.want_at(who.pid);
             const bool named =
                 wanted.thread_names || std::any_of(c.points.begin(), c.points.end(), [&](const BoundPoint &p) {
                     const PointSpec &spec = plan.points[p.spec];
                     return spec.role == Role::kBegin || spec.role == Role::kSoftBegin || spec.ios;
                 });
-            if (named) c.comm_slot = slots.want_context("procname");
-            if (c.tid_slot == kNoSlot) c.tid_slot = slots.want_context("pthread_id");
-            if (bpf_call || old_probe) {
-                c.tid_slot = slots.want("tid");
-                c.pid_slot = slots.want("pid");
-                if (named) c.comm_slot = slots.want("comm");
-                c.cpu_slot = slots.want("cpu");
-            } else if (ring) {
-                c.tid_slot = slots.want("vtid");
-                c.pid_slot = slots.want("vpid");
-                if (named) c.comm_slot = slots.want("procname");
-                c.cpu_slot = slots.want("cpu");
-            }
+            if (named) c.comm_slot = slots.want_at(who.comm);
+            if (bpf_call || old_probe || ring) c.cpu_slot = slots.want("cpu");
             for (auto &p : c.points)
                 if (bpf_call) {
                     p.file_dev_slot = slots.want("file_dev");
@@ -298,11 +283,11 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
                    name == "cephprobe:watermark") {
             c.kind = ClassKind::kContext;
             if (wanted.sched) bind_kernel(c, name, slots);
-        } else if (starts_with(name, "sched:")) {
+        } else if (starts_with(name, kBpfSched)) {
             c.kind = ClassKind::kContext;
             c.plan.time_slot = slots.want("ktime");
             if (wanted.sched && name == "sched:off_cpu") bind_off_cpu(c, slots);
-            else if (wanted.sched) bind_sched(c, name.substr(6), slots);
+            else if (wanted.sched) bind_sched(c, name.substr(kBpfSched.size()), slots);
         }
     }
     bind_lost(c, name, slots);

@@ -3,10 +3,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <charconv>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
 
-#include "base/utf8.hpp"
+#include "binding/thread_fields.hpp"
 #include "model/plan.hpp"
 
 namespace opline {
@@ -14,37 +16,92 @@ namespace {
 
 constexpr std::size_t kFlushAt = 1u << 16;
 
-template <class T>
-void number(std::string &out, T v, int base = 10) {
-    char b[72];
-    auto end = std::to_chars(b, b + sizeof b, v, base).ptr;
-    out.append(b, end);
+std::unique_ptr<EventForm> form_of(const std::string &name) {
+    if (name == "text") return text_form();
+    if (name == "json") return json_form();
+    if (name == "csv") return csv_form();
+    throw std::runtime_error("no such form: " + name);
+}
+
+bool has_own_time(std::string_view name) {
+    return starts_with(name, kBpfBlock) || starts_with(name, kBpfCalls) || starts_with(name, kOldProbes) ||
+           starts_with(name, kRings);
+}
+
+bool is_one_of(const std::vector<std::int64_t> &wanted, std::int32_t slot, const Slot *values) {
+    return wanted.empty() ||
+           (values[slot].is_number() && std::find(wanted.begin(), wanted.end(), values[slot].i) != wanted.end());
+}
+
+bool is_one_of(const std::vector<PrintFilter::Devices> &some, std::int32_t slot, const Slot *values) {
+    return slot != kNoSlot && values[slot].is_number() &&
+           std::any_of(some.begin(), some.end(), [&](const auto &d) { return d.holds(values[slot].bits()); });
 }
 
 }  // namespace
 
-Printer::Printer(int fd, PrintFilter filter) : fd_(fd), filter_(std::move(filter)) {}
+PrintFilter print_filter(const std::string &text) {
+    const auto json = nlohmann::json::parse(text);
+    PrintFilter f;
+    const auto devices = [&](const char *name) {
+        std::vector<PrintFilter::Devices> found;
+        for (const auto &[number, mask] : json.value(name, std::vector<std::pair<std::uint64_t, std::uint64_t>>()))
+            found.push_back({number, mask});
+        return found;
+    };
+    f.form = json.value("form", f.form);
+    f.names = json.value("names", f.names);
+    f.since_ns = json.value("since_ns", f.since_ns);
+    f.until_ns = json.value("until_ns", f.until_ns);
+    f.since_is_absolute = json.value("since_is_absolute", false);
+    f.until_is_absolute = json.value("until_is_absolute", false);
+    f.limit = json.value("limit", f.limit);
+    f.devices = devices("devices");
+    f.other_devices = devices("other_devices");
+    f.pids = json.value("pids", f.pids);
+    f.tids = json.value("tids", f.tids);
+    f.comms = json.value("comms", f.comms);
+    return f;
+}
+
+Printer::Printer(int fd, PrintFilter filter) : fd_(fd), filter_(std::move(filter)), form_(form_of(filter_.form)) {
+    form_->head(buffer_);
+}
+
 Printer::~Printer() { flush(); }
 
 ClassPlan Printer::add_class(const ClassDecl &decl) {
     Class c;
-    append_shown(c.name, decl.name);
-    c.shown = glob_match(filter_.names, decl.name);
+    c.written.name = decl.name;
+    const ThreadFields who = thread_fields(decl);
+    const auto index_of = [&](const char *name) {
+        for (std::size_t i = 0; i < decl.fields.size(); ++i)
+            if (decl.fields[i].name == name && decl.fields[i].scope == FieldScope::kPayload)
+                return static_cast<std::int32_t>(i);
+        return kNoSlot;
+    };
+    const std::int32_t dev = index_of("dev"), old_dev = index_of("old_dev");
+    const bool of_devices = !filter_.devices.empty() || !filter_.other_devices.empty();
+    c.shown = glob_match(filter_.names, decl.name) && (filter_.tids.empty() || who.tid != kNoSlot) &&
+              (filter_.pids.empty() || who.pid != kNoSlot) && (filter_.comms.empty() || who.comm != kNoSlot) &&
+              (!of_devices || dev != kNoSlot);
     ClassPlan plan;
     plan.id = static_cast<std::uint32_t>(classes_.size());
     for (std::uint32_t i = 0; i < decl.fields.size(); ++i) {
         const FieldDecl &f = decl.fields[i];
-        const bool time =
-            f.name == "ktime" && (decl.name.rfind("block:", 0) == 0 || decl.name.rfind("syscall:", 0) == 0 ||
-                                  decl.name.rfind("cephprobe:", 0) == 0 || decl.name.rfind("cephring:", 0) == 0);
+        const bool time = f.name == "ktime" && has_own_time(decl.name);
         if (!c.shown && !time) continue;
         const auto slot = static_cast<std::int32_t>(plan.wanted.size());
         plan.wanted.push_back(i);
         if (time) plan.time_slot = slot;
-        std::string label;
-        append_shown(label, f.name);
-        (f.scope == FieldScope::kContext ? c.contexts : c.payload).push_back(label + " = ");
-        (f.scope == FieldScope::kContext ? c.context_slots : c.payload_slots).push_back(slot);
+        const auto index = static_cast<std::int32_t>(i);
+        if (index == who.tid) c.written.tid_slot = slot;
+        if (index == who.pid) c.written.pid_slot = slot;
+        if (index == who.comm) c.written.comm_slot = slot;
+        if (index == dev) c.dev_slot = slot;
+        if (index == old_dev) c.old_dev_slot = slot;
+        (f.scope == FieldScope::kContext ? c.written.contexts : c.written.payload)
+            .push_back({form_->label(f.name), slot});
     }
     classes_.push_back(std::move(c));
     return plan;
@@ -52,13 +109,6 @@ ClassPlan Printer::add_class(const ClassDecl &decl) {
 
 std::uint32_t Printer::add_stream(const StreamDecl &decl) {
     streams_.push_back(decl);
-    for (std::string *text : {&streams_.back().host, &streams_.back().channel}) {
-        std::string seen;
-        append_shown(seen, *text);
-        *text = std::move(seen);
-    }
-    if (decl.host.empty()) streams_.back().host = "-";
-    if (decl.channel.empty()) streams_.back().channel = "-";
     return static_cast<std::uint32_t>(streams_.size() - 1);
 }
 
@@ -72,72 +122,35 @@ void Printer::flush() {
     buffer_.clear();
 }
 
-void Printer::value(const Slot &s) {
-    switch (s.kind) {
-    case Slot::Kind::kUnsigned:
-        if (s.u >= 1ull << 40) {  // a pointer or a mask, to the eye
-            buffer_ += "0x";
-            number(buffer_, s.u, 16);
-        } else {
-            number(buffer_, s.u);
-        }
-        return;
-    case Slot::Kind::kSigned: number(buffer_, s.i); return;
-    case Slot::Kind::kReal: {
-        char b[40];
-        buffer_.append(b, static_cast<std::size_t>(std::snprintf(b, sizeof b, "%.9g", s.r)));
-        return;
-    }
-    case Slot::Kind::kString:
-        buffer_ += '"';
-        {
-            std::string quoted;
-            for (char c : s.str()) {
-                if (c == '"' || c == '\\') quoted += '\\';
-                quoted += c;
-            }
-            append_shown(buffer_, quoted);  // one event, one line
-        }
-        buffer_ += '"';
-        return;
-    case Slot::Kind::kAbsent: buffer_ += "(compound)"; return;
-    }
+bool Printer::is_before(std::int64_t ts_ns, std::int64_t limit_ns, bool absolute) const {
+    return (absolute ? ts_ns : ts_ns - first_ns_) < limit_ns;
 }
 
-void Printer::fields(const std::vector<std::string> &labels, const std::vector<std::int32_t> &slots,
-                     const Slot *values) {
-    buffer_ += '{';
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-        buffer_ += i == 0 ? " " : ", ";
-        buffer_ += labels[i];
-        value(values[slots[i]]);
+bool Printer::is_meant(const Class &c, const Slot *values) const {
+    if (!is_one_of(filter_.tids, c.written.tid_slot, values) || !is_one_of(filter_.pids, c.written.pid_slot, values))
+        return false;
+    if (!filter_.comms.empty()) {
+        const Slot &comm = values[c.written.comm_slot];
+        if (comm.kind != Slot::Kind::kString ||
+            std::none_of(filter_.comms.begin(), filter_.comms.end(),
+                         [&](const std::string &glob) { return glob_match(glob, comm.str()); }))
+            return false;
     }
-    buffer_ += labels.empty() ? "}" : " }";
+    const auto on = [&](const std::vector<PrintFilter::Devices> &some) {
+        return is_one_of(some, c.dev_slot, values) || is_one_of(some, c.old_dev_slot, values);
+    };
+    return (filter_.devices.empty() || on(filter_.devices)) && !on(filter_.other_devices);
 }
 
 void Printer::event(const Event &ev) {
     if (first_ns_ == kNoTime) first_ns_ = ev.ts_ns;
+    last_ns_ = ev.ts_ns;
     const Class &c = classes_[ev.cls];
-    const std::int64_t from_first_ns = ev.ts_ns - first_ns_;
-    if ((filter_.until_is_absolute ? ev.ts_ns : from_first_ns) >= filter_.until_ns) past_end_ = true;
-    if (!c.shown || done() || (filter_.since_is_absolute ? ev.ts_ns : from_first_ns) < filter_.since_ns) return;
+    if (!is_before(ev.ts_ns, filter_.until_ns, filter_.until_is_absolute)) past_end_ = true;
+    if (!c.shown || done() || is_before(ev.ts_ns, filter_.since_ns, filter_.since_is_absolute)) return;
+    if (!is_meant(c, ev.slots)) return;
     ++printed_;
-    number(buffer_, ev.ts_ns);
-    buffer_ += ' ';
-    buffer_ += streams_[ev.stream].host;
-    buffer_ += ' ';
-    buffer_ += streams_[ev.stream].channel;
-    if (ev.cpu != kNoCpu) {
-        buffer_ += " cpu ";
-        number(buffer_, ev.cpu);
-    }
-    buffer_ += ' ';
-    buffer_ += c.name;
-    buffer_ += ": ";
-    fields(c.contexts, c.context_slots, ev.slots);
-    buffer_ += ", ";
-    fields(c.payload, c.payload_slots, ev.slots);
-    buffer_ += '\n';
+    form_->event(buffer_, c.written, streams_[ev.stream], ev);
     if (buffer_.size() >= kFlushAt) flush();
 }
 
@@ -146,31 +159,8 @@ void Printer::events(const Event *first, const Event *past) {
 }
 
 void Printer::gap(const Gap &gap) {
-    const bool damage = gap.kind == Gap::Kind::kDamage;
-    if (!damage && done()) return;
-    buffer_ += "# ";
-    if (!damage) number(buffer_, gap.count);
-    buffer_ += damage                            ? "not readable: "
-               : gap.kind == Gap::Kind::kPackets ? " packets discarded: "
-                                                 : " events discarded: ";
-    const StreamDecl &s = streams_[gap.stream];
-    buffer_ += s.host + ' ' + s.channel + " stream ";
-    number(buffer_, s.instance);
-    if (damage && gap.begin_ns != kNoTime) {
-        buffer_ += " after ";
-        number(buffer_, gap.begin_ns);
-    }
-    if (!damage && gap.begin_ns != kNoTime && gap.end_ns != kNoTime) {
-        buffer_ += " from ";
-        number(buffer_, gap.begin_ns);
-        buffer_ += " to ";
-        number(buffer_, gap.end_ns);
-    }
-    if (damage) {
-        buffer_ += ": ";
-        append_shown(buffer_, gap.why);
-    }
-    buffer_ += '\n';
+    if (gap.kind != Gap::Kind::kDamage && done()) return;
+    form_->gap(buffer_, streams_[gap.stream], gap);
 }
 
 bool Printer::finish() {

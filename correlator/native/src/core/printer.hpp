@@ -1,22 +1,35 @@
 // SPDX-License-Identifier: MIT
-// A consumer that prints every event as one line, in merge order: the raw time, and all fields that one slot can hold.
+// A consumer that writes every event, in merge order: the raw time, and all fields that one slot can hold.
 #pragma once
 #include <cstdint>
-#include <cstdio>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "core/event_form.hpp"
 #include "event/event.hpp"
 
 namespace opline {
 
+// Which events are meant. A list that is empty means all; else an event that does not say it is not meant.
 struct PrintFilter {
+    struct Devices {
+        std::uint64_t number = 0, mask = 0;  // kernel-internal
+        bool holds(std::uint64_t dev) const { return (dev & mask) == number; }
+    };
+    std::string form = "text";                                  // text, json, csv
     std::string names = "*";                                    // glob over event names
     std::int64_t since_ns = 0, until_ns = INT64_MAX;            // [since, until)
     bool since_is_absolute = false, until_is_absolute = false;  // else they count from the first event
     std::uint64_t limit = UINT64_MAX;
+    std::vector<Devices> devices, other_devices;  // one of these; none of those
+    std::vector<std::int64_t> pids, tids;
+    std::vector<std::string> comms;  // globs
 };
+
+// Of a JSON object with members of these names. Throws std::runtime_error.
+PrintFilter print_filter(const std::string &json);
 
 class Printer final : public EventSink {
   public:
@@ -33,29 +46,31 @@ class Printer final : public EventSink {
     bool finish() override;
 
     std::uint64_t printed() const { return printed_; }
+    // Time from the first event to the last one that has come; kNoTime: none has.
+    std::int64_t length_ns() const { return first_ns_ == kNoTime ? kNoTime : last_ns_ - first_ns_; }
     // True once nothing more will be printed: the limit or the end of the window is reached, or writing failed.
     bool done() const { return printed_ >= filter_.limit || past_end_ || error_ != 0; }
     int error() const { return error_; }  // errno of the first write that failed; 0: none
 
   private:
     struct Class {
-        std::string name;
+        WrittenClass written;
         bool shown;
-        std::vector<std::string> contexts, payload;  // labels "name = "
-        std::vector<std::int32_t> context_slots, payload_slots;
+        std::int32_t dev_slot = kNoSlot, old_dev_slot = kNoSlot;
     };
     void event(const Event &);
+    bool is_meant(const Class &, const Slot *values) const;
+    bool is_before(std::int64_t ts_ns, std::int64_t limit_ns, bool absolute) const;
     void flush();
-    void value(const Slot &);
-    void fields(const std::vector<std::string> &labels, const std::vector<std::int32_t> &slots, const Slot *values);
 
     int fd_;
     PrintFilter filter_;
+    std::unique_ptr<EventForm> form_;
     std::deque<Class> classes_;
     std::vector<StreamDecl> streams_;
     std::string buffer_;
     std::uint64_t printed_ = 0;
-    std::int64_t first_ns_ = kNoTime;
+    std::int64_t first_ns_ = kNoTime, last_ns_ = kNoTime;
     bool past_end_ = false;
     int error_ = 0;
 };

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""The filters that commands share, declared once: -d, -m, --size, -n, -p, --tid, --window and --at; and what their
+texts mean. What a device's name is a number of, and when time begins, the caller knows.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from opline.errors import UsageError
+from opline.values import Value
+from opline_analyses.base.quantities import duration_ns, moment_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+ABSOLUTE_DIGITS = 10  # a whole number this long is a time of the run's clock, in ns
+MAJOR_DIGITS = 4  # the kernel has 12 bits for it
+
+
+class Instant(Value):
+    """A time of the run's clock, or from the beginning on, ns."""
+
+    ns: int
+    absolute: bool
+
+    def after(self, zero_ns: int) -> int:
+        """As a time of the clock."""
+        return self.ns if self.absolute else zero_ns + self.ns
+
+
+class Devices(Value):
+    """Devices by their numbers, and all of a driver by its major number."""
+
+    numbers: Sequence[int] = ()
+    majors: Sequence[int] = ()
+
+
+def add_device(group: argparse._ActionsContainer) -> None:
+    """-d and -m."""
+    group.add_argument(
+        "-d",
+        "--device",
+        metavar="D",
+        action="append",
+        help="sda, 8:0, 8,0 or '8:*'; '!sda': others; may be given again",
+    )
+    group.add_argument(
+        "-m", "--major", metavar="N", dest="device", type=_all_of_major, action="append", help="the same as -d 'N:*'"
+    )
+
+
+def add_size(group: argparse._ActionsContainer) -> None:
+    """--size."""
+    group.add_argument("--size", metavar="S", help="bytes: 8k, '>64k', 4k..64k")
+
+
+def add_threads(group: argparse._ActionsContainer, whose: str) -> None:
+    """-n, -p and --tid. ``whose``: what the thread has to do with what is meant."""
+    group.add_argument("-n", "--comm", metavar="GLOB", action="append", help=f"{whose} a thread of this name (fio*)")
+    group.add_argument("-p", "--pid", metavar="N", type=int, action="append", help="of this process")
+    group.add_argument("--tid", metavar="N", type=int, action="append", help=f"{whose} this thread")
+
+
+def add_window(group: argparse._ActionsContainer, what: str) -> None:
+    """--window and --at. ``what``: what lies in it."""
+    group.add_argument(
+        "--window", metavar="W", help=f"{what} in 153:155 (seconds from the first event), or in 10ms around --at"
+    )
+    group.add_argument("--at", metavar="T", help="the middle of --window")
+
+
+def is_absolute(text: str) -> bool:
+    """Whether it is a time of the run's clock, in ns."""
+    return text.isdecimal() and len(text) >= ABSOLUTE_DIGITS
+
+
+def instant(text: str, option: str) -> Instant:
+    """9.5 (seconds) or 10ms from the beginning on, or absolute ns. Raises UsageError."""
+    if is_absolute(text):
+        return Instant(int(text), True)
+    after = moment_ns(text)
+    if after is None:
+        raise UsageError(f"{option} {text}: not a time (9.5, 9.5s, 10ms) nor absolute nanoseconds.")
+    return Instant(after, False)
+
+
+def window_instants(window: str | None, at: str | None) -> tuple[Instant | None, Instant | None]:
+    """From when until when --window and --at mean; None is open. Raises UsageError."""
+    if window is None:
+        if at is not None:
+            raise UsageError("--at is the middle of a window: say how long with --window 10ms.")
+        return None, None
+    since, colon, until = window.partition(":")
+    if at is not None:
+        if colon:
+            raise UsageError(f"--window {window} says its begin and end itself: leave out --at.")
+        length, middle = duration_ns(window, "--window"), instant(at, "--at")
+        begin_ns = middle.ns - length // 2
+        return Instant(begin_ns, middle.absolute), Instant(begin_ns + length, middle.absolute)
+    if not colon:
+        raise UsageError(f"--window {window}: from where? --at T is its middle; or give FROM:TO in seconds.")
+    first, last = (instant(text, "--window") if text else None for text in (since, until))
+    if first and last and first.absolute == last.absolute and first.ns >= last.ns:
+        raise UsageError(f"--window {window}: it ends before it begins.")
+    return first, last
+
+
+def major_of(text: str) -> int | None:
+    """The number N of a device `N:*`, all devices of a driver; None of a single device."""
+    number, separator, minor = text.replace(",", ":", 1).partition(":")
+    return int(number) if separator and minor == "*" and number.isdecimal() and len(number) <= MAJOR_DIGITS else None
+
+
+def _all_of_major(text: str) -> str:
+    if major_of(found := f"{text}:*") is None:
+        raise argparse.ArgumentTypeError(f"{text} is no major number")
+    return found
+
+
+def number_among(names: dict[int, str], text: str) -> int | None:
+    """A device by one of these names or as MAJOR:MINOR or MAJOR,MINOR, kernel-internal; None: there is no such name."""
+    for dev, name in names.items():
+        if name == text:
+            return dev
+    major, _, minor = text.replace(",", ":", 1).partition(":")
+    return int(major) << 20 | int(minor) if major.isdecimal() and minor.isdecimal() else None
+
+
+def devices_meant(texts: Sequence[str], number_of: Callable[[str], int]) -> tuple[Devices, Devices]:
+    """What the texts of -d mean: one of these, and none of those."""
+    found = []
+    for negated in (False, True):
+        named = [
+            t.removeprefix("!").removeprefix("not ").strip() for t in texts if t.startswith(("!", "not ")) == negated
+        ]
+        majors = [major for t in named if (major := major_of(t)) is not None]
+        found.append(Devices([number_of(t) for t in named if major_of(t) is None], majors))
+    return found[0], found[1]

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// How an event is written: as a line for people, as a JSON object, as a row of CSV. The last two have the same members.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "event/event.hpp"
+
+namespace opline {
+
+// A class of events, as far as it is written.
+struct WrittenClass {
+    struct Field {
+        std::string label;  // its name, as the form has it
+        std::int32_t slot;
+    };
+    std::string name;
+    std::vector<Field> contexts, payload;
+    std::int32_t tid_slot = kNoSlot, pid_slot = kNoSlot, comm_slot = kNoSlot;
+};
+
+class EventForm {
+  public:
+    virtual ~EventForm() = default;
+    // What stands above all events.
+    virtual void head(std::string & /*out*/) {}
+    // What stands before the value of a field of this name.
+    virtual std::string label(const std::string &field) const = 0;
+    virtual void event(std::string &out, const WrittenClass &, const StreamDecl &, const Event &) = 0;
+    virtual void gap(std::string &out, const StreamDecl &, const Gap &) = 0;
+};
+
+std::unique_ptr<EventForm> text_form();
+std::unique_ptr<EventForm> json_form();
+std::unique_ptr<EventForm> csv_form();
+
+}  // namespace opline

@@ -148,7 +148,7 @@ def test_c2_1_c2_2_what_is_above_the_threshold(odd: Path, said: Said) -> None:
     other = said("outliers", odd, "10", "604500")[0]
     assert other.count(">604500 microsec") == 3
     text, err = said("outliers", odd, "--limit", "2")
-    assert text.count("latency warning") == 2 and "7 more I/Os are above the threshold" in err
+    assert text.count("latency warning") == 2 and "7 more I/Os above the threshold" in err
 
 
 def test_c2_3_statistics_per_device_and_interval(odd: Path, said: Said) -> None:

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import termios
 import time
+from collections.abc import Sequence
 from fcntl import ioctl
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,9 @@ from opline.store.schema import BY_NAME
 from opline_analyses.cli import main, parser_for, parser_of
 from opline_analyses.commands.live import Chosen
 from opline_analyses.intervals.intervals import Cell, Grid
+from opline_analyses.live.due import Due
 from opline_analyses.live.hist import Hist
+from opline_analyses.live.listed import Log, Outliers, tell_never_due
 from opline_analyses.live.ops_now import OpsNow, OpsTally, class_lines, op_lines, p99, slow_lines, stage_lines
 from opline_analyses.live.recorded import TABLES
 from opline_analyses.live.snapshot import Snapshot
@@ -138,6 +141,85 @@ def test_rows_that_come_anew_are_counted_once(run_of: RunOf, capfd: pytest.Captu
     assert [i for i in ours if i["groups"]] == [i for i in theirs if i["groups"]]
 
 
+def rows_of(pieces: list[bytes]) -> list[dict[str, Any]]:
+    """Objects, one a line; an op's number is the core's own."""
+    return [json.loads(line) | {"id": 0, "op_id": 0} for piece in pieces for line in piece.splitlines()]
+
+
+def look_at_steps(source: Recorded, stream: Stream, anew: Sequence[int]) -> None:
+    """A look now and then while the ops go on; at some of them all rows come anew."""
+    stream.begin()
+    assert stream.view is not None and source.until_ns is not None
+    source.until_ns += 550_000_000
+    for step in range(1, 8):
+        source.until_ns += 40_000_000
+        if step in anew:
+            source.again()
+            stream.view.again()
+        stream.look()
+    stream.end()
+
+
+@pytest.mark.parametrize("of", ["ops", "stages", "requests"])
+@pytest.mark.parametrize("anew", [(), (3, 6), (7,)])
+def test_a_log_has_each_row_once_and_in_order_also_anew(
+    run_of: RunOf, capfd: pytest.CaptureFixture[str], of: str, anew: tuple[int, ...]
+) -> None:
+    path = run_of("demo-qd4").path
+    args = parser_for(Chosen("log")).parse_intermixed_args(["--of", of, "--json"])
+    source, out = Recorded(path), list[bytes]()
+    stream = Stream(lambda *now: Log(args, *now), out.append, source, dict)
+    look_at_steps(source, stream, anew)
+    ours = rows_of(out)
+    assert len(out) > 3, "while it goes on"
+    assert stream.view is not None
+    capfd.readouterr()
+    assert main(["log", str(path), "--of", of, "--json"]) == 0
+    theirs = rows_of([capfd.readouterr().out.encode()])
+    assert sorted(ours, key=json.dumps) == sorted(theirs, key=json.dumps)
+    if of != "stages":  # they come with their op
+        assert [row["end_ns"] for row in ours] == [row["end_ns"] for row in theirs]
+    assert stream.view.counted == len(theirs)
+
+
+def test_rows_that_came_too_late_are_said(capfd: pytest.CaptureFixture[str]) -> None:
+    """Rows that are there only when all come anew, among those that were shown: they are not shown, and not silent."""
+    due = Due()
+    due.add([(n, {"id": n, "end_ns": n}) for n in (1, 3, 7)])
+    assert [row["id"] for row in due.take(5)] == [1, 3]
+    due.again()
+    due.add([(n, {"id": n, "end_ns": n}) for n in (1, 2, 3, 6, 7)])
+    assert [row["id"] for row in due.take()] == [6, 7]
+    tell_never_due(due, "op")
+    assert "1 op came too late to be shown" in capfd.readouterr().err
+    due.again()
+    due.add([(1, {"id": 1, "end_ns": 1})])
+    assert due.never_due == 0
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_slow_ops_are_told_once_with_statistics_per_class(
+    run_of: RunOf, capfd: pytest.CaptureFixture[str], anew: bool
+) -> None:
+    path = run_of("demo-qd4").path
+    words = ["0.1", "900", "--of", "ops", "--limit", "99999", "--json"]
+    args = parser_for(Chosen("outliers")).parse_intermixed_args(words)
+    source, out = Recorded(path), list[bytes]()
+    stream = Stream(lambda *now: Outliers(args, *now), out.append, source, dict)
+    look_at_steps(source, stream, (3, 6) if anew else ())
+    said = rows_of(out)
+    capfd.readouterr()
+    assert main(["outliers", str(path), *words]) == 0
+    document = json.loads(capfd.readouterr().out)
+    slow = [row for row in said if "latency_ns" in row]
+    assert len(slow) > 10
+    assert [row["latency_ns"] for row in slow] == [row["latency_ns"] for row in document["outliers"]]
+    assert all(row["latency_ns"] // 1000 > 900 and row["class"] in ("read", "write") for row in slow)
+    ours = [row["classes"] for row in said if row.get("classes")]
+    assert ours == [i["classes"] for i in document["intervals"] if i["classes"]]
+    assert sum(document["outliers_by_class"].values()) == len(slow)
+
+
 def now() -> OpsNow:
     slow = {"class": "write", "comm": "a\x1b[2J", "tid": 7, "bytes": 512, "latency_ns": 9_000_000}
     slow["stages"] = [("queue", "wait", 1_000_000), ("D2C", "device", 7_500_000)]
@@ -185,7 +267,7 @@ def test_the_percentile_is_a_value_that_was_there() -> None:
     [
         (["live", "hist", "--of", "ops"], "with --model also ops"),
         (["live", "hist", "--keep", "x"], "about the recording that --model makes"),
-        (["live", "log", "--model", "demo", "--", "true"], "--model: not for log"),
+        (["live", "log", "--of", "bios", "--model", "demo", "--", "true"], "--of bios: not with --model"),
         (["live", "hist", "--model", "demo"], "whose ops? -- COMMAND, or -p PID"),
     ],
 )
@@ -226,6 +308,25 @@ def test_live_ops_are_those_of_the_recording_and_of_the_benchmark(tmp_path: Path
     told = re.search(r"not counted of \d+ ops: (.*)\.", done.stderr)  # a busy machine loses events: ops are tainted
     assert counted + sum(map(int, re.findall(r"(\d+) (?:over|incomp)", told[1] if told else ""))) == made
     assert f"opline: {counted} ops counted; recorded: " in done.stderr
+
+
+@pytest.mark.live
+def test_live_log_of_ops_is_that_of_the_recording(tmp_path: Path, runtime: Path) -> None:
+    needs_capture()
+    words = ["--of", "ops", "--json"]
+    argv = [OPLINE, "live", "log", *words, "--model", "demo", "--keep", tmp_path / "kept"]
+    done = subprocess.run(
+        [str(a) for a in [*argv, "--", STORE, "--seconds", "2", "--rate", "200", "--qd", "4"]],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    theirs = subprocess.run(
+        [str(a) for a in (OPLINE, "log", tmp_path / "kept", *words)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert rows_of([done.stdout.encode()]) == rows_of([theirs.stdout.encode()]) != []
 
 
 @pytest.mark.live

@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from typing import TYPE_CHECKING, Any
 
+from opline.talk import shown
 from opline_analyses.base.quantities import seconds
 from opline_analyses.block.io_filter import counted_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import argparse
+    from collections.abc import Iterable, Iterator
 
     from opline_analyses.block.io_filter import Rows
     from opline_analyses.runs.run import Run
@@ -44,6 +49,15 @@ def ios(
             yield dict(zip(COLUMNS, values, strict=True))
 
 
+def csv_of(found: Iterable[dict[str, Any]], begins: bool) -> str:
+    """The rows as CSV; ``begins``: below its header."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([COLUMNS] if begins else [])
+    writer.writerows(["" if value is None else value for value in row.values()] for row in found)
+    return text.getvalue()
+
+
 def header(start: bool, end: bool) -> str:
     """iosnoop's."""
     times = [f"{name:<15}" for name, on in (("STARTs", start), ("ENDs", end)) if on]
@@ -59,3 +73,20 @@ def line(row: dict[str, Any], start: bool, end: bool) -> str:
     comm, block = row["comm"] or "-", "-" if row["sector"] is None else row["sector"]
     cells = [f"{comm[:12]:<12}", f"{'-' if who is None else who:<6}", f"{what:<4}", f"{dev:<8}", f"{block:<12}"]
     return " ".join([*times, *cells, f"{row['bytes']:<6}", f"{row['latency_ns'] / 1e6:>8.2f}"])
+
+
+def texts(found: Iterable[dict[str, Any]], args: argparse.Namespace, begins: bool = True) -> Iterator[str]:
+    """The rows as the options of `opline log` want them; ``begins``: below their header."""
+    if begins and args.csv:
+        yield csv_of([], True)
+    elif begins and not args.json and not args.pairs:
+        yield header(args.start_time, args.end_time) + "\n"
+    for row in found:
+        if args.csv:
+            yield csv_of([row], False)
+        elif args.json:
+            yield json.dumps(row) + "\n"
+        elif args.pairs:
+            yield f"{row['end_ns'] / 1000:.3f} {row['latency_ns'] / 1000:.3f}\n"
+        else:
+            yield shown(line(row, args.start_time, args.end_time)) + "\n"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The odd disk: latencies above a threshold, statistics per device, and the suspect against a good device.
+"""The odd disk: latencies above a threshold, statistics per device, and the suspect against a good device; of ops and
+stages the statistics per class or stage.
 
 Whether the suspect has more outliers than a good device is asked with Fisher's exact test of both counts. It takes I/Os
 for independent, which those of one burst are not: so what is called a difference has to be less than 1 % probable.
@@ -8,7 +9,11 @@ for independent, which those of one burst are not: so what is called a differenc
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from opline.values import Value
+from opline_analyses.base.text import device_name
+from opline_analyses.block.io_steps import who
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,27 +30,51 @@ def is_outlier_sql(threshold_ns: int) -> str:
     return f"(end_ns - begin_ns) // 1000 > {threshold_ns // 1000}"
 
 
-def warning(device: str, sector: int | None, latency_ns: int, threshold_ns: int) -> str:
-    """The script's line for one I/O."""
-    where = "-" if sector is None else sector
+class Kind(Value):
+    """What has outliers: what one is called, by what they are counted, and how a table names that."""
+
+    one: str
+    per: str
+    several: str  # in a document
+    head: str
+
+
+KINDS = {
+    "requests": Kind("I/O", "device", "devices", "Disk name"),
+    "bios": Kind("I/O", "device", "devices", "Disk name"),
+    "ops": Kind("op", "class", "classes", "Op class"),
+    "stages": Kind("stage", "stage", "stages", "Stage"),
+}
+
+
+def warning(kind: Kind, row: dict[str, Any], names: dict[int, str], threshold_ns: int) -> str:
+    """The script's line for one I/O; of an op or a stage what it is and whose thread it is. A row of io_log."""
     above = f"latency warning, >{threshold_ns // 1000} microsec"
-    return f"{above}: device={device}, sector={where}, latency={latency_ns // 1000}"
+    if kind.per == "device":
+        sector = "-" if row["sector"] is None else row["sector"]
+        told = f"device={device_name(names, row['dev'])}, sector={sector}"
+    else:
+        stage = f", stage={row['stage'] or '-'}" if kind.per == "stage" else ""
+        told = f"class={row['class'] or '-'}{stage}, op={row['op_id']}, thread={who(row)}"
+    return f"{above}: {told}, latency={row['latency_ns'] // 1000}"
 
 
-def banner(threshold_ns: int, interval: str) -> Iterator[str]:
+def banner(kind: Kind, threshold_ns: int, interval: str) -> Iterator[str]:
     """What it says first."""
-    yield "Measuring block I/O latency and statistics"
-    yield f"A warning will be printed for I/Os with latency higher than {threshold_ns // 1000} microseconds"
+    what = "block I/O" if kind.per == "device" else kind.one
+    yield f"Measuring {what} latency and statistics"
+    yield f"A warning will be printed for {kind.one}s with latency higher than {threshold_ns // 1000} microseconds"
     yield f"Statistics will be printed every {interval} seconds"
 
 
-def table_lines(devices: Mapping[str, Cell], interval: str) -> Iterator[str]:
+def table_lines(kind: Kind, groups: Mapping[str, Cell], interval: str) -> Iterator[str]:
     """Its table: whole microseconds; the device with the greatest latency first."""
-    yield f"I/O latency basic statistics per device, measurement time: {interval} seconds"
+    one = kind.one[0].upper() + kind.one[1:]
+    yield f"{one} latency basic statistics per {kind.per}, measurement time: {interval} seconds"
     yield "Latency measured in microseconds"
-    yield f"{'Disk name':<19}{'Num I/Os':>8}{'Min latency':>15}{'Avg latency':>15}{'Max latency':>15}"
+    yield f"{kind.head:<19}{f'Num {kind.one}s':>8}{'Min latency':>15}{'Avg latency':>15}{'Max latency':>15}"
     yield "-" * 72
-    for name, cell in sorted(devices.items(), key=lambda item: (-(item[1].most or 0), item[0])):
+    for name, cell in sorted(groups.items(), key=lambda item: (-(item[1].most or 0), item[0])):
         mean = cell.total // cell.count // 1000
         yield f"{name:<19}{cell.count:>8}{(cell.least or 0) // 1000:>15}{mean:>15}{(cell.most or 0) // 1000:>15}"
 

@@ -37,6 +37,7 @@ examples:
   opline live log -i reads -p 4242
   opline live heatmap -o fio.svg -- fio job.fio
   opline live hist --of ops --per class --model syscalls -- fio job.fio
+  opline live log --of ops --latency '>5ms' --model syscalls -p 4242
 """
 VIEWS = {
     "hist": ("hist", "Hist"), "iostat": ("iostat", "Iostat"), "outliers": ("listed", "Outliers"),
@@ -117,8 +118,8 @@ def _check(args: argparse.Namespace, view: str) -> None:
             raise UsageError("--class: live knows ops with --model only.")
         if args.keep is not None or args.size_limit is not None:
             raise UsageError("--keep and --size-limit are about the recording that --model makes.")
-    elif view in ("log", "outliers") or of == "bios":
-        raise UsageError(f"--model: not for {of if of == 'bios' else view}; `opline record` first.")
+    elif of == "bios":
+        raise UsageError("--of bios: not with --model; `opline record` first.")
     if args.window or args.at:
         raise UsageError("--window and --at are for what has been recorded.")
 

@@ -4,18 +4,11 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
-import json
-from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
 from opline_analyses.base.quantities import duration_ns
 from opline_analyses.block import io_filter
 from opline_analyses.commands.common import add_output, add_run, add_safe_cells, csv_output, opened, output
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NAME = "log"
 HELP = "every I/O on a line, in iosnoop's columns"
@@ -58,8 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the I/Os."""
-    from opline.talk import shown
-    from opline_analyses.block.io_log import COLUMNS, header, ios, line
+    from opline_analyses.block.io_log import ios, texts
     from opline_analyses.block.io_series import tables_needed, tell_left_out
 
     if args.duration is not None:
@@ -72,34 +64,8 @@ def run(args: argparse.Namespace) -> int:
     with opened(args, tables=tables_needed(args)) as opened_run:
         rows = io_filter.rows_of(opened_run, args)
         found = ios(opened_run, rows, args.sort, args.limit)
-        number = 0
         with csv_output(args) if args.csv else output(args.output) as out:
-
-            def lines() -> Iterator[str]:
-                nonlocal number
-                if args.csv:
-                    text = io.StringIO()
-                    writer = csv.writer(text, lineterminator="\r\n")
-                    writer.writerow(COLUMNS)
-                elif not args.json and not args.pairs:
-                    yield header(args.start_time, args.end_time) + "\n"
-                for row in found:
-                    number += 1
-                    if args.json:
-                        yield json.dumps(row) + "\n"
-                    elif args.pairs:
-                        yield f"{row['end_ns'] / 1000:.3f} {row['latency_ns'] / 1000:.3f}\n"
-                    elif not args.csv:
-                        yield shown(line(row, args.start_time, args.end_time)) + "\n"
-                    else:
-                        writer.writerow(["" if value is None else value for value in row.values()])
-                        yield text.getvalue()
-                        text.seek(0)
-                        text.truncate()
-                if args.csv and not number:
-                    yield text.getvalue()
-
-            for text in lines():
+            for text in texts(found, args):
                 out.write(text.encode())
         tell_left_out(opened_run, rows, io_filter.count_of_rows(opened_run, rows))
     return 0

@@ -5,18 +5,20 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses.base.quantities import duration_ns
+from opline_analyses.base.text import count_of, encoded
 from opline_analyses.block import io_filter
-from opline_analyses.commands.common import add_output, add_run, opened, output
+from opline_analyses.commands.common import add_form, add_run, csv_output, opened, output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from opline_analyses.block.io_series import Series
+    from opline_analyses.block.outliers import Kind
     from opline_analyses.intervals.intervals import Cell, Cells
     from opline_analyses.runs.run import Run
 
@@ -28,12 +30,14 @@ EXAMPLES = """\
 A line for each I/O above the threshold (500000 us), then per device how many
 I/Os, their least, mean and greatest latency; with INTERVAL for each. Where
 there are outliers, the device with the largest share of them is compared with a
-good one: both histograms on one scale, and whether they differ.
+good one: both histograms on one scale, and whether they differ. --of ops and
+--of stages: those above the threshold, and statistics per class or stage.
 
 examples:
   opline outliers run1
   opline outliers run1 10 --threshold 20ms
   opline outliers run1 --threshold 5ms -i reads --size 8k
+  opline outliers run1 --of ops --threshold 5ms --csv > slow.csv
 """
 
 
@@ -52,8 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--limit", metavar="N", type=int, default=WARNINGS, help="at most N lines for outliers (default: %(default)s)"
     )
     io_filter.add_io_filters(parser)
-    parser.add_argument("--json", action="store_true", help="JSON, nanoseconds")
-    add_output(parser)
+    add_form(parser, csv="CSV, the outliers alone, nanoseconds")
 
 
 def threshold_ns(args: argparse.Namespace) -> int:
@@ -66,51 +69,69 @@ def threshold_ns(args: argparse.Namespace) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Prints outliers, statistics and the comparison."""
-    from opline_analyses.base.text import device_name, encoded
+    from opline_analyses.base.text import csv_text
     from opline_analyses.block import outliers
-    from opline_analyses.block.io_log import ios
+    from opline_analyses.block.io_log import COLUMNS, ios
     from opline_analyses.block.io_series import count_rows, series_of, tables_needed, told
 
-    if args.of not in ("requests", "bios"):
-        raise UsageError(f"--of {args.of}: outliers are of devices; `opline why` explains slow ops.")
     threshold = threshold_ns(args)
     interval = duration_ns(args.interval, "INTERVAL") if args.interval is not None else None
     if interval == 0:
         raise UsageError(f"INTERVAL {args.interval}: must be more than 0.")
+    kind = outliers.KINDS[args.of]
     with opened(args, tables=tables_needed(args)) as opened_run:
         rows = io_filter.rows_of(opened_run, args)
         series = series_of(rows, interval)
-        counted = list(told(count_rows(opened_run, rows, series, None, "device"), series))
+        counted = list(told(count_rows(opened_run, rows, series, None, kind.per), series))
         slow_rows = rows.also(outliers.is_outlier_sql(threshold))
         slow = dict.fromkeys({group for _, cells in counted for group, _ in cells}, 0)
-        for batch in io_filter.batches(opened_run, slow_rows, "device"):
+        for batch in io_filter.batches(opened_run, slow_rows, kind.per):
             for group in batch.groups.tolist():
                 slow[batch.names[group]] += 1
         found = list(ios(opened_run, slow_rows, "time", args.limit))
-        names = opened_run.device_names()
-        verdict = _compared(opened_run, rows, counted, slow, threshold)
-        with output(args.output) as out:
-            if args.json:
-                out.write((json.dumps(_document(series, counted, slow, found, threshold, verdict)) + "\n").encode())
-                return 0
-            length = f"{series.grid.step_ns / 1e9:g}"
-            out.write(encoded(outliers.banner(threshold, length)))
-            warnings: dict[int, list[str]] = {}
-            for row in found:
-                index = series.grid.index(row["end_ns"] + series.zero_ns)
-                told_line = outliers.warning(
-                    device_name(names, row["dev"]), row["sector"], row["latency_ns"], threshold
-                )
-                warnings.setdefault(index, []).append(told_line)
-            for index, cells in counted:
-                lines = ["", *warnings.get(index, [])]
-                out.write(encoded(lines if len(lines) > 1 else []))
-                out.write(encoded(["", *outliers.table_lines({g: c for (g, _), c in cells.items()}, length)]))
-            if verdict:
-                out.write(encoded(["", *verdict[1]]))
-        if sum(slow.values()) > len(found):
-            talk(f"{sum(slow.values()) - len(found)} more I/Os are above the threshold: --limit shows more.")
+        if args.csv:
+            listed = ({name: "" if value is None else value for name, value in row.items()} for row in found)
+            with csv_output(args) as out:
+                out.write(csv_text(COLUMNS, listed).encode())
+        else:
+            verdict = _compared(opened_run, rows, counted, slow, threshold) if kind.per == "device" else None
+            with output(args.output) as out:
+                if args.json:
+                    document = _document(kind, series, counted, slow, found, threshold, verdict)
+                    out.write((json.dumps(document) + "\n").encode())
+                else:
+                    names = opened_run.device_names()
+                    out.write(encoded(_lines(kind, names, series, counted, found, threshold, verdict)))
+        if (more := sum(slow.values()) - len(found)) > 0:
+            talk(f"{count_of(more, f'more {kind.one}')} above the threshold: --limit shows more.")
     return 0
+
+
+def _lines(
+    kind: Kind,
+    names: dict[int, str],
+    series: Series,
+    counted: list[tuple[int, Cells]],
+    found: list[dict[str, Any]],
+    threshold: int,
+    verdict: tuple[dict[str, object], list[str]] | None,
+) -> Iterator[str]:
+    """Each interval's outliers above its table."""
+    from opline_analyses.block import outliers
+
+    length = f"{series.grid.step_ns / 1e9:g}"
+    yield from outliers.banner(kind, threshold, length)
+    warnings: dict[int, list[str]] = {}
+    for row in found:
+        index = series.grid.index(row["end_ns"] + series.zero_ns)
+        warnings.setdefault(index, []).append(outliers.warning(kind, row, names, threshold))
+    for index, cells in counted:
+        if index in warnings:
+            yield from ("", *warnings[index])
+        yield ""
+        yield from outliers.table_lines(kind, {g: c for (g, _), c in cells.items()}, length)
+    if verdict:
+        yield from ("", *verdict[1])
 
 
 def _compared(
@@ -161,26 +182,34 @@ def compared(
 
 
 def _document(
+    kind: Kind,
     series: Series,
     counted: list[tuple[int, Cells]],
     slow: dict[str, int],
-    found: list[dict[str, object]],
+    found: list[dict[str, Any]],
     threshold: int,
     verdict: tuple[dict[str, object], list[str]] | None,
 ) -> dict[str, object]:
-    def devices(cells: Cells) -> Iterator[dict[str, object]]:
-        for (name, _), c in sorted(cells.items()):
-            yield {"device": name, "count": c.count, "min_ns": c.least, "max_ns": c.most, "sum_ns": c.total}
-
     return {
         "schema": "opline outliers 1",
         "zero_ns": series.zero_ns,
         "threshold_ns": threshold,
         "outliers": found,
-        "outliers_by_device": {name: n for name, n in sorted(slow.items()) if n},
+        f"outliers_by_{kind.per}": {name: n for name, n in sorted(slow.items()) if n},
         "intervals": [
-            {"begin_ns": series.grid.begin_ns(i) - series.zero_ns, "devices": list(devices(cells))}
+            {
+                "begin_ns": series.grid.begin_ns(i) - series.zero_ns,
+                kind.several: listed(kind, {name: c for (name, _), c in cells.items()}),
+            }
             for i, cells in counted
         ],
         "compared": verdict[0] if verdict else None,
     }
+
+
+def listed(kind: Kind, groups: dict[str, Cell]) -> list[dict[str, object]]:
+    """The table of an interval as a document has it."""
+    return [
+        {kind.per: name, "count": c.count, "min_ns": c.least, "max_ns": c.most, "sum_ns": c.total}
+        for name, c in sorted(groups.items())
+    ]

@@ -86,7 +86,7 @@ class Iostat(Intervals):
             return "".join(json.dumps(row.record()) + "\n" for row in found).encode()
         if self.args.csv:
             text = iostat.csv_of(found)
-            return (text if begins else text.partition("\r\n")[2]).encode()
+            return (text if begins else text.partition("\n")[2]).encode()
         shown = encoded(iostat.text(found, series, self.style, self.per_device, begins, single=False))
         return shown if begins or self.style == "dtrace" else b"\n" + shown
 

@@ -128,17 +128,17 @@ def direct_write() -> RunBuilder:
 
 DEFAULT = """\
 op 0  write  obj1  40.001 us  4096 B at 0
-      us    +us  stage    point                        thread    cpu
-   0.000  0.000           client.begin                 client:11   0
-  10.250 10.250  queue    worker.begin                 worker:12   0
-  11.000  0.750  submit     Q  8:16 sector 4096 +8 WS  app:12      0
-  11.500                  worker.note                  worker:12   0  aside
-  12.000  1.000  Q2G        G
-  13.000  1.000  G2D        D                          app:12      0
-  25.000 12.000  D2C        C  Q2C 14.000 D2C 12.000               1
-  35.000 10.000  reap     worker.end                   worker:12   0
-  40.001  5.001  unknown  client.end                   client:11   0
-  45.000                  worker.bye                   worker:12   0  late
+    us    +us  stage    point         thread              cpu
+ 0.000  0.000           client.begin  client:11             0
+10.250 10.250  queue    worker.begin  worker:12             0
+11.000  0.750  submit     Q  8:16 sector 4096 +8 WS  app:12 0
+11.500         (aside)  worker.note   worker:12             0
+12.000  1.000  Q2G        G
+13.000  1.000  G2D        D           app:12                0
+25.000 12.000  D2C        C  Q2C 14.000 D2C 12.000          1
+35.000 10.000  reap     worker.end    worker:12             0
+40.001  5.001  unknown  client.end    client:11             0
+45.000         (late)   worker.bye    worker:12             0
   total 40.001 = attributed 35.000 + unknown 5.001 + unattributed 0.000
 """
 

@@ -6,12 +6,16 @@ Takes integers and rows, gives strings. Nothing here prints.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from opline.talk import shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+WIDTH = 80  # columns of a terminal
+_ROW = re.compile(r"\S {4,}\S|( +[-+]?\d[\d.]*){2,}$")  # of a table
 
 
 def us(ns: float | None, digits: int = 3) -> str:
@@ -73,6 +77,28 @@ def table(
     for cells in (header, *rows):
         padded = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, to_right, strict=True))
         yield gap.join(padded).rstrip()
+
+
+def wrapped(line: str, hang: int | None = None) -> Iterator[str]:
+    """A sentence in lines of WIDTH columns; those after the first begin in column ``hang``: four behind the first."""
+    if len(line) <= WIDTH:
+        yield line
+        return
+    import textwrap
+
+    behind = len(line) - len(line.lstrip()) + 4 if hang is None else hang
+    yield from textwrap.wrap(
+        line, WIDTH, subsequent_indent=" " * behind, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def fitted(lines: Iterable[str]) -> Iterator[str]:
+    """The lines with their sentences wrapped. Rows of a table, and commands to type, stay what they are."""
+    for line in lines:
+        if len(line) <= WIDTH or line.startswith("  opline ") or _ROW.search(line):
+            yield line
+        else:
+            yield from wrapped(line)
 
 
 def encoded(lines: Iterable[str]) -> bytes:

@@ -61,7 +61,8 @@ one of B (then mean, p50 and iops, at 1 %). What is shown neither to fail nor
 to pass is undecided: --undecided. Exit status: 0 none fails, 4 one fails, 5 one
 is undecided and --undecided fail; 1, 2 and 3 as of all commands.
 
---csv and --json have every figure, times in nanoseconds, JSON those of each run.
+--csv and --json have every figure, times in nanoseconds, JSON those of each
+run.
 
 examples:
   opline compare before after

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses.base.files import complete_file, output_path
-from opline_analyses.base.text import duration, encoded, percent, table, us
+from opline_analyses.base.text import duration, encoded, fitted, percent, table, us
 from opline_analyses.client import checks
 from opline_analyses.client.client import ClientReport, read_report
 from opline_analyses.client.client_files import find_log, find_report
@@ -45,16 +45,16 @@ the command's output. Known: rados bench and fio (text, JSON), demo-bench.
 --client-log splits what lies outside the op's points, op by op: fio's
 PREFIX_lat.1.log (write_lat_log=PREFIX log_offset=1, from fio 3.38 on
 log_issue_time=1 as well; its other logs are found beside), or a CSV with the
-client's own begin_ns and end_ns per op (and class, object; begun_ns and ended_ns,
-its clock right after its first and last tracepoint, tell of which op it was
-interrupted there). --per-op writes the parts of each op as CSV.
+client's own begin_ns and end_ns per op (and class, object; begun_ns and
+ended_ns, its clock right after its first and last tracepoint, tell of which op
+it was interrupted there). --per-op writes the parts of each op as CSV.
 
 Ops long before or after what the client has measured are left out (rados
 bench's last write of its own metadata): those outside of the time that it says
-it ran, of so many as it says it did, or beyond a pause. Without --class, ops that
-are not the client's are left out: those without a line in its log, where (nearly)
-every line has an op; else those of other classes, where it counts reads and
-writes apart.
+it ran, of so many as it says it did, or beyond a pause. Without --class, ops
+that are not the client's are left out: those without a line in its log, where
+(nearly) every line has an op; else those of other classes, where it counts
+reads and writes apart.
 
 Then where a tracepoint would explain most: intervals that no event splits, with
 their share of the mean and of the spread (the latencies' variance), the larger
@@ -260,7 +260,7 @@ def run(args: argparse.Namespace) -> int:
                 verdicts = {True: "pass", False: "FAIL", None: "n/a"}
                 lines += [f"  {verdicts[c.passed]:4}  {c.name}: {c.text}" for c in results]
                 lines += ["", *_hop_lines(hops, steps), "", *_step_lines(steps)]
-                out.write(encoded(lines))
+                out.write(encoded(fitted(lines)))
         if client and whole_run is None:
             talk("the client's mean is of the whole run, the trace's of the part from --since to --until.")
         for c in results:

@@ -24,9 +24,10 @@ examples:
   opline doctor --json | jq .main_job
   opline doctor --program /usr/lib/postgresql/15/bin/postgres --functions 'XLog*'
 
-With --program: what that program or library offers without being rebuilt, for the table [probes] of a model.
-Exit status: 0 if an operation can be followed from the application to the disk here, 1 if not.
-Also cleans up after recordings that were killed.
+With --program: what that program or library offers without being rebuilt, for
+the table [probes] of a model. Exit status: 0 if an operation can be followed
+from the application to the disk here, 1 if not. Also cleans up after recordings
+that were killed.
 """
 
 _BLOCK = {

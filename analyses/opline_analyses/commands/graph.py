@@ -15,13 +15,13 @@ NAME = "graph"
 HELP = "which point follows which, how often, how long; compare two runs"
 EXAMPLES = """\
 Nodes are points and block steps (Q G I D C). Edges are the intervals of the
-ops' critical paths, with count, mean, p50, p99, the share of the total latency
-and the share of the ops whose critical path passes. Edges to points aside of
-the critical path are marked; their time lies inside other edges. The ending of
--o FILE decides the format where --format does not.
+ops' critical paths, with count, mean, p50, p99 (us), `time%`, the share of the
+total latency, and `ops%`, that of the ops whose critical path passes. Edges to
+points aside of the critical path are marked; their time lies inside other
+edges. The ending of -o FILE decides the format where --format does not.
 
 --diff A B compares two runs, the edge whose time per op changed most first; +
-and - mark edges that only B or only A has.
+and - mark edges that only B or only A has. --json has counts and shares, too.
 
 examples:
   opline graph run1                                    # the edges as a table
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
                     (json.dumps({**head, **ops, "edges": [c.record() for c in changes]}, indent=1) + "\n").encode()
                 )
             else:
-                out.write(encoded(table(*difference_rows(changes), left=2)))
+                out.write(encoded(table(*difference_rows(changes), gap=" ")))
         return 0
     if args.run is None:
         raise UsageError("opline graph needs a RUN, or --diff A B.")
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         graph = transition_graph(opened_run, selection(opened_run, args), args.tainted)
         with output(args.output) as out:
             if form == "text":
-                out.write(encoded(table(*text_rows(graph), left=2)))
+                out.write(encoded(table(*text_rows(graph), left=2, gap=" ")))
             else:
                 write_graph(graph, form, out)
     return 0

@@ -22,18 +22,20 @@ _BUDGET = 0.5  # of a processor's time, for so long
 NAME = "model"
 HELP = "check an op model, also against a trace"
 EXAMPLES = """\
-infer reads a recorded TRACE and proposes keys (fields whose values join events of
-several threads), begin and end, thread rules, batches and names: what speaks for
-each stands above it as a comment, and what a trace can't say is a question there.
-With --pid it probes what runs for some seconds (USDT probes, functions), and takes
-all away again; [probes] is in the proposed model then.
+infer reads a recorded TRACE and proposes keys (fields whose values join events
+of several threads), begin and end, thread rules, batches and names: what speaks
+for each stands above it as a comment, and what a trace can't say is a question
+there. With --pid it probes what runs for some seconds (USDT probes, functions),
+and takes all away again; [probes] is in the proposed model then.
 
-MODEL is the name of a shipped model or the path of a .toml file; docs/model.md describes the language.
+MODEL is the name of a shipped model or the path of a .toml file; docs/model.md
+describes the language.
 
-lint prints each finding as FILE:LINE: severity: message. An error means that the model can't be used (exit status 1),
-a warning that it hardly does what is meant; a note is worth a look. With a TRACE, the trace is correlated with the
-model: points that are never seen, events that the model claims and has no point for, keys that found no op, and why no
-op has a block request, if none has.
+lint prints each finding as FILE:LINE: severity: message. An error means that
+the model can't be used (exit status 1), a warning that it hardly does what is
+meant; a note is worth a look. With a TRACE, the trace is correlated with the
+model: points that are never seen, events that the model claims and has no point
+for, keys that found no op, and why no op has a block request, if none has.
 
 examples:
   opline model list

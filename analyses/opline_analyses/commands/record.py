@@ -44,9 +44,11 @@ examples:
   opline record --measure-overhead -o cost --model demo -- ./bench --seconds 5   # with and without, in turn
   opline record -o series --repeat 5 --model demo --against './old --qd 4' -- ./new --qd 4   # then: opline compare
 
-DIR gets trace/ (CTF), recording.json, stdout.txt and stderr.txt. The exit status is the command's own (128 + n if
-signal n ended it, 130 after Ctrl-C), but 3 if the command ended with 0 and something is missing because a daemon
-died or the disk was full. docs/capture.md says what is captured, how, and at what cost.
+DIR gets trace/ (CTF), recording.json, stdout.txt and stderr.txt. The exit
+status is the command's own (128 + n if signal n ended it, 130 after Ctrl-C),
+but 3 if the command ended with 0 and something is missing because a daemon died
+or the disk was full. docs/capture.md says what is captured, how, and at what
+cost.
 """
 
 

@@ -27,8 +27,8 @@ is too large to be held in full (some 100 000 ops) each op is drawn at 1 us and
 1 % of its latency, the sums of stages are exact for regions along the page's
 cells, and up to 12 000 ops are in detail, the slowest among them.
 
-With RUN2 the page has both runs on the same axes, the stages of one against those
-of the other, and what `opline compare` says of them.
+With RUN2 the page has both runs on the same axes, the stages of one against
+those of the other, and what `opline compare` says of them.
 
 examples:
   opline report run1 -o run1.html

@@ -23,8 +23,8 @@ driver, C completed. Intervals in microseconds; an empty cell is unknown, never
 0. `fly`: requests of the device between D and C at this one's D. `op`: the op
 that it serves, or the first of them and how many more there are; - : nobody's.
 `later`: the data was written back after the op had returned. A step that no
-request has is left out, a name that does not fit is cut (~). `thread` queued it.
---csv, --json have all, in nanoseconds.
+request has is left out, a name that does not fit is cut (~). `thread` queued
+it. --csv, --json have all, in nanoseconds.
 
 examples:
   opline requests run1 --slowest 10

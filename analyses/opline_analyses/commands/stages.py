@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from opline.correlation import stage_statistics
 from opline.talk import talk
-from opline_analyses.base.text import count_of, csv_text, duration, encoded, percent, table, table_digits, us
+from opline_analyses.base.text import count_of, csv_text, duration, encoded, percent, table, table_digits, us, wrapped
 from opline_analyses.commands.common import (
     add_form,
     add_run,
@@ -42,7 +42,7 @@ uninterruptibly, or while a block request of the op was between Q and C);
 blocked otherwise. Of a stage between two threads it is the thread that
 arrives: blocked there means that it had nothing to do before the op came.
 At a completion (D2C) it is the thread that the completion lets go on.
-`covered` is the ops of whose stage the sched events tell all. `woken by`: the
+`count` 209/211: the sched events tell all of the stage of 209 ops of 211. `woken by`: the
 name that ended most sleeps, and its share; in an interrupt that is whoever was
 interrupted, on an idle CPU `swapper`.
 """
@@ -94,16 +94,18 @@ def text_lines(t: StageTable) -> Iterator[str]:
     check = (
         f"stages {us(stages / t.ops, 3)} + unattributed {us(rest / t.ops, 3)} {sign} latency {us(whole / t.ops, 3)} us"
     )
-    yield f"mean of {count_of(t.ops, 'op')}: {check}"
+    yield from wrapped(f"mean of {count_of(t.ops, 'op')}: {check}")
     if t.deferred.rows:
         d = t.deferred
         when = f", on the disk {duration(d.wait_ns / d.done)} after the write" if d.done else ""
-        yield f"written back later, outside of it: {d.bytes / t.ops:.0f} bytes per op{when} (table deferred)"
+        yield from wrapped(
+            f"written back later, outside of it: {d.bytes / t.ops:.0f} bytes per op{when} (table deferred)"
+        )
     if len(t.programs) > 1:
         most = [f"{name} {count_of(n, 'op')}" for name, n in t.programs[:PROGRAMS]]
         if others := t.programs[PROGRAMS:]:
             most.append(f"{len(others)} more {count_of(sum(n for _, n in others), 'op')}")
-        yield f"of {len(t.programs)} programs: {', '.join(most)} (--comm or --pid takes one)"
+        yield from wrapped(f"of {len(t.programs)} programs: {', '.join(most)} (--comm or --pid takes one)")
     if not t.exact:
         yield "percentiles: within 0.2 % (more than 262144 ops)"
 

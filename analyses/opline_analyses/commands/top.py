@@ -31,9 +31,9 @@ its steps, Escape closes it. With -- COMMAND it ends with COMMAND, and then
 prints what COMMAND wrote. For a file or a pipe: `opline live iostat -x`.
 
 With --model it records COMMAND, or the processes of -p, and shows the ops of
-now: their classes, what each stage takes of the mean, and the slowest ops, which
-1 to 9 open with their stages. A filter that is in a class's name means that
-class, in the stages as well. What it shows happened some 0.8 s ago.
+now: their classes, what each stage takes of the mean, and the slowest ops,
+which 1 to 9 open with their stages. A filter that is in a class's name means
+that class, in the stages as well. What it shows happened some 0.8 s ago.
 
 examples:
   opline top

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 NAME = "view"
 HELP = "the page of runs of any size, in a browser on this machine"
 EXAMPLES = """\
-The page is that of `opline report`. Of a run that is too large to be held in one
-page it asks for what is looked at: zooming gives finer cells, what is marked is
-summed by the run's tables, every op opens in full. A recording that is still
-going on is followed: what was settled a second ago is there. Ctrl-C ends it.
+The page is that of `opline report`. Of a run that is too large to be held in
+one page it asks for what is looked at: zooming gives finer cells, what is
+marked is summed by the run's tables, every op opens in full. A recording that
+is still going on is followed: what was settled a second ago is there. Ctrl-C
+ends it.
 
 The server listens on 127.0.0.1 alone, only reads, and knows the address with
 its token only: whoever has the address may look. From another machine:

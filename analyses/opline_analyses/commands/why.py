@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import textwrap
 from typing import TYPE_CHECKING, NamedTuple
 
 from opline.talk import talk
-from opline_analyses.base.text import csv_text, encoded
+from opline_analyses.base.text import csv_text, encoded, fitted, wrapped
 from opline_analyses.commands.common import (
     add_every,
     add_form,
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from opline_analyses.why.when import Bursts, Companion, Rhythm
     from opline_analyses.why.why import Compared, Why
 
-WIDTH = 80
 NAME = "why"
 HELP = "why the slow ops are slow: against typical ones, stage by stage"
 EXAMPLES = """\
@@ -171,7 +169,7 @@ def _lines(w: Why, found: _Found) -> Iterator[str]:
 
     t = found.tail
     said = " ".join(filter(None, (sentence(w), caused_sentence(t))))
-    yield from textwrap.wrap(said, WIDTH, break_long_words=False, break_on_hyphens=False)
+    yield from wrapped(said, 0)
     yield ""
     yield from set_lines(w)
     yield from loop_lines(found.loop, found.schedule)
@@ -216,7 +214,7 @@ def run(args: argparse.Namespace) -> int:
                 tail, what_separates(opened_run), *when_slow(opened_run), rhythms(opened_run, ahead_of_them(tail)),
                 commands, closed_loop(opened_run), corrected_latencies(opened_run, args.every),
             )  # fmt: skip
-            text = _json(w, found) if args.json else encoded(_lines(w, found))
+            text = _json(w, found) if args.json else encoded(fitted(_lines(w, found)))
             with output(args.output) as out:
                 out.write(text)
     if sets.incomplete or (sets.tainted and not args.tainted):

@@ -137,13 +137,13 @@ def dot_lines(graph: Graph) -> Iterator[str]:
 
 
 def text_rows(graph: Graph) -> tuple[list[str], list[list[str]]]:
-    """The edges as a table for people."""
-    header = ["from", "to", "count", "mean(us)", "p50", "p99", "time%", "critical%"]
+    """The edges as a table for people, with a gap behind the names."""
+    header = ["from (us) ", "to ", "count", "mean", "p50", "p99", "time%", "ops%"]
     rows = []
     for source, target, d in graph.edges(data=True):
         times = [us(d[name], 1) for name in ("mean_ns", "p50_ns", "p99_ns")]
-        shares = ["", ""] if d["aside"] else [percent(d["share"], 1), percent(d["critical_share"], 1)]
-        rows.append([source, target + (" (aside)" if d["aside"] else ""), str(d["count"]), *times, *shares])
+        shares = ["aside", ""] if d["aside"] else [percent(d["share"], 1), percent(d["critical_share"], 1)]
+        rows.append([f"{source} ", f"{target} ", str(d["count"]), *times, *shares])
     return header, rows
 
 
@@ -231,19 +231,16 @@ def difference(before: Graph, after: Graph) -> list[EdgeChange]:
 
 
 def difference_rows(changes: list[EdgeChange]) -> tuple[list[str], list[list[str]]]:
-    """The difference as a table for people: A, B."""
-    header = ["", "edge", "count A", "B", "p50 A(us)", "B", "p99 A(us)", "B", "time% A", "B", "us/op"]
+    """The difference as a table for people: A, B. What else is known of an edge is in the records."""
+    header = ["edge (us) ", "p50 A", "B", "p99 A", "B", "us/op"]
 
-    def both(pair: tuple[Any, Any], show: Any) -> list[str]:
-        return ["" if v is None else show(v) for v in pair]
+    def both(pair: tuple[int | None, int | None]) -> list[str]:
+        return ["" if v is None else us(v, 1) for v in pair]
 
     rows = []
     for c in changes:
-        sign = {"added": "+", "removed": "-", "both": ""}[c.status]
+        sign = {"added": "+ ", "removed": "- ", "both": ""}[c.status]
         grown = (c.per_op_ns[1] - c.per_op_ns[0]) / 1000
-        edge = f"{c.source} → {c.target}" + (" (aside)" if c.aside else "")
-        rows.append(
-            [sign, edge, *both(c.count, str), *both(c.p50_ns, lambda v: us(v, 1)),
-             *both(c.p99_ns, lambda v: us(v, 1)), *both(c.share, lambda v: percent(v, 1)), f"{grown:+.1f}"]
-        )  # fmt: skip
+        edge = f"{sign}{c.source} → {c.target} " + ("(aside) " if c.aside else "")
+        rows.append([edge, *both(c.p50_ns), *both(c.p99_ns), f"{grown:+.1f}"])
     return header, rows

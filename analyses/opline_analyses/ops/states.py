@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from opline.errors import OplineError
-from opline_analyses.base.text import count_of, percent, table, table_digits, us
+from opline_analyses.base.text import WIDTH, count_of, percent, table, table_digits, us, wrapped
 from opline_analyses.ops.stages import select_counted, stages_in_order
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 
+SHORTEST = 6  # characters of a name that are always shown
 PARTS = ("on_cpu_ns", "runnable_ns", "blocked_io_ns", "blocked_ns")
 
 
@@ -95,18 +96,29 @@ def state_table(run: Run, which: Selection, tainted: bool = False) -> StateTable
 
 def _cells(r: StateRow, digits: int) -> list[str]:
     times = [us(getattr(r, name) / r.covered, digits) if r.covered else "" for name in ("known_ns", *PARTS)]
-    waker = f"{r.woken_by} {r.woken_by_share:.0%}" if r.woken_by is not None and r.woken_by_share is not None else ""
-    return [r.stage, str(r.count), str(r.covered), *times, waker]
+    return [r.stage, str(r.count) if r.covered == r.count else f"{r.covered}/{r.count}", *times]
+
+
+def _waker(r: StateRow, room: int) -> str:
+    """Whose name ended most sleeps, cut to the room that there is, and its share."""
+    if r.woken_by is None or r.woken_by_share is None:
+        return ""
+    share = f" {r.woken_by_share:.0%}"
+    most = max(SHORTEST, room - len(share))
+    return (r.woken_by if len(r.woken_by) <= most else f"{r.woken_by[: most - 1]}~") + share
 
 
 def state_lines(t: StateTable) -> Iterator[str]:
     """The table for people: means over the ops that are covered."""
     digits = table_digits(t.latency_ns / t.ops if t.ops else 0)
-    header = ["stage (us)", "count", "covered", "mean", "on CPU", "runnable", "blk I/O", "blocked", "woken by"]
+    header = ["stage (us)", "count", "mean", "on CPU", "runnable", "blk I/O", "blocked"]
     rows = [_cells(r, digits) for r in t.stages]
-    total = _cells(t.covered, digits)
-    rows.append(["covered", str(t.ops), "", *total[3:]])
+    rows.append(["covered", str(t.ops), *_cells(t.covered, digits)[2:]])
+    room = WIDTH - sum(max(map(len, column)) + 1 for column in zip(header, *rows, strict=True))
+    wakers = [*(_waker(r, room) for r in t.stages), ""]
+    rows = [[*row, waker] for row, waker in zip(rows, wakers, strict=True)]
+    header.append("woken by")
     yield from table(header, rows, gap=" ", right=[h not in ("stage (us)", "woken by") for h in header])
     known, whole = us(t.covered.known_ns / t.ops, 3), us(t.latency_ns / t.ops, 3)
     share = percent(t.covered.known_ns, t.latency_ns)
-    yield f"mean of {count_of(t.ops, 'op')}: covered {known} of latency {whole} us ({share} %)"
+    yield from wrapped(f"mean of {count_of(t.ops, 'op')}: covered {known} of latency {whole} us ({share} %)")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from opline_analyses.base.colours import STATES
-from opline_analyses.base.text import count_of, device_name, table, us
+from opline_analyses.base.text import WIDTH, count_of, device_name, table, us, wrapped
 from opline_analyses.ops.oplist import InState, Interval, OpDetail, Passed, Request
 
 STEPS = (
@@ -174,25 +174,41 @@ def footer_of(op: OpDetail) -> str:
 
 def default_list(op: OpDetail) -> Iterator[str]:
     """Our style: time since begin, time since the last line on the critical path, the stage that ends here, ..."""
-    yield header_of(op)
-    lines = lines_of(op)
+    yield from wrapped(header_of(op))
+    yield from _aligned(op, lines_of(op))
+    yield from wrapped(footer_of(op))
+    yield from deferred_list(op)
+
+
+def _aligned(op: OpDetail, lines: list[Line]) -> Iterator[str]:
+    """The lines as a table of points. What a block step says goes on over the column of threads: its thread is there
+    only where it is another one than before.
+    """
     rows: list[tuple[str, str, str, str, str, str, str]] = [("us", "+us", "stage", "point", "thread", "cpu", "")]
-    last = op.begin_ns
+    last, before = op.begin_ns, ""
     for line in lines:
         since = us(line.ts_ns - op.begin_ns)
         step = us(line.ts_ns - last) if line.critical else ""
         if line.critical:
             last = line.ts_ns
-        rows.append((since, step, line.stage, line.what, line.thread, line.cpu, line.mark))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for since, step, stage, what, thread, cpu, mark in rows:
-        text = (
-            f"  {since:>{widths[0]}} {step:>{widths[1]}}  {stage:{widths[2]}}  {what:{widths[3]}}"
-            f"  {thread:{widths[4]}} {cpu:>{widths[5]}}  {mark}"
-        )
-        yield text.rstrip()
-    yield footer_of(op)
-    yield from deferred_list(op)
+        thread = "" if line.what.startswith(" ") and line.thread == before else line.thread
+        before = line.thread or before
+        stage, what, mark = line.stage, line.what, line.mark
+        if mark and not stage:
+            stage, mark = f"({mark})", ""
+        elif mark and not thread and not line.cpu:
+            what, mark = f"{what}  {mark}", ""
+        rows.append((since, step, stage, what, thread, line.cpu, mark))
+    w = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    w[3] = max(len(what) for _, _, _, what, *_ in rows if not what.startswith(" "))
+    told = [f"{what:{w[3]}}  {thread}" if thread else what for _, _, _, what, thread, *_ in rows]
+    cpus = max([len(cpu) for *_, cpu, _ in rows[1:]], default=0)
+    names = w[3] + 2 + max(w[4], len("thread cpu") - 1 - cpus)
+    most = WIDTH - w[0] - w[1] - w[2] - len("     ") - 1 - cpus
+    end = max(names, *(len(who) for who in told if len(who) <= most), 0) + 1 + cpus
+    for (since, step, stage, _, _, cpu, mark), who in zip(rows, told, strict=True):
+        line = f"{since:>{w[0]}} {step:>{w[1]}}  {stage:{w[2]}}  {who:{end - 1 - len(cpu)}} {cpu}  {mark}"
+        yield line.rstrip()
 
 
 def deferred_list(op: OpDetail) -> Iterator[str]:
@@ -201,7 +217,9 @@ def deferred_list(op: OpDetail) -> Iterator[str]:
         when = "not seen" if d.complete_ns is None else f"{us(d.complete_ns - d.written_ns)} us after the write"
         place = f"{device_name(op.devices, d.dev)} sector {d.sector} +{d.nr_sectors}"
         marks = "".join(f"  {mark}" for on, mark in ((d.shared, "shared"), (d.ambiguous, "ambiguous")) if on)
-        yield f"  later: {d.bytes} B of {d.file} on the disk: {when}, {place} by {_thread(d.comm, d.tid)}{marks}"
+        yield from wrapped(
+            f"  later: {d.bytes} B of {d.file} on the disk: {when}, {place} by {_thread(d.comm, d.tid)}{marks}"
+        )
 
 
 def state_list(op: OpDetail) -> Iterator[str]:
@@ -221,7 +239,7 @@ def state_list(op: OpDetail) -> Iterator[str]:
         rows.append([_short(s), thread, *map(us, times), _thread(s.woken_by_comm, s.woken_by_tid)])
     header = ["stage", "thread", "us", "on CPU", "runnable", "blk I/O", "blocked", "woken by"]
     to_right = [h not in ("stage", "thread", "woken by") for h in header]
-    yield from (f"  {line}" for line in table(header, rows, right=to_right))
+    yield from (f"  {line}" for line in table(header, rows, gap=" ", right=to_right))
     yield from _when_list(op, names)
 
 
@@ -250,7 +268,7 @@ def _when_list(op: OpDetail, names: Mapping[int, str | None]) -> Iterator[str]:
         for part in lines
     ]  # fmt: skip
     header = ["at us", "us", "thread", "state", "woken by"]
-    yield from (f"  {line}" for line in table(header, rows, right=[h.endswith("us") for h in header]))
+    yield from (f"  {line}" for line in table(header, rows, gap=" ", right=[h.endswith("us") for h in header]))
     timed = {part.seq for part in op.states}
     untimed = sum(s.on_cpu_ns is not None and s.duration_ns > 0 for s in op.stages) - len(timed)
     if untimed:

@@ -222,6 +222,18 @@ def test_c1_8_one_row_per_op_and_the_stages_sum(tmp_path: Path) -> None:
     assert (rows[4]["dev"], rows[4]["sector"], rows[4]["rw"], rows[4]["object"]) == ("259:3", "77", "read", "")
 
 
+def test_c1_8_the_columns_stay_and_are_documented() -> None:
+    """What scripts read by name: a column may come, none may go or change its place."""
+    names = [
+        "op_id", "class", "object", "host", "pid", "comm", "begin_tid", "end_tid", "begin_ns", "end_ns", "latency_ns",
+        "client_ns", "complete", "reason", "bytes", "dev", "sector", "rw",
+    ]  # fmt: skip
+    assert [name for name, _ in FIXED] == names
+    page = Path(__file__).resolve().parents[2] / "docs" / "commands.md"
+    told = page.read_text().partition("## opline csv")[2].partition("\n## ")[0]
+    assert [name for name in names if not re.search(rf"^ +{name} +\w", told, re.MULTILINE)] == []
+
+
 def test_c1_8_reimport_gives_the_same_statistics(tmp_path: Path) -> None:
     opened = open_tables(mixed().write(tmp_path))
     t = stage_table(opened, Selection())

@@ -2,7 +2,7 @@
 """A recording of `opline record` with the kernel domain, made in the virtual machine of tests/vm: both domains joined.
 
 The trace is of one LTTng session: the demo store's events and the kernel's own, without pointers. Against it stand what
-the benchmark wrote down beside it. Covers C1.1, C1.2, C1.4 with lttng-modules.
+the benchmark wrote down beside it. Covers C1.1, C1.2, C1.4, C1.14 with lttng-modules.
 """
 
 from __future__ import annotations
@@ -64,6 +64,22 @@ def test_every_op_has_one_request_by_thread_and_by_sector(correlated: Correlated
         op = ops[request["op_id"]]
         steps = [op["begin_ns"], *(request[f"{step}_ns"] for step in ("queue", "getrq", "issue", "complete"))]
         assert steps == sorted(steps) and steps[-1] < op["end_ns"]
+
+
+def test_each_op_begins_and_ends_in_the_client(correlated: Correlated) -> None:
+    """C1.14: from the call of aio_write to the callback; what the server does lies between, in its own process."""
+    passed: dict[int, list[dict[str, object]]] = {}
+    for t in sorted(correlated.rows("transitions"), key=lambda t: t["seq"]):
+        passed.setdefault(t["op_id"], []).append(t)
+    for op in correlated.rows("ops"):
+        points = [t for t in passed[op["op_id"]] if not t["late"]]
+        first, last = points[0], points[-1]
+        assert str(first["point"]).startswith("client.aio_") and last["point"] == "client.complete"
+        assert (first["ts_ns"], last["ts_ns"]) == (op["begin_ns"], op["end_ns"])
+        assert op["latency_ns"] == op["end_ns"] - op["begin_ns"]
+        client = {t["pid"] for t in points if str(t["point"]).startswith(("client.", "finisher."))}
+        server = {t["pid"] for t in points if str(t["point"]).startswith(("server.", "shard.", "worker.", "io."))}
+        assert client == {op["pid"]} and len(server) == 1 and not client & server
 
 
 def test_every_transition_is_the_hidden_ops(correlated: Correlated, recording: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -68,6 +69,36 @@ def test_c3_1_c3_5_records_in_any_form(counted: Answer) -> None:
         assert buckets(found, 0) == {"": dict(zip(us((64, 128), (128, 256)), (3, 2), strict=True))}
         assert buckets(found, 1) == {"": {(128_000, 256_000): 3}}
         assert found["label"] == "8 KB, reads" and len(found["intervals"]) == 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_c3_1_lines_of_a_record_in_any_order(counted: Answer, seed: int) -> None:
+    """Buckets and what is said of them, all in capitals, with a comma in the date, junk before and behind."""
+    chance = random.Random(seed)
+
+    def record(at: int, counts: dict[int, int]) -> str:
+        said = ["timestamp,microsec,{},Mar 14, 10:00:00, CET", "label,8 KB, reads, all", "latencyunit,millisec"]
+        lines = [line.format(at) for line in said] + [f"{low},{n}" for low, n in counts.items()]
+        lines += ["datasource,dtrace"]
+        chance.shuffle(lines)
+        return "\n".join(["junk, 3", "<begin record>", *lines, "<end record>", "4,99", ""])
+
+    text = "".join(record(n * 10**6, {2: 3 * n, 64: n}) for n in range(1, 4))
+    wanted = {"": {(2 * 10**6, 4 * 10**6): 3, (64 * 10**6, 128 * 10**6): 1}}
+    for form in (text, text.upper()):
+        found, _ = counted(form, "1")
+        assert [buckets(found, n) for n in (0, 1)] == [wanted, wanted]
+        assert found["label"].lower() == "8 kb, reads, all"
+
+
+@pytest.mark.parametrize("source", ["oracle", "systemtap", "dtrace", "bpf"])
+@pytest.mark.parametrize("unit", ["millisec", "microsec", "nanosec"])
+def test_c3_1_c3_9_c3_17_every_source_in_every_unit(counted: Answer, source: str, unit: str) -> None:
+    """8 holds 4 to 8 with Oracle, else 8 to 16: of whatever unit."""
+    ns = {"millisec": 10**6, "microsec": 1000, "nanosec": 1}[unit]
+    found, _ = counted(records("8,1\n", "8,3\n", unit=unit, source=source))
+    low, high = (4, 8) if source == "oracle" else (8, 16)
+    assert buckets(found) == {"": {(low * ns, high * ns): 2}}
 
 
 def test_c3_3_c3_4_c3_9_buckets(counted: Answer, refused: Answer) -> None:
@@ -210,6 +241,9 @@ def test_c3_18_netapps_counters(
     assert main(["hist", str(tmp_path / "input.txt"), "--style", "latencymap"]) == 0
     out = capfd.readouterr().out
     assert "datasource,oracle" in out and "\n1024,5\n" in out and "\n512,1\n" in out
+    page = (Path(__file__).resolve().parents[2] / "docs" / "coming-from.md").read_text()
+    for option in ("-jp", "-user", "-password", "-clustermgmt", "-histogram", "-iteractions", "-interval"):
+        assert option in page, "what the script that asks a filer is to be given"
     assert "line 3: the bucket <20us is not above" in refused(netapp({"<40us": 1, "<20us": 5, ">20us": 0}))
 
 

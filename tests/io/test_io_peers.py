@@ -101,6 +101,21 @@ def test_c3_2_c3_9_records_for_latencymap(tmp_path: Path, printed: Printed) -> N
     assert {b - a for (a, _), (b, _) in pairwise(found)} == {100_000}
 
 
+def test_c3_2_our_records_come_back_as_the_same_counts(run_of: RunOf, tmp_path: Path, printed: Printed) -> None:
+    """Interval by interval and bucket by bucket, and through a second time."""
+    path = run_of("fio-libaio-qd16-hdd-bfq").path
+    file = tmp_path / "records.txt"
+    file.write_text(printed("hist", path, "0.5", "--style", "latencymap"))
+
+    def counts(*words: str | Path) -> list[dict[int, int]]:
+        document = json.loads(printed("hist", *words, "0.5", "--json"))
+        return [{b["low_ns"]: b["count"] for g in i["groups"] for b in g["buckets"]} for i in document["intervals"]]
+
+    back, ours = counts(file), counts(path)
+    assert sum(sum(found.values()) for found in back) == 10_240
+    assert back == ours[: len(back)] and not any(ours[len(back) :])
+
+
 @peers
 def test_latencymap_reads_our_records_to_their_end(run_of: RunOf, printed: Printed) -> None:
     text = printed("hist", run_of("fio-libaio-qd16-hdd-bfq").path, "0.1", "--style", "latencymap")

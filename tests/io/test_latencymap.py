@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,7 +31,8 @@ def screen(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Said:
     def run(text: str, *options: str) -> list[str]:
         file = tmp_path / "input.txt"
         file.write_text(text)
-        assert main(["heatmap", str(file), "--style", "latencymap", "--screen_delay", "0", *options]) == 0
+        delay = [] if "--screen_delay" in options else ["--screen_delay", "0"]
+        assert main(["heatmap", str(file), "--style", "latencymap", *delay, *options]) == 0
         return capfd.readouterr().out.splitlines()
 
     return run
@@ -61,6 +63,55 @@ def test_c3_5_c3_11_c3_14_the_layout(screen: Said) -> None:
         "Label: 8 KB, reads",
     ]
     assert lines[-1] == "Reached EOF from data source, exiting."
+
+
+def every(seconds: float, *bodies: str) -> str:
+    """Records so far apart."""
+    meta = "latencyunit,microsec\ndatasource,systemtap\n"
+    return "".join(
+        f"<begin record>\ntimestamp,microsec,{round(10**6 * seconds * n)},now\n{body}{meta}<end record>\n"
+        for n, body in enumerate(bodies, 1)
+    )
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1, 4])
+def test_c3_5_rates_are_per_second_of_the_timestamps(screen: Said, seconds: float) -> None:
+    """The same counts twice as far apart are half the rate; the first record only begins the counting."""
+    counts = [f"1024,{8 * n}\n65536,{4 * n}\n" for n in (5, 6, 7)]
+    lines = screen(every(seconds, *counts))
+    found = rows(lines)
+    latest = {row: int(re.findall(r"\.(\d+)(?: |$)", found[row])[0]) for row in ("1", "66")}
+    assert latest == {"1": round(8 / seconds), "66": round(4 / seconds)}
+    assert any(line.startswith(f"Sample num: 3. Delta time: {seconds:.1f} sec") for line in lines[-5:])
+
+
+def test_c3_5_without_a_timestamp_counts_are_rates(screen: Said) -> None:
+    text = "".join(line for line in STEADY.splitlines(keepends=True) if not line.startswith("timestamp"))
+    assert text != STEADY and rows(screen(text))["131"].endswith("1    . >0")
+
+
+@pytest.mark.parametrize(("unit", "least"), [("millisec", 0), ("microsec", 7), ("nanosec", 17)])
+def test_c3_11_twelve_rows_from_the_units_own_exponent(screen: Said, unit: str, least: int) -> None:
+    """From 2^least to 2^(least + 11); what lies outside is in the first and the last row, so that all is there."""
+    places = sorted({max(0, least - 3), least, least + 11, least + 14})
+    bodies = ["".join(f"{1 << k},{n}\n" for k in places) for n in (1, 2, 3)]
+    lines = screen(records(*bodies, unit=unit))
+    found = rows(lines)
+    assert len(found) == 12 and next(iter(found)).startswith(">") and list(found)[-1].startswith("<")
+    latest = [int(numbers[0]) for row in found.values() if (numbers := re.findall(r"\.(\d+)(?: |$)", row))]
+    assert sum(latest) == len(places), found
+
+
+def test_c3_10_the_screens_come_slowly_and_the_help_says_all(screen: Said, capfd: pytest.CaptureFixture[str]) -> None:
+    """-d 2 prints each of three screens; after each it waits."""
+    begin = time.monotonic()
+    screen(STEADY, "-d", "2", "--screen_delay", "0.4")
+    assert time.monotonic() - begin > 1.2
+    assert main(["heatmap", "-h"]) == 0
+    told = capfd.readouterr().out
+    for option in ("num_records", "min_bucket", "max_bucket", "frequency_maxval", "intensity_maxval", "screen_delay",
+                   "debug_level"):  # fmt: skip
+        assert f"--{option}" in told
 
 
 def test_c3_10_c3_13_each_option(screen: Said) -> None:

@@ -76,13 +76,53 @@ def test_the_op_of_the_mail_has_its_18_states() -> None:
 def test_interleaved_ops_on_the_same_threads_and_a_name_used_twice() -> None:
     """C1.4, C1.13: two ops at once, one after the other on one object: each has its own 18 states."""
     # b's events come between a's on the worker's thread; each carries a key of its own.
-    driver = stitched(mail_op(1_000_000_000, "a", 1), mail_op(1_000_060_000, "b", 2), mail_op(1_003_000_000, "a", 3))
+    made = [mail_op(1_000_000_000, "a", 1), mail_op(1_000_060_000, "b", 2), mail_op(1_003_000_000, "a", 3)]
+    driver = stitched(*made)
     ops = driver.tables()["ops"]
+    between = [line.ts_ns for line in made[1] if line.ts_ns < made[0][-1].ts_ns]
+    assert len(between) > 8, "b is under way while a is"
+    assert times_of(driver) == sorted([line.ts_ns for line in lines] for lines in made)
     assert sorted((op["object"], op["transition_count"], op["complete"]) for op in ops) == [
         ("a", 18, True),
         ("a", 18, True),
         ("b", 18, True),
     ]
+
+
+def times_of(driver: Driver) -> list[list[int]]:
+    """Of each op the times of its own transitions."""
+    found: dict[int, list[int]] = {}
+    for t in driver.tables()["transitions"]:
+        found.setdefault(t["op_id"], []).append(t["ts_ns"])
+    return sorted(map(sorted, found.values()))
+
+
+def test_events_without_a_key_are_of_the_op_that_their_thread_is_at() -> None:
+    """C1.4: two ops at once on the dispatcher and the worker; events that name no op fall to whoever is there then, and
+    what another thread does meanwhile to neither.
+    """
+    model = """\
+[keys]
+op = "oid"
+[points]
+begin = { event = "p:begin", role = "begin", key = "op", thread = "enter" }
+enter = { event = "p:enter", key = "op", thread = "enter" }
+inside = { event = "p:inside" }
+leave = { event = "p:leave", key = "op", thread = "leave" }
+end = { event = "p:end", key = "op", role = "end" }
+"""
+    own = {
+        "a": [(10, "begin", 1, "oid=a"), (12, "inside", 1, ""), (20, "enter", 7, "oid=a"), (21, "inside", 7, ""),
+              (25, "leave", 7, "oid=a"), (50, "enter", 7, "oid=a"), (52, "inside", 7, ""), (60, "leave", 7, "oid=a"),
+              (90, "end", 1, "oid=a")],
+        "b": [(14, "begin", 1, "oid=b"), (16, "inside", 1, ""), (30, "enter", 7, "oid=b"), (31, "inside", 7, ""),
+              (32, "inside", 7, ""), (40, "leave", 7, "oid=b"), (95, "end", 1, "oid=b")],
+    }  # fmt: skip
+    nobodys = [(15, "inside", 8, ""), (45, "inside", 7, ""), (75, "inside", 7, "")]
+    every = sorted([*own["a"], *own["b"], *nobodys])
+    driver = run(model, [f"{at} p:{event} tid={tid} pid=1 {fields}".rstrip() for at, event, tid, fields in every])
+    assert times_of(driver) == [[at for at, *_ in events] for events in own.values()]
+    assert all(op["complete"] for op in driver.tables()["ops"])
 
 
 def test_an_op_without_its_last_state_is_not_complete() -> None:

@@ -13,6 +13,7 @@ import pytest
 from tests.model.test_model_core import MAIL, MAIL_OP
 
 from opline.readers.babeltrace_text import events_of
+from opline.readers.trace import find_traces
 from opline_analyses.cli import main
 
 Printed = Callable[..., str]
@@ -108,6 +109,19 @@ def test_c1_3_the_text_gives_the_ops_of_the_trace(
     for words in (("ops", "--style", "ceph-devel"), ("hist",), ("btt",)):
         said = {way: printed(words[0], *what, "--model", model, *words[1:]) for way, what in ways.items()}
         assert len(said["native"]) > 200 and said["native"] == said["bt2"] == said["text"], words
+
+
+def test_c1_3_of_one_clock_to_the_nanosecond(trace: Callable[[str], Path], tmp_path: Path, printed: Printed) -> None:
+    """The application's events alone: each op's list, with stages, threads and CPUs, is the same to the byte."""
+    (folder,) = (Path(found) for found in find_traces(trace("demo-kernel")) if "/ust/" in f"{found}/")
+    file = tmp_path / "trace.txt"
+    with file.open("wb") as out:
+        subprocess.run(["babeltrace2", str(folder)], stdout=out, stderr=subprocess.DEVNULL, check=True)
+    ways = ((folder, "--reader", "native"), (folder, "--reader", "bt2"), (file,))
+    for words in (("ops",), ("stages", "--csv")):
+        native, bt2, text = (printed(words[0], *what, "--model", "demo", *words[1:]) for what in ways)
+        assert native == bt2 == text and len(native) > 500, words
+        assert words != ("ops",) or native.count("\nop ") == 210
 
 
 def test_after_midnight_it_goes_on(tmp_path: Path, printed: Printed) -> None:

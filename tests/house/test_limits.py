@@ -50,7 +50,6 @@ LONG_FILES: dict[str, int] = {
 }
 LONG_FUNCTIONS: dict[str, int] = {
     "benchmarks/ceph_shim_calls.c:main": 121,
-    "correlator/native/src/binding/classes.cpp:opline::bind_class": 88,
     "correlator/native/src/ctf/decode/decode.cpp:opline::ctf::decode": 121,
     "correlator/native/src/ctf/decode/straight.cpp:opline::ctf::Straight::Straight": 87,
     "correlator/native/src/stitch/joins.cpp:opline::Stitcher::unite": 92,

@@ -207,8 +207,8 @@ def _aligned(op: OpDetail, lines: list[Line]) -> Iterator[str]:
     most = WIDTH - w[0] - w[1] - w[2] - len("     ") - 1 - cpus
     end = max(names, *(len(who) for who in told if len(who) <= most), 0) + 1 + cpus
     for (since, step, stage, _, _, cpu, mark), who in zip(rows, told, strict=True):
-        line = f"{since:>{w[0]}} {step:>{w[1]}}  {stage:{w[2]}}  {who:{end - 1 - len(cpu)}} {cpu}  {mark}"
-        yield line.rstrip()
+        text = f"{since:>{w[0]}} {step:>{w[1]}}  {stage:{w[2]}}  {who:{end - 1 - len(cpu)}} {cpu}  {mark}"
+        yield text.rstrip()
 
 
 def deferred_list(op: OpDetail) -> Iterator[str]:

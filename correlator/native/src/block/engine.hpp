@@ -225,7 +225,7 @@ class Engine {
     Chain<ReqRec, &ReqRec::by_end, &PlaceEnds::ends> request_ends_{places_};  // empty before the first merge
     bool has_merges_ = false;
     std::uint64_t next_look_ = 0;  // the event at which give_up_missing looks again
-    bool has_contested_ = false;  // some request had a completion that fitted another as well
+    bool has_contested_ = false;   // some request had a completion that fitted another as well
     std::uint64_t end_orders_ = 0;
     Chain<RemapRec, &RemapRec::place, &PlaceEnds::bios> remap_places_{remapped_to_};
     Ends bio_age_, request_age_, remap_age_;

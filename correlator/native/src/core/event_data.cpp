@@ -33,7 +33,7 @@ void json_value(std::string &out, const Slot &s) {
     }
 }
 
-void json_object(std::string &out, const std::vector<WrittenClass::Field> &fields, const Slot *values) {
+void json_object(std::string &out, const std::vector<WrittenField> &fields, const Slot *values) {
     out += '{';
     for (const auto &field : fields) {
         if (&field != fields.data()) out += ", ";
@@ -73,9 +73,9 @@ void json_lost(std::string &out, const StreamDecl &stream, const Gap &gap) {
 }
 
 // Puts the members of a row one after the other, each as its form has it.
-class Row {
+class RowWriter {
   public:
-    Row(std::string &out, bool json) : out_(out), json_(json) {}
+    RowWriter(std::string &out, bool json) : out_(out), json_(json) {}
     void unknown(std::string_view name) {
         begin(name);
         if (json_) out_ += "null";
@@ -138,7 +138,7 @@ class DataForm final : public EventForm {
     }
 
     void event(std::string &out, const WrittenClass &cls, const StreamDecl &stream, const Event &ev) override {
-        Row row(out, json_);
+        RowWriter row(out, json_);
         row.number("ts_ns", ev.ts_ns);
         place(row, stream);
         if (ev.cpu == kNoCpu) row.unknown("cpu");
@@ -154,7 +154,7 @@ class DataForm final : public EventForm {
     }
 
     void gap(std::string &out, const StreamDecl &stream, const Gap &gap) override {
-        Row row(out, json_);
+        RowWriter row(out, json_);
         if (gap.begin_ns == kNoTime) row.unknown("ts_ns");
         else row.number("ts_ns", gap.begin_ns);
         place(row, stream);
@@ -164,7 +164,7 @@ class DataForm final : public EventForm {
     }
 
   private:
-    static void place(Row &row, const StreamDecl &stream) {
+    static void place(RowWriter &row, const StreamDecl &stream) {
         row.text_if("host", stream.host);
         row.text_if("channel", stream.channel);
     }

@@ -10,14 +10,15 @@
 
 namespace opline {
 
+struct WrittenField {
+    std::string label;  // its name, as the form has it
+    std::int32_t slot;
+};
+
 // A class of events, as far as it is written.
 struct WrittenClass {
-    struct Field {
-        std::string label;  // its name, as the form has it
-        std::int32_t slot;
-    };
     std::string name;
-    std::vector<Field> contexts, payload;
+    std::vector<WrittenField> contexts, payload;
     std::int32_t tid_slot = kNoSlot, pid_slot = kNoSlot, comm_slot = kNoSlot;
 };
 

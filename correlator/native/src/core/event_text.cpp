@@ -47,7 +47,7 @@ void value(std::string &out, const Slot &s) {
     }
 }
 
-void fields(std::string &out, const std::vector<WrittenClass::Field> &all, const Slot *values) {
+void fields(std::string &out, const std::vector<WrittenField> &all, const Slot *values) {
     out += '{';
     for (const auto &field : all) {
         out += &field == all.data() ? " " : ", ";

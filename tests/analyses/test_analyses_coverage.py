@@ -312,8 +312,7 @@ def test_fios_log_splits_each_op_to_the_nanosecond(tmp_path: Path, capfd: pytest
         main(["coverage", str(path), "--client-log", str(tmp_path / "x_clat.1.log"), "--per-op", str(tmp_path / "p")])
         == 0
     )
-    out = capfd.readouterr().out
-    said = " ".join(out.split())
+    said = " ".join(capfd.readouterr().out.split())
     assert "pass sum per op: stages + residual = the client's figure for 3 of 3 ops; 0 have a negative" in said
     assert "a line for 3 of 3 ops (3 lines); before and after the op it is exact to 250 ns" in said
     with (tmp_path / "p").open() as file:

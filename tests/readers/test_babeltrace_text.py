@@ -42,6 +42,35 @@ def text_of_the_op(oid: str = "benchmark_object53", start_ns: int = 661_871_204)
     return "\n".join(" ".join(found[n : n + 2]) + (" ....." if n % 4 else "") for n in range(0, len(found), 2)) + "\n"
 
 
+# As they stand in the mail: five events on two lines, the second of which begins with a space.
+MAILS_LINES = """\
+[09:34:23.661871204] (+0.000003133) cephtestnode1 ioctximpl:aio_write: { cpu_id = 12 }, { pthread_id = 140262776686656 \
+}, { oid = "benchmark_data_cephtestnode1_37038_object16" } [09:34:23.661873274] (+0.000002070) cephtestnode1 \
+ioctximpl:queue_aio_write: { cpu_id = 12 }, { pthread_id = 140262776686656 }, { num = 0 } .....
+ [09:34:23.662166430] (+0.000206888) cephtestnode1 osd:ms_fast_dispatch: { cpu_id = 19 }, { pthread_id = \
+139986434324224 }, { oid = "benchmark_data_cephtestnode1_37038_object16", type = 8, num = 4107, tid = 17, inc = 0 } \
+[09:34:23.662176713] (+0.000010283) cephtestnode1 oprequest:set_rmw_flags: { cpu_id = 19 }, { pthread_id = \
+139986434324224 }, { type = 8, num = 4107, tid = 17, inc = 0, flag = 0x4, old_rmw_flags = 0x0, new_rmw_flags = 0x4 } \
+[09:34:23.662193699] (+0.000016986) cephtestnode1 osd:enqueue_op: { cpu_id = 19 }, { pthread_id = 139986434324224 }, { \
+oid = "benchmark_data_cephtestnode1_37038_object16" } ......
+"""
+
+
+def test_c1_2_the_mails_own_lines() -> None:
+    oid, node = {"oid": "benchmark_data_cephtestnode1_37038_object16"}, "cephtestnode1"
+    request = {"type": 8, "num": 4107, "tid": 17, "inc": 0}
+    client, server = ([{"cpu_id": c}, {"pthread_id": t}] for c, t in ((12, 140262776686656), (19, 139986434324224)))
+    flags = {"flag": 4, "old_rmw_flags": 0, "new_rmw_flags": 4}
+    second = (9 * 3600 + 34 * 60 + 23) * 10**9
+    assert [event for line in MAILS_LINES.splitlines() for event in events_of(line)] == [
+        (second + 661_871_204, node, "ioctximpl:aio_write", [*client, oid]),
+        (second + 661_873_274, node, "ioctximpl:queue_aio_write", [*client, {"num": 0}]),
+        (second + 662_166_430, node, "osd:ms_fast_dispatch", [*server, oid | request]),
+        (second + 662_176_713, node, "oprequest:set_rmw_flags", [*server, request | flags]),
+        (second + 662_193_699, node, "osd:enqueue_op", [*server, oid]),
+    ]
+
+
 def test_c1_2_fields_of_the_mails_lines() -> None:
     """Two events on one line are two; `(+?.?????????)`, hexadecimal numbers, texts with spaces, dots at the end."""
     line = (

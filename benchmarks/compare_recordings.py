@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: MIT
 """How often `opline compare` is right about recordings of this machine: equal things, and planted changes.
 
-    benchmarks/compare_recordings.py [--runs N] [--keep DIR] [--again] [--save]
+    benchmarks/compare_recordings.py [--runs N] [--keep DIR] [--save]
 
 Records the demo store's benchmark and fio (where there is one) N times each (24), and as often with a change, in random
-order; keeps of each recording its figures, as `opline compare --save` does (DIR/*.json; --again takes those that are
-there). Then draws pairs of 2, 3 and 5 runs per side at random, without a run on both sides, and counts:
+order; keeps of each recording its figures, as `opline compare --save` does (DIR/*.json; those that are there count, so
+that recordings may be made a few at a time). Then draws pairs of 2, 3 and 5 runs per side at random, without a run on
+both sides, and counts:
 
     called     pairs of equal things in which any figure is called changed; wanted: at most 5 %
     found      pairs with the change in which its figure is called
     held       of those the share whose 95 % interval has the ratio over all runs in it; wanted: at least 90 %
+    enough     pairs with the change in which it is called with as many runs as an earlier pair of 3 (5) of each says
+               are needed; these are drawn with replacement, as they may be more than there are; wanted: at least 80 %
 
 Draws share runs, so that their number says less than it seems. The table goes to docs/compare.md (--save).
 """
@@ -22,6 +25,7 @@ import math
 import platform
 import random
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -32,7 +36,6 @@ from pathlib import Path
 from opline_analyses.compare import gate
 from opline_analyses.compare.compare import Comparison, Row, compare
 from opline_analyses.compare.figures import Figures, baseline_text, read_baseline
-from opline_analyses.compare.verdicts import runs_needed
 
 ROOT = Path(__file__).resolve().parent.parent
 OPLINE = Path(sys.executable).with_name("opline")
@@ -41,6 +44,8 @@ MARKS = "<!-- measured: benchmarks/compare_recordings.py -->", "<!-- end of what
 STORE = [str(ROOT / "examples" / "demo-store" / "run"), "--ops", "2000", "--qd", "4", "--read", "25"]
 FIO = ["fio", "--name=x", "--rw=randrw", "--bs=4k", "--ioengine=psync", "--direct=1", "--size=64M", "--number_ios=3000"]
 DRAWS = 200
+LEAST = 4  # recordings of a condition
+MOST = 100  # runs of each side that are drawn
 CONDITIONS = ("p50(worker) > +50 %", "p50 > +100 %")  # of examples/ci/run
 NARROW = ("p50 > +5 %", "p99(D2C) > +5 %", "mean > +5 %", "iops < -5 %")
 
@@ -93,16 +98,13 @@ def record(condition: Condition, folder: Path, number: int) -> list[Figures]:
     return [Figures(**{**vars(figures), "name": f"{condition.name}-{number}"})]
 
 
-def pools(folder: Path, runs: int, again: bool) -> dict[str, list[Figures]]:
+def pools(folder: Path, runs: int) -> dict[str, list[Figures]]:
     """The figures of all recordings, by condition; what is recorded is kept at once."""
-    found: dict[str, list[Figures]] = {}
-    plan = [c for c in conditions(folder) for _ in range(runs)]
+    found = {f.stem: read_baseline(f) for f in folder.glob("*.json") if f.stem != "run"}
+    plan = [c for c in conditions(folder) for _ in range(runs - len(found.get(c.name, [])))]
     random.shuffle(plan)
-    if not again and shutil.which("fio"):
+    if plan and shutil.which("fio") and not (folder / "fio.data").exists():
         (folder / "fio.data").write_bytes(bytes(64 << 20))  # there before the first recording, so that none lays it out
-    if again:
-        plan = []
-        found = {f.stem: read_baseline(f) for f in folder.glob("*.json") if f.stem != "run"}
     for n, condition in enumerate(plan):
         print(f"\r{n + 1} of {len(plan)}: {condition.name:10}", end="", file=sys.stderr, flush=True)
         mine = found.setdefault(condition.name, [])
@@ -171,14 +173,22 @@ def changed_lines(condition: Condition, a: list[Figures], b: list[Figures]) -> l
             spans = [r.difference.interval() for r in rows if r.difference]
             held = sum(s is not None and s[0] <= truth <= s[1] for s in spans) / len(spans)
             cells.append(f"{found:.0%} / {held:.0%}")
-        needed = runs_needed(whole.scatter, math.expm1(abs(truth)), 4 if figure[0] == "latency" else 30)
-        enough = "–"
-        if needed <= min(len(a), len(b)):
-            rows = [row_of(c, figure) for c in pairs(a, b, needed)]
-            enough = f"{needed}: {sum(r.verdict.kind in ('more', 'less') for r in rows) / len(rows):.0%}"
+        cells += [enough(a, b, figure, truth, k) for k in (3, 5)]
         name = f"{figure[1]} of {figure[0]}"
-        lines.append(f"| {condition.what} | {name} | ×{math.exp(truth):.3g} | {' | '.join(cells)} | {enough} |")
+        lines.append(f"| {condition.what} | {name} | ×{math.exp(truth):.3g} | {' | '.join(cells)} |")
     return lines
+
+
+def enough(a: list[Figures], b: list[Figures], figure: tuple[str, str], truth: float, k: int) -> str:
+    """How many runs k of each side say are needed (the median), and in how many pairs so many call the change."""
+    asked, found = [], 0
+    for c in pairs(a, b, k):
+        needed = Comparison(**{**vars(c), "limit": math.expm1(abs(truth))}).needed(row_of(c, figure))
+        asked.append(min(needed or MOST, MOST))
+        drawn = compare(random.choices(a, k=asked[-1]), random.choices(b, k=asked[-1]))
+        found += row_of(drawn, figure).verdict.kind in ("more", "less")
+    many = round(statistics.median(asked))
+    return f"{many}: {found / len(asked):.0%}" if many < MOST else f"{MOST} and more"
 
 
 def shape_lines(condition: Condition, a: list[Figures], b: list[Figures]) -> list[str]:
@@ -211,7 +221,7 @@ def gate_lines(name: str, a: list[Figures], b: list[Figures] | None, texts: Sequ
 
 def tables(found: dict[str, list[Figures]], folder: Path) -> list[str]:
     """The two tables, in Markdown."""
-    known = {c.name: c for c in conditions(folder) if c.name in found}
+    known = {c.name: c for c in conditions(folder) if len(found.get(c.name, ())) >= LEAST}
     cpu = next((s for s in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in s), ":?").split(":")[1]
     where = f"{cpu.strip()}, kernel {platform.release()}"
     lines = [
@@ -229,8 +239,8 @@ def tables(found: dict[str, list[Figures]], folder: Path) -> list[str]:
         "",
         "Planted changes. In a cell: pairs with the figure called / with the ratio over all runs in the interval.",
         "",
-        "| change | figure | over all runs | k = 2 | 3 | 5 | with as many as are said to be needed |",
-        "|---|---|---|---|---|---|---|",
+        "| change | figure | over all runs | k = 2 | 3 | 5 | with as many as 3 say | as 5 say |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for c in known.values():
         if c.equal in known:
@@ -265,14 +275,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=24, help="recordings of each condition")
     parser.add_argument("--keep", type=Path, help="where the figures are kept")
-    parser.add_argument("--again", action="store_true", help="record nothing: the figures in --keep")
     parser.add_argument("--save", action="store_true", help="write the tables into docs/compare.md")
     args = parser.parse_args()
     random.seed(1)
     with tempfile.TemporaryDirectory() as temporary:
         folder = args.keep or Path(temporary)
         folder.mkdir(exist_ok=True)
-        found = pools(folder, args.runs, args.again)
+        found = pools(folder, args.runs)
         text = "\n".join(tables(found, folder))
     print(text)
     if args.save:

@@ -189,6 +189,20 @@ DELAYS, DELAY_NS = ("client-queue", "shard-queue", "worker", "device", "commit")
 BEHIND = 70.0  # %: of so many slow ops a fault is truly behind
 
 
+def least_changes() -> None:
+    """Which change so many runs of each side call in four of five comparisons, in SDs of a run."""
+    from opline_analyses.compare.compare import HEADLINE
+    from opline_analyses.compare.power import least_seen
+    from opline_analyses.compare.verdicts import FAMILY
+
+    many = (2, 3, 4, 5, 8, 16, 32)
+    print(f"| runs of each side | {' | '.join(map(str, many))} |\n|---|{'---|' * len(many)}")
+    for what, judged in (("of the latency (4 figures)", len(HEADLINE)), ("of a stage, 30 figures", 30)):
+        seen = [least_seen(1.0, k, FAMILY / judged) for k in many]
+        cells = (f"{v:.0f}" if v > 10 else f"{v:.1f}" for v in seen)
+        print(f"| {what} | {' | '.join(cells)} |")
+
+
 def planted_faults() -> None:
     """Of benchmarks/planted_faults.csv, by fault and load: in how many runs `opline why` named what was planted."""
     with (ROOT / "benchmarks" / "planted_faults.csv").open(newline="") as file:

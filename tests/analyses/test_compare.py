@@ -22,7 +22,7 @@ from opline_analyses.compare.compare import Comparison, compare, doubts
 from opline_analyses.compare.figures import Device, Figures, Times, baseline_text, figures_of, read_baseline
 from opline_analyses.compare.sketch import BINS, sketch_of, sketches
 from opline_analyses.compare.text import text_lines
-from opline_analyses.compare.verdicts import FAMILY, by, change, difference, holm, least_seen, runs_needed, verdict
+from opline_analyses.compare.verdicts import by, change, difference, holm, verdict
 from opline_analyses.ops.stages import select_counted
 from opline_analyses.runs.run import open_tables
 from opline_analyses.runs.selection import Selection
@@ -83,21 +83,6 @@ def test_intervals_hold_the_truth_and_equal_things_are_seldom_called() -> None:
         called += p <= 0.05
     assert 370 <= held <= 392  # 95 % of 400 is 380, its SD 4.4
     assert called == 400 - held
-
-
-def test_runs_needed_are_those_that_find_it() -> None:
-    k = runs_needed(0.10, 0.10)
-    assert least_seen(0.10, k) <= math.log(1.10) < least_seen(0.10, k - 1)
-    assert runs_needed(0.10, 0.05) > 3 * k
-    random.seed(4)
-    found = 0
-    for _ in range(300):
-        a, b = ([math.exp(random.gauss(mean, 0.1)) for _ in range(k)] for mean in (0.0, math.log(1.10)))
-        d = difference(a, b)
-        assert d
-        p = d.p()
-        found += p is not None and p <= FAMILY
-    assert found >= 0.75 * 300  # 80 % promised; the SD of 300 draws is 2.3 %
 
 
 @pytest.mark.parametrize(

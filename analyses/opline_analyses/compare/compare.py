@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING
 
 from opline.values import Value
 from opline_analyses.compare.figures import LATENCY, Figures
+from opline_analyses.compare.power import bounded, least_outside, least_seen, runs_needed
 from opline_analyses.compare.verdicts import (
+    FAMILY,
     HISTORY,
     HISTORY_LEVEL,
     LIMIT,
@@ -28,7 +30,6 @@ from opline_analyses.compare.verdicts import (
     difference,
     holm,
     prediction,
-    runs_needed,
     verdict,
 )
 
@@ -92,11 +93,26 @@ class Comparison(Value):
     only: list[Only]
     judged: int  # figures in the family of stages
 
+    def _level(self, row: Row) -> float:
+        """Of the test of a figure, where it is the first of its family that Holm's correction looks at."""
+        return FAMILY / (len(HEADLINE) if row.name == LATENCY else max(self.judged, 1))
+
     def needed(self, row: Row) -> int | None:
         """Runs of each side that would call a change of the limit in a figure, judged with the others of its family."""
-        scatter = row.difference.scatter if row.difference else None
-        family = len(HEADLINE) if row.name == LATENCY else max(self.judged, 1)
-        return None if scatter is None else runs_needed(scatter, self.limit, family)
+        d = row.difference
+        if d is None or d.scatter is None or d.scatter_df is None:
+            return None
+        return runs_needed(d.scatter, d.scatter_df, self.limit, self._level(row))
+
+    def least(self, row: Row) -> float | None:
+        """The log ratio of a figure that as many runs as these would call."""
+        d = row.difference
+        if d is None or d.scatter is None or d.scatter_df is None:
+            return None
+        scatter = bounded(d.scatter, d.scatter_df)
+        if min(len(row.a), len(row.b)) == 1:
+            return least_outside(scatter, len(row.a), 1 - HISTORY_LEVEL)
+        return least_seen(scatter, 2 / (1 / len(row.a) + 1 / len(row.b)), self._level(row))
 
     @property
     def described(self) -> bool:

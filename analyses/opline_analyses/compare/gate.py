@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from opline.errors import OplineError, UsageError
 from opline.values import Value
 from opline_analyses.compare.figures import LATENCY, MEASURED
+from opline_analyses.compare.power import runs_needed
 from opline_analyses.compare.verdicts import (
     HISTORY,
     Difference,
@@ -23,7 +24,6 @@ from opline_analyses.compare.verdicts import (
     holm,
     number,
     prediction,
-    runs_needed,
 )
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _finding(c: Condition, d: Difference, p: float, level: float, conditions: in
     text = f"{change(d.log_ratio)} [{change(low)}, {change(high)}]"
     if outcome == UNDECIDED:
         limit = math.expm1(abs(c.limit)) or 0.05
-        needed = runs_needed(d.scatter or 0.0, limit, conditions)
+        needed = runs_needed(d.scatter or 0.0, d.scatter_df or 1.0, limit, 2 * level / conditions)
         text += f"; about {needed} runs of each side tell {number(limit)} %"
     return Finding(c, outcome, d, p, text)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from opline_analyses.base.text import count_of, duration, percent, table, table_digits, us
 from opline_analyses.compare.compare import mixes
 from opline_analyses.compare.figures import LATENCY
-from opline_analyses.compare.verdicts import change, factor, least_seen, number
+from opline_analyses.compare.verdicts import change, factor, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,6 +27,7 @@ NAMES = 3
 ADVISED = 5
 MOST_RUNS = 1000
 FACTOR = 2.0
+HARDLY = 100.0  # a change by such a factor
 LITTLE = 0.01  # of the latency: a smaller difference between single runs is folded
 ONE_RUN = (
     "One run per side: differences as found. How far two runs of the same thing lie apart is not known, so none of "
@@ -119,15 +120,13 @@ def _can_be_seen(c: Comparison) -> Iterator[str]:
     if said:
         yield from wrapped(f"How far runs of one side are apart in their mean latency: {', '.join(said)}.")
     for row in c.headline:
-        needed = c.needed(row) if row.figure == "p50" else None
-        if needed and row.difference and row.difference.scatter is not None:
-            k = 2 / (1 / len(row.a) + 1 / len(row.b))
-            least = least_seen(row.difference.scatter, max(k, 2), len(c.headline))
-            many = f"about {needed}" if needed <= MOST_RUNS else f"more than {MOST_RUNS}"
-            yield from wrapped(
-                f"So many can tell a change of p50 from {change(least)} on; {number(c.limit)} % would take {many} "
-                "runs of each."
-            )
+        if row.figure != "p50" or (needed := c.needed(row)) is None or (least := c.least(row)) is None:
+            continue
+        many = f"about {needed}" if needed <= MOST_RUNS else f"more than {MOST_RUNS}"
+        told = f"So many can tell a change of p50 from {change(least)} on"
+        if least > math.log(HARDLY):
+            told = "So few can tell hardly any change of p50"
+        yield from wrapped(f"{told}; {number(c.limit)} % would take {many} runs of each.")
 
 
 def _topology(c: Comparison) -> Iterator[str]:

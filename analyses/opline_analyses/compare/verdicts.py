@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 SLOWER = ("slower", "faster")
 LIMIT = 0.05  # a change below is of no interest, unless the user says otherwise
 FAMILY = 0.025  # of comparisons without a change that call one, per family of figures: there are two
-POWER = 0.8
 HISTORY = 16  # runs of A that make up for a single one of B
 HISTORY_LEVEL = 0.99
 RESOLUTION = 1 / math.sqrt(12)  # the SD of a time that is cut to whole nanoseconds
@@ -31,13 +30,15 @@ RESOLUTION = 1 / math.sqrt(12)  # the SD of a time that is cut to whole nanoseco
 
 class Difference(Value):
     """How far B is from A in logs: ``log_ratio`` 0.1 is about 10 % more. ``scatter``: the SD of the logs of runs of the
-    same side. ``error`` and ``df`` of the log ratio are absent where one side has a single run.
+    same side, with ``scatter_df`` degrees of freedom. ``error`` and ``df`` of the log ratio, and these two, are absent
+    where one side has a single run.
     """
 
     a: float  # of a typical run: the geometric mean
     b: float
     log_ratio: float
     scatter: float | None
+    scatter_df: float | None
     error: float | None
     df: float | None
 
@@ -87,8 +88,8 @@ def difference(a: Sequence[float], b: Sequence[float], resolution: float = 0.0) 
         # without any scatter a difference is as certain as can be; two equal sides have ratio 0 / tiny
         df = total**2 / sum(p**2 / f for p, f in zip(parts, free, strict=True)) if total else float(sum(free))
         scatter = math.sqrt(sum(v * f for v, f in zip(variances, free, strict=True)) / sum(free))
-        return Difference(*typical, log_ratio, scatter, max(math.sqrt(total), student.TINY), df)
-    return Difference(*typical, log_ratio, None, None, None)
+        return Difference(*typical, log_ratio, scatter, float(sum(free)), max(math.sqrt(total), student.TINY), df)
+    return Difference(*typical, log_ratio, None, None, None, None)
 
 
 def prediction(a: Sequence[float], b: float, resolution: float = 0.0) -> Difference | None:
@@ -98,7 +99,8 @@ def prediction(a: Sequence[float], b: float, resolution: float = 0.0) -> Differe
         return None
     variance = max(statistics.variance([math.log(v) for v in a]), (RESOLUTION * resolution / found.a) ** 2)
     error = max(math.sqrt(variance * (1 + 1 / len(a))), student.TINY)
-    return Difference(found.a, found.b, found.log_ratio, math.sqrt(variance), error, float(len(a) - 1))
+    df = float(len(a) - 1)
+    return Difference(found.a, found.b, found.log_ratio, math.sqrt(variance), df, error, df)
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -109,26 +111,6 @@ def holm(p: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(p) - n) * p[i]))
         corrected[i] = largest
     return corrected
-
-
-def runs_needed(scatter: float, limit: float, judged: int = 1) -> int:
-    """So many runs of each side call a change of ``limit`` in POWER of the comparisons, when ``judged`` figures are
-    judged together: k >= 2 s^2 (t(alpha / 2) + t(1 - power))^2 / ln(1 + limit)^2.
-    """
-    normal = statistics.NormalDist()
-    reach = math.log1p(limit) / (scatter or student.TINY)
-    z = -normal.inv_cdf(FAMILY / 2 / judged) - normal.inv_cdf(1 - POWER)
-    k = max(2, math.ceil(2 * (z / reach) ** 2))  # t is larger than z: more are needed, but few more
-    while least_seen(1.0, k, judged) > reach:
-        k += 1
-    return k
-
-
-def least_seen(scatter: float, k: float, judged: int = 1) -> float:
-    """The log ratio that ``k`` runs of each side call in POWER of the comparisons. ``k`` > 1."""
-    df = 2.0 * (k - 1)
-    t = student.upper(FAMILY / 2 / judged, df) + student.upper(1 - POWER, df)
-    return t * scatter * math.sqrt(2 / k)
 
 
 def verdict(d: Difference, p_holm: float | None, limit: float = LIMIT, words: tuple[str, str] = SLOWER) -> Verdict:

@@ -157,7 +157,7 @@ def _maps(trace: StrPath, named: Sequence[Path]) -> dict[Path, list[FileMap]]:
         if path.absolute() not in maps:
             maps[path.absolute()] = read_extents(path)
             if not own:  # of a recording that is what anybody expects
-                talk(f"{path} says where files lie on disk: used.")
+                talk(f"using the file map {path}")
     return maps
 
 

@@ -339,7 +339,7 @@ def test_without_root_the_application_is_recorded_with_a_warning(ticker: Path, t
         argv += ["--sessiond", "private", "--", "./ticker", "1009"]
         done = subprocess.run(argv, env=env, cwd=home, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
-        assert "warning: no block events: not root; the application's events only" in done.stderr
+        assert "warning: no block events: not root (sudo); the application's events only" in done.stderr
         document = manifest(home / "run")
         assert document["block_source"] == "none" and document["host"]["root"] is False
         assert document["event_count"] == 1009 and not daemons(home)

@@ -134,7 +134,7 @@ def _btf() -> Check:
 def _bcc() -> Check:
     version = machine.bcc_version()
     if version is None:
-        return Check("bcc", Status.MISSING, "Python's bcc module not found", "apt install python3-bpfcc")
+        return Check("bcc", Status.MISSING, "Python's bcc module not found", machine.how_to_get("bcc", "python3-bpfcc"))
     return Check("bcc", Status.OK, version)
 
 
@@ -178,6 +178,8 @@ def _system_calls() -> Check:
         return Check("system calls", Status.OPTIONAL, f"{_BTF} is not there: not through BPF")
     if syscalls.definitions(Btf.of_kernel()) is None:
         return Check("system calls", Status.OPTIONAL, f"not through BPF on {platform.machine()}")
+    if blocksource.lacking() is not None:
+        return Check("system calls", Status.OPTIONAL, "not without the BPF collector: see there")
     return Check("system calls", Status.OK, "through BPF, of the recorded command (--model syscalls)")
 
 
@@ -212,7 +214,8 @@ def _collector() -> Check:
 def _bt2() -> Check:
     version = machine.bt2_version()
     if version is None:
-        return Check("Python bt2", Status.MISSING, "not found: no trace can be read", "apt install python3-bt2")
+        detail = "not found: traces are read by opline's own reader; --reader bt2 needs it"
+        return Check("Python bt2", Status.OPTIONAL, detail, machine.how_to_get("bt2", "python3-bt2"))
     parts = tuple(int(p) for p in version.split(".")[:2] if p.isdigit())
     ctf2 = "reads CTF 1.8 and CTF 2" if parts >= (2, 1) else "reads CTF 1.8; CTF 2 needs 2.1"
     return Check("Python bt2", Status.OK, f"{version}, {ctf2}")
@@ -337,4 +340,4 @@ def examine() -> Report:
             dataclasses.replace(c, status=Status.OPTIONAL) if c.name in unneeded and c.status is Status.MISSING else c
             for c in checks
         )
-    return Report(checks, app_events, block, {"Python bt2", "pyarrow", "duckdb"} <= fine)
+    return Report(checks, app_events, block, {"pyarrow", "duckdb"} <= fine)

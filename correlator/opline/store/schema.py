@@ -169,7 +169,7 @@ TABLES: tuple[TableSpec, ...] = (
         (
             "outcome",
             "dict",
-            "completed, absorbed (by rq_merge), reused (its pointer came back), open (at the trace's end).",
+            "completed, absorbed (by rq_merge), reused (its completion was not seen), open (at the trace's end).",
         ),
         ("flushed_by", "i64", "The flush that served it, and others with it maybe: its D is that flush's."),
     ),

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from opline.capture.bpf import kernel_stub
+from opline.capture.machine.machine import how_to_get
 from opline.errors import OplineError
 from opline.scratch import scratch
 
@@ -103,7 +104,7 @@ class Bridge:
             with stderr_kept():
                 import bcc
         except ImportError as error:
-            raise OplineError("Python's bcc module not found: apt install python3-bpfcc") from error
+            raise OplineError(f"Python's bcc module not found: {how_to_get('bcc', 'python3-bpfcc')}") from error
         values = {
             **definitions,
             **pid_namespace(),

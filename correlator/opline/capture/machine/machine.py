@@ -16,6 +16,8 @@ from pathlib import Path
 from opline import __version__
 from opline.capture.machine.processes import boot_id, python
 
+_DEBIANS = Path("/usr/lib/python3/dist-packages")  # of Debian's Python alone
+
 
 @dataclass(frozen=True, slots=True)
 class Host:
@@ -109,6 +111,16 @@ def versions() -> dict[str, str | None]:
         "babeltrace2": _first_number(_output("babeltrace2", "--version")),
         "bcc": bcc_version(),
     }
+
+
+def how_to_get(module: str, package: str) -> str:
+    """What gives this Python a module that comes as a Debian package: it may be there for Debian's Python alone."""
+    if (_DEBIANS / module).exists():
+        return (
+            f"{package} is installed, but not for this Python: make its environment with /usr/bin/python3 -m venv "
+            "--system-site-packages"
+        )
+    return f"apt install {package}"
 
 
 def bcc_version() -> str | None:

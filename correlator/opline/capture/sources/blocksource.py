@@ -27,11 +27,11 @@ _FOLLOWED_WITHIN_S = 2.0
 def lacking() -> str | None:
     """Why the collector cannot be started here, in a few words; None if it can."""
     if os.geteuid() != 0:
-        return "not root"
+        return "not root (sudo)"
     if importlib.util.find_spec(MODULE) is None or not BRIDGE.exists():
         return "the BPF collector is not built (make build)"
     if machine.bcc_version() is None:
-        return "Python's bcc module is not installed (apt install python3-bpfcc)"
+        return f"Python's bcc module is not found ({machine.how_to_get('bcc', 'python3-bpfcc')})"
     return None
 
 

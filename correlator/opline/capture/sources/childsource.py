@@ -65,7 +65,8 @@ class ChildSource:
         """Wait for its first line. Raises OplineError with its own words if it cannot."""
         self._ready = self._document(_READY_WITHIN_S)
         if not self._ready.get("ready"):
-            why = self._ready.get("error") or self._last_words()
+            interrupted = set(ENDING) & signal.sigpending()
+            why = self._ready.get("error") or ("interrupted" if interrupted else self._last_words())
             self.kill()
             raise OplineError(str(why))
 

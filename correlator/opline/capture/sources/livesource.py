@@ -29,7 +29,7 @@ def lacking() -> str | None:
     if importlib.util.find_spec(MODULE) is None or not BRIDGE.exists():
         return "the BPF collector is not built (make build)"
     if machine.bcc_version() is None:
-        return "Python's bcc module is not installed (apt install python3-bpfcc)"
+        return f"Python's bcc module is not found ({machine.how_to_get('bcc', 'python3-bpfcc')})"
     return None
 
 

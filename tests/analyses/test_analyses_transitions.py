@@ -13,7 +13,7 @@ from tests.lib.build_run import P, Rq, RunBuilder
 from opline_analyses.ops.oplist import OpDetail, Passed, read_ops
 from opline_analyses.ops.transitions import ceph_devel_list, default_list, lines_of, mail_label
 from opline_analyses.runs.run import open_tables
-from opline_analyses.runs.selection import Selection
+from opline_analyses.runs.selection import Selection, instant
 
 # http://www.spinics.net/lists/ceph-devel: "performance latency analysis with LTTng"; the mail indents by one tab.
 MAIL = """\
@@ -127,7 +127,7 @@ def direct_write() -> RunBuilder:
 
 
 DEFAULT = """\
-op 0  write  obj1  40.001 us  4096 B at 0
+op 0 at 0.000000000 s  write  obj1  40.001 us  4096 B at 0
     us    +us  stage    point         thread              cpu
  0.000  0.000           client.begin  client:11             0
 10.250 10.250  queue    worker.begin  worker:12             0
@@ -151,7 +151,7 @@ def test_default_style_to_the_character(tmp_path: Path) -> None:
 def test_default_style_shows_block_steps_between_points(tmp_path: Path) -> None:
     (op,) = read_ops(open_tables(direct_write().write(tmp_path)), Selection())
     text = "\n".join(default_list(op))
-    assert [line.split("  ")[0] for line in text.splitlines()[:1]] == ["op 0"]
+    assert [line.split("  ")[0] for line in text.splitlines()[:1]] == ["op 0 at 0.000000000 s"]
     order = [line.what.split()[0] for line in lines_of(op)]
     assert order == [
         "client.begin", "worker.begin", "Q", "worker.note", "G", "D", "C", "worker.end", "client.end", "worker.bye",
@@ -272,3 +272,14 @@ def test_a_run_of_an_older_opline_opens(tmp_path: Path) -> None:
     table = pq.read_table(path / "bios.parquet")
     pq.write_table(table.drop_columns(["merge_ns"]), path / "bios.parquet")
     assert "".join(line + "\n" for line in default_list(next(read_ops(open_tables(path), Selection())))) == DEFAULT
+
+
+def test_times_count_from_the_runs_first_event(tmp_path: Path) -> None:
+    """What the list says of an op's begin is what --since, --at and the tables of block requests have."""
+    run = RunBuilder(manifest={"core": {"first_ns": 1_000}})
+    run.op([P("begin", 2_500_000_001), P("end", 2_600_000_000)])
+    opened = open_tables(run.write(tmp_path))
+    assert opened.start_ns() == 1_000
+    assert instant(opened, "2.499999001", "--since") == 2_500_000_001
+    (op,) = read_ops(opened, Selection())
+    assert next(default_list(op)).startswith("op 0 at 2.499999001 s  ")

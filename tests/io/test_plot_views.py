@@ -14,8 +14,9 @@ from tests.lib.build_run import P, Rq, RunBuilder
 from opline_analyses.base.colours import STATES, STATES_UNKNOWN, UNATTRIBUTED
 from opline_analyses.cli import main
 from opline_analyses.ops.oplist import OpDetail, read_ops
+from opline_analyses.pictures.plot import figure as every_op
 from opline_analyses.pictures.plot_op import figure
-from opline_analyses.pictures.plot_runs import _ranks, cdf, series_of, stages
+from opline_analyses.pictures.plot_runs import _in_order, _ranks, cdf, series_of, stages
 from opline_analyses.runs.run import open_tables
 from opline_analyses.runs.selection import Selection
 
@@ -146,3 +147,21 @@ def test_runs_on_the_same_axes(tmp_path: Path, capfd: pytest.CaptureFixture[str]
     assert main(["plot", a, "--cdf", *["--with", b] * 11, "-o", str(tmp_path / "none.svg")]) == 2
     assert "more than one picture shows" in capfd.readouterr().err
     assert not (tmp_path / "none.svg").exists()
+
+
+def test_all_pictures_of_ops_have_the_same_axis_and_name_the_slowest(tmp_path: Path) -> None:
+    """Whatever the run: a log axis in us; the op_id stands at the slowest points, times count from the first event."""
+    for name, scale in (("short", 1), ("long", 1_000_000)):
+        run = RunBuilder(manifest={"core": {"first_ns": 500_000_000}})
+        for n in range(200):
+            t = 1_500_000_000 + 10_000_000 * scale * n
+            run.op([P("begin", t), P("end", t + (9000 + n + 50_000 * (n == 150)) * scale)])
+        upper, lower = every_op(open_tables(run.write(tmp_path / name)), Selection(), "t").axes
+        assert upper.get_yscale() == "log" and upper.get_ylabel() == "latency (us)"
+        assert lower.get_yscale() == "linear" and lower.get_ylabel() == "mean latency (us)"
+        assert "150" in [text.get_text() for text in upper.texts]
+        assert upper.lines[0].get_xdata()[0] == 1.0  # type: ignore[index]
+
+
+def test_a_stage_that_one_run_has_stands_at_its_place() -> None:
+    assert _in_order([["a", "b", "d"], ["a", "c", "d", "e"], ["f", "a"]]) == ["f", "a", "c", "b", "d", "e"]

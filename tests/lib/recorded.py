@@ -62,6 +62,11 @@ class Correlated:
         """The core's own summary."""
         return dict(self.manifest["core"])
 
+    @property
+    def first_op_ns(self) -> int:
+        """When the first op begins, from the run's first event: times of commands and pages count from there."""
+        return int(min(row["begin_ns"] for row in self.rows("ops")) - self.core["first_ns"])
+
 
 class RunOf(Protocol):
     """The fixture ``run_of``."""

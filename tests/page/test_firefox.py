@@ -42,10 +42,12 @@ def test_its_numbers_are_the_runs(
     assert stats["sums"]["latency"] == str(sum(r["latency_ns"] for r in ops))
     assert firefox.ask("opline.page.runs[0].full") is (held == "full")
     # a region: as the page has widened it
-    first = min(r["begin_ns"] for r in run.rows("ops"))
+    first = run.core["first_ns"]
     span = firefox.ask("opline.page.runs[0].head.span_ns")
+    begin = run.first_op_ns
+    part = f"{begin + (span - begin) // 4}, {begin + (span - begin) // 2}"
     region = firefox.ask(
-        f"(opline.update({{ region: opline.page.runs[0].snapped([{span // 4}, {span // 2}, 0, 9007199254740991]) }}), "
+        f"(opline.update({{ region: opline.page.runs[0].snapped([{part}, 0, 9007199254740991]) }}), "
         "opline.stats().region)"
     )
     inside = [r for r in ops if region[0] <= r["begin_ns"] - first < region[1]]

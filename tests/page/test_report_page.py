@@ -22,6 +22,7 @@ from tests.page.test_report import HOSTILE, hostile_run
 from opline.talk import shown
 from opline_analyses.cli import main
 from opline_analyses.report import cells, data
+from opline_analyses.runs.run import open_tables
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium here: ./check --browser installs it")
 STATS = "opline.stats()"
@@ -42,13 +43,18 @@ def stage_sums(run: Path, where: str) -> tuple[int, int, dict[str, int]]:
         con.execute(f"CREATE VIEW {table} AS FROM read_parquet('{run}/{table}.parquet')")
     con.execute(
         f"""CREATE TABLE marked AS SELECT op_id, latency_ns FROM (
-              SELECT *, begin_ns - (SELECT min(begin_ns) FROM ops) AS t FROM ops) WHERE complete AND {where}"""
+              SELECT *, begin_ns - {open_tables(run).start_ns()} AS t FROM ops) WHERE complete AND {where}"""
     )
     ops, latency = con.execute("SELECT count(*), coalesce(sum(latency_ns), 0)::HUGEINT FROM marked").fetchall()[0]
     found = con.execute(
         "SELECT stage, sum(duration_ns)::HUGEINT FROM stages SEMI JOIN marked USING (op_id) GROUP BY stage"
     )
     return ops, latency, {stage: total for stage, total in found.fetchall() if total}
+
+
+def some_region(demo: Correlated) -> tuple[int, int, int, int]:
+    """From, to, and latencies: ns."""
+    return demo.first_op_ns + 80000001, demo.first_op_ns + 160000001, 1400001, 13000001
 
 
 def page_sums(page: Page) -> tuple[int, int, dict[str, int]]:
@@ -184,9 +190,10 @@ def test_a_rounded_page_has_exact_sums_of_what_it_marks(
     if coarse:
         monkeypatch.setattr(data, "OPS_SHARE", 0)
         monkeypatch.setattr(cells, "MOST_TICKS", 1000)
-    page = opened(demo.path, "#b=80000001,160000001,1400001,13000001")
+    asked = some_region(demo)
+    page = opened(demo.path, f"#b={','.join(map(str, asked))}")
     t0, t1, l0, l1 = page.ask("opline.state.region")
-    assert (t0, t1, l0, l1) != (80000001, 160000001, 1400001, 13000001), "it follows the cells"
+    assert (t0, t1, l0, l1) != asked, "it follows the cells"
     expected = stage_sums(demo.path, f"t >= {t0} AND t < {t1} AND latency_ns >= {l0} AND latency_ns < {l1}")
     assert page_sums(page) == expected
     assert page.ask(STATS)["selected"] == expected[0]
@@ -205,7 +212,7 @@ def test_a_rounded_page_has_exact_sums_of_what_it_marks(
     assert len(set(known)) == len(known) == (300 if coarse else len(named))
     detailed = page.ask(f"Array.from({run}.detailOf).flatMap((d, i) => d < 0 ? [] : [[{run}.opIds[i], "
                         f"Number({run}.detail(i).latency), {run}.detail(i).begin]])")  # fmt: skip
-    first = min(r["begin_ns"] for r in demo.rows("ops"))
+    first = demo.core["first_ns"]
     begins = {r["op_id"]: r["begin_ns"] - first for r in demo.rows("ops")}
     assert detailed
     assert all([latency, begin] == [named[op], begins[op]] for op, latency, begin in detailed)
@@ -222,11 +229,11 @@ def test_counts_per_cell_say_what_counts_per_op_say(
     """A large run's dearest kinds (objects, threads, ...) are kept per cell: exact for what is marked, no filter."""
     monkeypatch.setattr(data, "FULL_ROWS", 0)
     monkeypatch.setattr(data, "DETAIL_BYTES", 10**6)
-    page = opened(demo.path, "#b=80000001,160000001,1400001,13000001")
+    page = opened(demo.path, f"#b={','.join(map(str, some_region(demo)))}")
     run = "opline.page.runs[0]"
     assert page.ask(f"{run}.head.threads_in_cells && {run}.dimensions.every(d => d.cells || d.name === 'class')")
     t0, t1, l0, l1 = page.ask("opline.state.region")
-    first = min(r["begin_ns"] for r in demo.rows("ops"))
+    first = demo.core["first_ns"]
     marked = [
         r for r in demo.rows("ops") if t0 <= r["begin_ns"] - first < t1 and l0 <= r["latency_ns"] < l1
     ]  # fmt: skip

@@ -124,9 +124,10 @@ def cells_of(server: Server, question: str) -> dict[str, Any]:
 
 def test_every_op_is_in_a_cell_of_its_time_and_latency(large: Server, demo: Correlated) -> None:
     ops = [r for r in demo.rows("ops") if r["complete"]]
-    first = min(r["begin_ns"] for r in demo.rows("ops"))
+    first = demo.core["first_ns"]
     span = max(r["end_ns"] for r in ops) - first
-    t0, t1 = span // 3, span // 2
+    begin = demo.first_op_ns
+    t0, t1 = begin + (span - begin) // 3, begin + (span - begin) // 2
     for low, high in ((0, span + 1), (t0, t1)):
         found = cells_of(large, f"cells?t0={low}&t1={high}&columns=100")
         assert found["total"] == len(ops)
@@ -147,15 +148,15 @@ def test_every_op_is_in_a_cell_of_its_time_and_latency(large: Server, demo: Corr
 
 def test_a_region_has_the_sums_that_the_run_has(large: Server, demo: Correlated) -> None:
     ops = {r["op_id"]: r for r in demo.rows("ops") if r["complete"]}
-    first = min(r["begin_ns"] for r in demo.rows("ops"))
+    first = demo.core["first_ns"]
     latencies = sorted(r["latency_ns"] for r in ops.values())
-    span = max(r["end_ns"] for r in ops.values()) - first
+    span, begin = max(r["end_ns"] for r in ops.values()) - first, demo.first_op_ns
     page = ask(large, "0/")[1].decode()
     head = json.loads(re.findall(r'<script type="application/json" id="head">(.*?)</script>', page)[0])["runs"][0]
     names = [s["name"] for s in head["stages"]]
     regions = (
         (0, span + 1, 0, 1 << 62),
-        (span // 4, span // 2, latencies[-400], 1 << 62),
+        (begin + (span - begin) // 4, begin + (span - begin) // 2, latencies[-400], 1 << 62),
         (0, span, 0, latencies[1500]),
     )
     for t0, t1, v0, v1 in regions:
@@ -216,8 +217,8 @@ def test_a_stage_and_a_filter_can_be_asked_for(large: Server, demo: Correlated) 
 
 
 def test_devices_of_a_part_count_its_requests(large: Server, demo: Correlated) -> None:
-    first = min(r["begin_ns"] for r in demo.rows("ops"))
-    t0, t1 = 50_000_000, 90_000_000
+    first = demo.core["first_ns"]
+    t0, t1 = demo.first_op_ns + 50_000_000, demo.first_op_ns + 90_000_000
     found = cells_of(large, f"devices?t0={t0}&t1={t1}")["devices"]
     wide = found["width_ns"] * found["bins"]
     steps = ("queue_ns", "getrq_ns", "insert_ns", "issue_ns", "complete_ns")
@@ -235,7 +236,7 @@ def test_devices_of_a_part_count_its_requests(large: Server, demo: Correlated) -
 def test_a_large_run_in_a_browser(large: Server, demo: Correlated) -> None:
     """What is looked at is asked for: the cells of the time shown, what is marked, an op in full, a click, a filter."""
     ops = sorted((r for r in demo.rows("ops") if r["complete"]), key=lambda r: r["latency_ns"])
-    first = min(r["begin_ns"] for r in demo.rows("ops"))
+    first = demo.core["first_ns"]
     address = f"http://127.0.0.1:{large.server_port}/{large.token}/0/"
     run = "opline.page.runs[0]"
     told = f"{run}.answer && !{run}.stale"
@@ -252,7 +253,8 @@ def test_a_large_run_in_a_browser(large: Server, demo: Correlated) -> None:
         page.wait(f"{run}.head.devices && document.querySelector('#devices canvas') !== null")
         # the middle tenth, by the address; the whole of it is in finer cells
         span = page.ask(f"{run}.head.span_ns")
-        t0, t1 = span * 45 // 100, span * 55 // 100
+        begin = demo.first_op_ns
+        t0, t1 = begin + (span - begin) * 45 // 100, begin + (span - begin) * 55 // 100
         page.ask(f"(location.hash = '#t={t0},{t1}&b={t0},{t1},{ops[-300]['latency_ns']},9007199254740991', 1)")
         page.wait(f"{run}.drawn.from_ns === {t0} && {told} && opline.state.region !== null")
         inside = [r for r in ops if t0 <= r["begin_ns"] - first < t1]

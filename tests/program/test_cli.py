@@ -176,7 +176,10 @@ def test_a_time_without_ops_is_said(run_dir: Path, capfd: pytest.CaptureFixture[
     assert main(["ops", str(run_dir), "--since", "50"]) == 0
     captured = capfd.readouterr()
     assert captured.out == ""
-    assert "opline: --since 50: no op begins then; the last one begins 1 s after the first.\n" in captured.err
+    assert (
+        "opline: --since 50: no op begins then; the first one begins at 0.000 s, the last one at 1.000 s.\n"
+        in captured.err
+    )
     assert main(["ops", str(run_dir), "--until", "0"]) == 0
     assert "--until 0: no op begins then" in capfd.readouterr().err
 

@@ -33,6 +33,12 @@ def table_digits(typical_ns: float) -> int:
     return 2 if typical_ns < 100e3 else 1 if typical_ns < 100e6 else 0
 
 
+def plain_us(ns: float) -> str:
+    """Microseconds with about four figures, as pictures have them, whose axes are in us: 0.801, 81.56, 11701."""
+    digits = next((d for limit, d in ((10e3, 3), (100e3, 2), (1000e3, 1)) if abs(ns) < limit), 0)
+    return f"{us(ns, digits)} us"
+
+
 def duration(ns: float) -> str:
     """A duration in the unit that suits it: 812 ns, 12.3 us, 4.56 ms, 1.23 s."""
     for limit, divisor, unit in ((1e3, 1.0, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms")):

@@ -118,9 +118,9 @@ def text_lines(run: Run, chosen: Chosen | None = None) -> Iterator[str]:
         yield from _wrapped(e.advice)
     discarded = discarded_in(run, chosen)
     if discarded:
-        (first,) = run.row("SELECT coalesce(min(begin_ns), 0) FROM ops")
+        first = run.start_ns()
         yield ""
-        yield "discarded by the tracer, or missing as the recorder says (seconds from the first op)"
+        yield "discarded by the tracer, or missing as the recorder says (seconds from the run's first event)"
         yield from table(
             ["stream", "from", "to", "count", "unit", "ops touched"],
             [

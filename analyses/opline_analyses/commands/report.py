@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     for path, name in zip(paths, names, strict=True):
         with opened(args, path=path) as opened_run:
             which = selection(opened_run, args)
-            page = page_data(opened_run, which, args.tainted, BLOB_LIMIT // len(paths))
+            page = page_data(opened_run, which, args.tainted, BLOB_LIMIT // len(paths), from_first_op=bool(args.run2))
             page.head["name"] = shown(name)
             pages.append(page)
             if args.run2:

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from opline_analyses.base.text import count_of
 from opline_analyses.compare.sketch import BINS
-from opline_analyses.pictures.plot import COLOURS, dress, label_of
+from opline_analyses.pictures.plot import COLOURS, NS_PER_US, dress, label_of, time_axis
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
 
     from opline_analyses.compare.compare import Comparison
+    from opline_analyses.compare.figures import Figures
 
 SHOWN_STAGES = 14
 SIDES = ("A", "B")
@@ -30,14 +32,19 @@ def figure(c: Comparison) -> Figure:
     """Left the latencies' distributions, right the stages whose mean changed most, the biggest change on top."""
     fig = Figure(figsize=(11, 5), layout="constrained")
     left, right = fig.subplots(1, 2, width_ratios=(5, 6))
-    _distributions(left, c)
-    _stages(right, c)
     for axes in (left, right):
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter("{x:g}")
-    names = [f"{side} {count_of(len(runs), 'run')}" for side, runs in zip(SIDES, (c.a, c.b), strict=True)]
-    dress(fig, ", ".join(names))
+    _distributions(left, c)
+    _stages(right, c)
+    dress(fig, ", ".join(f"{side}: {_names(runs)}" for side, runs in zip(SIDES, (c.a, c.b), strict=True)))
     return fig
+
+
+def _names(runs: Sequence[Figures]) -> str:
+    """Of one side: its run, or the first and the last and how many there are."""
+    if len(runs) == 1:
+        return label_of(runs[0].name)
+    return f"{label_of(runs[0].name)} … {label_of(runs[-1].name)} ({len(runs)} runs)"
 
 
 def _distributions(axes: Axes, c: Comparison) -> None:
@@ -50,11 +57,11 @@ def _distributions(axes: Axes, c: Comparison) -> None:
             times = [BINS.edges(bins[0])[0], *(BINS.edges(number)[1] for number in bins)]
             shares = [0.0, *(upto / sketch.count for upto in accumulate(counts))]
             axes.plot(
-                [max(t, 1) / 1e3 for t in times], shares, color=colour, linewidth=1.2, alpha=0.8,
+                [max(t, 1) / NS_PER_US for t in times], shares, color=colour, linewidth=1.2, alpha=0.8,
                 label=label if n == 0 else None,
             )  # fmt: skip
     axes.set_title("latencies: share of the ops that took no longer", loc="left", fontsize=10)
-    axes.set_xlabel("latency (us)")
+    time_axis(axes.xaxis, "latency")
     axes.set_ylim(0, 1)
     axes.legend(loc="lower right", frameon=False)
 
@@ -64,8 +71,8 @@ def _stages(axes: Axes, c: Comparison) -> None:
     for place, row in enumerate(rows):
         for side, values in enumerate((row.a, row.b)):
             y = [place + STEP * (2 * side - 1)] * len(values)
-            axes.plot([v / 1e3 for v in values], y, linestyle="none", marker=".", color=COLOURS[side], alpha=0.8)
+            axes.plot([v / NS_PER_US for v in values], y, linestyle="none", marker=".", color=COLOURS[side], alpha=0.8)
     axes.set_yticks(range(len(rows)), [label_of(row.name) for row in rows])
     axes.invert_yaxis()
     axes.set_title("stages: mean per op in each run, the biggest change on top", loc="left", fontsize=10)
-    axes.set_xlabel("us per op")
+    time_axis(axes.xaxis, "time per op")

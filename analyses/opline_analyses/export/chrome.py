@@ -114,7 +114,8 @@ def write(run: Run, which: Selection, out: BinaryIO) -> int:
     """Writes the complete ops among the selected; gives their number."""
     complete = which.also("o.complete")
     run.con.execute(f"CREATE OR REPLACE TEMP TABLE exported AS {complete.of('o.op_id')}", list(complete.parameters))
-    (ops, first) = run.row("SELECT (SELECT count(*) FROM exported), (SELECT coalesce(min(begin_ns), 0) FROM ops)")
+    (ops,) = run.row("SELECT count(*) FROM exported")
+    first = run.start_ns()
     processes = run.rows(
         """SELECT coalesce(pid, 0), any_value(comm ORDER BY op_id) FROM ops SEMI JOIN exported USING (op_id)
            GROUP BY ALL ORDER BY ALL"""

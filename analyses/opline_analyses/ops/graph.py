@@ -20,13 +20,15 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import networkx as nx
 
 from opline.errors import OplineError
 from opline.talk import shown
-from opline_analyses.base.text import encoded, percent, us
+from opline_analyses.base.colours import stage_colour
+from opline_analyses.base.text import count_of, encoded, percent, us
 from opline_analyses.ops.stages import select_counted
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
@@ -75,7 +77,7 @@ def transition_graph(run: Run, which: Selection, tainted: bool = False) -> Graph
     if n == 0:
         raise OplineError(f"No complete op in {run.given}: {incomplete} incomplete, {touched} tainted.")
     (whole,) = run.row("SELECT sum(latency_ns)::HUGEINT FROM ops WHERE op_id IN (SELECT op_id FROM counted)")
-    graph: Graph = nx.DiGraph(ops=n, latency_total_ns=int(whole))
+    graph: Graph = nx.DiGraph(run=Path(run.given).resolve().name, ops=n, latency_total_ns=int(whole))
     counts = dict(run.rows(_NODES))
 
     def node(name: str) -> str:
@@ -103,15 +105,21 @@ def _quoted(text: str) -> str:
     return '"' + shown(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-_KIND_COLOURS = {
-    "work": "#4477AA", "wait": "#CCBB44", "network": "#228833", "device": "#EE6677", "block": "#AA3377",
-    "unknown": "#888888", "aside": "#BBBBBB",
-}  # fmt: skip
+_ASIDE_COLOUR = "#BBBBBB"
+
+
+def _title(graph: Graph) -> str:
+    many, mean = count_of(graph.graph["ops"], "op"), graph.graph["latency_total_ns"] / graph.graph["ops"]
+    name = graph.graph["run"]
+    return f"{name}: {many}, mean latency {us(mean, 1)} us. Of each edge: passes, p50, p99."
 
 
 def dot_lines(graph: Graph) -> Iterator[str]:
-    """Graphviz: an edge's width is its share of the total latency; dashed: aside of the critical path."""
+    """Graphviz: an edge's width is its share of the total latency, its colour that of its stage in all pictures;
+    dashed: aside of the critical path.
+    """
     yield "digraph opline {"
+    yield f'  label={_quoted(_title(graph))}; labelloc=t; labeljust=l; fontname="Helvetica"; fontsize=11;'
     yield "  // times in us; % is the share of the total latency, then of the ops whose critical path passes the edge"
     yield '  rankdir=TB; nodesep=0.4; ranksep=0.35; node [shape=box, style="rounded,filled", fillcolor="#F4F4F4",'
     yield '    color="#888888", fontname="Helvetica", fontsize=11]; edge [fontname="Helvetica", fontsize=9];'
@@ -120,18 +128,18 @@ def dot_lines(graph: Graph) -> Iterator[str]:
         shape = ', shape=ellipse, fillcolor="#F7EAF1"' if data["step"] else ""
         yield f"  {_quoted(name)} [label={_quoted(label)}{shape}, tooltip={_quoted(str(data['count']) + ' ops')}];"
     for source, target, d in graph.edges(data=True):
-        colour = _KIND_COLOURS.get(d["kind"], "#444444")
+        colour = _ASIDE_COLOUR if d["aside"] else stage_colour(d["stage"], d["kind"])
         if d["aside"]:
-            label, style = f"aside, p50 {us(d['p50_ns'], 1)}", ", style=dashed"
+            label, style = f"aside, p50 {us(d['p50_ns'], 1)} us", ", style=dashed"
         else:
             own = d["stage"] if d["stage"] != f"{source} → {target}" else ""
             own = "unknown" if own == f"unknown: {source} → {target}" else own
             first = f"{own}  {percent(d['share'], 1)}% of time".strip()
-            times = f"n {d['count']}  p50 {us(d['p50_ns'], 1)}  p99 {us(d['p99_ns'], 1)}"
+            times = f"n {d['count']}  p50 {us(d['p50_ns'], 1)}  p99 {us(d['p99_ns'], 1)} us"
             label = f" {first}, {percent(d['critical_share'], 1, 0)}% of ops \\n {times} "
             style = ", style=dotted" if d["kind"] == "unknown" else ""
         text = _quoted(label).replace("\\\\n", "\\n")
-        width = 1 + 7 * d["share"]
+        width = 1.6 + 7 * d["share"]
         yield f'  {_quoted(source)} -> {_quoted(target)} [label={text}, penwidth={width:.2f}, color="{colour}"{style}];'
     yield "}"
 

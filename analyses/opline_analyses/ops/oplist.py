@@ -146,10 +146,15 @@ class OpDetail:
     requests: list[Request] = field(default_factory=list)
     deferred: list[Deferred] = field(default_factory=list)
     devices: dict[int, str] = field(default_factory=dict)  # names, of the whole run
+    start_ns: int = 0  # of the run, as its times count
 
     def record(self) -> dict[str, Any]:
         """As JSON has it: the table's names, nanoseconds."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("op_class", "devices", *_PARTS)}
+        plain = {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if f.name not in ("op_class", "devices", "start_ns", *_PARTS)
+        }
         parts = {name: [part._asdict() for part in getattr(self, name)] for name in _PARTS}
         return {"op_id": plain.pop("op_id"), "class": self.op_class, **plain, **parts}
 
@@ -210,9 +215,9 @@ def _chunk(
     ops = {
         row[0]: OpDetail(*row) for row in run.rows((_OPS + " AND op_id IN (SELECT op_id FROM chunk)").format(**span))
     }
-    names = run.device_names()
+    names, start_ns = run.device_names(), run.start_ns()
     for op in ops.values():
-        op.devices = names
+        op.devices, op.start_ns = names, start_ns
     if with_transitions:
         for row in run.rows(_TRANSITIONS.format(**span)):
             ops[row[0]].transitions.append(Passed(*row[1:]))

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from opline_analyses.base.colours import STATES
+from opline_analyses.base.quantities import seconds
 from opline_analyses.base.text import WIDTH, count_of, device_name, table, us, wrapped
 from opline_analyses.ops.oplist import InState, Interval, OpDetail, Passed, Request
 
@@ -146,8 +147,9 @@ def lines_of(op: OpDetail) -> list[Line]:
 
 
 def header_of(op: OpDetail) -> str:
-    """What the op is, in one line."""
-    parts = [f"op {op.op_id}", op.op_class or "", op.object if op.object is not None else op.key or ""]
+    """What the op is, in one line: its number, its begin as --since and --at have it, what it does, its latency."""
+    number = f"op {op.op_id} at {seconds(op.begin_ns - op.start_ns, 9)} s"
+    parts = [number, op.op_class or "", op.object if op.object is not None else op.key or ""]
     if op.complete:
         parts.append(f"{us(op.latency_ns)} us")
     else:

@@ -11,6 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 from opline.talk import shown
 from opline.values import Value
 from opline_analyses.base.quantities import decimals_of, seconds
+from opline_analyses.base.text import duration
 from opline_analyses.pictures.heatmap import round_marks
 from opline_analyses.pictures.heatmap_text import heat
 
@@ -139,6 +140,11 @@ def _lines(heatmap: Map, look: Look, x0: float, tops: dict[int, float], y_end: f
             yield _text(float(x) + 3, float(y) - 2, line.name, look, f'fill="{colour}"', look.font_size - 2)
 
 
+def _about(heatmap: Map) -> str:
+    """What the axis below is, and how much is drawn."""
+    return f"time, a column is {duration(heatmap.step_ns)}; {heatmap.total.count} in all"
+
+
 def _labelled(heatmap: Map, each: int) -> set[int]:
     """Rows with a label, ``each`` rows apart at least: from the lowest on; of a logarithmic axis powers of two."""
     edges, scale = heatmap.edges, heatmap.measure.scale
@@ -173,7 +179,7 @@ def document(heatmap: Map, look: Look, command: Callable[[int, int], str] | None
         head,
         _text(width / 2, size * 2, look.title, look, 'text-anchor="middle" fill="black"', size + 5),
         _text(left, size * 4.4, heatmap.measure.unit, look, 'text-anchor="end" fill="rgb(60,60,60)"'),
-        _text(width / 2, height - size * 2.4, "Time", look, 'text-anchor="middle" fill="black"'),
+        _text(width / 2, height - size * 2.4, _about(heatmap), look, 'text-anchor="middle" fill="black"'),
         _text(10, height - size, " ", look, 'id="details" fill="black"'),
     ]
     if most:

@@ -18,12 +18,14 @@ import matplotlib
 matplotlib.use("agg")
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from opline.errors import OplineError
 from opline.talk import shown
 from opline_analyses.base.colours import stage_colour
 from opline_analyses.base.files import complete_file
-from opline_analyses.base.text import count_of, duration, percent
+from opline_analyses.base.text import count_of, duration, percent, plain_us
 from opline_analyses.ops.stages import select_counted, stages_in_order
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 # matplotlib takes its settings from a matplotlibrc in the current directory (matplotlib.matplotlib_fname): not ours
 matplotlib.rcdefaults()
@@ -41,6 +44,12 @@ SINGLE_OPS = 160  # up to here one bar per op
 BUCKETS = 120
 VECTOR_OPS = 100_000  # beyond, an SVG holds the points as one image
 SHOWN_STAGES = 11  # the widest; the others are one layer
+DECADES = 1e3  # a log axis that spans less has more ticks
+NAMED, ROOM = 8, 0.05  # the slowest that get a name, if none is so near in time, as a part of the axis
+TICKS = 16
+NS_PER_US = 1e3
+SHORTEST_US = 0.001  # an op of no time is drawn there
+BEGIN = "begin of the op (s from the run's first event)"
 # Of classes; stages have colours of their own, the same in every picture (colours.py).
 # From Paul Tol's schemes (https://sronpersonalpages.nl/~pault/): told apart by the colour-blind too.
 COLOURS = (
@@ -59,9 +68,16 @@ class Layer:
     values: Any  # ndarray of float, ns
 
 
-def time_unit(ns: float) -> tuple[float, str]:
-    """The divisor and the name of an axis' unit, for times up to this one."""
-    return (1e9, "s") if ns >= 2e9 else (1e6, "ms") if ns >= 2e6 else (1e3, "us")
+def time_axis(axis: Axis, label: str) -> None:
+    """Of an axis on which all is drawn: microseconds, whatever the run, so that two pictures can be laid side by side.
+    A log axis of less than three powers of ten has ticks between them.
+    """
+    if axis.get_scale() == "log":
+        low, high = sorted(axis.get_view_interval())
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < DECADES * low else (1,)))
+        axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter("{x:.10g}")
+    axis.set_label_text(f"{label} (us)")
 
 
 def label_of(name: str, width: int = 30) -> str:
@@ -70,23 +86,33 @@ def label_of(name: str, width: int = 30) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def _ops(run: Run) -> tuple[Any, Any, Any]:
-    """Begins in seconds from the first op of the run, latencies in ns, classes; in order of begin."""
+@dataclass(frozen=True, slots=True)
+class Ops:
+    """The ops in order of their begin: it in seconds from the run's first event, latencies in us."""
+
+    op_ids: Any  # ndarray of int
+    begins: Any
+    latencies: Any
+    classes: Any
+
+
+def _ops(run: Run) -> Ops:
     data = run.con.execute(
-        """SELECT (o.begin_ns - (SELECT min(begin_ns) FROM ops)) AS t, o.latency_ns AS v, coalesce(o.class, '') AS c
-           FROM ops o SEMI JOIN counted USING (op_id) ORDER BY o.begin_ns, o.op_id"""
+        f"""SELECT o.op_id AS n, (o.begin_ns - {run.start_ns()}) AS t, o.latency_ns AS v, coalesce(o.class, '') AS c
+            FROM ops o SEMI JOIN counted USING (op_id) ORDER BY o.begin_ns, o.op_id"""
     ).fetchnumpy()
-    return np.asarray(data["t"]) / 1e9, np.asarray(data["v"], dtype=np.float64), np.asarray(data["c"], dtype=object)
+    latencies = np.asarray(data["v"], dtype=np.float64) / NS_PER_US
+    return Ops(np.asarray(data["n"]), np.asarray(data["t"]) / 1e9, latencies, np.asarray(data["c"], dtype=object))
 
 
 def _layers(run: Run, edges: Sequence[float] | None) -> tuple[Any, list[Layer]]:
     """The stacked values, and the op count of each bar: one bar per op, or per interval between ``edges`` (seconds)."""
-    first = "(SELECT min(begin_ns) FROM ops)"
     if edges is None:
         place = "row_number() OVER (ORDER BY o.begin_ns, o.op_id) - 1"
     else:
         low, width, last = edges[0], edges[1] - edges[0], len(edges) - 2
-        place = f"least({last}, greatest(0, floor(((o.begin_ns - {first}) / 1e9 - {low!r}) / {width!r})))::BIGINT"
+        begin = f"(o.begin_ns - {run.start_ns()}) / 1e9"
+        place = f"least({last}, greatest(0, floor(({begin} - {low!r}) / {width!r})))::BIGINT"
     run.con.execute(
         f"""CREATE OR REPLACE TEMP TABLE place AS SELECT o.op_id, {place} AS bar, o.unattributed_ns
             FROM ops o SEMI JOIN counted USING (op_id)"""
@@ -125,31 +151,47 @@ def _layers(run: Run, edges: Sequence[float] | None) -> tuple[Any, list[Layer]]:
     return per_bar, layers
 
 
-def _points(axes: Axes, t: Any, v: Any, classes: Any) -> None:
-    divisor, unit = time_unit(float(np.quantile(v, 0.99)))
+def _points(axes: Axes, ops: Ops) -> None:
+    """Always on a log axis: most ops and the slowest are seen alike, and each run in the same way."""
+    t, v, classes = ops.begins, np.maximum(ops.latencies, SHORTEST_US), ops.classes
     names = sorted(set(classes))
     alpha = 0.9 if len(t) <= 2000 else 0.5 if len(t) <= 50_000 else 0.2
     size = 7.0 if len(t) <= 500 else 4.0 if len(t) <= 5000 else 2.5
     for n, name in enumerate(names):
         mine = classes == name
         axes.plot(
-            t[mine], v[mine] / divisor, linestyle="none", marker=".", markersize=size, markeredgewidth=0, alpha=alpha,
+            t[mine], v[mine], linestyle="none", marker=".", markersize=size, markeredgewidth=0, alpha=alpha,
             color=COLOURS[n % len(COLOURS)], label=f"{shown(name) or 'no class'}, {count_of(int(mine.sum()), 'op')}",
             gid=f"ops-{n}", rasterized=len(t) > VECTOR_OPS,
         )  # fmt: skip
     for q, style in ((0.5, "-"), (0.99, "--")):
         value = float(np.sort(v)[max(0, int(np.ceil(q * len(v))) - 1)])
         axes.axhline(
-            value / divisor, color="#333333", linewidth=0.8, linestyle=style, label=f"p{q * 100:g} {duration(value)}"
+            value, color="#333333", linewidth=0.8, linestyle=style, label=f"p{q * 100:g} {plain_us(NS_PER_US * value)}"
         )
-    if v.min() > 0 and v.max() > 20 * np.median(v):
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:g}")
-    else:
-        axes.set_ylim(bottom=0)
-    axes.set_ylabel(f"latency ({unit})")
-    axes.set_title("every op", loc="left", fontsize=10)
+    axes.set_yscale("log")
+    time_axis(axes.yaxis, "latency")
+    axes.set_title("every op, the slowest by their op_id", loc="left", fontsize=10)
+    _name_slowest(axes, ops)
     _legend(axes, 3)
+
+
+def _name_slowest(axes: Axes, ops: Ops) -> None:
+    """The op_id at the slowest points, as far as they have room: what `opline ops --op` takes."""
+    span = float(ops.begins[-1] - ops.begins[0]) or 1.0
+    named: list[float] = []
+    most = max(2 * NAMED, len(ops.begins) // 50)  # the slowest 2 %
+    for n in np.argsort(-ops.latencies, kind="stable")[:most]:
+        at = float(ops.begins[n])
+        if len(named) == NAMED or any(abs(at - other) < ROOM * span for other in named):
+            continue
+        named.append(at)
+        right = at < ops.begins[0] + span / 2
+        axes.annotate(
+            str(ops.op_ids[n]), (at, max(float(ops.latencies[n]), SHORTEST_US)), (4 if right else -4, 0),
+            textcoords="offset points", ha="left" if right else "right", va="center", fontsize=7, color="#333333",
+            path_effects=[withStroke(linewidth=2, foreground="white")],
+        )  # fmt: skip
 
 
 def _legend(axes: Axes, scale: float) -> None:
@@ -164,12 +206,11 @@ def _legend(axes: Axes, scale: float) -> None:
 
 def _stacks(axes: Axes, edges: Any, per_bar: Any, layers: list[Layer], single: bool) -> None:
     total = sum(layer.values for layer in layers) if layers else np.zeros(len(per_bar))
-    divisor, unit = time_unit(float(total.max()) if len(per_bar) else 0.0)
     base = np.zeros(len(per_bar))
     whole = float((total * per_bar).sum())
     for layer in layers:
         share = percent(float((layer.values * per_bar).sum()), whole)
-        heights = layer.values / divisor
+        heights = layer.values / NS_PER_US
         label = f"{label_of(layer.label)}  {share}%"
         axes.bar(
             edges[:-1],
@@ -182,7 +223,7 @@ def _stacks(axes: Axes, edges: Any, per_bar: Any, layers: list[Layer], single: b
             linewidth=0,
         )
         base = base + heights
-    axes.set_ylabel(f"{'latency' if single else 'mean latency'} ({unit})")
+    time_axis(axes.yaxis, "latency" if single else "mean latency")
     width = duration(float(edges[1] - edges[0]) * 1e9)
     axes.set_title("stages, op by op" if single else f"stages, mean per {width}", loc="left", fontsize=10)
     axes.set_ylim(bottom=0)
@@ -212,21 +253,23 @@ def figure(run: Run, which: Selection, title: str, tainted: bool = False) -> Fig
     n, incomplete, touched = select_counted(run, which, tainted)
     if n == 0:
         raise OplineError(f"No complete op to plot in {run.given}: {incomplete} incomplete, {touched} tainted.")
-    t, v, classes = _ops(run)
+    ops = _ops(run)
     single = n <= SINGLE_OPS
     fig = Figure(figsize=(11, 7), layout="constrained")
     upper, lower = fig.subplots(2, 1, sharex=not single, height_ratios=(1, 1))
-    _points(upper, t, v, classes)
+    _points(upper, ops)
     if single:
         edges = np.arange(n + 1) - 0.5
         per_bar, layers = _layers(run, None)
-        lower.set_xlabel("op, in order of begin")
-        upper.set_xlabel("begin of the op (s from the run's first op)")
+        every = -(-n // TICKS)
+        lower.set_xticks(range(0, n, every), [str(op_id) for op_id in ops.op_ids[::every]])
+        lower.set_xlabel("op_id, in order of begin")
+        upper.set_xlabel(BEGIN)
         lower.set_xlim(-0.5, n - 0.5)
     else:
-        edges = _round_edges(float(t[0]), float(t[-1]))
+        edges = _round_edges(float(ops.begins[0]), float(ops.begins[-1]))
         per_bar, layers = _layers(run, [float(e) for e in edges])
-        lower.set_xlabel("begin of the op (s from the run's first op)")
+        lower.set_xlabel(BEGIN)
         lower.set_xlim(float(edges[0]), float(edges[-1]))
     _stacks(lower, edges, per_bar, layers, single)
     dress(fig, title, grid="y")

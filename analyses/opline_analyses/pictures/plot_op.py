@@ -17,10 +17,10 @@ from matplotlib.patches import Patch
 
 from opline.talk import shown
 from opline_analyses.base.colours import STATES, STATES_UNKNOWN, UNATTRIBUTED, stage_colour
-from opline_analyses.base.text import count_of, device_name, duration, percent
+from opline_analyses.base.text import count_of, device_name, percent, plain_us
 from opline_analyses.ops.rows import NO_THREAD
 from opline_analyses.ops.transitions import header_of
-from opline_analyses.pictures.plot import dress, label_of, time_unit
+from opline_analyses.pictures.plot import NS_PER_US, dress, label_of, time_axis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +43,6 @@ _NARROW = 0.035  # of the picture's width: a bar that is narrower has no letters
 def figure(op: OpDetail, threads: Mapping[int, str], title: str) -> Figure:
     """The picture of a complete op. ``threads``: a name for each thread of its stages."""
     assert op.latency_ns is not None
-    divisor, unit = time_unit(op.latency_ns)
     requests = sorted(op.requests, key=lambda r: next((at for _, at in r.steps()), op.begin_ns))[:MOST_REQUESTS]
     rows = list(dict.fromkeys(_row(stage.tid, threads) for stage in op.stages))
     rows.sort(key=lambda row: row == NO_THREAD)  # next to the requests
@@ -51,17 +50,17 @@ def figure(op: OpDetail, threads: Mapping[int, str], title: str) -> Figure:
     fig = Figure(figsize=(11, max(height, 3.4)), layout="constrained")
     axes = fig.subplots()
     place = {name: n for n, name in enumerate(rows)}
-    _stages(axes, op, [place[_row(stage.tid, threads)] for stage in op.stages], divisor)
+    _stages(axes, op, [place[_row(stage.tid, threads)] for stage in op.stages])
     labels = [shown(name) for name in rows]
     for n, request in enumerate(requests, start=len(rows)):
-        _request(axes, op, request, n, divisor)
+        _request(axes, op, request, n)
         labels.append(shown(_request_label(request, op.devices)))
     left_out = len(op.requests) - len(requests)
     axes.set_yticks(range(len(labels)), labels, fontsize=8)
     axes.set_ylim(len(labels) - 0.4, -0.6)
-    axes.set_xlim(0, max(op.latency_ns, 1) / divisor)
+    axes.set_xlim(0, max(op.latency_ns, 1) / NS_PER_US)
     more = f"; {count_of(left_out, 'more block request')} not shown" if left_out else ""
-    axes.set_xlabel(f"time since the op's begin ({unit}){more}")
+    time_axis(axes.xaxis, f"time since the op's begin{more}")
     _legend(axes, op)
     axes.set_title(shown(header_of(op)), loc="left", fontsize=10)
     dress(fig, title, grid="x")
@@ -72,7 +71,7 @@ def _row(tid: int | None, threads: Mapping[int, str]) -> str:
     return NO_THREAD if tid is None else threads[tid]
 
 
-def _stages(axes: Axes, op: OpDetail, places: list[int], divisor: float) -> None:
+def _stages(axes: Axes, op: OpDetail, places: list[int]) -> None:
     assert op.latency_ns is not None
     at_ns = op.begin_ns
     parts: dict[int, list[InState]] = {}
@@ -80,20 +79,21 @@ def _stages(axes: Axes, op: OpDetail, places: list[int], divisor: float) -> None
         parts.setdefault(part.seq, []).append(part)
     for seq, (place, stage) in enumerate(zip(places, op.stages, strict=True)):
         if stage.begin_ns > at_ns:
-            _bar(axes, place, (at_ns - op.begin_ns) / divisor, (stage.begin_ns - at_ns) / divisor, UNATTRIBUTED, True)
-        begin, width = (stage.begin_ns - op.begin_ns) / divisor, stage.duration_ns / divisor
+            gap = (at_ns - op.begin_ns) / NS_PER_US, (stage.begin_ns - at_ns) / NS_PER_US
+            _bar(axes, place, *gap, UNATTRIBUTED, True)
+        begin, width = (stage.begin_ns - op.begin_ns) / NS_PER_US, stage.duration_ns / NS_PER_US
         _bar(axes, place, begin, width, stage_colour(stage.stage, stage.kind), stage.kind == "unknown")
         if any(other.on_cpu_ns is not None for other in op.stages):
-            _strip(axes, place, begin, divisor, stage, [(p.state, p.duration_ns) for p in parts.get(seq, ())])
+            _strip(axes, place, begin, stage, [(p.state, p.duration_ns) for p in parts.get(seq, ())])
         at_ns = stage.begin_ns + stage.duration_ns
     for (a, one), (b, two) in pairwise(zip(places, op.stages, strict=True)):
         if a != b:
-            at = (two.begin_ns - op.begin_ns) / divisor
-            since = (one.begin_ns + one.duration_ns - op.begin_ns) / divisor
+            at = (two.begin_ns - op.begin_ns) / NS_PER_US
+            since = (one.begin_ns + one.duration_ns - op.begin_ns) / NS_PER_US
             axes.annotate("", xy=(at, b), xytext=(since, a), zorder=3, arrowprops=_ARROW)
     end_ns = op.begin_ns + op.latency_ns
     if places and at_ns < end_ns:
-        _bar(axes, places[-1], (at_ns - op.begin_ns) / divisor, (end_ns - at_ns) / divisor, UNATTRIBUTED, True)
+        _bar(axes, places[-1], (at_ns - op.begin_ns) / NS_PER_US, (end_ns - at_ns) / NS_PER_US, UNATTRIBUTED, True)
 
 
 def _bar(
@@ -106,19 +106,19 @@ def _bar(
     )  # fmt: skip
 
 
-def _strip(axes: Axes, place: int, begin: float, divisor: float, stage: Interval, parts: list[tuple[str, int]]) -> None:
+def _strip(axes: Axes, place: int, begin: float, stage: Interval, parts: list[tuple[str, int]]) -> None:
     """What the thread did in the stage: ``parts`` in time order, or where there are none the sums, paler."""
     below = place + 0.31 + _STRIP / 2
     if stage.on_cpu_ns is None:
-        _bar(axes, below, begin, stage.duration_ns / divisor, UNATTRIBUTED, True, height=_STRIP)
+        _bar(axes, below, begin, stage.duration_ns / NS_PER_US, UNATTRIBUTED, True, height=_STRIP)
         return
     timed = bool(parts)
     parts = parts or [(name.removesuffix("_ns"), getattr(stage, name) or 0) for name in STATES]
     for state, ns in parts:
         if ns:
             colour = STATES[f"{state}_ns"][1]
-            _bar(axes, below, begin, ns / divisor, colour, False, _STRIP, 1 if timed else UNTIMED_ALPHA, 0)
-        begin += ns / divisor
+            _bar(axes, below, begin, ns / NS_PER_US, colour, False, _STRIP, 1 if timed else UNTIMED_ALPHA, 0)
+        begin += ns / NS_PER_US
 
 
 def _request_label(request: Request, devices: dict[int, str]) -> str:
@@ -127,18 +127,18 @@ def _request_label(request: Request, devices: dict[int, str]) -> str:
     return f"{device_name(devices, request.dev)} {request.rwbs or ''}{size}{many}"
 
 
-def _request(axes: Axes, op: OpDetail, request: Request, place: int, divisor: float) -> None:
+def _request(axes: Axes, op: OpDetail, request: Request, place: int) -> None:
     assert op.latency_ns is not None
     wide = _NARROW * op.latency_ns
     for (a, begin), (b, end) in pairwise(request.steps()):
         if end < begin:
             continue
         name = f"{a}2{b}"
-        at = (begin - op.begin_ns) / divisor
+        at = (begin - op.begin_ns) / NS_PER_US
         kind = "device" if name == "D2C" else "block"
-        _bar(axes, place, at, (end - begin) / divisor, stage_colour(name, kind), False, height=0.46)
+        _bar(axes, place, at, (end - begin) / NS_PER_US, stage_colour(name, kind), False, height=0.46)
         if end - begin >= wide:
-            middle = at + (end - begin) / divisor / 2
+            middle = at + (end - begin) / NS_PER_US / 2
             axes.text(middle, place, name, ha="center", va="center", fontsize=7, color="black", clip_on=True)
 
 
@@ -153,18 +153,18 @@ def _legend(axes: Axes, op: OpDetail) -> None:
     handles = [
         Patch(
             facecolor=stage_colour(*key), edgecolor="white", hatch="////" if key[1] == "unknown" else None,
-            label=f"{label_of(key[0], 36)}  {duration(total)}  {percent(total, op.latency_ns)}%",
+            label=f"{label_of(key[0], 36)}  {plain_us(total)}  {percent(total, op.latency_ns)}%",
         )
         for key, total in entries
     ]  # fmt: skip
     rest = sum(totals.values()) - sum(total for _, total in entries)
     if rest:
-        handles.append(Patch(facecolor="none", label=f"{len(totals) - len(entries)} other stages  {duration(rest)}"))
+        handles.append(Patch(facecolor="none", label=f"{len(totals) - len(entries)} other stages  {plain_us(rest)}"))
     if op.unattributed_ns:
         handles.append(
             Patch(
                 facecolor=UNATTRIBUTED, edgecolor="white", hatch="////",
-                label=f"unattributed  {duration(op.unattributed_ns)}  {percent(op.unattributed_ns, op.latency_ns)}%",
+                label=f"unattributed  {plain_us(op.unattributed_ns)}  {percent(op.unattributed_ns, op.latency_ns)}%",
             )
         )  # fmt: skip
     if any(stage.on_cpu_ns is not None for stage in op.stages):
@@ -172,13 +172,13 @@ def _legend(axes: Axes, op: OpDetail) -> None:
         handles.append(Patch(facecolor="none", label="thread did what"))
         for name, (text, colour) in STATES.items():
             total = sum(getattr(stage, name) or 0 for stage in op.stages)
-            handles.append(Patch(facecolor=colour, label=f"{text}  {duration(total)}"))
+            handles.append(Patch(facecolor=colour, label=f"{text}  {plain_us(total)}"))
         unknown = sum(stage.duration_ns for stage in op.stages if stage.on_cpu_ns is None)
         timed = {part.seq for part in op.states}
         if any(s.on_cpu_ns is not None and s.duration_ns and n not in timed for n, s in enumerate(op.stages)):
             handles.append(Patch(facecolor="none", label="paler: how long, not when"))
         if unknown:
-            label = f"{STATES_UNKNOWN}  {duration(unknown)}"
+            label = f"{STATES_UNKNOWN}  {plain_us(unknown)}"
             handles.append(Patch(facecolor=UNATTRIBUTED, edgecolor="white", hatch="////", label=label))
     axes.legend(
         handles=handles, loc="upper left", bbox_to_anchor=(1.01, 0.98), frameon=False, fontsize=8, borderaxespad=0

@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from opline.errors import OplineError
 from opline.talk import shown
 from opline_analyses.base.colours import stage_colour
-from opline_analyses.base.text import count_of, duration
+from opline_analyses.base.text import count_of, plain_us
 from opline_analyses.ops.stages import StageTable, stage_table
-from opline_analyses.pictures.plot import COLOURS, dress, label_of
+from opline_analyses.pictures.plot import COLOURS, NS_PER_US, dress, label_of, time_axis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,13 +59,13 @@ def cdf(runs: Sequence[Series], title: str) -> Figure:
     for one, colour in zip(runs, COLOURS, strict=False):
         n = len(one.latencies)
         ranks = _ranks(n)
-        times = np.maximum(one.latencies[ranks - 1], 1) / 1e3
+        times = np.maximum(one.latencies[ranks - 1], 1) / NS_PER_US
         of_all = one.table.latency
         percentiles = ", ".join(
-            f"{name} {duration(ns)}"
+            f"{name} {plain_us(ns)}"
             for name, ns in (("p50", of_all.p50_ns), ("p99", of_all.p99_ns), ("p99.9", of_all.p999_ns))
         )
-        label = f"{shown(one.name)}, {count_of(n, 'op')}\n{percentiles}, max {duration(of_all.max_ns)}"
+        label = f"{shown(one.name)}, {count_of(n, 'op')}\n{percentiles}, max {plain_us(of_all.max_ns)}"
         left.step(np.r_[times[0], times], np.r_[0, ranks / n], where="post", color=colour, linewidth=1.2, label=label)
         right.step(np.r_[times[0], times], np.r_[1, (n - ranks) / n], where="post", color=colour, linewidth=1.2)
     left.set_title("share of the ops that took no longer", loc="left", fontsize=10)
@@ -74,8 +74,7 @@ def cdf(runs: Sequence[Series], title: str) -> Figure:
     right.set_yscale("log")
     for axes in (left, right):
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.set_xlabel("latency (us)")
+        time_axis(axes.xaxis, "latency")
     right.yaxis.set_major_formatter("{x:g}")
     dress(fig, title)
     fig.legend(loc="outside lower left", frameon=False, fontsize=8, ncols=min(len(runs), 3))
@@ -95,9 +94,10 @@ def _ranks(n: int) -> Any:
 def stages(runs: Sequence[Series], title: str) -> Figure:
     """A row per stage, in the order in which an op meets them: each run's mean, p50 to p99, and maximum."""
     kinds = {row.stage: row.kind for one in runs for row in one.table.stages}
+    order = _in_order([[row.stage for row in one.table.stages] for one in runs])
     totals = {name: max(_total(one, name) for one in runs) for name in kinds}
     widest = set(sorted(totals, key=lambda name: -totals[name])[:SHOWN_STAGES])
-    names = [name for name in kinds if name in widest]
+    names = [name for name in order if name in widest]
     rows = [*names, "latency"]
     height = 1.6 + (0.28 + 0.12 * len(runs)) * len(rows)
     fig = Figure(figsize=(11, height), layout="constrained")
@@ -112,17 +112,16 @@ def stages(runs: Sequence[Series], title: str) -> Figure:
             y = place + step * (n - (len(runs) - 1) / 2)
             alone = stage_colour(name, kinds[name]) if name in kinds else "#333333"
             colour = alone if len(runs) == 1 else COLOURS[n]
-            low, high, most = (max(v, 1) / 1e3 for v in (row.p50_ns, row.p99_ns, row.max_ns))
+            low, high, most = (max(v, 1) / NS_PER_US for v in (row.p50_ns, row.p99_ns, row.max_ns))
             axes.plot([high, most], [y, y], color=colour, linewidth=0.8, alpha=0.6)
             axes.plot([low, high], [y, y], color=colour, linewidth=5, solid_capstyle="butt")
             axes.plot([most], [y], color=colour, marker="|", markersize=7)
-            axes.plot([max(row.mean_ns, 1) / 1e3], [y], color="black", marker=".", markersize=5, linestyle="none")
+            axes.plot([max(row.mean_ns, 1) / NS_PER_US], [y], color="black", marker=".", markersize=5, linestyle="none")
     left_out = len(kinds) - len(names)
     axes.set_yticks(range(len(rows)), [label_of(name, 36) for name in rows], fontsize=8)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xscale("log")
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.set_xlabel("time in the ops that have the stage (us): bar p50 to p99, line to the maximum, point the mean")
+    time_axis(axes.xaxis, "time in the ops that have the stage: bar p50 to p99, line to the maximum, point the mean")
     if left_out:
         axes.set_title(f"the widest {len(names)} of {len(kinds)} stages", loc="left", fontsize=10)
     if len(runs) > 1:
@@ -133,6 +132,20 @@ def stages(runs: Sequence[Series], title: str) -> Figure:
         fig.legend(loc="outside lower left", frameon=False, fontsize=8, ncols=min(len(runs), 3))
     dress(fig, title)
     return fig
+
+
+def _in_order(lists: Sequence[Sequence[str]]) -> list[str]:
+    """The names of all lists: what only a later one has stands behind its neighbour there."""
+    order = list(lists[0])
+    for names in lists[1:]:
+        place = 0
+        for name in names:
+            if name in order:
+                place = order.index(name) + 1
+            else:
+                order.insert(place, name)
+                place += 1
+    return order
 
 
 def _total(one: Series, name: str) -> int:

@@ -65,8 +65,12 @@ class PageData:
     table: StageTable | None
 
 
-def page_data(run: Run, which: Selection, tainted: bool = False, limit: int = BLOB_LIMIT) -> PageData:
-    """The page of the selected ops. Raises OplineError where no op counts. ``limit``: bytes of the blob."""
+def page_data(
+    run: Run, which: Selection, tainted: bool = False, limit: int = BLOB_LIMIT, from_first_op: bool = False
+) -> PageData:
+    """The page of the selected ops. Raises OplineError where no op counts. ``limit``: bytes of the blob. Times count
+    from the run's first event, as everywhere; ``from_first_op``: of a run that is laid beside another.
+    """
     table = stage_table(run, which, tainted)
     (rows,) = run.row("SELECT count(*) FROM stages")
     tested = _checks(run, which, table, rows)
@@ -76,14 +80,14 @@ def page_data(run: Run, which: Selection, tainted: bool = False, limit: int = BL
         (total,) = run.row(chosen, which.parameters)
     why = _why(run, which, tainted) if total <= FULL_ROWS else None
     select_counted(run, which, True)
-    ops = read_ops(run)
+    ops = read_ops(run, run.first_op_ns() if from_first_op else run.start_ns())
     stages = _stages(run, table)
     number = {name: n for n, (name, _) in enumerate(stages)}
     head = _head(run, ops, table, stages, tested, tainted)
     head["why"] = why
     lanes = Columns()
     whole = which == Selection()
-    window = (0 if whole else head["first_ns"], head["span_ns"])
+    window = (head["first_ns"], head["span_ns"])
     head["devices"] = add_devices(lanes, run, ops.start_ns, window, whole)
     columns: Columns | None = None
     if total <= FULL_ROWS:
@@ -151,7 +155,7 @@ def _head(
         "tainted": int(ops.tainted.sum()),
         "counts_tainted": tainted,
         "counted": table.ops,
-        "first_ns": int(ops.begin_ns[0]) if len(ops) else 0,  # from the run's start; of a part of a run not 0
+        "first_ns": int(ops.begin_ns[0]) if len(ops) else 0,
         "span_ns": last,
         "exact": table.exact,
         "stages": [

@@ -41,7 +41,7 @@ class Dimension:
 class Ops:
     """The complete ops, a row each, by (begin, op_id)."""
 
-    start_ns: int  # of the run's clock: the first begin of all ops
+    start_ns: int  # of the run's clock: what times count from
     op_id: Column
     begin_ns: Column
     latency_ns: Column
@@ -113,10 +113,9 @@ def size(length: int) -> str:
     return f"{length} B"
 
 
-def read_ops(run: Run) -> Ops:
+def read_ops(run: Run, start_ns: int) -> Ops:
     """The ops of the table ``counted``, and the begins of those without an end among ``chosen``."""
-    first, last = run.row("SELECT min(begin_ns), coalesce(max(op_id), -1) FROM ops")
-    start = int(first or 0)
+    (last,) = run.row("SELECT coalesce(max(op_id), -1) FROM ops")
     counts = np.zeros(last + 1, bool)
     counts[run.con.execute("SELECT op_id FROM counted").fetchnumpy()["op_id"]] = True
     table = pa.Table.from_batches(
@@ -151,14 +150,14 @@ def read_ops(run: Run) -> Ops:
         "SELECT begin_ns FROM ops SEMI JOIN chosen USING (op_id) WHERE NOT complete ORDER BY begin_ns"
     ).fetchnumpy()["begin_ns"]
     return Ops(
-        start_ns=start,
+        start_ns=start_ns,
         op_id=ordered["op_id"],
-        begin_ns=ordered["begin_ns"] - start,
+        begin_ns=ordered["begin_ns"] - start_ns,
         latency_ns=ordered["latency_ns"],
         unattributed_ns=ordered["unattributed_ns"],
         tainted=np.asarray(table.column("tainted").combine_chunks().to_numpy(zero_copy_only=False), bool),
         place=place,
-        incomplete_ns=np.asarray(incomplete, np.int64) - start,
+        incomplete_ns=np.asarray(incomplete, np.int64) - start_ns,
         dimensions=[d for d in dimensions if d.values and d.values != [None]],
     )
 

@@ -109,6 +109,16 @@ class Run:
         summary = self.manifest.get("core")
         return summary.get(key) if isinstance(summary, dict) else None
 
+    def start_ns(self) -> int:
+        """What all times of the run count from: its first event. (Of an old run that does not say it: its first op.)"""
+        first = self.core("first_ns")
+        return self.first_op_ns() if first is None else int(first)
+
+    def first_op_ns(self) -> int:
+        """The begin of the run's first op, 0 without ops."""
+        (first,) = self.row("SELECT min(begin_ns) FROM ops")
+        return int(first or 0)
+
     def device_names(self) -> dict[int, str]:
         """Names of block devices by kernel-internal number, from the trace's state dump and the recording."""
         names = {int(dev): str(name) for dev, name in (self.core("devices") or {}).items() if dev.isdecimal()}

@@ -1,24 +1,22 @@
 # SPDX-License-Identifier: MIT
 """Which ops a command works on: --class, -d, --since, --until, --op, --slowest, --limit, as one SQL condition.
 
-Takes the command line's texts; gives a `Selection`. Times are seconds, or with a unit, from the run's first op; or
-absolute nanoseconds of the run's clock when they are whole numbers of ten digits and more.
+Takes the command line's texts; gives a `Selection`. Times are seconds, or with a unit, from the run's first event, as
+in all commands; or absolute nanoseconds of the run's clock when they are whole numbers of ten digits and more.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import argparse
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
 from opline.talk import talk
 from opline.values import Value
 from opline_analyses.base.filters import add_device, add_size, add_threads
 from opline_analyses.base.filters import instant as moment
-from opline_analyses.base.quantities import limits, size_bytes
-from opline_analyses.base.text import duration
+from opline_analyses.base.quantities import limits, seconds, size_bytes
 from opline_analyses.runs.devices import devices_condition
 
 if TYPE_CHECKING:
@@ -76,7 +74,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--since",
         metavar="T",
-        help="that begin at T or later: 9.5 (seconds) or 10ms from the first op, or absolute ns",
+        help="that begin at T or later: 9.5 (seconds) or 10ms from the first event, or absolute ns",
     )
     group.add_argument("--until", metavar="T", help="that begin before T")
 
@@ -144,11 +142,7 @@ def filtered(args: argparse.Namespace) -> bool:
 
 def instant(run: Run, text: str, option: str) -> int:
     """A time on the command line as ns of the run's clock. Raises UsageError."""
-    found = moment(text, option)
-    if found.absolute:
-        return found.ns
-    (first,) = run.row("SELECT min(begin_ns) FROM ops")
-    return found.after(int(first or 0))
+    return moment(text, option).after(run.start_ns())
 
 
 def _say_if_outside(run: Run, given: str, moment: object, sign: str) -> bool:
@@ -157,7 +151,8 @@ def _say_if_outside(run: Run, given: str, moment: object, sign: str) -> bool:
         f"SELECT min(begin_ns), max(begin_ns), count(*) FILTER (begin_ns {sign} ?) FROM ops", [moment]
     )
     if first is not None and not found:
-        talk(f"{given}: no op begins then; the last one begins {duration(last - first)} after the first.")
+        begins, ends = (seconds(ns - run.start_ns(), 3) for ns in (first, last))
+        talk(f"{given}: no op begins then; the first one begins at {begins} s, the last one at {ends} s.")
         return True
     return False
 

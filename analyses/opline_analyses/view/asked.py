@@ -67,7 +67,7 @@ def page_head(tables: Tables, whole: Region) -> tuple[dict[str, Any], Columns]:
             "tainted": int(tables.tainted.sum()),
             "counts_tainted": bool(tables.counts.all()) and bool(tables.tainted.any()),
             "counted": counted,
-            "first_ns": int(tables.begin_ns[0]) if len(tables) else 0,
+            "first_ns": tables.first_ns,
             "span_ns": tables.span_ns,
             "stages": [stage_head(name, kind) for name, kind in tables.stages],
             "no_thread": NO_THREAD,

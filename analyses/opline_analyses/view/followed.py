@@ -86,7 +86,6 @@ class Followed:
         self.state = "recording"  # then "ending", while the whole run is made, and "over"
         self.problem = ""
         self.pace = Pace()
-        self._shift_ns = 0
         self._anew = 0
 
     def __enter__(self) -> Followed:
@@ -104,17 +103,15 @@ class Followed:
             tables, generation = self.tables, self.generation
         if tables is None or not len(tables):
             return None
-        head, columns = page_head(tables, Region(t0=0, t1=max(tables.span_ns, self._until(tables)) + 1))
+        head, columns = page_head(tables, Region(t0=tables.first_ns, t1=max(tables.span_ns, self._until(tables)) + 1))
         return self._with_news(head, tables, generation), columns
 
     def news(self, since: int) -> dict[str, Any]:
-        """What is new after that generation; waits for some. With ``over`` the whole run is there, whose times count
-        from ``shift_ns`` later.
-        """
+        """What is new after that generation; waits for some. With ``over`` the whole run is there."""
         with self._changed:
             self._changed.wait_for(lambda: self.generation > since or self.state == "over", WAIT_S)
             tables, generation, state = self.tables, self.generation, self.state
-        said: dict[str, Any] = {"state": state, "problem": self.problem, "shift_ns": self._shift_ns}
+        said: dict[str, Any] = {"state": state, "problem": self.problem}
         if tables is None or generation <= since or state == "over":
             return said
         head, _ = page_head(tables, Region(t0=0, t1=1))
@@ -157,13 +154,12 @@ class Followed:
         """A generation of what there is now."""
         following = self._following
         manifest = following.manifest()
-        first_ns = manifest["core"]["first_ns"]
-        if first_ns is None or not self._segments.files["ops"]:
+        if manifest["core"]["first_ns"] is None or not self._segments.files["ops"]:
             return
         before = self.tables if following.anew == self._anew else None
         self._anew = following.anew
         run = Part(self.path, manifest, self._segments.files)
-        tables = Tables(run, self._which(run), self._tainted, before, first_ns)
+        tables = Tables(run, self._which(run), self._tainted, before)
         tables.until_ns = following.until_ns
         with self._changed:
             self.tables = tables
@@ -175,13 +171,10 @@ class Followed:
         self._tell("ending")
         try:
             run = self._stack.enter_context(open_run(self.path, self._model, interruptible=False))
-            (first_ns,) = run.row("SELECT min(begin_ns) FROM ops")
         except OplineError as error:
             self.problem = error.message
             self._tell("ending")
             return
-        if self.tables is not None and first_ns is not None:
-            self._shift_ns = first_ns - self.tables.start_ns
         self._ended(run)
         self._tell("over")
 

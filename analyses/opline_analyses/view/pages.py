@@ -133,7 +133,7 @@ class Pages:
             tables = self._tables[number] = Tables(one.run, one.which, one.tainted)
             if not len(tables):
                 raise OplineError("No complete op is to be shown.")
-            head, columns = asked.page_head(tables, Region(t0=0, t1=tables.span_ns + 1))
+            head, columns = asked.page_head(tables, Region(t0=tables.first_ns, t1=tables.span_ns + 1))
             page = PageData({**head, "columns": columns.directory}, columns.blob(), None)
         page.head["name"] = shown(one.name)
         page.head["served"] = True
@@ -151,8 +151,7 @@ class Pages:
             beside = self._beside[number]
             assert beside is not None
             run = beside.beside()
-        (first,) = run.row("SELECT min(begin_ns) FROM ops")
-        return _json(asked.sent(*op_data(run, op_id, int(first or 0))))
+        return _json(asked.sent(*op_data(run, op_id, run.start_ns())))
 
     def answer(self, number: int, question: str, region: Region, options: dict[str, int]) -> bytes:
         """The answer to a question about a large run, that has been shown. Raises OplineError."""

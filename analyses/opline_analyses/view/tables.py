@@ -70,11 +70,9 @@ class Tables:
         which: Selection,
         tainted: bool,
         before: Tables | None = None,
-        start_ns: int | None = None,
     ) -> None:
         """``tainted``: ops that lost events touch count as well. Of a recording that goes on: ``before`` is what there
-        was of it before, so that numbers of stages and values stay what they were; ``start_ns``: what its times count
-        from.
+        was of it before, so that numbers of stages and values stay what they were.
         """
         self._root = run.beside()
         self._root_lock = threading.Lock()
@@ -84,9 +82,7 @@ class Tables:
         self.lock = threading.RLock()  # of what is computed once
         for table in ("ops", "stages", "requests", "links"):
             run.check(table)
-        if start_ns is None:
-            (start_ns,) = run.row("SELECT min(begin_ns) FROM ops")
-        self.start_ns = int(start_ns or 0)
+        self.start_ns = run.start_ns()
         self.until_ns: int | None = None  # of the run's clock: what there is of a recording goes up to there
         found = run.con.execute(
             self.which.of(f"o.op_id, o.begin_ns - {self.start_ns} AS t, o.latency_ns, o.tainted"),
@@ -115,9 +111,14 @@ class Tables:
     def __len__(self) -> int:
         return len(self.op_id)
 
+    @property
+    def first_ns(self) -> int:
+        """The first begin of these ops."""
+        return int(self.begin_ns[0]) if len(self) else 0
+
     @cached_property
     def span_ns(self) -> int:
-        """From the run's first begin to the last end of these ops."""
+        """The last end of these ops."""
         return int((self.begin_ns + self.latency_ns).max(initial=0))
 
     @cached_property

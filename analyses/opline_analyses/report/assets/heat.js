@@ -192,8 +192,9 @@ export class Heat {
         run.head.counts_tainted ? '' : ', not counted'})`);
     }
     if (shownMax >= 0) parts.push(`max ${duration(shownMax)}`);
-    this.title.replaceChildren(...(run.value < 0 ? ['Latency of every op over time'] :
-                                                   ['Time of every op in ', name(run.head.stages[run.value].name)]));
+    const latency = this.number === null ? 'Latency of every op over time' : 'latency of every op, since the first one';
+    this.title.replaceChildren(
+      ...(run.value < 0 ? [latency] : ['Time of every op in ', name(run.head.stages[run.value].name)]));
     this.note.textContent = parts.join('; ');
     this.drawOver();
   }

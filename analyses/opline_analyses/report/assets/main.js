@@ -15,14 +15,19 @@ import { drawFacts, drawFollowed, drawHeader, drawTables, drawWhy } from './fact
 
 const page = { runs: [], heats: [], list: null, open: null, selected: null, sums: null };
 const current = () => page.runs[state.run];
-const wholeTime = () => [0, Math.max(...page.runs.map((r) => r.head.span_ns), 1) * 1.0001];
+const wholeTime = () => {
+  const begin = ({ first_ns: ns, tick_ns: tick }) => ns - (ns % (tick ?? 1)); // of a page that holds begins in ticks
+  const first = Math.min(...page.runs.map((r) => begin(r.head)));
+  return [first, first + Math.max(...page.runs.map((r) => r.head.span_ns - first), 1) * 1.0001];
+};
 const timeShown = () => state.time ?? wholeTime();
 
 function setTime([from, to]) {
   const whole = wholeTime();
-  const width = Math.min(Math.max(to - from, 1000), whole[1]);
-  const start = Math.max(0, Math.min(from, whole[1] - width));
-  const all = width >= whole[1] * 0.999;
+  const most = whole[1] - whole[0];
+  const width = Math.min(Math.max(to - from, 1000), most);
+  const start = Math.max(whole[0], Math.min(from, whole[1] - width));
+  const all = width >= most * 0.999;
   update({ time: all ? null : [Math.round(start), Math.round(start + width)] });
 }
 
@@ -136,10 +141,10 @@ async function follow(run) {
   let lost = 0;
   for (;;) {
     try {
-      const { head, state: now, problem, shift_ns: shift } = await run.news();
+      const { head, state: now, problem } = await run.news();
       lost = 0;
       const anew = head && head.followed.anew !== run.head.followed.anew; // it has been read anew: other numbers
-      if (now === 'over' || anew) { reload(shift); return; }
+      if (now === 'over' || anew) { reload(); return; }
       run.follows = { now, problem };
       if (head) run.grew(head);
       draw(new Set(['grown']));
@@ -152,10 +157,9 @@ async function follow(run) {
   }
 }
 
-/** The same page again, of the whole run: its times count from ``shift`` ns later. */
-function reload(shift) {
-  const moved = (times, n) => times && times.map((t, i) => (i < n ? Math.max(0, t - shift) : t));
-  Object.assign(state, { time: moved(state.time, 2), region: moved(state.region, 2), value: -1 });
+/** The same page again, of the whole run. */
+function reload() {
+  state.value = -1;
   history.replaceState(null, '', hashOf() || location.pathname + location.search);
   location.reload();
 }

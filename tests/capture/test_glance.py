@@ -66,3 +66,4 @@ def test_what_to_type_next_can_be_pasted() -> None:
         assert (program, arguments[0]) == ("opline", "a run; rm x")
         parser_of(load(command).NAME).parse_args(arguments)
     assert all("--model MODEL" in line for line in next_lines(Path("run"), modelled=False))
+    assert all(" ./-x" in line for line in next_lines(Path("-x"), modelled=True)), "a name like an option"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from opline.errors import OplineError, UsageError
 from opline.values import Value
+from opline_analyses.base.text import pasted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,7 +75,7 @@ def make_directory(directory: Path) -> None:
 
 def closing_lines(directory: Path, two: bool) -> Iterator[str]:
     """What to type next."""
-    at = shlex.quote(str(directory))
+    at = pasted(directory)
     if two:
         yield f"a: the command of --against, b: the command; next:  opline compare {at}/a* -- {at}/b*"
     else:

@@ -7,6 +7,7 @@ Takes integers and rows, gives strings. Nothing here prints.
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING
 
 from opline.talk import shown
@@ -62,6 +63,12 @@ def device(dev: int | None) -> str:
 def device_name(names: dict[int, str], dev: int) -> str:
     """A device's name where it is known, else its number."""
     return names.get(dev) or device(dev)
+
+
+def pasted(path: object) -> str:
+    """A path as a shell takes it, which no command takes for an option."""
+    text = str(path)
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
 
 def count_of(n: int, one: str, many: str | None = None) -> str:

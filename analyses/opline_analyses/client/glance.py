@@ -7,14 +7,13 @@ Takes a recording's directory; gives a few lines. The core counts while it reads
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opline.correlation import stage_statistics
 from opline.errors import OplineError
 from opline.talk import shown
-from opline_analyses.base.text import count_of, duration, percent
+from opline_analyses.base.text import count_of, duration, pasted, percent
 from opline_analyses.client.client_files import find_report
 from opline_analyses.ops.stages import table_of
 from opline_analyses.runs import ledger
@@ -33,7 +32,7 @@ _P99 = ("latency_ns.p99",)
 
 def next_lines(directory: Path, modelled: bool) -> Iterator[str]:
     """What to type next: none prints more than a screen or two."""
-    at = shlex.quote(str(directory))
+    at = pasted(directory)
     model = "" if modelled else " --model MODEL"
     yield f"next:  opline why {at}{model}"
     yield f"       opline stages {at}{model}"
@@ -62,7 +61,7 @@ def glance_lines(directory: Path, model: Model, event_count: int | None) -> Iter
     lost = [e for e in ledger.entries_of(losses) if e.severity in ledger.BAD]
     if lost:
         what = ", ".join(f"{e.loss} {e.count}" for e in lost)
-        left_out, at = count_of(t.tainted, "op is", "ops are"), shlex.quote(str(directory))
+        left_out, at = count_of(t.tainted, "op is", "ops are"), pasted(directory)
         yield f"lost: {what}; {left_out} left out (opline losses {at})"
 
 

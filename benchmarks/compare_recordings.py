@@ -192,7 +192,7 @@ def enough(a: list[Figures], b: list[Figures], figure: tuple[str, str], truth: f
 
 
 def shape_lines(condition: Condition, a: list[Figures], b: list[Figures]) -> list[str]:
-    """The planted stage by its own mean, and by its mean in the middle one's of its run, from the same draws."""
+    """The planted stage by its own mean, and by its shape, from the same draws."""
     stage, cells = condition.figure[0], []
     for k in (2, 3, 5):
         drawn = pairs(a, b, k) if k <= min(len(a), len(b)) else []
@@ -219,14 +219,25 @@ def gate_lines(name: str, a: list[Figures], b: list[Figures] | None, texts: Sequ
     return [f"| {name} | {', '.join(f'`{text}`' for text in texts)} | {failed / DRAWS:.1%} |"]
 
 
+def where() -> str:
+    """When and on which machine."""
+    cpu = next((s for s in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in s), ":?").split(":")[1]
+    machine = f"{cpu.strip()}, kernel {platform.release()}, a machine that others use at the same time"
+    return f"{datetime.date.today()}, {machine};\n{DRAWS} draws in each cell."
+
+
+def saved(marks: tuple[str, str], text: str) -> None:
+    """Puts what was measured between its marks in the page."""
+    before, rest = PAGE.read_text().split(marks[0])
+    after = rest.split(marks[1])[1]
+    PAGE.write_text(f"{before}{marks[0]}\n\n{text}\n\n{marks[1]}{after}")
+
+
 def tables(found: dict[str, list[Figures]], folder: Path) -> list[str]:
     """The two tables, in Markdown."""
     known = {c.name: c for c in conditions(folder) if len(found.get(c.name, ())) >= LEAST}
-    cpu = next((s for s in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in s), ":?").split(":")[1]
-    where = f"{cpu.strip()}, kernel {platform.release()}"
     lines = [
-        f"{datetime.date.today()}, {where}, a machine that others use at the same time;",
-        f"{DRAWS} draws in each cell.",
+        where(),
         "",
         "Equal things, k runs of each side. In a cell: pairs with any figure called changed / with any shape called.",
         "",
@@ -285,9 +296,7 @@ def main() -> None:
         text = "\n".join(tables(found, folder))
     print(text)
     if args.save:
-        before, rest = PAGE.read_text().split(MARKS[0])
-        after = rest.split(MARKS[1])[1]
-        PAGE.write_text(f"{before}{MARKS[0]}\n\n{text}\n\n{MARKS[1]}{after}")
+        saved(MARKS, text)
 
 
 if __name__ == "__main__":

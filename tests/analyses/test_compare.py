@@ -226,6 +226,26 @@ def test_shape_finds_what_time_cannot() -> None:
     assert "beside the other stages of its run: lookup longer by" in " ".join(text_lines(c))
 
 
+def test_the_pace_of_a_run_is_not_that_of_one_stage() -> None:
+    """The middle stage by its length is wild: it is no measure of how fast a run is, and the others' shape holds."""
+    random.seed(13)
+
+    def wild_middle(scale: dict[str, float]) -> list[Figures]:
+        pace = [math.exp(random.gauss(0, 0.5)) for _ in range(5)]
+        reply = [math.exp(random.gauss(0, 0.5)) for _ in range(5)]
+        return [
+            figures(
+                f"r{i}",
+                {name: pace[i] * scale.get(name, 1.0) * (reply[i] if name == "reply" else 1) for name in STAGES},
+            )
+            for i in range(5)
+        ]
+
+    c = compare(wild_middle({}), wild_middle({"queue": 1.4}))
+    assert {row.name for row in c.shape if row.verdict.kind in ("more", "less")} == {"queue"}
+    assert called(c) == set()
+
+
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 5), (5, 1)])
 def test_one_run_on_a_side_is_described_never_judged(n: int, m: int) -> None:
     random.seed(7)

@@ -89,7 +89,7 @@ class Comparison(Value):
     stages: list[Row]
     devices: list[Row]
     small: list[Row]  # stages too small to judge
-    shape: list[Row]  # of the judged stages: their means, in the middle one's of their run
+    shape: list[Row]  # of the judged stages: their p50, without how fast their run was
     only: list[Only]
     judged: int  # figures in the family of stages
 
@@ -144,7 +144,7 @@ class _Candidate(Value):
 
 def _rows(candidates: Sequence[_Candidate], limit: float, words: tuple[str, str] = SLOWER) -> list[Row]:
     """One family, judged together."""
-    found = [difference(c.a, c.b, 0.0 if c.figure in ("iops", "shape") else 1.0) for c in candidates]
+    found = [difference(c.a, c.b, 0.0 if c.figure == "iops" else 1.0) for c in candidates]
     p = [d.p() if d else None for d in found]
     corrected = iter(holm([v for v in p if v is not None]))
     rows = []
@@ -215,19 +215,19 @@ def _done(f: Figures, device: str) -> int:
 
 
 def _shape(a: Sequence[Figures], b: Sequence[Figures], judged: Sequence[str], limit: float) -> list[Row]:
-    """Each stage's mean as a share of the middle stage's of its run."""
-    if len(judged) < SHAPES or min(len(a), len(b)) < 2:
+    """Each stage's p50, as it would be if all runs were equally fast. How fast a run is: the median over its stages of
+    how far each is from what it typically takes in all runs (S. Anders, W. Huber, Genome Biology 11:R106, 2010, who so
+    compare samples of different size). Few stages that changed do not move it.
+    """
+    runs = (*a, *b)
+    names = [name for name in judged if all(f.stages[name].p50_ns for f in runs)]
+    if len(names) < SHAPES or min(len(a), len(b)) < 2:
         return []
-    if any(f.stages[name].total_ns == 0 for f in (*a, *b) for name in judged):
-        return []
-
-    def middle(f: Figures) -> float:
-        return math.exp(statistics.median(math.log(f.stages[name].total_ns / f.ops) for name in judged))
-
-    def share(name: str) -> Callable[[Figures], float]:
-        return lambda f: f.stages[name].total_ns / f.ops / middle(f)
-
-    candidates = [_Candidate(n, "shape", _values(a, share(n)), _values(b, share(n))) for n in judged]
+    logs = {name: [math.log(f.stages[name].p50_ns) for f in runs] for name in names}
+    typical = {name: statistics.fmean(values) for name, values in logs.items()}
+    paces = [statistics.median(logs[name][n] - typical[name] for name in names) for n in range(len(runs))]
+    shapes = {name: [math.exp(v - pace) for v, pace in zip(logs[name], paces, strict=True)] for name in names}
+    candidates = [_Candidate(n, "shape", tuple(v[: len(a)]), tuple(v[len(a) :])) for n, v in shapes.items()]
     return _rows(candidates, limit, ("longer", "shorter"))
 
 

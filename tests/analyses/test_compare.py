@@ -230,18 +230,11 @@ def test_the_pace_of_a_run_is_not_that_of_one_stage() -> None:
     """The middle stage by its length is wild: it is no measure of how fast a run is, and the others' shape holds."""
     random.seed(13)
 
-    def wild_middle(scale: dict[str, float]) -> list[Figures]:
-        pace = [math.exp(random.gauss(0, 0.5)) for _ in range(5)]
-        reply = [math.exp(random.gauss(0, 0.5)) for _ in range(5)]
-        return [
-            figures(
-                f"r{i}",
-                {name: pace[i] * scale.get(name, 1.0) * (reply[i] if name == "reply" else 1) for name in STAGES},
-            )
-            for i in range(5)
-        ]
+    def wild(queue: float) -> Figures:
+        pace, reply = (math.exp(random.gauss(0, 0.5)) for _ in range(2))
+        return figures("r", {**dict.fromkeys(STAGES, pace), "reply": pace * reply, "queue": pace * queue})
 
-    c = compare(wild_middle({}), wild_middle({"queue": 1.4}))
+    c = compare([wild(1) for _ in range(5)], [wild(1.4) for _ in range(5)])
     assert {row.name for row in c.shape if row.verdict.kind in ("more", "less")} == {"queue"}
     assert called(c) == set()
 

@@ -49,7 +49,6 @@ NAMED, ROOM = 8, 0.05  # the slowest that get a name, if none is so near in time
 TICKS = 16
 NS_PER_US = 1e3
 SHORTEST_US = 0.001  # an op of no time is drawn there
-BEGIN = "begin of the op (s from the run's first event)"
 # Of classes; stages have colours of their own, the same in every picture (colours.py).
 # From Paul Tol's schemes (https://sronpersonalpages.nl/~pault/): told apart by the colour-blind too.
 COLOURS = (
@@ -164,16 +163,21 @@ def _points(axes: Axes, ops: Ops) -> None:
             color=COLOURS[n % len(COLOURS)], label=f"{shown(name) or 'no class'}, {count_of(int(mine.sum()), 'op')}",
             gid=f"ops-{n}", rasterized=len(t) > VECTOR_OPS,
         )  # fmt: skip
+    ranked = np.sort(ops.latencies)
     for q, style in ((0.5, "-"), (0.99, "--")):
-        value = float(np.sort(v)[max(0, int(np.ceil(q * len(v))) - 1)])
-        axes.axhline(
-            value, color="#333333", linewidth=0.8, linestyle=style, label=f"p{q * 100:g} {plain_us(NS_PER_US * value)}"
-        )
+        value = float(ranked[max(0, int(np.ceil(q * len(ranked))) - 1)])
+        label = f"p{q * 100:g} {plain_us(NS_PER_US * value)}"
+        axes.axhline(max(value, SHORTEST_US), color="#333333", linewidth=0.8, linestyle=style, label=label)
     axes.set_yscale("log")
     time_axis(axes.yaxis, "latency")
     axes.set_title("every op, the slowest by their op_id", loc="left", fontsize=10)
     _name_slowest(axes, ops)
     _legend(axes, 3)
+
+
+def _begin_axis(axes: Axes) -> None:
+    axes.set_xlabel("begin of the op (s from the run's first event)")
+    axes.xaxis.set_major_formatter("{x:.10g}")  # as --since takes it: no offset beside the axis
 
 
 def _name_slowest(axes: Axes, ops: Ops) -> None:
@@ -264,12 +268,12 @@ def figure(run: Run, which: Selection, title: str, tainted: bool = False) -> Fig
         every = -(-n // TICKS)
         lower.set_xticks(range(0, n, every), [str(op_id) for op_id in ops.op_ids[::every]])
         lower.set_xlabel("op_id, in order of begin")
-        upper.set_xlabel(BEGIN)
+        _begin_axis(upper)
         lower.set_xlim(-0.5, n - 0.5)
     else:
         edges = _round_edges(float(ops.begins[0]), float(ops.begins[-1]))
         per_bar, layers = _layers(run, [float(e) for e in edges])
-        lower.set_xlabel(BEGIN)
+        _begin_axis(lower)
         lower.set_xlim(float(edges[0]), float(edges[-1]))
     _stacks(lower, edges, per_bar, layers, single)
     dress(fig, title, grid="y")

@@ -20,7 +20,7 @@ from opline.capture.directory.recording import ChannelNote, Command, Recording
 from opline.capture.doctor import Check, Report
 from opline.capture.lttng import ctfindex, recipe
 from opline.capture.lttng.session import parse_counts
-from opline.capture.machine import devices, space
+from opline.capture.machine import devices, machine, space
 from opline.capture.machine.machine import Host, sample_clocks
 from opline.capture.machine.processes import Process, boot_id, identify
 from opline.capture.recorder.options import check_subbuf
@@ -309,6 +309,17 @@ def test_doctor_says_in_80_columns_what_it_says_as_json() -> None:
     for check in document["checks"]:
         assert f"{check['status']:<9} {check['name']} " in "\n".join(text)
     assert ("can record" in text[-1]) == document["main_job"]
+
+
+def test_a_module_of_debians_python_is_not_to_be_installed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a virtual environment of its own Debian's packages are there and not seen."""
+    monkeypatch.setattr(machine, "_DEBIANS", tmp_path)
+    assert machine.how_to_get("bcc", "python3-bpfcc") == "apt install python3-bpfcc"
+    (tmp_path / "bcc").mkdir()
+    said = machine.how_to_get("bcc", "python3-bpfcc")
+    assert said.startswith("python3-bpfcc is installed") and "--system-site-packages" in said
 
 
 def test_doctor_names_the_package_where_lttng_is_not_installed(tmp_path: Path) -> None:

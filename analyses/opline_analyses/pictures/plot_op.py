@@ -18,7 +18,6 @@ from matplotlib.patches import Patch
 from opline.talk import shown
 from opline_analyses.base.colours import STATES, STATES_UNKNOWN, UNATTRIBUTED, stage_colour
 from opline_analyses.base.text import count_of, device_name, percent, plain_us
-from opline_analyses.ops.rows import NO_THREAD
 from opline_analyses.ops.transitions import header_of
 from opline_analyses.pictures.plot import NS_PER_US, dress, label_of, time_axis
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from opline_analyses.ops.oplist import InState, Interval, OpDetail, Request
 
+COMPLETION = "block completion"  # the row of stages that no thread ends
 MOST_REQUESTS = 24
 MOST_STAGES = 16  # in the legend
 _ROW_INCHES = 0.34
@@ -45,7 +45,7 @@ def figure(op: OpDetail, threads: Mapping[int, str], title: str) -> Figure:
     assert op.latency_ns is not None
     requests = sorted(op.requests, key=lambda r: next((at for _, at in r.steps()), op.begin_ns))[:MOST_REQUESTS]
     rows = list(dict.fromkeys(_row(stage.tid, threads) for stage in op.stages))
-    rows.sort(key=lambda row: row == NO_THREAD)  # next to the requests
+    rows.sort(key=lambda row: row == COMPLETION)  # next to the requests
     height = 2.2 + _ROW_INCHES * (len(rows) + len(requests))
     fig = Figure(figsize=(11, max(height, 3.4)), layout="constrained")
     axes = fig.subplots()
@@ -68,7 +68,7 @@ def figure(op: OpDetail, threads: Mapping[int, str], title: str) -> Figure:
 
 
 def _row(tid: int | None, threads: Mapping[int, str]) -> str:
-    return NO_THREAD if tid is None else threads[tid]
+    return COMPLETION if tid is None else threads[tid]
 
 
 def _stages(axes: Axes, op: OpDetail, places: list[int]) -> None:

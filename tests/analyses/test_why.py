@@ -67,6 +67,16 @@ def out_of(capfd: pytest.CaptureFixture[str], *args: str | Path) -> str:
     return capfd.readouterr().out
 
 
+def test_programs_are_told_apart(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Whose the slow ops are: a recording has I/O of other programs, too. Of one program there is no such line."""
+    run = planted()
+    assert " programs: " not in out_of(capfd, "why", run.write(tmp_path / "one"))
+    for n, row in enumerate(run.rows["ops"]):
+        row |= {"pid": 7, "comm": "backup"} if n in (PLANTED[0], 3, 4) else {}
+    out = out_of(capfd, "why", run.write(tmp_path / "two"))
+    assert f"of 2 programs: app {OPS - 3} ops, 1 slow; backup 3 ops, 1 slow" in " ".join(out.split())
+
+
 def test_a_planted_stage_is_named_with_its_times(tmp_path: Path) -> None:
     """Means by hand: the two slow ops have n = 57 and 111; typical are ranks 50 to 149 of the other 198."""
     w = why(planted().write(tmp_path))

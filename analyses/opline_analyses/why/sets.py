@@ -48,6 +48,7 @@ class Sets(Value):
     typical_to_ns: int
     example: int  # op_id: of the slow ones the one in the middle
     rule: str
+    programs: list[tuple[str, int, int]]  # names of processes, the ops they began, the slow ones: the most first
 
 
 def slowest_rule(text: str) -> Rule:
@@ -102,5 +103,25 @@ def choose(run: Run, which: Selection, rule: Rule, tainted: bool = False) -> Set
     at |= dict(run.rows(f"SELECT rank, latency_ns FROM ranked WHERE rank IN ({', '.join(map(str, at))})"))
     (example,) = run.row("SELECT op_id FROM ranked WHERE rank = ?", [others + (slow + 1) // 2])
     return Sets(
-        n, incomplete, touched, slow, at[others + 1], high - low + 1, at[low], at[high], int(example), rule.text
+        n,
+        incomplete,
+        touched,
+        slow,
+        at[others + 1],
+        high - low + 1,
+        at[low],
+        at[high],
+        int(example),
+        rule.text,
+        _programs(run, others),
+    )
+
+
+def _programs(run: Run, others: int) -> list[tuple[str, int, int]]:
+    """A process is called what its first thread here is."""
+    return run.rows(
+        f"""SELECT name, sum(n)::BIGINT, sum(slow)::BIGINT FROM (
+                SELECT coalesce(arg_min(comm, op_id), '?') AS name, count(*) AS n, count_if(rank > {others}) AS slow
+                FROM ops JOIN ranked USING (op_id) GROUP BY host, pid)
+            GROUP BY name ORDER BY 2 DESC, 1"""
     )

@@ -8,8 +8,10 @@ difference.
 from __future__ import annotations
 
 import shlex
+import textwrap
 from typing import TYPE_CHECKING
 
+from opline.talk import shown
 from opline_analyses.base.text import count_of, duration, percent, table, table_digits, us
 from opline_analyses.why.separators import COVER, FEW, LIFT
 from opline_analyses.why.why import MOST, STATES, UNATTRIBUTED
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 SHOWN = 0.01  # of the difference: rows with less are folded into one
 SPLIT = 0.10  # of the difference: stages with so much of it are split by their thread's states
 NAMED = 3  # stages in a sentence
+PROGRAMS = 3  # by name
+WIDTH = 80
 STATE_NAMES = dict(zip(STATES, ("on a CPU", "waiting for a CPU", "blocked on I/O", "blocked"), strict=True))
 
 
@@ -84,6 +88,12 @@ def set_lines(w: Why) -> Iterator[str]:
         f"typical: {count_of(s.typical, 'op')}, p25 to p75 of the others:"
         f" {duration(s.typical_from_ns)} to {duration(s.typical_to_ns)}"
     )
+    if len(s.programs) > 1:
+        told = [f"{name} {count_of(n, 'op')}, {slow} slow" for name, n, slow in s.programs[:PROGRAMS]]
+        if more := s.programs[PROGRAMS:]:
+            told.append(f"{len(more)} more {sum(n for _, n, _ in more)}, {sum(slow for *_, slow in more)} slow")
+        text = f"of {len(s.programs)} programs: {'; '.join(told)} (--comm or --pid takes one)"
+        yield from textwrap.wrap(shown(text), WIDTH, subsequent_indent="  ", break_long_words=False)
     if (part := w.monster) is not None:
         yield f"one of the slow ops alone has {100 * part:.0f} % of their time: see it by itself"
 

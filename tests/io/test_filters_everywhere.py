@@ -8,6 +8,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.lib.recorded import RunOf
@@ -82,3 +83,33 @@ def test_requests_of_an_op_by_how_long_they_waited(run_of: RunOf, printed: Print
         assert lengths == sorted(lengths, reverse=True)
     first = json.loads(printed("interference", path, "--slowest", "1", "--sort", "served", "--limit", "1", "--json"))
     assert first["requests"] == order["served"][:1]
+
+
+def test_ops_by_device_size_and_thread_are_those_that_the_list_says(
+    run_of: RunOf, printed: Printed, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The same options on what is about ops: of `opline sql` the rows, filtered by hand, are those of `opline csv`."""
+    run = run_of("app-libaio-qd8-dmlinear")
+    every = {op["op_id"]: op for op in run.rows("ops")}
+    dev = next(op["dev"] for op in every.values() if op["dev"] is not None)
+    tid = next(op["begin_tid"] for op in every.values())
+    sizes = sorted({op["length_bytes"] for op in every.values() if op["length_bytes"]})
+    number = f"{dev >> 20}:{dev & 0xFFFFF}"
+    wanted: dict[tuple[str, ...], Callable[[dict[str, Any]], bool]] = {
+        ("-d", number): lambda op: op["dev"] == dev,
+        ("-d", f"!{number}"): lambda op: op["dev"] is not None and op["dev"] != dev,
+        ("-m", str(dev >> 20)): lambda op: op["dev"] is not None and op["dev"] >> 20 == dev >> 20,
+        ("--size", str(sizes[0])): lambda op: op["length_bytes"] == sizes[0],
+        ("--size", f">{sizes[-1]}"): lambda op: (op["length_bytes"] or 0) > sizes[-1],
+        ("--tid", str(tid), "-p", "1"): lambda op: op["begin_tid"] == tid and op["pid"] == 1,
+        ("--tid", str(tid), "-n", "*", "-d", number): lambda op: op["begin_tid"] == tid and op["dev"] == dev,
+    }
+    for words, meant in wanted.items():
+        capfd.readouterr()
+        assert main(["csv", str(run.path), "--all", *words]) == 0
+        out, err = capfd.readouterr()
+        found = {int(row["op_id"]) for row in csv.DictReader(io.StringIO(out))}
+        assert found == {op_id for op_id, op in every.items() if meant(op)}, words
+        assert ("no op of the run's" in err) is not bool(found), words
+    commands = "  " + " ".join(printed("why", run.path, "-d", number, "--size", str(sizes[0])).split())
+    assert f"--device {number} --size {sizes[0]}" in commands, "what it says to type has them, too"

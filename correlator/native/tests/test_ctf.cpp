@@ -98,9 +98,19 @@ TEST_CASE("a packet that begins or ends at no time is not read, and neither is w
     }
 }
 
+TEST_CASE("an event whose clock is at no time is read, and so is what comes behind it") {
+    std::string damaged(1, '\x1f');  // the header with all 64 bits of the clock
+    put(damaged, std::uint32_t{0});
+    put(damaged, std::uint64_t{1} << 63);
+    const auto r =
+        read(metadata_of("uint32_t x;"), packet(event(110, "abcd") + damaged + "abcd") + packet(event(150, "abcd"), 1));
+    CHECK(r.seen.count == 3);
+    CHECK(r.seen.finished);
+}
+
 TEST_CASE("missing packets are told; a packet before its predecessor is counted") {
     const std::string one = event(100, "abcd");
-    auto r = read(metadata_of("uint32_t x;"), packet(one, 4) + packet(one, 7));
+    auto r = read(metadata_of("uint32_t x;"), packet(one, 4) + packet(event(110, "abce"), 7));
     CHECK(r.seen.lost == 2);
     CHECK(r.losses.packets_out_of_order == 1);
     CHECK(r.seen.count == 2);

@@ -293,8 +293,8 @@ bool Stream::event(StreamNotes &notes, Slot *slots) {
         past_end(notes);
         return false;
     }
-    if (event_class->time_slot >= 0) time_ns = own_ns_ = slots[event_class->time_slot].i;
-    else time_ns = own_ns_ != kNoTime ? own_ns_ : to_ns(clock_);  // sent on later than it happened, as its neighbours
+    if (event_class->time_slot >= 0) own_ns_ = slots[event_class->time_slot].i;
+    time_ns = own_ns_ != kNoTime ? own_ns_ : to_ns(clock_);  // sent on later than it happened, as its neighbours
     ++ordinal;
     go_on_usually();
     return true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One data stream: its files, packets and events, in order. Private to the native reader.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -21,9 +22,12 @@
 
 namespace opline::ctf {
 
+// A damaged clock has any value; an event has a time all the same.
+inline std::int64_t as_time(std::uint64_t ns) { return std::max(static_cast<std::int64_t>(ns), kNoTime + 1); }
+
 inline std::int64_t to_ns(std::uint64_t cycles, std::uint64_t frequency) {
-    if (frequency == 1'000'000'000) return static_cast<std::int64_t>(cycles);
-    return static_cast<std::int64_t>(static_cast<unsigned __int128>(cycles) * 1'000'000'000 / frequency);
+    if (frequency == 1'000'000'000) return as_time(cycles);
+    return as_time(static_cast<std::uint64_t>(static_cast<unsigned __int128>(cycles) * 1'000'000'000 / frequency));
 }
 
 // A file, mapped for reading. Throws Malformed with the system's reason. `huge`: what is not in the page cache yet goes

@@ -55,19 +55,34 @@ void Survey::look_through(const Trace &trace, File &file) {
     file.past = at;
 }
 
-// Of packets with the same times one is read: where a number is damaged, the one whose number another packet's goes on
-// from. An empty packet may have another's times.
-void Survey::drop_doubles_by_time(std::vector<Place> &kept, std::vector<Place> &doubles) {
+// Of packets with the same times and bytes, but for one number, one is read: that whose number another packet's goes on
+// from.
+void Survey::drop_doubles_by_time(const Group &group, std::vector<Place> &kept, std::vector<Place> &doubles) {
     std::set<std::uint64_t> numbers;
     for (const Place &place : kept) numbers.insert(place.id.sequence);
     const auto in_turn = [&](const Place &place) {
         return numbers.count(place.id.sequence + 1) + numbers.count(place.id.sequence - 1) != 0;
     };
     const auto times = [](const Place &place) { return std::tie(place.id.begin, place.id.end, place.id.content_bits); };
+    const auto bytes = [&](const Place &place) {
+        const File &file = group[place.file];
+        const Packet &packet = file.packets[place.packet];
+        return std::string_view(reinterpret_cast<const char *>(file.bytes->data()) + packet.at,
+                                packet.past - packet.at);
+    };
+    const auto same = [&](const Place &a, const Place &b) {
+        if (times(a) != times(b)) return false;
+        const std::string_view one = bytes(a), other = bytes(b);
+        if (one.size() != other.size()) return false;
+        const auto differ =
+            static_cast<std::size_t>(std::mismatch(one.begin(), one.end(), other.begin()).first - one.begin());
+        const std::size_t behind = std::min(one.size(), differ + sizeof(std::uint64_t));
+        return one.substr(behind) == other.substr(behind);
+    };
     std::stable_sort(kept.begin(), kept.end(), [&](const Place &a, const Place &b) { return times(a) < times(b); });
     std::vector<Place> once;
     for (const Place &place : kept) {
-        if (once.empty() || place.id.begin >= place.id.end || times(once.back()) != times(place)) {
+        if (once.empty() || !same(once.back(), place)) {
             once.push_back(place);
             continue;
         }
@@ -96,7 +111,7 @@ void Survey::drop_doubles(Known &known, Group &group, ReadLosses &losses) {
         }
         (twice ? doubles : kept).push_back(place);
     }
-    drop_doubles_by_time(kept, doubles);
+    drop_doubles_by_time(group, kept, doubles);
     std::vector<PacketId> ids;
     for (const Place &place : kept) ids.push_back(place.id);
     std::sort(ids.begin(), ids.end());

@@ -102,7 +102,7 @@ class Survey {
     using Group = std::vector<File>;
 
     static void look_through(const Trace &, File &);
-    static void drop_doubles_by_time(std::vector<Place> &kept, std::vector<Place> &doubles);
+    static void drop_doubles_by_time(const Group &, std::vector<Place> &kept, std::vector<Place> &doubles);
     static void drop_doubles(Known &, Group &, ReadLosses &);
     static void order(File &, ReadLosses &);
     void compare_with_index(const Trace &, const File &, ReadLosses &);

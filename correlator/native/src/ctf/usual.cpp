@@ -52,7 +52,7 @@ void Stream::usual_events_of(EventBlock &out) {
         p = after;
         clock += ((word >> h.id_bits) - clock) & h.time_mask;
         if (c.time_slot >= 0) own_ns = slots[c.time_slot].i;
-        const std::int64_t ns = own_ns != kNoTime ? own_ns : keeps_ns ? static_cast<std::int64_t>(clock) : to_ns(clock);
+        const std::int64_t ns = own_ns != kNoTime ? own_ns : keeps_ns ? as_time(clock) : to_ns(clock);
         *at++ = Event{c.cls, 0, number, packet_.cpu, ns, slots};
         slots += c.slots;
         found = &c;

@@ -11,7 +11,7 @@ import pytest
 from tests.lib.beside import Beside
 
 # the longest first: they are under way while the rest of the tests is
-TARGETS = ("native-asan", "native-fuzz", "mypy", "docs-check", "ruff", "format-check")
+TARGETS = ("native-asan", "native-fuzz", "native-large", "mypy", "docs-check", "ruff", "format-check")
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -124,8 +124,8 @@ def correlated(
     order = np.argsort(at, kind="stable")
     read = {row["event"] for row in rows["fates"].to_pylist() if row["fate"] != "ignored"}
     return Result(
-        list(links_of(rows)), at[order], own["op_id"].to_numpy()[order], of_bios(transitions), dropper.seen(), read, dropper.dropped(),
-        {n: c for n, c in lost.items() if c}, list(faults_of(rows)),
+        list(links_of(rows)), at[order], own["op_id"].to_numpy()[order], of_bios(transitions), dropper.seen(), read,
+        dropper.dropped(), {n: c for n, c in lost.items() if c}, list(faults_of(rows)),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from opline.talk import shown
-from opline_analyses.base.text import csv_text, encoded, table, us
+from opline_analyses.base.text import WIDTH, csv_text, encoded, table, us
 from opline_analyses.block.io_filter import add_io_filters
 from opline_analyses.block.requests import COLUMNS, ORDERS, Wanted, requests
 from opline_analyses.commands.common import add_form, add_run, csv_output, opened, output
@@ -32,7 +32,6 @@ examples:
 """
 
 
-WIDTH = 80
 INTERVALS = ("q2g_ns", "g2i_ns", "i2d_ns", "d2c_ns", "q2c_ns")
 MOSTLY = 0.9  # of the names fit, else their room is more important than decimals
 SHORTEST = 4  # of a thread's name

@@ -164,7 +164,7 @@ def _json(w: Why, found: _Found) -> bytes:
 def _lines(w: Why, found: _Found) -> Iterator[str]:
     from opline_analyses.client.schedule import loop_lines
     from opline_analyses.why.tail_text import cause_lines, caused_sentence, percentile_lines
-    from opline_analyses.why.text import WIDTH, sentence, separation_lines, set_lines, table_lines
+    from opline_analyses.why.text import sentence, separation_lines, set_lines, table_lines
     from opline_analyses.why.when_text import when_lines
 
     t = found.tail

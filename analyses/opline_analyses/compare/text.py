@@ -7,10 +7,9 @@ Takes a `Comparison`; gives lines of at most 80 columns where names allow it, or
 from __future__ import annotations
 
 import math
-import textwrap
 from typing import TYPE_CHECKING
 
-from opline_analyses.base.text import count_of, duration, percent, table, table_digits, us
+from opline_analyses.base.text import count_of, duration, percent, table, table_digits, us, wrapped
 from opline_analyses.compare.compare import mixes
 from opline_analyses.compare.figures import LATENCY
 from opline_analyses.compare.verdicts import change, factor, number
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from opline_analyses.compare.compare import Comparison, Row
     from opline_analyses.compare.figures import Figures
 
-WIDTH = 80
 NAMES = 3
 ADVISED = 5
 MOST_RUNS = 1000
@@ -33,11 +31,6 @@ ONE_RUN = (
     "One run per side: differences as found. How far two runs of the same thing lie apart is not known, so none of "
     f"this says that a change did it. Record {ADVISED} of each (opline record --repeat {ADVISED})."
 )
-
-
-def wrapped(text: str, indent: str = "  ") -> Iterator[str]:
-    """The text in lines of WIDTH."""
-    yield from textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _side(label: str, side: Sequence[Figures]) -> str:
@@ -97,16 +90,16 @@ def _stages(c: Comparison, digits: int, everything: bool) -> Iterator[str]:
     elif by_name:
         yield "stages: of none can be said that it has changed"
     if names := folded.get("little"):
-        yield from wrapped(f"less than {number(LITTLE)} % of the latency apart: {', '.join(names)}")
+        yield from wrapped(f"less than {number(LITTLE)} % of the latency apart: {', '.join(names)}", 2)
     if names := folded.get("same"):
-        yield from wrapped(f"no change of {number(c.limit)} % or more: {', '.join(names)}")
+        yield from wrapped(f"no change of {number(c.limit)} % or more: {', '.join(names)}", 2)
     if names := folded.get("maybe"):
-        yield from wrapped(f"maybe changed, but {c.judged} figures were looked at: {', '.join(names)}")
+        yield from wrapped(f"maybe changed, but {c.judged} figures were looked at: {', '.join(names)}", 2)
     if names := folded.get("undecided"):
-        yield from wrapped(f"can't tell: {', '.join(names)}")
+        yield from wrapped(f"can't tell: {', '.join(names)}", 2)
     if c.small:
         yield from wrapped(
-            f"not judged, less than 1 us and 1 % of the latency: {', '.join(row.name for row in c.small)}"
+            f"not judged, less than 1 us and 1 % of the latency: {', '.join(row.name for row in c.small)}", 2
         )
 
 
@@ -118,7 +111,7 @@ def _can_be_seen(c: Comparison) -> Iterator[str]:
         if x
     ]
     if said:
-        yield from wrapped(f"How far runs of one side are apart in their mean latency: {', '.join(said)}.")
+        yield from wrapped(f"How far runs of one side are apart in their mean latency: {', '.join(said)}.", 2)
     for row in c.headline:
         if row.figure != "p50" or (needed := c.needed(row)) is None or (least := c.least(row)) is None:
             continue
@@ -126,7 +119,7 @@ def _can_be_seen(c: Comparison) -> Iterator[str]:
         told = f"So many can tell a change of p50 from {change(least)} on"
         if least > math.log(HARDLY):
             told = "So few can tell hardly any change of p50"
-        yield from wrapped(f"{told}; {number(c.limit)} % would take {many} runs of each.")
+        yield from wrapped(f"{told}; {number(c.limit)} % would take {many} runs of each.", 2)
 
 
 def _topology(c: Comparison) -> Iterator[str]:
@@ -136,7 +129,8 @@ def _topology(c: Comparison) -> Iterator[str]:
         alone = "only " if len(having) == 1 else ""
         yield from wrapped(
             f"{alone}in {' and '.join(having)}: {stage.stage}, in {percent(stage.share, 1)} % of the ops, "
-            f"{duration(stage.mean_ns)} per op"
+            f"{duration(stage.mean_ns)} per op",
+            2,
         )
 
 
@@ -147,7 +141,7 @@ def _devices(c: Comparison, digits: int) -> Iterator[str]:
     sides = [list(dict.fromkeys(d for f in side for d in f.devices)) for side in (c.a, c.b)]
     for label, mine, other in (("A", sides[0], sides[1]), ("B", sides[1], sides[0])):
         if alone := [d for d in mine if d not in other]:
-            yield from wrapped(f"devices only in {label}: {', '.join(alone)}")
+            yield from wrapped(f"devices only in {label}: {', '.join(alone)}", 2)
     rates = []
     for side in (c.a, c.b):
         requests = sum(d.requests for f in side for d in f.devices.values())
@@ -171,8 +165,8 @@ def _mix(c: Comparison) -> Iterator[str]:
 def text_lines(c: Comparison, everything: bool = False) -> Iterator[str]:
     """The comparison for people; ``everything``: each judged figure in a line of its own."""
     digits = table_digits(max(row.typical[0] for row in c.headline if row.figure == "mean"))
-    yield from wrapped(_side("A", c.a), "   ")
-    yield from wrapped(_side("B", c.b), "   ")
+    yield from wrapped(_side("A", c.a), 3)
+    yield from wrapped(_side("B", c.b), 3)
     yield ""
     yield from _headline(c, digits)
     yield ""
@@ -182,14 +176,15 @@ def text_lines(c: Comparison, everything: bool = False) -> Iterator[str]:
     for row in shapes:
         yield from wrapped(
             f"beside the other stages of its run: {row.name} {row.verdict.text} (a hint, no verdict: what slows all "
-            "of a run cancels)"
+            "of a run cancels)",
+            2,
         )
     yield from _topology(c)
     yield ""
     yield from _devices(c, digits)
     yield from _mix(c)
     if c.described:
-        yield from wrapped(ONE_RUN)
+        yield from wrapped(ONE_RUN, 2)
     yield from _can_be_seen(c)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opline_analyses.base.quantities import DURATIONS
-from opline_analyses.base.text import count_of, duration, percent, table
+from opline_analyses.base.text import WIDTH, count_of, duration, percent, table
 from opline_analyses.intervals.intervals import Cell
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     Histogram = Mapping[int, Cell]  # bucket → what is in it
 
-WIDTH = 80
 UNITS = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
 
 

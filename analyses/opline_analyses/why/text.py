@@ -8,11 +8,10 @@ difference.
 from __future__ import annotations
 
 import shlex
-import textwrap
 from typing import TYPE_CHECKING
 
 from opline.talk import shown
-from opline_analyses.base.text import count_of, duration, percent, table, table_digits, us
+from opline_analyses.base.text import count_of, duration, percent, table, table_digits, us, wrapped
 from opline_analyses.why.separators import COVER, FEW, LIFT
 from opline_analyses.why.why import MOST, STATES, UNATTRIBUTED
 
@@ -26,7 +25,6 @@ SHOWN = 0.01  # of the difference: rows with less are folded into one
 SPLIT = 0.10  # of the difference: stages with so much of it are split by their thread's states
 NAMED = 3  # stages in a sentence
 PROGRAMS = 3  # by name
-WIDTH = 80
 STATE_NAMES = dict(zip(STATES, ("on a CPU", "waiting for a CPU", "blocked on I/O", "blocked"), strict=True))
 
 
@@ -93,7 +91,7 @@ def set_lines(w: Why) -> Iterator[str]:
         if more := s.programs[PROGRAMS:]:
             told.append(f"{len(more)} more {sum(n for _, n, _ in more)}, {sum(slow for *_, slow in more)} slow")
         text = f"of {len(s.programs)} programs: {'; '.join(told)} (--comm or --pid takes one)"
-        yield from textwrap.wrap(shown(text), WIDTH, subsequent_indent="  ", break_long_words=False)
+        yield from wrapped(shown(text), 2)
     if (part := w.monster) is not None:
         yield f"one of the slow ops alone has {100 * part:.0f} % of their time: see it by itself"
 

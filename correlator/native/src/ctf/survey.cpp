@@ -55,13 +55,14 @@ void Survey::look_through(const Trace &trace, File &file) {
     file.past = at;
 }
 
-// Of packets with the same times and bytes, but for one number, one is read: that whose number another packet's goes on
-// from.
+// Of packets with the same times and bytes, but for their number, one is read where a number is damaged: it is another
+// packet's, or no other packet's number comes before or after it.
 void Survey::drop_doubles_by_time(const Group &group, std::vector<Place> &kept, std::vector<Place> &doubles) {
-    std::set<std::uint64_t> numbers;
+    std::multiset<std::uint64_t> numbers;
     for (const Place &place : kept) numbers.insert(place.id.sequence);
     const auto in_turn = [&](const Place &place) {
-        return numbers.count(place.id.sequence + 1) + numbers.count(place.id.sequence - 1) != 0;
+        const std::uint64_t number = place.id.sequence;
+        return numbers.count(number) == 1 && numbers.count(number + 1) + numbers.count(number - 1) != 0;
     };
     const auto times = [](const Place &place) { return std::tie(place.id.begin, place.id.end, place.id.content_bits); };
     const auto bytes = [&](const Place &place) {
@@ -82,12 +83,13 @@ void Survey::drop_doubles_by_time(const Group &group, std::vector<Place> &kept, 
     std::stable_sort(kept.begin(), kept.end(), [&](const Place &a, const Place &b) { return times(a) < times(b); });
     std::vector<Place> once;
     for (const Place &place : kept) {
-        if (once.empty() || !same(once.back(), place)) {
+        const bool follows = in_turn(place);
+        if (once.empty() || !same(once.back(), place) || (follows && in_turn(once.back()))) {
             once.push_back(place);
             continue;
         }
         doubles.push_back(place);
-        if (!in_turn(once.back()) && in_turn(place)) std::swap(once.back(), doubles.back());
+        if (follows) std::swap(once.back(), doubles.back());
     }
     kept = std::move(once);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Events that come in pairs, one after the other: the entry and the exit of a system call on its thread, of an
-// interrupt on its CPU, of a call that the shim for Ceph sees (within which others may come). Where two of a kind follow each other, one of the other kind is missing. So is a thread's plug,
-// where requests that it allocated are let go without one.
+// interrupt on its CPU, of a call that the shim for Ceph sees (within which others may come). Where two of a kind
+// follow each other, one of the other kind is missing. So is a thread's plug, where requests that it allocated are let
+// go without one.
 #pragma once
 #include <cstdint>
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Points that ops must have passed. The model's stages say which ways an op goes. Where one goes from a point to another
-// for which there is no stage, two stages lead from the one to the other over a third point, and nearly all ops go over
-// that, then its event is missing.
+// Points that ops must have passed. The model's stages say which ways an op goes. Where one goes from a point to
+// another for which there is no stage, two stages lead from the one to the other over a third point, and nearly all ops
+// go over that, then its event is missing.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "binding/thread_fields.hpp"
+#include "event/providers.hpp"
 
 namespace opline {
 namespace {

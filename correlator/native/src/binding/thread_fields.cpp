@@ -2,6 +2,9 @@
 #include "binding/thread_fields.hpp"
 
 #include <initializer_list>
+#include <string_view>
+
+#include "event/providers.hpp"
 
 namespace opline {
 namespace {

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "binding/thread_fields.hpp"
+#include "event/providers.hpp"
 #include "model/plan.hpp"
 
 namespace opline {

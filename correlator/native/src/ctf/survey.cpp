@@ -58,13 +58,21 @@ void Survey::look_through(const Trace &trace, File &file) {
 // Of packets with the same times and bytes, but for their number, one is read where a number is damaged: it is another
 // packet's, or no other packet's number comes before or after it.
 void Survey::drop_doubles_by_time(const Group &group, std::vector<Place> &kept, std::vector<Place> &doubles) {
-    std::multiset<std::uint64_t> numbers;
-    for (const Place &place : kept) numbers.insert(place.id.sequence);
+    const auto times = [](const Place &place) { return std::tie(place.id.begin, place.id.end, place.id.content_bits); };
+    const auto alike = [&](const Place &a, const Place &b) { return times(a) == times(b); };
+    std::vector<Place> by_time = kept;
+    std::stable_sort(by_time.begin(), by_time.end(),
+                     [&](const Place &a, const Place &b) { return times(a) < times(b); });
+    if (std::adjacent_find(by_time.begin(), by_time.end(), alike) == by_time.end()) return;
+    const auto count = [&](std::uint64_t number) {
+        const auto [first, past] =
+            std::equal_range(kept.begin(), kept.end(), Place{{number, 0, 0, 0}, 0, 0}, by_number);
+        return past - first;
+    };
     const auto in_turn = [&](const Place &place) {
         const std::uint64_t number = place.id.sequence;
-        return numbers.count(number) == 1 && numbers.count(number + 1) + numbers.count(number - 1) != 0;
+        return count(number) == 1 && count(number + 1) + count(number - 1) != 0;
     };
-    const auto times = [](const Place &place) { return std::tie(place.id.begin, place.id.end, place.id.content_bits); };
     const auto bytes = [&](const Place &place) {
         const File &file = group[place.file];
         const Packet &packet = file.packets[place.packet];
@@ -72,25 +80,23 @@ void Survey::drop_doubles_by_time(const Group &group, std::vector<Place> &kept, 
                                 packet.past - packet.at);
     };
     const auto same = [&](const Place &a, const Place &b) {
-        if (times(a) != times(b)) return false;
         const std::string_view one = bytes(a), other = bytes(b);
-        if (one.size() != other.size()) return false;
+        if (!alike(a, b) || one.size() != other.size()) return false;
         const auto differ =
             static_cast<std::size_t>(std::mismatch(one.begin(), one.end(), other.begin()).first - one.begin());
         const std::size_t behind = std::min(one.size(), differ + sizeof(std::uint64_t));
         return one.substr(behind) == other.substr(behind);
     };
-    std::stable_sort(kept.begin(), kept.end(), [&](const Place &a, const Place &b) { return times(a) < times(b); });
     std::vector<Place> once;
-    for (const Place &place : kept) {
-        const bool follows = in_turn(place);
-        if (once.empty() || !same(once.back(), place) || (follows && in_turn(once.back()))) {
+    for (const Place &place : by_time) {
+        if (once.empty() || !same(once.back(), place) || (in_turn(place) && in_turn(once.back()))) {
             once.push_back(place);
             continue;
         }
         doubles.push_back(place);
-        if (follows) std::swap(once.back(), doubles.back());
+        if (in_turn(place)) std::swap(once.back(), doubles.back());
     }
+    std::stable_sort(once.begin(), once.end(), by_number);
     kept = std::move(once);
 }
 
@@ -101,7 +107,7 @@ void Survey::drop_doubles(Known &known, Group &group, ReadLosses &losses) {
         for (std::size_t p = 0; p < group[f].packets.size(); ++p)
             if (const Packet &packet = group[f].packets[p]; packet.has_sequence)
                 places.push_back({{packet.sequence, packet.begin, packet.end, packet.content_bits}, f, p});
-    std::stable_sort(places.begin(), places.end(), [](const Place &a, const Place &b) { return a.id < b.id; });
+    std::stable_sort(places.begin(), places.end(), by_number);
     std::vector<Place> doubles, kept;
     for (const Place &place : places) {
         const auto same = [&place](const PacketId &other) { return other.same_packet(place.id); };
@@ -116,7 +122,6 @@ void Survey::drop_doubles(Known &known, Group &group, ReadLosses &losses) {
     drop_doubles_by_time(group, kept, doubles);
     std::vector<PacketId> ids;
     for (const Place &place : kept) ids.push_back(place.id);
-    std::sort(ids.begin(), ids.end());
     const auto before = static_cast<std::ptrdiff_t>(known.packets.size());
     known.packets.insert(known.packets.end(), ids.begin(), ids.end());
     std::inplace_merge(known.packets.begin(), known.packets.begin() + before, known.packets.end());

@@ -80,6 +80,7 @@ class Survey {
         PacketId id;
         std::size_t file, packet;
     };
+    static bool by_number(const Place &a, const Place &b) { return a.id < b.id; }
     // One stream of one trace, when all its packets are known.
     struct FilePart {
         std::string path;

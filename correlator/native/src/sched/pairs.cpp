@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "event/providers.hpp"
+
 namespace opline {
 namespace {
 
@@ -36,14 +38,14 @@ Half half_of_shim(std::string_view &name) {
 }  // namespace
 
 Half Pairs::half_of(std::string_view name) {
-    for (std::string_view provider : {"cephshim:", "cephring:"}) {
-        if (name.substr(0, provider.size()) != provider) continue;
+    for (std::string_view provider : {kShim, kRings}) {
+        if (!starts_with(name, provider)) continue;
         Half half = half_of_shim(name);
         if (half.on != Half::On::kNothing) half.pair = number_of(std::string(name));
         return half;
     }
     for (const auto &[prefix, half] : kHalves) {
-        if (name.substr(0, prefix.size()) != prefix) continue;
+        if (!starts_with(name, prefix)) continue;
         const std::string_view rest = name.substr(prefix.size());
         // "syscall_entry_read" and "syscall_exit_read" are one pair, interrupts one each
         std::string both = std::to_string(static_cast<int>(half.on)) + (prefix.front() == 'c' ? "c" : "");

@@ -69,9 +69,8 @@ def threshold_ns(args: argparse.Namespace) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Prints outliers, statistics and the comparison."""
-    from opline_analyses.base.text import csv_text
     from opline_analyses.block import outliers
-    from opline_analyses.block.io_log import COLUMNS, ios
+    from opline_analyses.block.io_log import csv_of, ios
     from opline_analyses.block.io_series import count_rows, series_of, tables_needed, told
 
     threshold = threshold_ns(args)
@@ -90,9 +89,8 @@ def run(args: argparse.Namespace) -> int:
                 slow[batch.names[group]] += 1
         found = list(ios(opened_run, slow_rows, "time", args.limit))
         if args.csv:
-            listed = ({name: "" if value is None else value for name, value in row.items()} for row in found)
             with csv_output(args) as out:
-                out.write(csv_text(COLUMNS, listed).encode())
+                out.write(csv_of(found, begins=True).encode())
         else:
             verdict = _compared(opened_run, rows, counted, slow, threshold) if kind.per == "device" else None
             with output(args.output) as out:

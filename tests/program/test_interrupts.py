@@ -48,6 +48,29 @@ def interrupted(argv: list[str], number: signal.Signals, delay_s: float, tmp: Pa
     return process.returncode, said
 
 
+HELD = """
+import os, signal
+from opline_analyses.base import interrupts
+interrupts.install()
+try:
+    with interrupts.held():
+        os.kill(os.getpid(), signal.SIGTERM)
+        for _ in range(3):
+            signal.pause()
+        print("held", flush=True)
+    while True:
+        signal.pause()
+except KeyboardInterrupt:
+    print("raised")
+"""
+
+
+def test_a_signal_is_raised_behind_what_must_not_be_interrupted() -> None:
+    """Three times it could have been raised again meanwhile."""
+    done = subprocess.run([sys.executable, "-P", "-c", HELD], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["held", "raised"], done.stderr
+
+
 @pytest.mark.parametrize("command", ["stages", "plot", "csv", "requests", "ops"])
 def test_a_signal_at_any_time_ends_a_command(command: str, trace: Callable[[str], Path], tmp_path: Path) -> None:
     """The command says 128 + n, or it had been done by then."""

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import signal
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AGAIN_S = 0.1
 
 _taken: int | None = None
+_held = False
 
 
 def install() -> None:
@@ -31,6 +34,17 @@ def install() -> None:
 def taken() -> int | None:
     """The signal that has come first."""
     return _taken
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """A signal is taken, and raised behind this: for what ends the process where an exception meets it."""
+    global _held
+    _held = True
+    try:
+        yield
+    finally:
+        _held = False
 
 
 def disarm() -> None:
@@ -47,7 +61,8 @@ def _take(number: int, _frame: FrameType | None) -> None:
         _taken = number
         signal.signal(signal.SIGALRM, _again)
         signal.setitimer(signal.ITIMER_REAL, _AGAIN_S, _AGAIN_S)
-        raise KeyboardInterrupt
+        if not _held:
+            raise KeyboardInterrupt
 
 
 def _unraisable(lost: sys.UnraisableHookArgs) -> None:
@@ -57,5 +72,7 @@ def _unraisable(lost: sys.UnraisableHookArgs) -> None:
 
 
 def _again(_number: int, _frame: FrameType | None) -> None:
-    if sys.exc_info()[0] is None:  # else it is on its way, in one form or another, and what tidies up shall
+    if (
+        not _held and sys.exc_info()[0] is None
+    ):  # else it is on its way, in one form or another, and what tidies up shall
         raise KeyboardInterrupt

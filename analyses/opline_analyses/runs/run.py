@@ -165,12 +165,12 @@ def _connect(path: Path, manifest: dict[str, Any], files: LiteralFiles) -> duckd
     """``manifest``: of a run that another opline may have written; empty: this one has, and all tables and columns are
     there.
     """
+    con = in_memory()
     import duckdb  # what needs no table does not wait for it
 
     from opline.store.checksums import is_newer
     from opline.store.schema import TABLES
 
-    con = in_memory()
     for spec in TABLES:
         file = path / f"{spec.name}.parquet"
         if not file.is_file() and is_newer(manifest, spec.name):

@@ -99,7 +99,7 @@ class RandomPlan {
         p.event = bytes_.once_in(8) ? "a:*" : kEvents[number % kEvents.size()];
         if (bytes_.once_in(8)) {
             p.name += ".{}";
-            p.name_field = field();
+            p.field.name = field();
         }
         if (bytes_.once_in(6)) p.when.push_back({field(), {std::int64_t{1}, std::int64_t{3}}});
         p.role = bytes_.one_of({Role::kNone, Role::kBegin, Role::kNone, Role::kEnd, Role::kNone, Role::kSoftBegin,
@@ -149,25 +149,25 @@ class RandomPlan {
         p.batch_do = bytes_.one_of({BatchDo::kOpen, BatchDo::kOpenOrWork, BatchDo::kJoin, BatchDo::kOpenOrJoin,
                                     BatchDo::kWork, BatchDo::kClose});
         p.batch_space = bytes_.once_in(3) ? "batches" : "batch";
-        if (bytes_.once_in(4)) p.batch_count = field();
+        if (bytes_.once_in(4)) p.field.members = field();
         if (p.batch_space != "batches") return;
         // Batches of an order; without bytes of their own, so that all other inputs mean what they did.
         const bool works = p.batch_do == BatchDo::kWork || p.batch_do == BatchDo::kClose;
-        (works ? p.batch_reaches : p.batch_needs) = "f1";
-        p.batch_among = "f2";
+        (works ? p.field.reaches : p.field.needs) = "f1";
+        p.field.among = "f2";
     }
 
     void what_it_does(PointSpec &p) {
         if (bytes_.once_in(3)) p.class_text = "c1";
-        else if (bytes_.once_in(6)) p.class_field = field();
-        if (bytes_.once_in(4)) p.object = field();
-        if (bytes_.once_in(3)) p.offset = field(), p.length = field();
-        if (bytes_.once_in(10)) p.duration_field = field();
-        p.io = bytes_.one_of({IoWindow::kNone, IoWindow::kNone, IoWindow::kBegin, IoWindow::kEnd});
-        p.sync_wait = bytes_.one_of(
+        else if (bytes_.once_in(6)) p.field.op_class = field();
+        if (bytes_.once_in(4)) p.field.object = field();
+        if (bytes_.once_in(3)) p.field.offset = field(), p.field.length = field();
+        if (bytes_.once_in(10)) p.field.duration = field();
+        p.in_flight = bytes_.one_of({IoWindow::kNone, IoWindow::kNone, IoWindow::kBegin, IoWindow::kEnd});
+        p.sync = bytes_.one_of(
             {IoWindow::kNone, IoWindow::kNone, IoWindow::kNone, IoWindow::kNone, IoWindow::kBegin, IoWindow::kEnd});
         p.direction = bytes_.one_of({Direction::kUnknown, Direction::kRead, Direction::kWrite});
-        if (bytes_.once_in(6)) p.file_by = field();
+        if (bytes_.once_in(6)) p.field.file = field();
         if (bytes_.once_in(6)) {
             if (bytes_.once_in(2)) p.ios.submit = key();
             if (bytes_.once_in(2)) p.ios.wait = key();

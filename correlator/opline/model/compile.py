@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .language import FLAGS, template
+from .language import FLAGS, KEYS, TEXTS, WORDS, template
 
 if TYPE_CHECKING:
     from typing import Any
@@ -28,69 +28,8 @@ def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
     """
     if match not in MATCHES:
         raise ValueError(f"match is one of {MATCHES}, not {match!r}")
+    point = _Points(model).point
     spaces = {space.name: i for i, space in enumerate(model.keys)}
-    facts = {fact.name: i for i, fact in enumerate(model.facts)}
-    default_fields = {space.name: space.fields for space in model.keys}
-
-    def keys(uses: tuple[KeyUse, ...]) -> list[dict[str, Any]]:
-        return [key(u.space, u.fields or default_fields[u.space]) for u in uses]
-
-    def key(space: str, fields: tuple[str, ...]) -> dict[str, Any]:
-        parts = [f.partition("@") for f in fields]
-        known = [facts.get(fact) if at else None for _, at, fact in parts]
-        compiled: dict[str, Any] = {"space": spaces[space], "fields": [field for field, _, _ in parts]}
-        if any(fact is not None for fact in known):
-            compiled["facts"] = [-1 if fact is None else fact for fact in known]
-        return compiled
-
-    def ios(i: Ios | None) -> dict[str, Any] | None:
-        if i is None:
-            return None
-        return {
-            "submit": keys((i.submit,))[0] if i.submit else None,
-            "wait": keys((i.wait,))[0] if i.wait else None,
-            "count": i.count_field,
-            "ring": i.ring,
-            "submitted": i.submitted,
-            "reaped": i.reaped,
-        }
-
-    def point(rule: Rule, event: str) -> dict[str, Any]:
-        name, name_field = template(rule.name)
-        begins = rule.role == "begin"
-        return {
-            "name": name,
-            "name_field": name_field,
-            "event": event,
-            "when": [{"field": c.field, "any": [_signed(v) for v in c.values]} for c in rule.when],
-            "role": rule.role,
-            "end_of": list(rule.end_of),
-            "find": [] if begins else keys(rule.key),
-            "bind": keys(rule.key + rule.bind) if begins else keys(rule.bind),
-            "release": keys(rule.release),
-            "thread": rule.thread,
-            "batch": _batch(rule),
-            "class": _class(rule),
-            "object": rule.object,
-            "offset": rule.offset,
-            "length": rule.length,
-            "duration": _duration(rule),
-            "io": rule.io,
-            "ios": ios(rule.ios),
-            "sync_wait": rule.sync_wait,
-            "direction": rule.direction,
-            "file_by": rule.file_by,
-            "after": list(rule.after),
-        } | _present(
-            wait=keys(rule.wait),
-            meet=keys(rule.meet),
-            sole=keys(rule.sole),
-            learn=None if rule.learn is None else facts[rule.learn],
-            mark=rule.mark,
-            at=rule.at,
-            **{flag: getattr(rule, flag) for flag in FLAGS},
-        )
-
     return {
         "version": PLAN_VERSION,
         "model": model.name,
@@ -122,6 +61,59 @@ def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
             for f in model.facts
         ]
     )
+
+
+class _Points:
+    """Makes the plan's points: there key spaces and facts are numbers."""
+
+    def __init__(self, model: Model) -> None:
+        self.spaces = {space.name: i for i, space in enumerate(model.keys)}
+        self.facts = {fact.name: i for i, fact in enumerate(model.facts)}
+        self.default_fields = {space.name: space.fields for space in model.keys}
+
+    def keys(self, uses: tuple[KeyUse, ...]) -> list[dict[str, Any]]:
+        return [self.key(use) for use in uses]
+
+    def key(self, use: KeyUse) -> dict[str, Any]:
+        parts = [f.partition("@") for f in use.fields or self.default_fields[use.space]]
+        known = [self.facts.get(fact) if at else None for _, at, fact in parts]
+        compiled: dict[str, Any] = {"space": self.spaces[use.space], "fields": [field for field, _, _ in parts]}
+        if any(fact is not None for fact in known):
+            compiled["facts"] = [-1 if fact is None else fact for fact in known]
+        return compiled
+
+    def ios(self, i: Ios | None) -> dict[str, Any] | None:
+        if i is None:
+            return None
+        return {
+            "submit": self.key(i.submit) if i.submit else None,
+            "wait": self.key(i.wait) if i.wait else None,
+            "count": i.count_field,
+            "ring": i.ring,
+            "submitted": i.submitted,
+            "reaped": i.reaped,
+        }
+
+    def point(self, rule: Rule, event: str) -> dict[str, Any]:
+        name, name_field = template(rule.name)
+        begins = rule.role == "begin"
+        by_name = {field: getattr(rule, field) for field in (*FLAGS, *TEXTS, *WORDS)}
+        by_name |= {field: self.keys(getattr(rule, field)) for field in KEYS}
+        if begins:
+            by_name["bind"] = self.keys(rule.key + rule.bind)
+        return {"name": name, "event": event} | _present(
+            name_field=name_field,
+            when=[{"field": c.field, "any": [_signed(v) for v in c.values]} for c in rule.when],
+            role=rule.role,
+            end_of=list(rule.end_of),
+            find=[] if begins else self.keys(rule.key),
+            batch=_batch(rule),
+            duration=_duration(rule),
+            ios=self.ios(rule.ios),
+            after=list(rule.after),
+            learn=None if rule.learn is None else self.facts[rule.learn],
+            **by_name | {"class": _class(rule)},
+        )
 
 
 def plan_rules(model: Model) -> list[tuple[Rule, str]]:

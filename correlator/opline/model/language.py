@@ -46,17 +46,24 @@ POINT_FIELDS = (
     "event", "when", "role", "key", "bind", "release", "join", "optional", "child", "learn", "stamp", "thread",
     "class", "object", "io", "aside", "once", "after", "batch", "ios",
 )  # fmt: skip
-#: Of these, those that are true or false: read, and handed to the plan, by their names.
-FLAGS = ("optional", "child", "aside", "once")
 JOIN_FIELDS = ("wait", "meet", "sole")
 STAMP_FIELDS = ("mark", "at", "duration", "unit")
 IO_FIELDS = ("in_flight", "offset", "length", "direction", "file_by", "sync")
 PARTS = {"join": JOIN_FIELDS, "stamp": STAMP_FIELDS, "io": IO_FIELDS}
 #: Version 1 had the words of ``join``, ``stamp`` and ``io`` in the point itself, two of them by other names.
+NAMES_1 = {"in_flight": "io", "sync": "sync_wait"}
 POINT_FIELDS_1 = (
     *(f for f in POINT_FIELDS if f not in ("join", "stamp")), *JOIN_FIELDS, *STAMP_FIELDS[:-1], *IO_FIELDS[1:-1],
     "end_of", "sync_wait",
 )  # fmt: skip
+#: Of a point's fields, those that are read, and handed to the plan, by their names: what is true or false; the names of
+#: an event's fields; one word of some; keys. The part of the point in which they stand, "": the point itself.
+FLAGS = ("optional", "child", "aside", "once")
+TEXTS = {"object": "", "mark": "stamp", "at": "stamp", "offset": "io", "length": "io", "file_by": "io"}
+WORDS = {
+    "thread": ("", THREAD_RULES), "in_flight": ("io", WINDOWS), "direction": ("io", DIRECTIONS), "sync": ("io", WINDOWS)
+}  # fmt: skip
+KEYS = {"bind": "", "release": "", "wait": "join", "meet": "join", "sole": "join"}
 STAGE_FIELDS = ("from", "to", "kind", "behind")
 
 DEFAULT_LINGER_NS = 100_000_000
@@ -164,7 +171,7 @@ class Rule(Value):
     object: str | None = None
     offset: str | None = None
     length: str | None = None
-    io: str | None = None
+    in_flight: str | None = None
     duration_field: str | None = None
     duration_unit_ns: int = 1
     aside: bool = False
@@ -174,7 +181,7 @@ class Rule(Value):
     batch_space: str | None = None
     batch_says: tuple[tuple[str, str], ...] = ()  # of BATCH_SAYS, and the event's field
     ios: Ios | None = None
-    sync_wait: str | None = None
+    sync: str | None = None
     direction: str | None = None
     file_by: str | None = None
 

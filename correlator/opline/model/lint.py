@@ -210,7 +210,7 @@ def _roles(model: Model) -> Iterator[Problem]:
 
 def _says_more(rule: Rule) -> bool:
     """Passing the point again would mean something, besides that it was passed."""
-    words = (rule.role, rule.thread, rule.child, rule.batch_do, rule.ios, rule.io, rule.sync_wait)
+    words = (rule.role, rule.thread, rule.child, rule.batch_do, rule.ios, rule.in_flight, rule.sync)
     return any(words) or any((rule.bind, rule.release, rule.wait, rule.meet, rule.sole))
 
 

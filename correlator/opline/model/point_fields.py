@@ -14,10 +14,15 @@ from .language import (
     BATCH_DOINGS,
     BATCH_DOINGS_1,
     BATCH_SAYS,
+    FLAGS,
     IOS_FIELDS,
+    KEYS,
+    NAMES_1,
     PARTS,
     ROLES,
+    TEXTS,
     UNITS_NS,
+    WORDS,
     Condition,
     Ios,
     KeyUse,
@@ -61,6 +66,22 @@ class PointFields(Fields):
         found = self.typed(path, field, value, dict, "a table") or {}
         self.known((*path, field), found, PARTS[field], f"`{field}`")
         return (*path, field), found
+
+    def by_name(self, parts: Mapping[str, tuple[Path, Mapping[str, Any]]]) -> dict[str, Any]:
+        """What is read by its name alone (language.py). ``parts``: the point itself and its tables, with places."""
+        path, value = parts[""]
+        names = NAMES_1 if self.version == 1 else {}
+        found: dict[str, Any] = {f: bool(self.typed(path, f, value, bool, "true or false")) for f in FLAGS}
+        for field, part in TEXTS.items():
+            here, table = parts[part]
+            found[field] = self.text(here, field, table)
+        for field, (part, words) in WORDS.items():
+            here, table = parts[part]
+            found[field] = self.word(here, names.get(field, field), table, words)
+        for field, part in KEYS.items():
+            here, table = parts[part]
+            found[field] = self.key_uses(here, field, table)
+        return found
 
     def role(self, path: Path, value: Mapping[str, Any]) -> tuple[str | None, tuple[str, ...]]:
         """The role in the plan's word, and of an end the classes that it is for."""

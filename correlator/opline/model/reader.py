@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 from .language import (
     BIOS_FIELDS,
     DEFAULT_LINGER_NS,
-    DIRECTIONS,
     FACT_FIELDS,
-    FLAGS,
     KEY_FIELDS,
     MAX_LINGER_NS,
     MODEL_FIELDS,
@@ -24,9 +22,7 @@ from .language import (
     SCOPES,
     STAGE_FIELDS,
     STAGE_KINDS,
-    THREAD_RULES,
     VERSIONS,
-    WINDOWS,
     Bios,
     Fact,
     KeySpace,
@@ -262,13 +258,9 @@ class _Reader(PointFields):
         if class_field == "" or (class_text is not None and re.search("[{}]", class_text)):
             self.error((*path, "class"), f'{what}: `class` is a text or one "{{field}}"')
         role, end_of = self.role(path, value)
-        joins, join = self.part(path, "join", value)
-        stamps, stamp = self.part(path, "stamp", value)
-        moves, io = self.part(path, "io", value)
-        in_flight, sync = ("in_flight", "sync") if self.version > 1 else ("io", "sync_wait")
-        duration, unit_ns = self.duration(stamps, stamp)
+        parts = {"": (path, value)} | {part: self.part(path, part, value) for part in PARTS}
+        duration, unit_ns = self.duration(*parts["stamp"])
         doing, space, batch_says = self.batch(path, value)
-        flags: dict[str, Any] = {f: bool(self.typed(path, f, value, bool, "true or false")) for f in FLAGS}
         return Rule(
             name=name,
             name_field=placeholders[0] if placeholders else None,
@@ -278,24 +270,9 @@ class _Reader(PointFields):
             role=role,
             end_of=end_of,
             key=self.key_uses(path, "key", value),
-            bind=self.key_uses(path, "bind", value),
-            release=self.key_uses(path, "release", value),
-            wait=self.key_uses(joins, "wait", join),
-            meet=self.key_uses(joins, "meet", join),
-            sole=self.key_uses(joins, "sole", join),
             learn=self.text(path, "learn", value),
-            mark=self.text(stamps, "mark", stamp),
-            at=self.text(stamps, "at", stamp),
-            thread=self.word(path, "thread", value, THREAD_RULES),
             class_text=class_text,
             class_field=class_field,
-            object=self.text(path, "object", value),
-            offset=self.text(moves, "offset", io),
-            length=self.text(moves, "length", io),
-            io=self.word(moves, in_flight, io, WINDOWS),
-            sync_wait=self.word(moves, sync, io, WINDOWS),
-            direction=self.word(moves, "direction", io, DIRECTIONS),
-            file_by=self.text(moves, "file_by", io),
             duration_field=duration,
             duration_unit_ns=unit_ns,
             after=self.points_of(path, "after", value),
@@ -303,7 +280,7 @@ class _Reader(PointFields):
             batch_space=space,
             batch_says=batch_says,
             ios=self.ios(path, value),
-            **flags,
+            **self.by_name(parts),
         )
 
     def stages(self) -> Iterator[Stage]:

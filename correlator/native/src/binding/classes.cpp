@@ -85,12 +85,8 @@ BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, 
     BoundPoint p;
     p.spec = spec_index;
     for (const auto &w : spec.when) p.when.push_back({needed(w.field, slots, p.broken), &w});
-    p.find = bind_keys(spec.find, plan, slots, p.broken);
-    p.bind = bind_keys(spec.bind, plan, slots, p.broken);
-    p.release = bind_keys(spec.release, plan, slots, p.broken);
-    p.wait = bind_keys(spec.wait, plan, slots, p.broken);
-    p.meet = bind_keys(spec.meet, plan, slots, p.broken);
-    p.sole = bind_keys(spec.sole, plan, slots, p.broken);
+    for (std::size_t i = 0; i < BoundPoint::kLists.size(); ++i)
+        p.*BoundPoint::kLists[i].second = bind_keys(spec.*PointSpec::kLists[i].second, plan, slots, p.broken);
     if (spec.learn != kNoFact) {
         const FactSpec &fact = plan.facts[static_cast<std::size_t>(spec.learn)];
         p.fact_of.scope = fact.scope;
@@ -103,23 +99,17 @@ BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, 
     for (const auto &use : p.find) p.needs_facts = p.needs_facts || !use.facts.empty();
     if (!spec.mark.empty()) p.mark = strings.intern(spec.mark);
     if (!spec.at.empty()) p.at = strings.intern(spec.at);
-    p.name_slot = needed(spec.name_field, slots, p.broken);
-    p.class_slot = needed(spec.class_field, slots, p.broken);
-    p.object_slot = slots.want(spec.object);
-    p.offset_slot = slots.want(spec.offset);
-    p.length_slot = slots.want(spec.length);
-    p.file_slot = slots.want(spec.file_by);
-    p.batch_count_slot = slots.want(spec.batch_count);
-    p.batch_needs_slot = needed(spec.batch_needs, slots, p.broken);
-    p.batch_reaches_slot = needed(spec.batch_reaches, slots, p.broken);
-    p.batch_among_slot = needed(spec.batch_among, slots, p.broken);
-    p.duration_slot = needed(spec.duration_field, slots, p.broken);
+    for (std::size_t i = 0; i < PointFields<std::int32_t>::kFields.size(); ++i) {
+        const auto &to = PointFields<std::int32_t>::kFields[i];
+        const std::string &field = spec.field.*PointFields<std::string>::kFields[i].field;
+        p.slot.*to.field = to.needed ? needed(field, slots, p.broken) : slots.want(field);
+    }
     if (spec.ios.submit) p.ios_submit = bind_key(*spec.ios.submit, plan, slots, p.broken);
     if (spec.ios.wait) p.ios_wait = bind_key(*spec.ios.wait, plan, slots, p.broken);
     p.ios_count = needed(spec.ios.count, slots, p.broken);
     p.ios_submitted = needed(spec.ios.submitted, slots, p.broken);
     if (spec.ios.reaped != "*") p.ios_reaped = needed(spec.ios.reaped, slots, p.broken);
-    if (spec.name_field.empty()) p.name_id = strings.intern(spec.name);
+    if (spec.field.name.empty()) p.name_id = strings.intern(spec.name);
     if (!spec.class_text.empty()) p.class_id = strings.intern(spec.class_text);
     p.batch_space = strings.intern(spec.batch_space);
     return p;
@@ -129,10 +119,10 @@ BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, 
 void bind_parts(BoundPoint &p, const PointSpec &spec) {
     p.of_call = spec.ios && spec.role != Role::kBegin;
     p.notes = p.mark != 0 || spec.learn != kNoFact;
-    p.of_files = p.file_slot != kNoSlot || p.inode_slot != kNoSlot || spec.io != IoWindow::kNone ||
-                 spec.sync_wait != IoWindow::kNone;
-    p.decorates = p.of_files || p.class_id != 0 || p.class_slot != kNoSlot || p.object_slot != kNoSlot ||
-                  p.offset_slot != kNoSlot || p.length_slot != kNoSlot || spec.direction != Direction::kUnknown;
+    p.of_files = p.slot.file != kNoSlot || p.inode_slot != kNoSlot || spec.in_flight != IoWindow::kNone ||
+                 spec.sync != IoWindow::kNone;
+    p.decorates = p.of_files || p.class_id != 0 || p.slot.op_class != kNoSlot || p.slot.object != kNoSlot ||
+                  p.slot.offset != kNoSlot || p.slot.length != kNoSlot || spec.direction != Direction::kUnknown;
     p.joins = spec.child || p.find.size() > 1 || !p.meet.empty() || !p.wait.empty();
 }
 

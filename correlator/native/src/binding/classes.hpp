@@ -37,7 +37,7 @@ struct BoundPredicate {
     const Predicate *predicate = nullptr;
 };
 
-struct BoundPoint {
+struct BoundPoint : KeyLists<BoundKey> {
     std::uint32_t spec = 0;  // index into Plan::points
     bool notes = false;      // it is about no op: it marks its thread's time, or says what a value stands for
     bool of_call = false;    // of a call that waits for I/Os, or returns
@@ -47,19 +47,16 @@ struct BoundPoint {
     std::uint64_t seen = 0, transitions = 0;
     std::uint64_t global_spaces = 0;  // bit per global key space of find and bind
     std::vector<BoundPredicate> when;
-    std::vector<BoundKey> find, bind, release, wait, meet, sole;
     BoundKey fact_of, fact_value;    // of a point that learns
     std::uint32_t mark = 0, at = 0;  // pool ids; 0: none
-    std::int32_t name_slot = kNoSlot, class_slot = kNoSlot, object_slot = kNoSlot, offset_slot = kNoSlot,
-                 length_slot = kNoSlot, duration_slot = kNoSlot, file_slot = kNoSlot, batch_count_slot = kNoSlot;
+    PointFields<std::int32_t> slot;
     std::optional<BoundKey> ios_submit, ios_wait;
     std::int32_t ios_count = kNoSlot, ios_submitted = kNoSlot, ios_reaped = kNoSlot;
     std::int32_t file_dev_slot = kNoSlot, inode_slot = kNoSlot;  // system calls from BPF
     std::uint32_t name_id = 0;                                   // pool id of a constant name
-    std::vector<std::pair<std::string, std::uint32_t>> names;    // of the first values that name_slot had
+    std::vector<std::pair<std::string, std::uint32_t>> names;    // of the first values that slot.name had
     std::uint32_t class_id = 0;                                  // pool id of a constant class; 0: none
     std::uint32_t batch_space = 0;
-    std::int32_t batch_needs_slot = kNoSlot, batch_reaches_slot = kNoSlot, batch_among_slot = kNoSlot;
     bool needs_facts = false;  // passed over where they are not known
     bool broken = false;       // the class lacks a field that the point needs
 };

@@ -10,9 +10,9 @@ Linker::Linker(Stitcher &stitcher, const Plan &plan, StringPool &strings)
       maps_(plan.files),
       syncs_(stitcher.ops()),
       has_syncs_(std::any_of(plan.points.begin(), plan.points.end(),
-                             [](const PointSpec &p) { return p.sync_wait == IoWindow::kBegin; })),
+                             [](const PointSpec &p) { return p.sync == IoWindow::kBegin; })),
       sync_space_(strings.intern("sync")) {
-    auto has_io = [](const PointSpec &p) { return p.io != IoWindow::kNone; };
+    auto has_io = [](const PointSpec &p) { return p.in_flight != IoWindow::kNone; };
     if (std::any_of(plan.points.begin(), plan.points.end(), has_io))
         for (const auto &p : plan.points) io_points_.push_back(has_io(p));
 }

@@ -92,7 +92,6 @@ IosSpec ios_spec(const json &p, const std::string &where, const Names &names) {
 PointSpec point_spec(const json &p, const std::string &where, const Names &names) {
     PointSpec out;
     out.name = p.at("name").get<std::string>();
-    out.name_field = text_or_empty(p, "name_field", where);
     out.event = p.at("event").get<std::string>();
     if (auto it = p.find("when"); it != p.end() && !it->is_null()) {
         for (const auto &w : *it) {
@@ -109,13 +108,14 @@ PointSpec point_spec(const json &p, const std::string &where, const Names &names
         {{"begin", Role::kBegin}, {"end", Role::kEnd}, {"soft_begin", Role::kSoftBegin}, {"soft_end", Role::kSoftEnd}},
         Role::kNone);
     out.end_of = texts(p, "end_of", where);
-    out.find = key_uses(p, "find", where, names);
+    for (const auto &[name, list] : PointSpec::kLists) out.*list = key_uses(p, name, where, names);
+    for (const auto &field : PointFields<std::string>::kFields) {
+        const json::json_pointer place(field.place);
+        const auto outer = place.parent_pointer();
+        if (p.contains(outer) && p.at(outer).is_object())
+            out.field.*field.field = text_or_empty(p.at(outer), place.back().c_str(), where + outer.to_string());
+    }
     if (out.role == Role::kSoftBegin && out.find.empty()) fail(where, "a soft begin needs a key");
-    out.bind = key_uses(p, "bind", where, names);
-    out.release = key_uses(p, "release", where, names);
-    out.wait = key_uses(p, "wait", where, names);
-    out.meet = key_uses(p, "meet", where, names);
-    out.sole = key_uses(p, "sole", where, names);
     out.optional = p.value("optional", false);
     out.child = p.value("child", false);
     if (auto it = p.find("learn"); it != p.end() && !it->is_null()) {
@@ -139,29 +139,17 @@ PointSpec point_spec(const json &p, const std::string &where, const Names &names
                                         {"leave", BatchDo::kLeave}},
                                        BatchDo::kNone);
         out.batch_space = text_or_empty(*it, "space", where + ".batch");
-        out.batch_count = text_or_empty(*it, "count", where + ".batch");
-        out.batch_needs = text_or_empty(*it, "needs", where + ".batch");
-        out.batch_reaches = text_or_empty(*it, "reaches", where + ".batch");
-        out.batch_among = text_or_empty(*it, "among", where + ".batch");
     }
-    if (auto it = p.find("class"); it != p.end() && !it->is_null()) {
+    if (auto it = p.find("class"); it != p.end() && !it->is_null())
         out.class_text = text_or_empty(*it, "text", where + ".class");
-        out.class_field = text_or_empty(*it, "field", where + ".class");
-    }
-    out.object = text_or_empty(p, "object", where);
-    out.offset = text_or_empty(p, "offset", where);
-    out.length = text_or_empty(p, "length", where);
-    if (auto it = p.find("duration"); it != p.end() && !it->is_null()) {
-        out.duration_field = text_or_empty(*it, "field", where + ".duration");
+    if (auto it = p.find("duration"); it != p.end() && !it->is_null())
         out.duration_unit_ns = it->at("unit_ns").get<double>();
-    }
-    out.io = choice<IoWindow>(p, "io", where, {{"begin", IoWindow::kBegin}, {"end", IoWindow::kEnd}}, IoWindow::kNone);
+    const auto windows = {std::pair{"begin", IoWindow::kBegin}, {"end", IoWindow::kEnd}};
+    out.in_flight = choice<IoWindow>(p, "in_flight", where, windows, IoWindow::kNone);
+    out.sync = choice<IoWindow>(p, "sync", where, windows, IoWindow::kNone);
     out.ios = ios_spec(p, where + ".ios", names);
-    out.sync_wait = choice<IoWindow>(p, "sync_wait", where, {{"begin", IoWindow::kBegin}, {"end", IoWindow::kEnd}},
-                                     IoWindow::kNone);
     out.direction = choice<Direction>(p, "direction", where, {{"read", Direction::kRead}, {"write", Direction::kWrite}},
                                       Direction::kUnknown);
-    out.file_by = text_or_empty(p, "file_by", where);
     out.aside = p.value("aside", false);
     out.once = p.value("once", false);
     out.after = texts(p, "after", where);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The compiled op model, as `opline.model.compile` writes it (docs/stitching.md, "The plan").
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -67,36 +69,74 @@ struct BiosSpec {
 // The mark of a thread that returns from waiting for something to do.
 constexpr const char *kAwakeMark = "awake";
 
-struct PointSpec {
-    std::string name;        // "{}" stands for the value of name_field
-    std::string name_field;  // "": the name is constant
-    std::string event;       // glob
+// Lists of keys of a point: in the plan, and bound to an event class. A new one stands here, by its name in the plan,
+// and where it is used.
+template <class Key>
+struct KeyLists {
+    std::vector<Key> find, bind, release;
+    std::vector<Key> wait;  // the op waits under them to be met
+    std::vector<Key> meet;  // the op is the one that waits longest under them
+    std::vector<Key> sole;  // the op is the only one that waits under them
+
+    using Lists = KeyLists;
+    using Named = std::pair<const char *, std::vector<Key> Lists::*>;
+    static constexpr std::array<Named, 6> kLists{{{"find", &Lists::find},
+                                                  {"bind", &Lists::bind},
+                                                  {"release", &Lists::release},
+                                                  {"wait", &Lists::wait},
+                                                  {"meet", &Lists::meet},
+                                                  {"sole", &Lists::sole}}};
+};
+
+// The event's fields that a point looks at: their names in the plan ("": none), and their slots in an event class. A
+// new one stands here, by its place in the plan, and where it is used.
+template <class Field>
+struct PointFields {
+    Field name{};  // its value stands for the "{}" of the point's name
+    Field op_class{}, object{}, offset{}, length{}, file{}, duration{};
+    Field members{};  // of a batch, at its close: how many it has
+    // A place in an order (of a log): the op is a member of the first batch that reaches what it needs, of those with
+    // the same value of `among`.
+    Field needs{}, reaches{}, among{};
+
+    struct Named {
+        const char *place;  // a JSON pointer
+        Field PointFields::*field;
+        bool needed;  // a class without the field is none of the point's; else it only says less
+    };
+    static constexpr std::array<Named, 11> kFields{{{"/name_field", &PointFields::name, true},
+                                                    {"/class/field", &PointFields::op_class, true},
+                                                    {"/object", &PointFields::object, false},
+                                                    {"/offset", &PointFields::offset, false},
+                                                    {"/length", &PointFields::length, false},
+                                                    {"/file_by", &PointFields::file, false},
+                                                    {"/duration/field", &PointFields::duration, true},
+                                                    {"/batch/count", &PointFields::members, false},
+                                                    {"/batch/needs", &PointFields::needs, true},
+                                                    {"/batch/reaches", &PointFields::reaches, true},
+                                                    {"/batch/among", &PointFields::among, true}}};
+};
+
+struct PointSpec : KeyLists<KeyUse> {
+    std::string name;   // "{}" stands for the value of field.name
+    std::string event;  // glob
+    PointFields<std::string> field;
     std::vector<Predicate> when;
     Role role = Role::kNone;
     std::vector<std::string> end_of;  // an end only of ops of these classes; empty: of all
-    std::vector<KeyUse> find, bind, release;
-    std::vector<KeyUse> wait;  // the op waits under them to be met
-    std::vector<KeyUse> meet;  // the op is the one that waits longest under them
-    std::vector<KeyUse> sole;  // the op is the only one that waits under them
-    bool optional = false;     // passed over where nothing finds an op
-    bool child = false;        // begins a child of the op that it finds; what it binds names the child
+    bool optional = false;            // passed over where nothing finds an op
+    bool child = false;               // begins a child of the op that it finds; what it binds names the child
     std::int32_t learn = kNoFact;
     std::string mark, at;  // marks the thread's time; is stamped with the thread's mark
     ThreadRule thread = ThreadRule::kNone;
     BatchDo batch_do = BatchDo::kNone;
-    std::string batch_space, batch_count;  // count: the field with the number of members, at its close
-    // Fields with a place in an order (of a log): the op is a member of the first batch that reaches what it needs, of
-    // those with the same value of `among`.
-    std::string batch_needs, batch_reaches, batch_among;
-    std::string class_text, class_field;  // at most one is not empty
-    std::string object, offset, length;   // field names; "": none
-    std::string duration_field;
+    std::string batch_space;
+    std::string class_text;  // "": none, or field.op_class says it
     double duration_unit_ns = 1;
-    IoWindow io = IoWindow::kNone;
+    IoWindow in_flight = IoWindow::kNone;  // between them the op's bytes are
     IosSpec ios;
-    IoWindow sync_wait = IoWindow::kNone;  // between them the op waits until what was written is on the disk
+    IoWindow sync = IoWindow::kNone;  // between them the op waits until what was written is on the disk
     Direction direction = Direction::kUnknown;
-    std::string file_by;  // field that tells files apart
     bool aside = false;
     bool once = false;  // an op passes it once; what comes again is context
     std::vector<std::string> after;

@@ -26,7 +26,7 @@ void Stitcher::apply(Passage &p) {
         op.batches.push_back({p.ts.batch, static_cast<std::uint32_t>(op.transitions.size())});
         ++p.ts.batch->members;
     }
-    if (p.bp.batch_needs_slot != kNoSlot) await_batch(op, p);
+    if (p.bp.slot.needs != kNoSlot) await_batch(op, p);
     if (p.spec.batch_do == BatchDo::kLeave && !op.needs.empty()) leave_batches(op);
     append(op, p);
     ++p.bp.transitions;

@@ -38,13 +38,13 @@ Stitcher::Order &Stitcher::order_at(const Key &key) {
 Key Stitcher::order_of(const BoundPoint &bp, const Event &ev, std::uint32_t host) const {
     KeyBuilder order(bp.batch_space);
     order.add(std::uint64_t{host});
-    if (bp.batch_among_slot != kNoSlot) order.add(ev.slots[bp.batch_among_slot]);
+    if (bp.slot.among != kNoSlot) order.add(ev.slots[bp.slot.among]);
     return {order.lo, order.hi};
 }
 
 // What has been reached before needs no batch any more.
 void Stitcher::await_batch(Op &op, const Passage &p) {
-    const Slot &needed = p.ev.slots[p.bp.batch_needs_slot];
+    const Slot &needed = p.ev.slots[p.bp.slot.needs];
     if (!needed.is_number()) return;
     const Key key = order_of(p.bp, p.ev, p.who.host);
     Order &order = order_at(key);

@@ -58,19 +58,19 @@ void Stitcher::decorate(Op &op, const Passage &p) {
     const BoundPoint &bp = p.bp;
     const Event &ev = p.ev;
     if (bp.class_id != 0) op.op_class = bp.class_id;
-    if (bp.class_slot != kNoSlot && ev.slots[bp.class_slot].kind == Slot::Kind::kString)
-        op.op_class = strings_.intern(ev.slots[bp.class_slot].str());
-    if (bp.object_slot != kNoSlot && with_objects_) {
-        const Slot &s = ev.slots[bp.object_slot];
+    if (bp.slot.op_class != kNoSlot && ev.slots[bp.slot.op_class].kind == Slot::Kind::kString)
+        op.op_class = strings_.intern(ev.slots[bp.slot.op_class].str());
+    if (bp.slot.object != kNoSlot && with_objects_) {
+        const Slot &s = ev.slots[bp.slot.object];
         if (s.kind == Slot::Kind::kString) op.object.assign(s.str());
         else if (s.is_number()) op.object = std::to_string(s.u);
     }
-    if (bp.offset_slot != kNoSlot && ev.slots[bp.offset_slot].is_number()) {
-        op.offset_bytes = ev.slots[bp.offset_slot].i;
+    if (bp.slot.offset != kNoSlot && ev.slots[bp.slot.offset].is_number()) {
+        op.offset_bytes = ev.slots[bp.slot.offset].i;
         op.has_offset = op.offset_bytes >= 0;  // below: its file has no places (a pipe, a socket)
     }
-    if (bp.length_slot != kNoSlot && ev.slots[bp.length_slot].is_number() && ev.slots[bp.length_slot].i >= 0) {
-        op.length_bytes = ev.slots[bp.length_slot].i;
+    if (bp.slot.length != kNoSlot && ev.slots[bp.slot.length].is_number() && ev.slots[bp.slot.length].i >= 0) {
+        op.length_bytes = ev.slots[bp.slot.length].i;
         op.has_length = true;
     }
     if (p.spec.direction != Direction::kUnknown) op.direction = p.spec.direction;
@@ -82,8 +82,8 @@ void Stitcher::decorate_with_file(Op &op, const Passage &p) {
     const PointSpec &spec = p.spec;
     const Event &ev = p.ev;
     const std::int32_t pid = p.who.pid;
-    if (bp.file_slot != kNoSlot && ev.slots[bp.file_slot].present()) {
-        const Slot &s = ev.slots[bp.file_slot];
+    if (bp.slot.file != kNoSlot && ev.slots[bp.slot.file].present()) {
+        const Slot &s = ev.slots[bp.slot.file];
         KeyBuilder b(thread_key(op.host, pid));
         if (s.kind == Slot::Kind::kString) {
             op.file_name.assign(s.str());
@@ -92,7 +92,7 @@ void Stitcher::decorate_with_file(Op &op, const Passage &p) {
             b.add(s.bits());
         }
         op.target = b.lo;
-    } else if (spec.file_by.empty() && (spec.io == IoWindow::kBegin || spec.sync_wait == IoWindow::kBegin) &&
+    } else if (spec.field.file.empty() && (spec.in_flight == IoWindow::kBegin || spec.sync == IoWindow::kBegin) &&
                op.target == thread_key(op.host, op.pid)) {
         op.target = thread_key(op.host, pid);  // an op may begin in another process
     }
@@ -104,20 +104,21 @@ void Stitcher::decorate_with_file(Op &op, const Passage &p) {
         b.add(op.inode);
         op.target = b.lo;
     }
-    if (spec.io == IoWindow::kBegin && !op.io_open && op.has_offset) {  // the length may be what the call returns
+    if (spec.in_flight == IoWindow::kBegin && !op.io_open &&
+        op.has_offset) {  // the length may be what the call returns
         op.io_open = op.had_window = true;
         io_windows_.push_back(op_ref(op));
-    } else if (spec.io == IoWindow::kEnd && op.io_open) {
+    } else if (spec.in_flight == IoWindow::kEnd && op.io_open) {
         close_io_window(op);
         hooks_.wrote(op, ev.ts_ns);
     }
-    if (spec.sync_wait == IoWindow::kBegin && op.sync_ns == kNoTime && op.state == OpState::kOpen) {
+    if (spec.sync == IoWindow::kBegin && op.sync_ns == kNoTime && op.state == OpState::kOpen) {
         leave_sync(p.ts, op);
         p.ts.syncing = op_ref(op);
         op.sync_ns = ev.ts_ns;
         op.synced = true;
         hooks_.sync_begun(op, p.who.tid, ev.ts_ns);
-    } else if (spec.sync_wait == IoWindow::kEnd) {
+    } else if (spec.sync == IoWindow::kEnd) {
         end_sync(op, ev.ts_ns);
     }
 }
@@ -140,9 +141,9 @@ void Stitcher::leave_sync(ThreadState &ts, const Op &next) {
 void Stitcher::append(Op &op, const Passage &p) {
     const BoundPoint &bp = p.bp;
     const Transition &t = p.t;
-    if (bp.duration_slot != kNoSlot) {
+    if (bp.slot.duration != kNoSlot) {
         // Stamped at its end: the begin is computed, and clipped to the op.
-        const Slot &s = p.ev.slots[bp.duration_slot];
+        const Slot &s = p.ev.slots[bp.slot.duration];
         const double elapsed = s.kind == Slot::Kind::kReal ? s.r : s.is_number() ? static_cast<double>(s.i) : -1;
         if (elapsed >= 0) {
             const double ns = elapsed * p.spec.duration_unit_ns;

@@ -75,7 +75,7 @@ void Stitcher::open_batch(ThreadState &ts, const BoundPoint &bp, std::int64_t ts
     ts.batch->space = bp.batch_space;
     ts.batch->tid = tid;
     ts.batch->begin_ns = ts_ns;
-    ts.batch->opened_in_need = bp.batch_needs_slot != kNoSlot;
+    ts.batch->opened_in_need = bp.slot.needs != kNoSlot;
     ts.batch->before = std::move(ts.done);
     ts.done.clear();
 }
@@ -144,7 +144,7 @@ Transition Stitcher::transition_of(const BoundClass &cls, BoundPoint &bp, const 
     t.pid = who.pid;
     t.cpu = ev.cpu;
     t.comm = names_.of(ev, cls.comm_slot);
-    t.point = bp.name_slot == kNoSlot ? bp.name_id : point_name(bp, plan_.points[bp.spec], ev.slots[bp.name_slot]);
+    t.point = bp.slot.name == kNoSlot ? bp.name_id : point_name(bp, plan_.points[bp.spec], ev.slots[bp.slot.name]);
     if (bp.at != 0)
         for (const auto &[mark, when] : ts.marks)
             if (mark == bp.at) t.ts_ns = when;
@@ -161,18 +161,18 @@ Fate Stitcher::of_call(Passage &p) {
 // What has to do with its thread's batch: it may open one before and close it afterwards.
 Fate Stitcher::of_batch(Passage &p) {
     const BatchDo does = p.spec.batch_do;
-    const bool reaches = p.bp.batch_reaches_slot != kNoSlot;
+    const bool reaches = p.bp.slot.reaches != kNoSlot;
     const bool opens_as_needed =
         does == BatchDo::kOpenOrWork || does == BatchDo::kOpenOrJoin || (does == BatchDo::kWork && reaches);
     if (does == BatchDo::kOpen || (opens_as_needed && (!p.ts.batch || p.ts.batch->work.size() >= kBatchWork)))
         open_batch(p.ts, p.bp, p.ev.ts_ns, p.who.tid);
     if (reaches && p.ts.batch) {
         p.ts.batch->reaches = true;
-        p.ts.batch->reached = std::max(p.ts.batch->reached, p.ev.slots[p.bp.batch_reaches_slot].bits());
+        p.ts.batch->reached = std::max(p.ts.batch->reached, p.ev.slots[p.bp.slot.reaches].bits());
         p.ts.batch->order = order_of(p.bp, p.ev, p.who.host);
     }
     if (does != BatchDo::kClose && does != BatchDo::kLeave) return pass(p);
-    if (p.ts.batch && does == BatchDo::kClose) p.ts.batch->declared = number_in(p.ev, p.bp.batch_count_slot, -1);
+    if (p.ts.batch && does == BatchDo::kClose) p.ts.batch->declared = number_in(p.ev, p.bp.slot.members, -1);
     const Fate fate = pass(p);
     if (does == BatchDo::kClose || (p.ts.batch && p.ts.batch->space == p.bp.batch_space)) close_batch(p.ts, p.ev.ts_ns);
     return fate;

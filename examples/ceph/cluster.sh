@@ -25,7 +25,8 @@ loop=
 cluster_sweep() {
     local left
     for left in "$cluster_root"/opline-ceph.*/; do
-        [[ -f $left/owner && ! -d /proc/$(<"$left/owner") ]] && rm -rf "$left" && say "removed what a killed run left: $left"
+        [[ -f $left/owner && ! -d /proc/$(<"$left/owner") ]] && rm -rf "$left" &&
+            say "removed what a killed run left: $left"
     done
     return 0
 }
@@ -56,11 +57,13 @@ cluster_begin() {
 
     image=$cluster/image
     truncate -s "$image_bytes" "$image"
-    loop=$(losetup --find --show --direct-io=on "$image") || fail "no loop device: is the module loaded, are there free ones (losetup -f)?"
+    loop=$(losetup --find --show --direct-io=on "$image") ||
+        fail "no loop device: is the module loaded, are there free ones (losetup -f)?"
     exec 8<>"$loop" # keeps it
     losetup -d "$loop" # takes effect when the last user closes it
     rm -f "$image"
-    [[ $(<"/sys/block/${loop##*/}/loop/dio") == 1 ]] || say "note: no direct I/O below $loop, its file system does not do that"
+    [[ $(<"/sys/block/${loop##*/}/loop/dio") == 1 ]] ||
+        say "note: no direct I/O below $loop, its file system does not do that"
     ln -s "$loop" "$cluster/osd/block"
 
     port=$(free_port) || fail "no free port for the monitor"
@@ -99,7 +102,8 @@ cluster_begin() {
 		log file =
 	CONF
     say "monitor at 127.0.0.1:$port, files in $cluster, $loop of $((image_bytes >> 30)) GiB (sparse)"
-    monmaptool --create --fsid "$fsid" --addv a "[v2:127.0.0.1:$port]" "$cluster/monmap" >"$cluster/log/monmaptool" 2>&1 || fail_log monmaptool
+    monmaptool --create --fsid "$fsid" --addv a "[v2:127.0.0.1:$port]" "$cluster/monmap" \
+        >"$cluster/log/monmaptool" 2>&1 || fail_log monmaptool
     ceph-mon --mkfs -i a --monmap "$cluster/monmap" >"$cluster/log/mon.mkfs" 2>&1 || fail_log mon.mkfs
     daemon "$cluster/log/mon.out" ceph-mon -f -i a
     mon_pid=$!

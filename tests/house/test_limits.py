@@ -26,20 +26,7 @@ TEXTS = (*CODE, ".css", ".html", ".toml", ".md", ".sh", ".yml")
 TABLES = ("correlator/opline/losses.py", "correlator/opline/store/schema.py", "_tp.h")
 #: A page that is generated, and the history.
 LONG = ("docs/commands.md", "CHANGELOG.md")
-LONG_LINES: dict[str, int] = {
-    "docs/stitching.md": 1,
-    "docs/pictures/draw": 2,
-    "examples/ceph/cluster.sh": 4,
-    "examples/ceph/run": 5,
-    "examples/ci/run": 1,
-    "examples/demo-store/run": 2,
-    "examples/postgresql/run": 7,
-    "tests/vm/image": 6,
-    "tests/vm/machine": 4,
-    "tests/vm/run": 2,
-    "tracepoints/Makefile": 3,
-    "tracepoints/ceph/Makefile": 1,
-}
+LONG_LINES: dict[str, int] = {}
 LONG_FILES: dict[str, int] = {
     "correlator/opline/models/ceph.toml": 479,
     "tests/mutants.py": 430,
@@ -53,7 +40,6 @@ LONG_FUNCTIONS: dict[str, int] = {
     "correlator/native/src/ctf/decode/decode.cpp:opline::ctf::decode": 121,
     "correlator/native/src/ctf/decode/straight.cpp:opline::ctf::Straight::Straight": 87,
     "correlator/native/src/stitch/joins.cpp:opline::Stitcher::unite": 92,
-    "correlator/opline/model/compile.py:compile_plan": 104,
 }
 BRANCHY_FUNCTIONS: dict[str, int] = {
     "correlator/native/src/binding/classes.cpp:opline::bind_class": 52,

@@ -99,34 +99,25 @@ static void *idle(void *nothing) {
     return nothing;
 }
 
-int main(int argc, char **argv) {
-    long count = argc > 1 ? atol(argv[1]) : 100000;
-    int null = open("/dev/null", O_RDWR), zero = open("/dev/zero", O_RDWR), epfd = epoll_create1(0);
-    struct bytes front = {0}, data = {0}, answer = {0};
-    io_context_t aio = NULL;
-    pthread_t other;
-    // Ceph has threads, and so has whatever loads LTTng-UST: in a process of one thread the C library skips what
-    // cancellation needs
-    must(pthread_create(&other, NULL, idle, NULL) == 0, "pthread_create");
-    must(io_setup(16, &aio) == 0, "io_setup");
+static long count;
+static struct bytes front, data, answer;
+static struct iovec parts[6], answer_parts[5];
+static struct msghdr message = {.msg_iov = parts}, answer_message = {.msg_iov = answer_parts};
+
+// As Ceph sends them (strace, 16.2): preamble, header, its checksum, front, data, the other checksums.
+static void write_messages(void) {
     add_osd_op(&front, 8, "benchmark_data_host_12345_object678", 1, 0x2201, 0, 4096);
     add_zero(&data, 4096);
     add_message(&osd_op, 1,
                 &(struct wire_message){.type = 42, .version = 8, .tid = 7, .seq = 7, .front = &front, .data = &data});
     add_zero(&answer, 216);
     add_message(&reply, 1, &(struct wire_message){.type = 43, .version = 8, .tid = 7, .seq = 7, .front = &answer});
-    find();
-    connected(&ways[0]), connected(&ways[1]);
-    // as Ceph sends them (strace, 16.2): preamble, header, its checksum, front, data, the other checksums
-    struct iovec parts[6], answer_parts[5];
-    struct msghdr message = {.msg_iov = parts,
-                             .msg_iovlen = cut(parts, osd_op.p, (size_t[]){32, 41, 4, front.n, data.n, 13, 0})};
-    struct msghdr answer_message = {.msg_iov = answer_parts,
-                                    .msg_iovlen = cut(answer_parts, reply.p, (size_t[]){32, 41, 4, answer.n, 13, 0})};
-    char small[64] = "not a frame";
+    message.msg_iovlen = cut(parts, osd_op.p, (size_t[]){32, 41, 4, front.n, data.n, 13, 0});
+    answer_message.msg_iovlen = cut(answer_parts, reply.p, (size_t[]){32, 41, 4, answer.n, 13, 0});
+}
 
-    // BATCHES(what is timed, by `way` or alone; what is not). After 2000 calls there is a pause, in which what takes
-    // the records out of a thread's ring comes to its end: a thread that outruns it writes into ever new memory.
+// BATCHES(what is timed, by `way` or alone; what is not). After 2000 calls there is a pause, in which what takes the
+// records out of a thread's ring comes to its end: a thread that outruns it writes into ever new memory.
 #define BATCHES(count_ways, timed, rest)                                                                               \
     for (long batch = 0; batch < count / 20; batch++) {                                                                \
         for (int turn = 0; turn < (count_ways); turn++) {                                                              \
@@ -148,10 +139,7 @@ int main(int argc, char **argv) {
         say(name, 0, (double)(count / 20 * 20));                                                                       \
     } while (0)
 
-    MEASURE("sendmsg_osd_op", must(way->sendmsg(way->ends[0], &message, 0) == (ssize_t)osd_op.n, "sendmsg"),
-            drain(way, way->ends[1], osd_op.n));
-    MEASURE("send_reply", must(way->sendmsg(way->ends[1], &answer_message, 0) == (ssize_t)reply.n, "sendmsg"),
-            drain(way, way->ends[0], reply.n));
+static void receive(void) {
     for (long i = 0; i < 2 * count; i++) {
         struct way *way = &ways[i % 2];
         must(way->sendmsg(way->ends[0], &message, 0) == (ssize_t)osd_op.n, "sendmsg");
@@ -174,15 +162,11 @@ int main(int argc, char **argv) {
     }
     static const char *const received[] = {"recv_osd_op", "recv_reply", "recv_osd_op_begin", "recv_osd_op_rest"};
     for (int i = 0; i < 4; i++) say(received[i], i, (double)count);
-    MEASURE("send_not_ceph", must(way->send(way->plain[0], small, sizeof small, 0) == sizeof small, "send"),
-            drain(way, way->plain[1], sizeof small));
-    MEASURE("write_not_ceph", must(way->write(null, small, sizeof small) == sizeof small, "write"), );
-    MEASURE("read_not_ceph", must(way->read(zero, small, sizeof small) == sizeof small, "read"), );
-    MEASURE("pwrite", must(way->pwrite(null, small, sizeof small, 4096) == sizeof small, "pwrite"), );
-    MEASURE("pread", must(way->pread(zero, small, sizeof small, 4096) == sizeof small, "pread"), );
-    MEASURE("fdatasync", must(way->fdatasync(null) != 0, "fdatasync"), );
-    MEASURE("epoll_wait", must(way->epoll_wait(epfd, (struct epoll_event[1]){{0}}, 1, 0) == 0, "epoll_wait"), );
-    MEASURE("dup_close", must(way->close(way->dup(null)) == 0, "close"), );
+}
+
+static void submit(int null) {
+    io_context_t aio = NULL;
+    must(io_setup(16, &aio) == 0, "io_setup");
     for (long i = 0; i < 2 * count; i++) {
         struct way *way = &ways[i % 2];
         struct iocb cb, *list[1] = {&cb};
@@ -198,6 +182,9 @@ int main(int argc, char **argv) {
     }
     say("io_submit", 0, (double)count);
     say("io_getevents", 1, (double)count);
+}
+
+static void bare_events(void) {
     struct msgr_message event = {.tid = 7,
                                  .seq = 7,
                                  .flen = 4300,
@@ -218,5 +205,35 @@ int main(int argc, char **argv) {
     ALONE("bare_message", EVENT(msgr_tx_msg, 5, &event, 4115, 0); syscall(SYS_getppid));
     ALONE("bare_pair", EVENT(sysio_pwrite_enter, 5, 4096, 64); syscall(SYS_getppid); EVENT(sysio_pwrite_exit, 5, 64));
     ALONE("bare_short", syscall(SYS_getppid); EVENT(aio_complete, 64, 4096));
+}
+
+int main(int argc, char **argv) {
+    int null = open("/dev/null", O_RDWR), zero = open("/dev/zero", O_RDWR), epfd = epoll_create1(0);
+    pthread_t other;
+    count = argc > 1 ? atol(argv[1]) : 100000;
+    // Ceph has threads, and so has whatever loads LTTng-UST: in a process of one thread the C library skips what
+    // cancellation needs
+    must(pthread_create(&other, NULL, idle, NULL) == 0, "pthread_create");
+    write_messages();
+    find();
+    connected(&ways[0]), connected(&ways[1]);
+    char small[64] = "not a frame";
+
+    MEASURE("sendmsg_osd_op", must(way->sendmsg(way->ends[0], &message, 0) == (ssize_t)osd_op.n, "sendmsg"),
+            drain(way, way->ends[1], osd_op.n));
+    MEASURE("send_reply", must(way->sendmsg(way->ends[1], &answer_message, 0) == (ssize_t)reply.n, "sendmsg"),
+            drain(way, way->ends[0], reply.n));
+    receive();
+    MEASURE("send_not_ceph", must(way->send(way->plain[0], small, sizeof small, 0) == sizeof small, "send"),
+            drain(way, way->plain[1], sizeof small));
+    MEASURE("write_not_ceph", must(way->write(null, small, sizeof small) == sizeof small, "write"), );
+    MEASURE("read_not_ceph", must(way->read(zero, small, sizeof small) == sizeof small, "read"), );
+    MEASURE("pwrite", must(way->pwrite(null, small, sizeof small, 4096) == sizeof small, "pwrite"), );
+    MEASURE("pread", must(way->pread(zero, small, sizeof small, 4096) == sizeof small, "pread"), );
+    MEASURE("fdatasync", must(way->fdatasync(null) != 0, "fdatasync"), );
+    MEASURE("epoll_wait", must(way->epoll_wait(epfd, (struct epoll_event[1]){{0}}, 1, 0) == 0, "epoll_wait"), );
+    MEASURE("dup_close", must(way->close(way->dup(null)) == 0, "close"), );
+    submit(null);
+    bare_events();
     return 0;
 }

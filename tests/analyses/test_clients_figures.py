@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.analyses.test_analyses_coverage import MAIL
+from tests.analyses.test_client_reports import MAIL
 from tests.lib.build_run import P, RunBuilder
 
 from opline_analyses.cli import main

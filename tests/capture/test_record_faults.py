@@ -17,17 +17,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.capture.test_record import (
-    APP_ONLY,
-    daemons,
-    finish,
-    manifest,
-    record,
-    start,
-    ticker,
-    wait_for,
-    wait_for_ticks,
-)
+from tests.capture.test_record import ticker
+from tests.lib.recorder import APP_ONLY, daemons, finish, manifest, record, start, wait_for, wait_for_ticks
 
 from opline.capture.directory import leftovers
 from opline.capture.directory.buffers import Buffers

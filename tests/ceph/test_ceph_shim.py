@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.capture.test_record import OWN_RUN_LTTNG
 from tests.lib.ceph_truth import Event, as_tuple, events_of, truth_of
+from tests.lib.recorder import OWN_RUN_LTTNG
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "tests" / "ceph_shim"

@@ -8,6 +8,7 @@ output beside the case as ``NAME.case.actual``.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,51 +20,64 @@ STATES = (("on CPU", "on_cpu_ns"), ("runnable", "runnable_ns"), ("I/O", "blocked
 CASES = sorted((Path(__file__).parents[1] / "cases" / "ops").glob("*.case"))
 
 
+Row = dict[str, Any]
+
+
+def header(op: Row) -> Iterator[str]:
+    end = f"latency {op['latency_ns']} unattributed {op['unattributed_ns']} unknown {op['unknown_ns']}"
+    yield (
+        f"op {op['op_id']} {op['class'] or '-'} {op['object'] or '-'} {op['key'] or '-'} "
+        + (end if op["complete"] else f"incomplete: {op['reason']}")
+    )
+    if op["tainted"]:
+        yield "  tainted"
+
+
+def transition(t: Row, op: Row) -> Iterator[str]:
+    marks = "".join(f" {m}" for m in ("late", "aside") if t[m])
+    marks += "".join(f" {m}={t[k]}" for m, k in (("batch", "batch_id"), ("child", "child")) if t[k] is not None)
+    yield f"  {t['ts_ns'] - op['begin_ns']:>8} {t['point']} tid={t['tid']} {t['evidence']}{marks}"
+
+
+def stage(s: Row, _: Row) -> Iterator[str]:
+    yield f"  stage {s['stage']}: {s['duration_ns']} ({s['kind']}) {s['from_point']}..{s['to_point']}"
+    if s["on_cpu_ns"] is not None:
+        states = " ".join(f"{n} {s[k]}" for n, k in STATES if s[k])
+        woken = "" if s["woken_by_tid"] is None else f" woken by {s['woken_by_comm']}:{s['woken_by_tid']}"
+        yield f"    {s['states_tid']}: {states}{woken}"
+
+
+def doubts(link: Row) -> str:
+    low = link["confidence"] == "low" and not link["ambiguous"]
+    return "".join(f" {word}" for word in ("shared", "ambiguous") if link[word]) + (" low" if low else "")
+
+
+def link_of(link: Row, _: Row) -> Iterator[str]:
+    part = f" {link['bytes']} B" if link["shared"] and link["bytes"] is not None else ""
+    yield f"  bio {link['bio_id']} request {link['request_id']} by {link['evidence']}{doubts(link)}{part}"
+
+
+def later(d: Row, _: Row) -> Iterator[str]:
+    done = "" if d["complete_ns"] is None else f" done {d['complete_ns']}"
+    yield (
+        f"  later: bio {d['bio_id']} request {d['request_id']} {d['file']} {d['bytes']} B "
+        f"written {d['written_ns']} queued {d['queue_ns']}{done}{doubts(d)}"
+    )
+
+
+PARTS = (("transitions", transition), ("stages", stage), ("links", link_of), ("deferred", later))
+
+
 def describe(driver: Driver) -> str:
     """The conclusions as text: ops with their points, stages and links, devices, then fates and losses."""
     tables = driver.tables()
     out: list[str] = []
-
-    def of(table: str, op: dict[str, Any]) -> list[dict[str, Any]]:
-        return [row for row in tables.get(table, []) if row["op_id"] == op["op_id"]]
-
     for op in sorted(tables.get("ops", []), key=lambda r: r["op_id"]):
-        end = f"latency {op['latency_ns']} unattributed {op['unattributed_ns']} unknown {op['unknown_ns']}"
-        out.append(
-            f"op {op['op_id']} {op['class'] or '-'} {op['object'] or '-'} {op['key'] or '-'} "
-            + (end if op["complete"] else f"incomplete: {op['reason']}")
-        )
-        if op["tainted"]:
-            out.append("  tainted")
-        for t in of("transitions", op):
-            marks = "".join(f" {m}" for m in ("late", "aside") if t[m]) + (
-                f" batch={t['batch_id']}" if t["batch_id"] is not None else ""
-            )
-            marks += "" if t["child"] is None else f" child={t['child']}"
-            out.append(f"  {t['ts_ns'] - op['begin_ns']:>8} {t['point']} tid={t['tid']} {t['evidence']}{marks}")
-        for s in of("stages", op):
-            out.append(f"  stage {s['stage']}: {s['duration_ns']} ({s['kind']}) {s['from_point']}..{s['to_point']}")
-            if s["on_cpu_ns"] is not None:
-                states = " ".join(f"{n} {s[k]}" for n, k in STATES if s[k])
-                woken = "" if s["woken_by_tid"] is None else f" woken by {s['woken_by_comm']}:{s['woken_by_tid']}"
-                out.append(f"    {s['states_tid']}: {states}{woken}")
-        for link in of("links", op):
-            out.append(
-                f"  bio {link['bio_id']} request {link['request_id']} by {link['evidence']}"
-                + (" shared" if link["shared"] else "")
-                + (" ambiguous" if link["ambiguous"] else "")
-                + (" low" if link["confidence"] == "low" and not link["ambiguous"] else "")
-                + (f" {link['bytes']} B" if link["shared"] and link["bytes"] is not None else "")
-            )
-        for d in of("deferred", op):
-            done = "" if d["complete_ns"] is None else f" done {d['complete_ns']}"
-            out.append(
-                f"  later: bio {d['bio_id']} request {d['request_id']} {d['file']} {d['bytes']} B "
-                f"written {d['written_ns']} queued {d['queue_ns']}{done}"
-                + (" shared" if d["shared"] else "")
-                + (" ambiguous" if d["ambiguous"] else "")
-                + (" low" if d["confidence"] == "low" and not d["ambiguous"] else "")
-            )
+        out.extend(header(op))
+        for table, line in PARTS:
+            for row in tables.get(table, []):
+                if row["op_id"] == op["op_id"]:
+                    out.extend(line(row, op))
         if op["no_request"] not in (None, "no_block_events"):
             out.append(f"  no request: {op['no_request']}")
     for b in tables.get("batches", []):

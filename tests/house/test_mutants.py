@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.mutants import DAMAGES
+from tests.lib.damages import DAMAGES
 
 QUICK = "app-sync-2m-nvme-split"
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.analyses.test_analyses_coverage import bench_run, fio_logs
+from tests.lib.client_logs import bench_run, fio_logs
 
 from opline.correlation import correlate
 from opline.errors import OplineError

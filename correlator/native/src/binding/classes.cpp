@@ -210,6 +210,52 @@ void bind_lost(BoundClass &c, std::string_view name, Slots &slots) {
     c.sched.until = slots.want("until");
 }
 
+// A class of block events, LTTng's or BPF's.
+void bind_block_class(BoundClass &c, std::string_view name, Slots &slots, const Plan &plan, bool of_bpf,
+                      const Wanted &wanted) {
+    const auto kind = BlockModel::kind_by_name(name);
+    c.kind = kind == BlockKind::kOther ? (of_bpf ? ClassKind::kContext : ClassKind::kIgnored)
+             : kind == BlockKind::kPlug || kind == BlockKind::kUnplug ? ClassKind::kPlug
+                                                                      : ClassKind::kBlock;
+    if (c.kind == ClassKind::kPlug && wanted.sched) {
+        c.block.blank.kind = kind;
+        c.tid_slot = slots.want("tid");
+    }
+    if (c.kind == ClassKind::kBlock)
+        c.block = bind_block(kind, slots, kind == BlockKind::kBioQueue && !plan.bios.op_class.empty());
+}
+
+// A class that is points of the model: its thread, whose name only a begin needs where nobody asks for more.
+void bind_points_class(BoundClass &c, const ClassDecl &decl, Slots &slots, const Plan &plan, const Wanted &wanted) {
+    c.kind = ClassKind::kPoints;
+    const ThreadFields who = thread_fields(decl);
+    c.tid_slot = slots.want_at(who.tid);
+    c.pid_slot = slots.want_at(who.pid);
+    const bool named = wanted.thread_names || std::any_of(c.points.begin(), c.points.end(), [&](const BoundPoint &p) {
+                           const PointSpec &spec = plan.points[p.spec];
+                           return spec.role == Role::kBegin || spec.role == Role::kSoftBegin || spec.ios;
+                       });
+    if (named) c.comm_slot = slots.want_at(who.comm);
+}
+
+// A class of no point: what the kernel says of devices, threads and calls.
+void bind_other_class(BoundClass &c, std::string_view name, Slots &slots, const Wanted &wanted) {
+    if (name == "lttng_statedump_block_device") {
+        c.kind = ClassKind::kDeviceName;
+        c.dev_slot = slots.want("dev");
+        c.diskname_slot = slots.want("diskname");
+    } else if (starts_with(name, "sched_") || starts_with(name, "irq_") || starts_with(name, "syscall_") ||
+               starts_with(name, "compat_syscall_") || starts_with(name, "lttng_") || name == "cephprobe:watermark") {
+        c.kind = ClassKind::kContext;
+        if (wanted.sched) bind_kernel(c, name, slots);
+    } else if (starts_with(name, kBpfSched)) {
+        c.kind = ClassKind::kContext;
+        c.plan.time_slot = slots.want("ktime");
+        if (wanted.sched && name == "sched:off_cpu") bind_off_cpu(c, slots);
+        else if (wanted.sched) bind_sched(c, name.substr(kBpfSched.size()), slots);
+    }
+}
+
 }  // namespace
 
 BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strings, const Wanted &wanted) {
@@ -235,51 +281,18 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
     if (bpf_block || ring) c.plan.time_slot = slots.want("ktime");
     const bool kernel_block = starts_with(name, "block_");
     if (bpf_block || kernel_block) {
-        auto kind = BlockModel::kind_by_name(name);
-        c.kind = kind == BlockKind::kOther ? (bpf_block ? ClassKind::kContext : ClassKind::kIgnored)
-                 : kind == BlockKind::kPlug || kind == BlockKind::kUnplug ? ClassKind::kPlug
-                                                                          : ClassKind::kBlock;
-        if (c.kind == ClassKind::kPlug && wanted.sched) {
-            c.block.blank.kind = kind;
-            c.tid_slot = slots.want("tid");
-        }
-        if (c.kind == ClassKind::kBlock)
-            c.block = bind_block(kind, slots, kind == BlockKind::kBioQueue && !plan.bios.op_class.empty());
+        bind_block_class(c, name, slots, plan, bpf_block, wanted);
     } else {
         for (std::uint32_t i = 0; i < plan.points.size(); ++i)
             if (glob_match(plan.points[i].event, name)) c.points.push_back(bind_point(i, plan, slots, strings));
-        if (!c.points.empty()) {
-            c.kind = ClassKind::kPoints;
-            const ThreadFields who = thread_fields(decl);
-            c.tid_slot = slots.want_at(who.tid);
-            c.pid_slot = slots.want_at(who.pid);
-            const bool named =
-                wanted.thread_names || std::any_of(c.points.begin(), c.points.end(), [&](const BoundPoint &p) {
-                    const PointSpec &spec = plan.points[p.spec];
-                    return spec.role == Role::kBegin || spec.role == Role::kSoftBegin || spec.ios;
-                });
-            if (named) c.comm_slot = slots.want_at(who.comm);
-            if (bpf_call || old_probe || ring) c.cpu_slot = slots.want("cpu");
-            for (auto &p : c.points)
-                if (bpf_call) {
-                    p.file_dev_slot = slots.want("file_dev");
-                    p.inode_slot = slots.want("inode");
-                }
-        } else if (name == "lttng_statedump_block_device") {
-            c.kind = ClassKind::kDeviceName;
-            c.dev_slot = slots.want("dev");
-            c.diskname_slot = slots.want("diskname");
-        } else if (starts_with(name, "sched_") || starts_with(name, "irq_") || starts_with(name, "syscall_") ||
-                   starts_with(name, "compat_syscall_") || starts_with(name, "lttng_") ||
-                   name == "cephprobe:watermark") {
-            c.kind = ClassKind::kContext;
-            if (wanted.sched) bind_kernel(c, name, slots);
-        } else if (starts_with(name, kBpfSched)) {
-            c.kind = ClassKind::kContext;
-            c.plan.time_slot = slots.want("ktime");
-            if (wanted.sched && name == "sched:off_cpu") bind_off_cpu(c, slots);
-            else if (wanted.sched) bind_sched(c, name.substr(kBpfSched.size()), slots);
-        }
+        if (c.points.empty()) bind_other_class(c, name, slots, wanted);
+        else bind_points_class(c, decl, slots, plan, wanted);
+        if (!c.points.empty() && (bpf_call || old_probe || ring)) c.cpu_slot = slots.want("cpu");
+        for (auto &p : c.points)
+            if (bpf_call) {
+                p.file_dev_slot = slots.want("file_dev");
+                p.inode_slot = slots.want("inode");
+            }
     }
     bind_lost(c, name, slots);
     c.plan.wanted = slots.take();

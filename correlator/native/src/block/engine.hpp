@@ -82,6 +82,7 @@ class Engine {
     std::uint64_t next_bio_behind(const BlockEvent &) const;
     Found merge_target(const BlockEvent &, bool front);
     Found request_for(const BlockEvent &, BlockKind);
+    bool can_be_about(const BlockEvent &, const ReqRec &) const;
     Found request_at(const BlockEvent &, BlockKind);
     bool covers(const ReqRec &, const BlockEvent &) const;
     bool presumed_lost(const ReqRec &);

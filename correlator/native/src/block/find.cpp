@@ -209,15 +209,17 @@ Found Engine::request_for(const BlockEvent &e, BlockKind kind) {
     return found;
 }
 
+// Whether the event at the request's place can be about it.
+bool Engine::can_be_about(const BlockEvent &e, const ReqRec &q) const {
+    const std::uint64_t rq = rq_of(e), bio = bio_of(e);
+    if (q.is_flush || q.step == Step::kDataDone || !same_direction(q.op, e.rwbs)) return false;
+    if (rq != 0 && q.r.pointer != 0 && q.r.pointer != rq) return false;
+    const std::uint64_t first = bio == 0 || q.bios.empty() ? 0 : bios_[q.bios.front()].bio.pointer;
+    return first == 0 || first == bio;
+}
+
 Found Engine::request_at(const BlockEvent &e, BlockKind kind) {
-    const std::uint64_t rq = rq_of(e);
-    const std::uint64_t bio = bio_of(e);
-    auto fits = [&](const ReqRec &q) {
-        if (q.is_flush || q.step == Step::kDataDone || !same_direction(q.op, e.rwbs)) return false;
-        if (rq != 0 && q.r.pointer != 0 && q.r.pointer != rq) return false;
-        const std::uint64_t first = bio == 0 || q.bios.empty() ? 0 : bios_[q.bios.front()].bio.pointer;
-        return first == 0 || first == bio;
-    };
+    const auto fits = [&](const ReqRec &q) { return can_be_about(e, q); };
     const auto own = [&](const ReqRec &q) { return e.tid >= 0 && q.r.queue_tid == e.tid ? 1 : 0; };
     const Place place{e.dev, e.sector};
     switch (kind) {

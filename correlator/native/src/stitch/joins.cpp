@@ -11,10 +11,45 @@ namespace {
 constexpr std::int64_t kSeveral = -2;
 constexpr std::size_t kTakersKept = 1u << 12;
 
+bool of_one_process(const Op &a, const Op &b) { return a.pid == b.pid && a.host == b.host; }
+
 std::uint64_t spaces_carried(const Op &op) {
     std::uint64_t out = 0;
     for (const auto &t : op.transitions) out |= t.spaces;
     return out;
+}
+
+// What the op is about, as the half that goes knows it: the server's names for what it does are nearer to the data than
+// the client's.
+void learn_from(Op &op, const Op &gone) {
+    const bool gone_knows_more = op.hard || op.op_class == 0;
+    if (gone.op_class != 0 && gone_knows_more) op.op_class = gone.op_class;
+    if (op.object.empty()) op.object = gone.object;
+    if (gone.has_offset && (!op.has_offset || gone_knows_more)) {
+        op.offset_bytes = gone.offset_bytes;
+        op.has_offset = true;
+    }
+    if (gone.has_length && (!op.has_length || gone_knows_more)) {
+        op.length_bytes = gone.length_bytes;
+        op.has_length = true;
+    }
+    op.key_text = op.hard ? op.key_text + " " + gone.key_text : gone.key_text + " " + op.key_text;
+}
+
+// The transitions of the half that goes, as the op's, or as those of its child.
+void take_transitions(Op &op, const Op &gone, std::uint32_t child) {
+    if (gone.hard)
+        for (auto &t : op.transitions.full())
+            if (t.evidence == Evidence::kBegin) t.evidence = Evidence::kKey;
+    const auto offset = static_cast<std::uint32_t>(op.transitions.size());
+    const auto children = static_cast<std::uint32_t>(op.parents.size());
+    for (Transition t : gone.transitions) {
+        t.order += offset;
+        if (t.evidence == Evidence::kBegin && !gone.hard) t.evidence = Evidence::kKey;
+        t.child = t.child == 0 ? child : t.child + children;
+        op.transitions.full().push_back(t);
+    }
+    for (auto parent : gone.parents) op.parents.push_back(parent == 0 ? child : parent + children);
 }
 
 }  // namespace
@@ -36,68 +71,20 @@ Op &Stitcher::unite(Op &a, Op &b, std::uint32_t child, bool proven) {
     if (proven) op.halves.push_back(spaces_carried(op.hard ? op : gone));
     op.halves.insert(op.halves.end(), gone.halves.begin(), gone.halves.end());
 
-    const bool gone_hard = gone.hard;
-    if (gone_hard)
-        for (auto &t : op.transitions.full())
-            if (t.evidence == Evidence::kBegin) t.evidence = Evidence::kKey;
     const auto offset = static_cast<std::uint32_t>(op.transitions.size());
     const auto children = static_cast<std::uint32_t>(op.parents.size());
-    for (Transition t : gone.transitions) {
-        t.order += offset;
-        if (t.evidence == Evidence::kBegin && !gone_hard) t.evidence = Evidence::kKey;
-        t.child = t.child == 0 ? child : t.child + children;
-        op.transitions.full().push_back(t);
-    }
-    for (auto parent : gone.parents) op.parents.push_back(parent == 0 ? child : parent + children);
+    take_transitions(op, gone, child);
     op.take_batches(gone, offset);
     op.requests.insert(op.requests.end(), gone.requests.begin(), gone.requests.end());
     op.keys.insert(op.keys.end(), gone.keys.begin(), gone.keys.end());
     op.waits.insert(op.waits.end(), gone.waits.begin(), gone.waits.end());
     op.bios += gone.bios;
     op.take_io(gone);
-    if (child == 0) op.global_spaces |= gone.global_spaces;
-
-    if (gone.io_open) {
-        auto it = std::find(io_windows_.begin(), io_windows_.end(), gone_ref);
-        if (op.io_open) {
-            *it = io_windows_.back();
-            io_windows_.pop_back();
-        } else {
-            *it = ref;
-            op.io_open = true;
-        }
-    }
+    if (gone.io_open) take_window(op, ref, gone_ref);
     if (child == 0) {
-        // The server's names for what it does are nearer to the data than the client's.
-        const bool gone_knows_more = op.hard || op.op_class == 0;
-        if (gone.op_class != 0 && gone_knows_more) op.op_class = gone.op_class;
-        if (op.object.empty()) op.object = gone.object;
-        if (gone.has_offset && (!op.has_offset || gone_knows_more)) {
-            op.offset_bytes = gone.offset_bytes;
-            op.has_offset = true;
-        }
-        if (gone.has_length && (!op.has_length || gone_knows_more)) {
-            op.length_bytes = gone.length_bytes;
-            op.has_length = true;
-        }
-        op.key_text = op.hard ? op.key_text + " " + gone.key_text : gone.key_text + " " + op.key_text;
-
-        const bool ended = op.hard     ? op.state == OpState::kEnded
-                           : gone.hard ? gone.state == OpState::kEnded
-                                       : op.state == OpState::kEnded || gone.state == OpState::kEnded;
-        if (gone.hard || (!op.hard && gone.begin_ns < op.begin_ns)) {
-            op.begin_ns = gone.begin_ns;
-            op.host = gone.host;
-            op.pid = gone.pid;
-        }
-        if (gone.has_soft_end && (!op.has_soft_end || gone.soft_end_ns >= op.soft_end_ns)) {
-            op.has_soft_end = true;
-            op.soft_end_ns = gone.soft_end_ns;
-            op.soft_end_order = gone.soft_end_order + offset;
-        }
-        op.hard = op.hard || gone.hard;
-        op.state = ended ? OpState::kEnded : OpState::kOpen;
-        if (ended && !op.hard) end_op(op, op.soft_end_ns, op.soft_end_order);
+        op.global_spaces |= gone.global_spaces;
+        learn_from(op, gone);
+        take_span(op, gone, offset);
     }
 
     // What waits for either waits for both.
@@ -116,6 +103,38 @@ Op &Stitcher::unite(Op &a, Op &b, std::uint32_t child, bool proven) {
     gone.alias_child = child;
     gone.alias_children_base = children;
     return op;
+}
+
+// The bytes in flight of the half that goes are the op's.
+void Stitcher::take_window(Op &op, std::uint64_t ref, std::uint64_t gone_ref) {
+    auto it = std::find(io_windows_.begin(), io_windows_.end(), gone_ref);
+    if (op.io_open) {
+        *it = io_windows_.back();
+        io_windows_.pop_back();
+    } else {
+        *it = ref;
+        op.io_open = true;
+    }
+}
+
+// When the op of both halves begins and ends. `offset`: of the transitions of the half that goes, among the op's.
+void Stitcher::take_span(Op &op, const Op &gone, std::uint32_t offset) {
+    const bool ended = op.hard     ? op.state == OpState::kEnded
+                       : gone.hard ? gone.state == OpState::kEnded
+                                   : op.state == OpState::kEnded || gone.state == OpState::kEnded;
+    if (gone.hard || (!op.hard && gone.begin_ns < op.begin_ns)) {
+        op.begin_ns = gone.begin_ns;
+        op.host = gone.host;
+        op.pid = gone.pid;
+    }
+    if (gone.has_soft_end && (!op.has_soft_end || gone.soft_end_ns >= op.soft_end_ns)) {
+        op.has_soft_end = true;
+        op.soft_end_ns = gone.soft_end_ns;
+        op.soft_end_order = gone.soft_end_order + offset;
+    }
+    op.hard = op.hard || gone.hard;
+    op.state = ended ? OpState::kEnded : OpState::kOpen;
+    if (ended && !op.hard) end_op(op, op.soft_end_ns, op.soft_end_order);
 }
 
 void Stitcher::wait_under(Op &op, const Key &key) {
@@ -142,6 +161,51 @@ Op *Stitcher::waits_alone(const Key &key) const {
     return refs && refs->size() == 1 ? ops_.find(refs->front()) : nullptr;
 }
 
+// Who waits under a key, and could be one with the op. `op_waits`: the op itself does, joined already by another key.
+Stitcher::Waiters Stitcher::who_waits(const std::vector<std::uint64_t> &refs, const Op &op, std::uint32_t child) {
+    Waiters found;
+    const Op *partner = ops_.find(op.partner);
+    for (auto ref : refs) {
+        Op *waits = ops_.find(ref);
+        if (waits == &op) {
+            found.op_waits = true;
+            return found;
+        }
+        if (!waits || !(can_unite(*waits, op) || (child != 0 && !waits->hard))) continue;
+        if (!found.first) found.first = waits;
+        else found.several = true;
+        const Op &first = *found.first;
+        found.one_thread =
+            found.one_thread && !waits->order_unsure && waits->transitions.first_tid() == first.transitions.first_tid();
+        found.one_process = found.one_process && !waits->of_several && of_one_process(*waits, first);
+        if (waits == partner) found.ordered = waits;
+    }
+    if (found.first && partner) found.one_process = found.one_process && of_one_process(*found.first, *partner);
+    return found;
+}
+
+// A name that several processes use does not say whose it is.
+Op &Stitcher::leave_open(Op &op, const std::vector<std::uint64_t> &refs) {
+    for (auto ref : refs)
+        if (Op *waits = ops_.find(ref)) waits->of_several = true;
+    if (!op.of_several) ++counts_.ambiguous_halves;
+    op.of_several = true;
+    return op;
+}
+
+// Whether order leaves no choice among those that wait: one thread made them all, and one takes them.
+bool Stitcher::order_is_sure(const Key &key, const Waiters &waiting, std::int64_t tid,
+                             const std::vector<std::uint64_t> &refs) {
+    if (takers_.size() >= kTakersKept) takers_.clear();
+    auto [taker, added] = takers_.insert(key);
+    if (added) *taker = tid;
+    else if (*taker != tid) *taker = kSeveral;
+    if (waiting.one_thread && !(waiting.several && *taker == kSeveral)) return true;
+    for (auto ref : refs)
+        if (Op *waits = ops_.find(ref)) waits->order_unsure = true;
+    return false;
+}
+
 // `op` is the one that waits longest under the key: joined at once, or by order only, and then not before the one that
 // waits has ended (a proven joint can still part them). Returns the op that `op` is part of now.
 // With `child` the one that waits becomes a part of that child of `op`. `sure`: order leaves no choice, as one op
@@ -149,47 +213,19 @@ Op *Stitcher::waits_alone(const Key &key) const {
 Op &Stitcher::meet(Op &op, std::uint32_t child, const Key &key, bool by_order, std::int64_t tid, bool &sure) {
     auto *refs = waiting_.find(key);
     if (!refs) return op;
-    Op *first = nullptr, *second = nullptr, *ordered = nullptr;
-    const Op *partner = ops_.find(op.partner);
-    const auto one_process_of = [](const Op &a, const Op &b) { return a.pid == b.pid && a.host == b.host; };
-    bool one_thread = true, one_process = true;
-    for (auto ref : *refs) {
-        Op *waits = ops_.find(ref);
-        if (waits == &op) {  // joined already, by another key
-            stop_waiting(op, key);
-            sure = true;
-            return op;
-        }
-        if (!waits || !(can_unite(*waits, op) || (child != 0 && !waits->hard))) continue;
-        if (first && !second) second = waits;
-        if (!first) first = waits;
-        one_thread =
-            one_thread && !waits->order_unsure && waits->transitions.first_tid() == first->transitions.first_tid();
-        one_process = one_process && !waits->of_several && one_process_of(*waits, *first);
-        if (waits == partner) ordered = waits;
+    const Waiters waiting = who_waits(*refs, op, child);
+    if (waiting.op_waits) {
+        stop_waiting(op, key);
+        sure = true;
+        return op;
     }
+    Op *first = waiting.first;
     if (!first) return op;
-    // A name that several processes use does not say whose it is. Order does, if it says the same.
-    if (!by_order && child == 0 && (!one_process || (partner && !one_process_of(*first, *partner)))) {
-        if (!ordered) {
-            for (auto ref : *refs)
-                if (Op *waits = ops_.find(ref)) waits->of_several = true;
-            if (!op.of_several) ++counts_.ambiguous_halves;
-            op.of_several = true;
-            return op;
-        }
-        first = ordered;
+    if (!by_order && child == 0 && !waiting.one_process) {  // order says whose it is, if it says the same
+        if (!waiting.ordered) return leave_open(op, *refs);
+        first = waiting.ordered;
     }
-    if (by_order) {
-        if (takers_.size() >= kTakersKept) takers_.clear();
-        auto [taker, added] = takers_.insert(key);
-        if (added) *taker = tid;
-        else if (*taker != tid) *taker = kSeveral;
-        if (second && *taker == kSeveral) one_thread = false;
-    }
-    if (by_order && !one_thread)
-        for (auto ref : *refs)
-            if (Op *waits = ops_.find(ref)) waits->order_unsure = true;
+    const bool one_thread = by_order && order_is_sure(key, waiting, tid, *refs);
     stop_waiting(*first, key);
     if (child != 0) {
         sure = true;

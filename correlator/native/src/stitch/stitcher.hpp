@@ -175,6 +175,8 @@ class Stitcher {
     // stitch/joins.cpp: two halves of one op.
     bool can_unite(const Op &, const Op &) const;
     Op &unite(Op &, Op &, std::uint32_t child, bool proven);
+    void take_window(Op &, std::uint64_t ref, std::uint64_t gone_ref);
+    void take_span(Op &, const Op &gone, std::uint32_t offset);
     void wait_under(Op &, const Key &);
     void stop_waiting(Op &, const Key &);
     void stop_waiting(Op &op) {
@@ -182,6 +184,15 @@ class Stitcher {
     }
     void stop_waiting_at_all(Op &);
     Op *waits_alone(const Key &) const;
+    // Who waits under a key and could be one with an op: the one that waits longest, and the one that order says.
+    struct Waiters {
+        Op *first = nullptr, *ordered = nullptr;
+        bool several = false, one_thread = true, one_process = true;
+        bool op_waits = false;  // the op itself does
+    };
+    Waiters who_waits(const std::vector<std::uint64_t> &refs, const Op &, std::uint32_t child);
+    Op &leave_open(Op &, const std::vector<std::uint64_t> &refs);
+    bool order_is_sure(const Key &, const Waiters &, std::int64_t tid, const std::vector<std::uint64_t> &refs);
     Op &meet(Op &, std::uint32_t child, const Key &, bool by_order, std::int64_t tid, bool &sure);
     Op &join_partner(Op &, std::int64_t now_ns);
     void part(Op &);

@@ -96,124 +96,131 @@ bool in_ranges(const std::vector<Range> &ranges, std::uint64_t value, bool is_si
     });
 }
 
+namespace {
+
+using Registers = std::vector<std::uint64_t>;
+
+void keep(std::uint64_t v, bool is_signed, std::int32_t slot, std::int32_t reg, Slot *slots, Registers &registers) {
+    if (slot >= 0) slots[slot] = is_signed ? Slot::of(static_cast<std::int64_t>(v)) : Slot::of(v);
+    if (reg >= 0) registers[static_cast<std::size_t>(reg)] = v;
+}
+
+double real(const void *bits, bool is_float) {
+    float f;
+    double d;
+    if (!is_float) return std::memcpy(&d, bits, sizeof d), d;
+    std::memcpy(&f, bits, sizeof f);
+    return static_cast<double>(f);
+}
+
+// Fields of whole bytes at places that are known.
+void read_run(const Step &s, const std::uint8_t *base, Slot *slots, Registers &registers) {
+    for (const Read &r : s.reads) {
+        const std::uint8_t *p = base + r.offset;
+        switch (r.what) {
+        case Read::What::kUnsigned: keep(load(p, r.size), false, r.slot, r.reg, slots, registers); break;
+        case Read::What::kSigned: {
+            const auto v = sign_extend(load(p, r.size), r.size * 8);
+            keep(static_cast<std::uint64_t>(v), true, r.slot, r.reg, slots, registers);
+            break;
+        }
+        case Read::What::kReal32: slots[r.slot] = Slot::of(real(p, true)); break;
+        case Read::What::kReal64: slots[r.slot] = Slot::of(real(p, false)); break;
+        case Read::What::kText: slots[r.slot] = text_slot(p, r.size); break;
+        case Read::What::kBytes:
+            slots[r.slot] = Slot::of(std::string_view(reinterpret_cast<const char *>(p), r.size));
+            break;
+        }
+    }
+}
+
+bool read_string(const Step &s, Cursor &c, Slot *slots) {
+    if (c.at >= c.end) return false;
+    const std::uint8_t *p = c.packet + c.at / 8;
+    const void *nul = std::memchr(p, 0, (c.end - c.at) / 8);
+    if (!nul) return false;
+    const auto size = static_cast<std::size_t>(static_cast<const std::uint8_t *>(nul) - p);
+    if (s.slot >= 0) slots[s.slot] = Slot::of(std::string_view(reinterpret_cast<const char *>(p), size));
+    c.at += (size + 1) * 8;
+    return true;
+}
+
+bool read_bits_of(const Step &s, Cursor &c, Slot *slots, Registers &registers) {
+    if (c.end < c.at || c.end - c.at < s.size_bits) return false;
+    const auto v = read_number(c.packet, c.at, s.size_bits, s.big_endian, s.reversed, s.is_signed, s.boolean);
+    c.at += s.size_bits;
+    if (s.op == Step::Op::kInteger) {
+        keep(v, s.is_signed, s.slot, s.reg, slots, registers);
+    } else if (s.slot >= 0) {
+        const auto v32 = static_cast<std::uint32_t>(v);
+        slots[s.slot] = Slot::of(s.size_bits == 32 ? real(&v32, true) : real(&v, false));
+    }
+    return true;
+}
+
+bool read_variable_length(const Step &s, Cursor &c, Slot *slots, Registers &registers) {
+    std::uint64_t v;
+    std::uint32_t bytes;
+    if (!read_leb(c, s.is_signed, v, bytes)) return false;
+    keep(v, s.is_signed, s.slot, s.reg, slots, registers);
+    if (s.slot >= 0) slots[s.slot].size = bytes;  // a partial timestamp needs it
+    return true;
+}
+
+std::uint64_t elements(const Step &s, const Registers &registers) {
+    return s.length_reg >= 0 ? registers[static_cast<std::size_t>(s.length_reg)] : s.count;
+}
+
+bool read_block(const Step &s, Cursor &c, Slot *slots, const Registers &registers) {
+    const std::uint64_t n = elements(s, registers);
+    if (c.end < c.at || n > (c.end - c.at) / std::max(1u, s.size_bits)) return false;
+    if (s.slot >= 0) slots[s.slot] = text_slot(c.packet + c.at / 8, n);
+    c.at += n * s.size_bits;
+    return true;
+}
+
+bool repeat(const Step &s, Cursor &c, Slot *slots, Registers &registers) {
+    const std::uint64_t n = elements(s, registers);
+    if (n > c.end) return false;  // more elements than bits
+    for (std::uint64_t i = 0; i < n; ++i) {
+        const auto before = c.at;
+        if (!decode(s.bodies[0], c, slots, registers)) return false;
+        if (c.at == before) break;  // elements of no size: neither have the others
+    }
+    return true;
+}
+
+bool read_tagged(const Step &s, Cursor &c, Slot *slots, Registers &registers) {
+    const auto tag = registers[static_cast<std::size_t>(s.length_reg)];
+    std::size_t option = 0;
+    while (option < s.ranges.size() && !in_ranges(s.ranges[option], tag, s.is_signed)) ++option;
+    if (option < s.ranges.size()) return decode(s.bodies[option], c, slots, registers);
+    return s.op == Step::Op::kOption;
+}
+
+}  // namespace
+
 bool decode(const Program &program, Cursor &c, Slot *slots, std::vector<std::uint64_t> &registers) {
     for (const Step &s : program.steps) {
+        bool good = true;
         switch (s.op) {
         case Step::Op::kAlign: c.at = (c.at + s.align_bits - 1) & ~std::uint64_t{s.align_bits - 1}; break;
-        case Step::Op::kRun: {
+        case Step::Op::kRun:
             if (c.end < c.at || c.end - c.at < std::uint64_t{s.bytes} * 8) return false;
-            const std::uint8_t *base = c.packet + c.at / 8;
-            for (const Read &r : s.reads) {
-                const std::uint8_t *p = base + r.offset;
-                switch (r.what) {
-                case Read::What::kUnsigned: {
-                    const auto v = load(p, r.size);
-                    if (r.slot >= 0) slots[r.slot] = Slot::of(v);
-                    if (r.reg >= 0) registers[static_cast<std::size_t>(r.reg)] = v;
-                    break;
-                }
-                case Read::What::kSigned: {
-                    const auto v = sign_extend(load(p, r.size), r.size * 8);
-                    if (r.slot >= 0) slots[r.slot] = Slot::of(v);
-                    if (r.reg >= 0) registers[static_cast<std::size_t>(r.reg)] = static_cast<std::uint64_t>(v);
-                    break;
-                }
-                case Read::What::kReal32: {
-                    float f;
-                    std::memcpy(&f, p, 4);
-                    slots[r.slot] = Slot::of(static_cast<double>(f));
-                    break;
-                }
-                case Read::What::kReal64: {
-                    double d;
-                    std::memcpy(&d, p, 8);
-                    slots[r.slot] = Slot::of(d);
-                    break;
-                }
-                case Read::What::kText: slots[r.slot] = text_slot(p, r.size); break;
-                case Read::What::kBytes:
-                    slots[r.slot] = Slot::of(std::string_view(reinterpret_cast<const char *>(p), r.size));
-                    break;
-                }
-            }
+            read_run(s, c.packet + c.at / 8, slots, registers);
             c.at += std::uint64_t{s.bytes} * 8;
             break;
-        }
-        case Step::Op::kString: {
-            if (c.at >= c.end) return false;
-            const std::uint8_t *p = c.packet + c.at / 8;
-            const void *nul = std::memchr(p, 0, (c.end - c.at) / 8);
-            if (!nul) return false;
-            const auto size = static_cast<std::size_t>(static_cast<const std::uint8_t *>(nul) - p);
-            if (s.slot >= 0) slots[s.slot] = Slot::of(std::string_view(reinterpret_cast<const char *>(p), size));
-            c.at += (size + 1) * 8;
-            break;
-        }
+        case Step::Op::kString: good = read_string(s, c, slots); break;
         case Step::Op::kInteger:
-        case Step::Op::kReal: {
-            if (c.end < c.at || c.end - c.at < s.size_bits) return false;
-            const auto v = read_number(c.packet, c.at, s.size_bits, s.big_endian, s.reversed, s.is_signed, s.boolean);
-            c.at += s.size_bits;
-            if (s.op == Step::Op::kReal) {
-                if (s.slot < 0) break;
-                double d;
-                if (s.size_bits == 32) {
-                    float f;
-                    const auto v32 = static_cast<std::uint32_t>(v);
-                    std::memcpy(&f, &v32, 4);
-                    d = static_cast<double>(f);
-                } else {
-                    std::memcpy(&d, &v, 8);
-                }
-                slots[s.slot] = Slot::of(d);
-                break;
-            }
-            if (s.slot >= 0) slots[s.slot] = s.is_signed ? Slot::of(static_cast<std::int64_t>(v)) : Slot::of(v);
-            if (s.reg >= 0) registers[static_cast<std::size_t>(s.reg)] = v;
-            break;
-        }
-        case Step::Op::kLeb: {
-            std::uint64_t v;
-            std::uint32_t bytes;
-            if (!read_leb(c, s.is_signed, v, bytes)) return false;
-            if (s.slot >= 0) {
-                slots[s.slot] = s.is_signed ? Slot::of(static_cast<std::int64_t>(v)) : Slot::of(v);
-                slots[s.slot].size = bytes;  // a partial timestamp needs it
-            }
-            if (s.reg >= 0) registers[static_cast<std::size_t>(s.reg)] = v;
-            break;
-        }
+        case Step::Op::kReal: good = read_bits_of(s, c, slots, registers); break;
+        case Step::Op::kLeb: good = read_variable_length(s, c, slots, registers); break;
         case Step::Op::kText:
-        case Step::Op::kSkip: {
-            const std::uint64_t n = s.length_reg >= 0 ? registers[static_cast<std::size_t>(s.length_reg)] : s.count;
-            if (c.end < c.at || n > (c.end - c.at) / std::max(1u, s.size_bits)) return false;
-            if (s.slot >= 0) slots[s.slot] = text_slot(c.packet + c.at / 8, n);
-            c.at += n * s.size_bits;
-            break;
-        }
-        case Step::Op::kRepeat: {
-            const std::uint64_t n = s.length_reg >= 0 ? registers[static_cast<std::size_t>(s.length_reg)] : s.count;
-            if (n > c.end) return false;  // more elements than bits
-            for (std::uint64_t i = 0; i < n; ++i) {
-                const auto before = c.at;
-                if (!decode(s.bodies[0], c, slots, registers)) return false;
-                if (c.at == before) break;  // elements of no size: neither have the others
-            }
-            break;
-        }
+        case Step::Op::kSkip: good = read_block(s, c, slots, registers); break;
+        case Step::Op::kRepeat: good = repeat(s, c, slots, registers); break;
         case Step::Op::kVariant:
-        case Step::Op::kOption: {
-            const auto tag = registers[static_cast<std::size_t>(s.length_reg)];
-            std::size_t option = 0;
-            while (option < s.ranges.size() && !in_ranges(s.ranges[option], tag, s.is_signed)) ++option;
-            if (option < s.ranges.size()) {
-                if (!decode(s.bodies[option], c, slots, registers)) return false;
-            } else if (s.op == Step::Op::kVariant) {
-                return false;
-            }
-            break;
+        case Step::Op::kOption: good = read_tagged(s, c, slots, registers); break;
         }
-        }
+        if (!good) return false;
     }
     return c.at <= c.end;
 }

@@ -79,13 +79,47 @@ const std::uint8_t *Straight::run_all(const std::uint8_t *packet, const std::uin
     return p;
 }
 
+// A stretch while its program is read: what it has is laid down in two lists for all of them at the end.
+struct Straight::Part {
+    Stretch stretch;
+    std::vector<Pair> integers;
+    std::vector<Other> others;
+
+    // False: the program has what no stretch can do.
+    bool take(const Step &run) {
+        for (const Read &r : run.reads) {
+            const bool integer = r.what == Read::What::kSigned || r.what == Read::What::kUnsigned;
+            if (r.reg >= 0 || (integer && (r.size == 0 || r.size > 8))) return false;
+            if (r.slot < 0) continue;
+            if (integer) take_integer(r);
+            else others.push_back({stretch.bytes + r.offset, r.size, r.slot, r.what});
+        }
+        stretch.bytes += run.bytes;
+        return stretch.bytes <= kMaxStretch;
+    }
+
+    bool only_bytes() const { return !stretch.string && stretch.align <= 1 && integers.empty() && others.empty(); }
+
+  private:
+    // Integers are read in pairs; one without a second is read twice.
+    void take_integer(const Read &r) {
+        const bool is_signed = r.what == Read::What::kSigned;
+        const std::uint64_t mask = ~std::uint64_t{0} >> (64 - 8 * r.size), sign = is_signed ? mask ^ (mask >> 1) : 0;
+        const bool second = !integers.empty() && integers.back().slot_at[0] == integers.back().slot_at[1];
+        if (!second) integers.emplace_back();
+        for (int i = second ? 1 : 0; i < 2; ++i) {
+            Pair &pair = integers.back();
+            pair.offset[i] = stretch.bytes + r.offset;
+            pair.slot_at[i] = static_cast<std::uint32_t>(static_cast<std::size_t>(r.slot) * sizeof(Slot));
+            pair.mask[i] = mask;
+            pair.sign[i] = sign;
+            pair.rest[i] = rest_of(is_signed ? Slot::of(std::int64_t{0}) : Slot::of(std::uint64_t{0}));
+        }
+    }
+};
+
 // Stays empty where the program has anything else.
 Straight::Straight(const Program &program, std::uint32_t header) {
-    struct Part {
-        Stretch stretch;
-        std::vector<Pair> integers;
-        std::vector<Other> others;
-    };
     std::vector<Part> parts(1);
     parts[0].stretch.bytes = header;
     for (const Step &s : program.steps) {
@@ -96,39 +130,10 @@ Straight::Straight(const Program &program, std::uint32_t header) {
             parts.emplace_back();
             parts.back().stretch.align = static_cast<std::uint16_t>(s.align_bits / 8);
             break;
-        case Step::Op::kRun: {
+        case Step::Op::kRun:
             if (parts.back().stretch.string) parts.emplace_back();
-            Part &part = parts.back();
-            for (const Read &r : s.reads) {
-                const bool is_signed = r.what == Read::What::kSigned,
-                           integer = is_signed || r.what == Read::What::kUnsigned;
-                if (r.reg >= 0 || (integer && (r.size == 0 || r.size > 8))) return;
-                if (r.slot < 0) continue;
-                const std::uint32_t offset = part.stretch.bytes + r.offset;
-                if (!integer) {
-                    part.others.push_back({offset, r.size, r.slot, r.what});
-                    continue;
-                }
-                const std::uint64_t mask = ~std::uint64_t{0} >> (64 - 8 * r.size),
-                                    sign = is_signed ? mask ^ (mask >> 1) : 0;
-                const auto slot_at = static_cast<std::uint32_t>(static_cast<std::size_t>(r.slot) * sizeof(Slot));
-                const std::uint64_t rest = rest_of(is_signed ? Slot::of(std::int64_t{0}) : Slot::of(std::uint64_t{0}));
-                const bool second =
-                    !part.integers.empty() && part.integers.back().slot_at[0] == part.integers.back().slot_at[1];
-                if (!second) part.integers.emplace_back();
-                for (int i = second ? 1 : 0; i < 2; ++i) {
-                    Pair &pair = part.integers.back();
-                    pair.offset[i] = offset;
-                    pair.slot_at[i] = slot_at;
-                    pair.mask[i] = mask;
-                    pair.sign[i] = sign;
-                    pair.rest[i] = rest;
-                }
-            }
-            part.stretch.bytes += s.bytes;
-            if (part.stretch.bytes > kMaxStretch) return;
+            if (!parts.back().take(s)) return;
             break;
-        }
         case Step::Op::kString:
             if (parts.back().stretch.string) parts.emplace_back();
             parts.back().stretch.string = true;
@@ -139,21 +144,22 @@ Straight::Straight(const Program &program, std::uint32_t header) {
     }
     // Bytes that nobody wants behind a string are stepped over with it.
     for (std::size_t i = parts.size(); i-- > 1;) {
-        const Part &last = parts[i];
-        if (last.stretch.string || last.stretch.align > 1 || !last.integers.empty() || !last.others.empty() ||
-            !parts[i - 1].stretch.string)
-            continue;
-        parts[i - 1].stretch.past_nul += last.stretch.bytes;
+        if (!parts[i].only_bytes() || !parts[i - 1].stretch.string) continue;
+        parts[i - 1].stretch.past_nul += parts[i].stretch.bytes;
         parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(i));
     }
+    lay_down(parts);
+}
+
+void Straight::lay_down(const std::vector<Part> &parts) {
     for (const Part &part : parts) {
         integers_.insert(integers_.end(), part.integers.begin(), part.integers.end());
         others_.insert(others_.end(), part.others.begin(), part.others.end());
     }
     const Pair *integers = integers_.data();
     const Other *others = others_.data();
-    for (Part &part : parts) {
-        Stretch &stretch = part.stretch;
+    for (const Part &part : parts) {
+        Stretch stretch = part.stretch;
         stretch.integers = integers;
         stretch.past_integers = integers += part.integers.size();
         stretch.others = others;

@@ -127,6 +127,8 @@ class Straight {
         return found;
 #endif
     }
+    struct Part;
+    void lay_down(const std::vector<Part> &);
     const std::uint8_t *run_all(const std::uint8_t *packet, const std::uint8_t *p, const std::uint8_t *end,
                                 Slot *slots);
 

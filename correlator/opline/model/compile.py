@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .language import FLAGS, KEYS, TEXTS, WORDS, template
+from .language import FLAGS, KEYS, POINTS, TEXTS, WORDS, template
 
 if TYPE_CHECKING:
     from typing import Any
@@ -99,6 +99,7 @@ class _Points:
         begins = rule.role == "begin"
         by_name = {field: getattr(rule, field) for field in (*FLAGS, *TEXTS, *WORDS)}
         by_name |= {field: self.keys(getattr(rule, field)) for field in KEYS}
+        by_name |= {field: list(getattr(rule, field)) for field in POINTS}
         if begins:
             by_name["bind"] = self.keys(rule.key + rule.bind)
         return {"name": name, "event": event} | _present(
@@ -110,7 +111,6 @@ class _Points:
             batch=_batch(rule),
             duration=_duration(rule),
             ios=self.ios(rule.ios),
-            after=list(rule.after),
             learn=None if rule.learn is None else self.facts[rule.learn],
             **by_name | {"class": _class(rule)},
         )

@@ -57,13 +57,15 @@ POINT_FIELDS_1 = (
     "end_of", "sync_wait",
 )  # fmt: skip
 #: Of a point's fields, those that are read, and handed to the plan, by their names: what is true or false; the names of
-#: an event's fields; one word of some; keys. The part of the point in which they stand, "": the point itself.
+#: an event's fields; one word of some; keys; names of points. The part of the point in which they stand, "": the point
+#: itself.
 FLAGS = ("optional", "child", "aside", "once")
 TEXTS = {"object": "", "mark": "stamp", "at": "stamp", "offset": "io", "length": "io", "file_by": "io"}
 WORDS = {
     "thread": ("", THREAD_RULES), "in_flight": ("io", WINDOWS), "direction": ("io", DIRECTIONS), "sync": ("io", WINDOWS)
 }  # fmt: skip
 KEYS = {"bind": "", "release": "", "wait": "join", "meet": "join", "sole": "join"}
+POINTS = ("after",)
 STAGE_FIELDS = ("from", "to", "kind", "behind")
 
 DEFAULT_LINGER_NS = 100_000_000

@@ -19,6 +19,7 @@ from .language import (
     KEYS,
     NAMES_1,
     PARTS,
+    POINTS,
     ROLES,
     TEXTS,
     UNITS_NS,
@@ -81,6 +82,7 @@ class PointFields(Fields):
         for field, part in KEYS.items():
             here, table = parts[part]
             found[field] = self.key_uses(here, field, table)
+        found |= {field: self.points_of(path, field, value) for field in POINTS}
         return found
 
     def role(self, path: Path, value: Mapping[str, Any]) -> tuple[str | None, tuple[str, ...]]:

@@ -275,7 +275,6 @@ class _Reader(PointFields):
             class_field=class_field,
             duration_field=duration,
             duration_unit_ns=unit_ns,
-            after=self.points_of(path, "after", value),
             batch_do=doing,
             batch_space=space,
             batch_says=batch_says,

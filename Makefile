@@ -16,7 +16,7 @@ TYPESCRIPT ?= 7.0.2
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build test lint format format-check ruff mypy docs-check docs pictures native-test
-.PHONY: native-large page-types tidy native-asan native-fuzz regen bench clean
+.PHONY: page-types tidy native-asan native-fuzz regen bench clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -71,13 +71,10 @@ pictures:  ## draw docs/pictures/ anew
 native-test:  ## the C++ tests
 	@$(MAKE) --no-print-directory -s -j$(JOBS) -C correlator/native test
 
-native-large:  ## the native tests that the sanitizers are too slow or too large for
-	@$(MAKE) --no-print-directory -s -j$(JOBS) -C correlator/native test-large
-
 native-asan:  ## the native tests under the address and undefined-behaviour sanitizers
 	@$(MAKE) --no-print-directory -s -j$(JOBS) -C correlator/native asan
 
-native-fuzz:  ## nonsense for the reader, the core and the shim's collector, SECONDS=12 in all (skipped without clang)
+native-fuzz:  ## nonsense for the reader, the core and the shim's collector, SECONDS=12 in all (./setup-env --native)
 	@$(MAKE) --no-print-directory -s -j$(JOBS) -C correlator/native fuzz SECONDS=$(or $(SECONDS),12)
 
 regen: docs  ## rewrite what tests compare with: golden files, generated docs (then read the diff)

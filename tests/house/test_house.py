@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The house's checks: formatting, lint, types, generated docs, and the native tests under the sanitizers.
+"""The house's checks: formatting, lint, types, generated docs, and the native tests.
 
 Each is a target of the Makefile, so that `make lint` and the test command can't differ. They run beside the other tests
 (beside.py) and are asked for last.
@@ -11,7 +11,7 @@ import pytest
 from tests.lib.beside import Beside
 
 # the longest first: they are under way while the rest of the tests is
-TARGETS = ("native-asan", "native-fuzz", "native-large", "mypy", "docs-check", "ruff", "format-check")
+TARGETS = ("native-test", "mypy", "docs-check", "ruff", "format-check")
 
 
 @pytest.mark.parametrize("target", TARGETS)

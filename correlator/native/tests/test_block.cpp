@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The block model: every case file, and properties over generated traffic whose truth is known.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <algorithm>

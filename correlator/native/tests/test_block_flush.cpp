@@ -2,12 +2,12 @@
 // Flushes of several threads at once: the kernel's flush machinery (block/blk-flush.c) simulated on devices with 1, 2
 // and 4 hardware queues, with and without FUA, where completions come on the submitting or on another CPU. The truth is
 // in the event's comm: the number of the bio, which no rule looks at.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <map>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "block/block.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The native reader on traces that no tracer wrote: small ones made here, wrong in one place each.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <cstdint>

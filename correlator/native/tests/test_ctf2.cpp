@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The native reader on CTF 2: field classes, locations and fragments that no recorded trace has, each in a trace of its
 // own.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <cstdint>

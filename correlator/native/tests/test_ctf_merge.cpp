@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The order and the values of what the native reader gives, of traces made at random.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Counts, sums, the largest and percentiles are those of the sorted values, however few or many there are, and in any
 // order.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Events as JSON and CSV: well-formed whatever is in a field or is missing.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <limits>

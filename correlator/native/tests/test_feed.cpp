@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Lines of text and records of the BPF ring in whatever pieces give the same events; damaged ones are read nowhere
 // beyond their bytes (each piece is a block of memory of its own, which the sanitizers watch).
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <memory>

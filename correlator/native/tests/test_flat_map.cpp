@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // FlatMap against std::unordered_map over random operations.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <memory>

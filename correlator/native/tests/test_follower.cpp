@@ -3,7 +3,6 @@
 // files come as the file system likes. In the end it is what the reader of whole traces gives. With damaged bytes, too,
 // it comes to its end, and nothing is read that is not there (the sanitizers look): a flipped time is one, and what a
 // flipped length says is still being written is never taken in. The run that is made in the end is the whole reader's.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <fstream>

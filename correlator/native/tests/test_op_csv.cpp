@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // What `opline csv` is written with: records in order of their places, numbers, rows.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Ops are the same when somebody asks for them, whatever happened to others in the meantime.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <random>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is thrown in either thread reaches who asked for events, after all that came before it, and nobody waits for the
 // other for ever.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <chrono>

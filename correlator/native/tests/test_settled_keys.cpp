@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The newest keys of settled ops, against a list of all that were added.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <random>

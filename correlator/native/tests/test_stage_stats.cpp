@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Statistics per stage: exact as long as all values are kept.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -47,14 +47,17 @@ class LineCursor {
     }
     // So many digits at most, and no digit after them.
     bool number(std::uint64_t &value, int most) {
+        constexpr std::ptrdiff_t kSure = 19;  // digits of which any are less than 2^64
+        const char *const sure = end_ - at_ > kSure ? at_ + kSure : end_;
         const char *place = at_;
         std::uint64_t v = 0;
+        for (; place != sure && is_digit(*place); ++place) v = v * 10 + static_cast<std::uint64_t>(*place - '0');
         for (; place != end_ && is_digit(*place); ++place) {
             const auto digit = static_cast<std::uint64_t>(*place - '0');
-            if (place - at_ == most || v > (std::numeric_limits<std::uint64_t>::max() - digit) / 10) return false;
+            if (v > (std::numeric_limits<std::uint64_t>::max() - digit) / 10) return false;
             v = v * 10 + digit;
         }
-        if (place == at_) return false;
+        if (place == at_ || place - at_ > most) return false;
         at_ = place;
         value = v;
         return true;
@@ -111,12 +114,15 @@ bool head(LineCursor &c, Line &line) {
         if (!c.spaces()) c.to(from);
     }
     c.skip("block:");
-    const char *name = c.at();
-    while (!c.done() && is_word(*c.at())) c.to(c.at() + 1);
-    const std::string_view found(name, static_cast<std::size_t>(c.at() - name));
-    if (found.size() <= kPrefix.size() || found.substr(0, kPrefix.size()) != kPrefix || !c.skip(':')) return false;
+    const char *const name = c.at();
+    const auto *colon = static_cast<const char *>(std::memchr(name, ':', static_cast<std::size_t>(c.end() - name)));
+    if (!colon) return false;
+    const std::string_view found(name, static_cast<std::size_t>(colon - name));
     line.event = event_named(found);
-    return true;
+    c.to(colon + 1);
+    return line.event < kLineEvents.size() ||
+           (found.size() > kPrefix.size() && found.substr(0, kPrefix.size()) == kPrefix &&
+            std::all_of(found.begin(), found.end(), is_word));
 }
 
 std::string_view without_spaces_behind(const char *from, const char *end) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <stdexcept>
 
 namespace opline::feed {
@@ -104,7 +105,8 @@ void TextFeed::take(const Line &line) {
     last_ns_ = line.ts_ns;
     const LineClass &cls = classes_[line.event];
     Slot *slots = &slots_[ready_ * kMostSlots];
-    for (std::size_t i = 0; i < cls.wanted.size(); ++i) slots[i] = slot_of(line, cls.wanted[i]);
+    // Made where it stays: a copy would read in one piece what was just written in several, and wait for that.
+    for (std::size_t i = 0; i < cls.wanted.size(); ++i) new (&slots[i]) Slot(slot_of(line, cls.wanted[i]));
     batch_[ready_] = {cls.id, 0, stream_, line.cpu, line.ts_ns, slots};
     ++events_;
     if (++ready_ == kBatch) flush();

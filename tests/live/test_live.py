@@ -148,6 +148,8 @@ def test_logs_sizes_and_maps_are_those_of_the_recording(
     ours, theirs = json.loads(live(data, "heatmap", "--json")), json.loads(recorded(capfd, "heatmap", path, "--json"))
     for key in ("count", "sum"):
         assert sum(c[key] for c in ours["cells"]) == sum(c[key] for c in theirs["cells"])
+    table = [line.split(",") for line in live(data, "heatmap", "--csv").splitlines()]
+    assert sum(int(row[table[0].index("count")]) for row in table[1:]) == sum(c["count"] for c in ours["cells"])
     said = [json.loads(line) for line in live(data, "outliers", "0.5", "500", "--json", "--limit", "9999").splitlines()]
     document = json.loads(recorded(capfd, "outliers", path, "0.5", "500", "--json", "--limit", "9999"))
     assert [s["latency_ns"] for s in said if "latency_ns" in s] == [o["latency_ns"] for o in document["outliers"]]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses.base.files import complete_file, output_path
-from opline_analyses.base.text import duration, encoded, fitted, percent, table, us
+from opline_analyses.base.text import csv_text, duration, encoded, fitted, percent, table, us
 from opline_analyses.client import checks
 from opline_analyses.client.client import ClientReport, read_report
 from opline_analyses.client.client_files import find_log, find_report
@@ -20,7 +20,7 @@ from opline_analyses.client.client_log import join_client_log
 from opline_analyses.client.coverage import UNSPLIT, Coverage, measure, per_op
 from opline_analyses.client.fio_log import Joined
 from opline_analyses.client.span import client_span
-from opline_analyses.commands.common import add_every, add_output, add_run, opened, output
+from opline_analyses.commands.common import add_every, add_form, add_run, csv_output, opened, output
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection, add_filters, clients_classes, selection
 
@@ -72,8 +72,8 @@ G allocated, I inserted, D issued, C completed).
 examples:
   opline coverage run1
   opline coverage trace/ --model ceph --client bench.txt
-  opline coverage run1 --per-op parts.csv
-  opline coverage run1 --json
+  opline coverage run1 --per-op ops.csv
+  opline coverage run1 --csv > parts.csv
 """
 
 
@@ -87,10 +87,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "--client-log", metavar="FILE", type=Path, help="the client's own log of each op: fio's, or CSV"
     )
     parser.add_argument("--per-op", metavar="FILE", type=output_path, help="write each op's parts to FILE, CSV, ns")
-    parser.add_argument("--json", action="store_true", help="JSON, nanoseconds")
     add_filters(parser)
     add_every(parser)
-    add_output(parser)
+    add_form(parser, csv="CSV of the parts of the mean alone, nanoseconds")
 
 
 def _client(args: argparse.Namespace, run: Run) -> ClientReport | None:
@@ -244,8 +243,10 @@ def run(args: argparse.Namespace) -> int:
                 import pyarrow.csv as pacsv
 
                 pacsv.write_csv(per_op(opened_run).to_arrow_table(), file)
-        with output(args.output) as out:
-            if args.json:
+        with csv_output(args) if args.csv else output(args.output) as out:
+            if args.csv:
+                out.write(csv_text(PART_COLUMNS, _part_rows(found)).encode())
+            elif args.json:
                 document = _document(found, joined, classes, results, hops, steps)
                 document["to_split"] = gaps._asdict() | {"intervals": [i._asdict() for i in gaps.intervals]}
                 document |= {"closed_loop": loop, "schedule": schedule_document(schedule)}
@@ -267,6 +268,16 @@ def run(args: argparse.Namespace) -> int:
             if c.passed is False:
                 talk(f"warning: {c.name}: {c.text}")
     return 0
+
+
+PART_COLUMNS = ("part", "level", "mean_ns", "share")
+
+
+def _part_rows(c: Coverage) -> Iterator[dict[str, Any]]:
+    """The parts of level 0 sum to the whole, those of level 1 to the one above them."""
+    for part in c.parts():
+        share = part.mean_ns / c.whole_ns if c.whole_ns else ""
+        yield {"part": part.name, "level": part.level, "mean_ns": part.mean_ns, "share": share}
 
 
 def _document(

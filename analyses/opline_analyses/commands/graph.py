@@ -7,8 +7,8 @@ import argparse
 import json
 
 from opline.errors import UsageError
-from opline_analyses.base.text import encoded, table
-from opline_analyses.commands.common import add_output, add_run, opened, output
+from opline_analyses.base.text import csv_text, encoded, table
+from opline_analyses.commands.common import add_output, add_run, add_safe_cells, csv_output, opened, output
 from opline_analyses.runs.selection import add_filters, add_tainted, selection
 
 NAME = "graph"
@@ -29,7 +29,7 @@ examples:
   opline graph run1 -o run1.graphml                    # networkx.read_graphml, Gephi
   opline graph --diff run1 run2
 """
-FORMATS = ("text", "dot", "graphml", "json", "svg", "png", "pdf")
+FORMATS = ("text", "csv", "dot", "graphml", "json", "svg", "png", "pdf")
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -38,13 +38,16 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=FORMATS,
-        help="text, dot (Graphviz), graphml, json (node-link; with --diff: the changes), or a picture: svg, png, pdf",
+        help="text, csv (the edges), dot (Graphviz), graphml, json (node-link; with --diff: the changes), or a picture:"
+        " svg, png, pdf",
     )
+    parser.add_argument("--csv", dest="format", action="store_const", const="csv", help="the same as --format csv")
     parser.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
     parser.add_argument("--diff", nargs=2, metavar=("A", "B"), help="compare run B with run A")
     add_tainted(parser)
     add_filters(parser)
     add_output(parser)
+    add_safe_cells(parser)
 
 
 def _format(args: argparse.Namespace) -> str:
@@ -56,21 +59,32 @@ def _format(args: argparse.Namespace) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the graph or the difference."""
-    from opline_analyses.ops.graph import difference, difference_rows, text_rows, transition_graph, write_graph
+    from opline_analyses.ops.graph import (
+        CHANGE_COLUMNS,
+        EDGE_COLUMNS,
+        difference,
+        difference_rows,
+        edge_rows,
+        text_rows,
+        transition_graph,
+        write_graph,
+    )
 
     form = _format(args)
     if args.diff:
         if args.run is not None:
             raise UsageError("--diff takes both runs: opline graph --diff A B.")
-        if form not in ("text", "json"):
-            raise UsageError(f"--diff writes text or json, not {form}.")
+        if form not in ("text", "csv", "json"):
+            raise UsageError(f"--diff writes text, csv or json, not {form}.")
         graphs = []
         for path in args.diff:
             with opened(args, path=path) as opened_run:
                 graphs.append(transition_graph(opened_run, selection(opened_run, args), args.tainted))
         changes = difference(*graphs)
-        with output(args.output) as out:
-            if form == "json":
+        with csv_output(args) if form == "csv" else output(args.output) as out:
+            if form == "csv":
+                out.write(csv_text(CHANGE_COLUMNS, (c.row() for c in changes)).encode())
+            elif form == "json":
                 head = {"schema": "opline graph diff 1", "a": args.diff[0], "b": args.diff[1]}
                 ops = {"ops": [g.graph["ops"] for g in graphs]}
                 out.write(
@@ -83,8 +97,10 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("opline graph needs a RUN, or --diff A B.")
     with opened(args) as opened_run:
         graph = transition_graph(opened_run, selection(opened_run, args), args.tainted)
-        with output(args.output) as out:
-            if form == "text":
+        with csv_output(args) if form == "csv" else output(args.output) as out:
+            if form == "csv":
+                out.write(csv_text(EDGE_COLUMNS, edge_rows(graph)).encode())
+            elif form == "text":
                 out.write(encoded(table(*text_rows(graph), left=2, gap=" ")))
             else:
                 write_graph(graph, form, out)

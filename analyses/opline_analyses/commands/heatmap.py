@@ -15,7 +15,7 @@ from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses.base.quantities import DURATIONS, Limits, duration_ns, limits, round_up, seconds, size_bytes
 from opline_analyses.block import io_filter
-from opline_analyses.commands.common import add_output, add_run, opened, output
+from opline_analyses.commands.common import add_form, add_run, csv_output, opened, output
 from opline_analyses.commands.latencymap import add_latencymap, arguments
 from opline_analyses.commands.latencymap import run as run_latencymap
 from opline_analyses.commands.other_inputs import add_inputs, counts_of, interval_of_oracle, values_of, without_ios
@@ -87,7 +87,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stepsec", "--interval", metavar="T", help="the width of a column (default: what fits)")
     parser.add_argument("--maxcol", metavar="N", type=int, help="at most so many columns: the first")
     parser.add_argument("--percentiles", metavar="LIST", help="lines of these (50,99), exact for each column")
-    parser.add_argument("--per-device", action="store_true", help="a map for each device (terminal)")
+    parser.add_argument("--per-device", action="store_true", help="a map for each device (terminal, CSV)")
     parser.add_argument("--color", choices=COLOURS, default="auto", help="of the terminal (default: what it can)")
     look = parser.add_argument_group("the picture")
     look.add_argument("--title", metavar="TEXT", help="default: Latency Heat Map, Size Heat Map, ...")
@@ -97,8 +97,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     look.add_argument("--fonttype", metavar="F", default="Verdana", help="default: %(default)s")
     look.add_argument("--fontsize", metavar="N", type=int, default=12, help="default: %(default)s")
     io_filter.add_io_filters(parser)
-    parser.add_argument("--json", action="store_true", help="the cells as JSON")
-    add_output(parser)
+    add_form(parser, csv="the cells as CSV, nanoseconds or bytes", json="the cells as JSON, nanoseconds or bytes")
 
 
 def measure_of(args: argparse.Namespace) -> Measure:
@@ -241,7 +240,7 @@ def _of_values(args: argparse.Namespace, kind: Kind, columns: int, number: int) 
         batch, skipped = two_columns.read(args.run, two_columns.unit_ns(args.unitstime))
         if skipped:
             talk(f"{skipped} lines of {args.run} have no two numbers: left out.")
-        measure = Measure("Latency", "", "" if args.unit is None else args.unit, two_columns.THOUSANDTHS)
+        measure = Measure("Latency", "", args.unit or "", two_columns.THOUSANDTHS, known=False)
     else:
         batch, _ = values_of(args, kind)
         measure = measure_of(args)
@@ -291,7 +290,7 @@ def run(args: argparse.Namespace) -> int:
     if kind is None:
         return _of_run(args)
     args.stepsec = interval_of_oracle(args, kind) or args.stepsec
-    picture = _is_picture(args)
+    picture = _is_picture(args) and not args.csv
     maps: list[tuple[str, Map]]
     if kind.has == COUNTS:
         maps = _of_counts(args, kind)
@@ -299,9 +298,7 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"{args.run} has {len(maps)} groups: a picture is of one. Draw them in the terminal.")
     else:
         maps = [("", _of_values(args, kind, 110 if picture else 66, args.rows or (50 if picture else 16)))]
-    with output(args.output) as out:
-        for name, found in maps:
-            out.write(drawn(args, None, found, name, picture).encode())
+    write(args, None, dict(maps), picture)
     return 0
 
 
@@ -325,16 +322,26 @@ def _of_counts(args: argparse.Namespace, kind: Kind) -> list[tuple[str, Map]]:
 def _of_run(args: argparse.Namespace) -> int:
     from opline_analyses.block.io_series import tables_needed
 
-    picture = _is_picture(args)
+    picture = _is_picture(args) and not args.csv
     if args.per_device and (picture or args.json):
-        raise UsageError("--per-device is for the terminal: a picture of one device has -d.")
+        raise UsageError("--per-device is for the terminal and --csv: a picture of one device has -d.")
     measure = measure_of(args)
     with opened(args, tables=tables_needed(args)) as opened_run:
         rows, found = maps_of_run(opened_run, args, measure, picture)
-        with output(args.output) as out:
-            for name, heatmap in found.items():
-                out.write(drawn(args, rows, heatmap, name, picture).encode())
+        write(args, rows, found, picture)
     return 0
+
+
+def write(args: argparse.Namespace, rows: io_filter.Rows | None, maps: dict[str, Map], picture: bool) -> None:
+    """The maps by their groups' names, in the form that is asked for."""
+    with csv_output(args) if args.csv else output(args.output) as out:
+        if args.csv:
+            from opline_analyses.pictures.heatmap_cells import csv_of
+
+            out.write(csv_of(maps).encode())
+        else:
+            for name, heatmap in maps.items():
+                out.write(drawn(args, rows, heatmap, name, picture).encode())
 
 
 def maps_of_run(
@@ -371,30 +378,18 @@ def drawn(args: argparse.Namespace, rows: io_filter.Rows | None, heatmap: Map, d
     title = args.title or f"{heatmap.measure.name} Heat Map"
     title += f": {device}" if device else ""
     if args.json:
-        return json.dumps(_document(heatmap), indent=1) + "\n"
-    if picture:
-        from opline_analyses.pictures.heatmap_svg import Look, document
+        from opline_analyses.pictures.heatmap_cells import document
 
-        look = Look(title, args.fonttype, args.fontsize, args.boxsize, args.grid, args.accstats)
-        return document(heatmap, look, (lambda c, r: _of_cell(args, rows, heatmap, c, r)) if rows is not None else None)
+        return json.dumps(document(heatmap), indent=1) + "\n"
+    if picture:
+        from opline_analyses.pictures import heatmap_svg
+
+        look = heatmap_svg.Look(title, args.fonttype, args.fontsize, args.boxsize, args.grid, args.accstats)
+        lister = (lambda c, r: _of_cell(args, rows, heatmap, c, r)) if rows is not None else None
+        return heatmap_svg.document(heatmap, look, lister)
     from opline.talk import shown
     from opline_analyses.pictures.heatmap_text import colours_wanted, lines
 
     colours = colours_wanted(args.color, args.output is None and sys.stdout.isatty())
     text = lines(heatmap, colours, args.map == "waited", rows.source.one if rows is not None else "event", shown(title))
     return "".join(f"{line.rstrip() if colours == 'never' else line}\n" for line in text)
-
-
-def _document(heatmap: Map) -> dict[str, object]:
-    cells = [
-        {
-            "column": column, "row": row, "count": cell.count, "sum": cell.total,
-            "begin_ns": heatmap.begin_ns + column * heatmap.step_ns,
-        }
-        for (column, row), cell in sorted(heatmap.cells.items())
-    ]  # fmt: skip
-    return {
-        "schema": "opline heatmap 1", "measure": heatmap.measure.name.lower(), "columns": heatmap.columns,
-        "step_ns": heatmap.step_ns, "rows": [list(edge) for edge in heatmap.edges], "cells": cells,
-        "percentiles": {line.name: list(line.values) for line in heatmap.lines},
-    }  # fmt: skip

@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     from opline_analyses.counts.screen import CLEAR, Options, Screen
     from opline_analyses.pictures.heatmap_text import colours_wanted
 
-    for name, option in (("json", "--json"), ("percentiles", "--percentiles"), ("title", "--title")):
+    for name, option in (("json", "--json"), ("csv", "--csv"), ("percentiles", "--percentiles"), ("title", "--title")):
         if getattr(args, name):
             raise UsageError(f"{option} is not for --style latencymap.")
     columns = 90 if args.num_records is None else args.num_records

@@ -17,6 +17,7 @@ from opline_analyses.intervals.buckets import Listed
 from opline_analyses.intervals.intervals import Grid, Tally
 from opline_analyses.live.view import SECOND, View
 from opline_analyses.pictures.heatmap import MOST_COLUMNS, Scale, map_of, scale_of
+from opline_analyses.pictures.heatmap_cells import csv_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,7 +84,7 @@ class Heatmap(View):
         self._fixed = args.stepsec is not None
         self.tally = Tally(Grid(self.zero_ns, step), self.scale.buckets)
         self._until_ns = self.zero_ns
-        self._redraws = sys.stdout.isatty() and args.output is None and not args.json
+        self._redraws = sys.stdout.isatty() and args.output is None and not args.json and not args.csv
 
     def again(self) -> None:
         """See View."""
@@ -120,4 +121,6 @@ class Heatmap(View):
         series = Series(self.tally.grid, 0, max(0, self.tally.grid.index(until_ns)), self.zero_ns)
         picture = self.args.output is not None and self.args.output.suffix.lower() == ".svg"
         found = map_of(self.tally, series, scale, self.measure)
+        if self.args.csv:
+            return csv_of({"": found}).encode()
         return heatmap.drawn(self.args, None if picture else self.rows, found, "", picture).encode()

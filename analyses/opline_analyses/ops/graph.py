@@ -155,6 +155,18 @@ def text_rows(graph: Graph) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
+EDGE_COLUMNS = (
+    "source", "target", "count", "ops", "mean_ns", "p50_ns", "p99_ns", "max_ns", "total_ns", "share", "critical_share",
+    "stage", "kind", "aside",
+)  # fmt: skip
+
+
+def edge_rows(graph: Graph) -> Iterator[dict[str, Any]]:
+    """The edges with all that is known of them."""
+    for source, target, d in graph.edges(data=True):
+        yield {"source": source, "target": target, **{name: d[name] for name in EDGE_COLUMNS[2:]}}
+
+
 def _writable(graph: Graph) -> Graph:
     """With names that XML can have."""
     same: Graph = nx.relabel_nodes(graph, {name: shown(name) for name in graph})
@@ -212,6 +224,17 @@ class EdgeChange:
     def record(self) -> dict[str, Any]:
         """As JSON has it."""
         return asdict(self)
+
+    def row(self) -> dict[str, Any]:
+        """As CSV has it: what is of one of the runs in columns of its own."""
+        found = self.record()
+        for name in _OF_BOTH:
+            found[f"{name}_a"], found[f"{name}_b"] = found.pop(name)
+        return found
+
+
+_OF_BOTH = ("count", "p50_ns", "p99_ns", "share", "per_op_ns")
+CHANGE_COLUMNS = ("source", "target", "status", "aside", *(f"{name}_{run}" for name in _OF_BOTH for run in "ab"))
 
 
 def difference(before: Graph, after: Graph) -> list[EdgeChange]:

@@ -27,12 +27,15 @@ MOST_ROWS = 2_000
 
 
 class Measure(Value):
-    """What the vertical axis is: SQL over a source's columns, the unit of its labels, and how many of ours one is."""
+    """What the vertical axis is: SQL over a source's columns, the unit of its labels, and how many of ours one is.
+    ``known``: whether ours are ns or bytes.
+    """
 
     name: str
     sql: str
     unit: str
     scale: int
+    known: bool = True
 
 
 class Scale(Value):
@@ -112,6 +115,12 @@ class Map:
         if row >= self.rows:
             return f">{self.number(self.edges[-1][1])}"
         return self.number(self.edges[row][0])
+
+    def edges_of(self, row: int) -> tuple[int | None, int | None]:
+        """Where a row begins and where it ends; None: nowhere."""
+        if row < 0:
+            return None, self.edges[0][0]
+        return self.edges[row] if row < self.rows else (self.edges[-1][1], None)
 
     def row_of(self, value: int) -> int:
         """The row that a value falls into; -1 and ``rows`` are outside."""

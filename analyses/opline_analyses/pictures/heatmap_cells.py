@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""The cells of heat maps as a document, and as rows of CSV."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opline_analyses.base.text import csv_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from opline_analyses.intervals.intervals import Cell
+    from opline_analyses.pictures.heatmap import Map, Measure
+
+
+def document(heatmap: Map) -> dict[str, object]:
+    """A map as JSON has it."""
+    cells = [
+        {
+            "column": column, "row": row, "count": cell.count, "sum": cell.total,
+            "begin_ns": heatmap.begin_ns + column * heatmap.step_ns,
+        }
+        for (column, row), cell in sorted(heatmap.cells.items())
+    ]  # fmt: skip
+    return {
+        "schema": "opline heatmap 1", "measure": heatmap.measure.name.lower(), "columns": heatmap.columns,
+        "step_ns": heatmap.step_ns, "rows": [list(edge) for edge in heatmap.edges], "cells": cells,
+        "percentiles": {line.name: list(line.values) for line in heatmap.lines},
+    }  # fmt: skip
+
+
+def csv_of(maps: Mapping[str, Map]) -> str:
+    """The cells of maps by their groups' names, those of a column from below; a column without any is a row, too. Names
+    say ns or bytes; numbers of two columns of text are what they were there, in a unit that nobody knows.
+    """
+    unit, divisor = _unit(next(iter(maps.values())).measure)
+    edges = [f"{name}{unit}" for name in ("low", "high", "sum")]
+
+    def number(value: int | None) -> object:
+        return "" if value is None else value if divisor == 1 else value / divisor
+
+    def rows() -> Iterator[dict[str, object]]:
+        for group, found in maps.items():
+            columns: list[list[tuple[int, Cell]]] = [[] for _ in range(found.columns)]
+            for (column, row), cell in sorted(found.cells.items()):
+                columns[column].append((row, cell))
+            for column, cells in enumerate(columns):
+                begin = found.begin_ns + column * found.step_ns
+                when = {"group": group, "begin_ns": begin, "end_ns": begin + found.step_ns}
+                for row, cell in cells:
+                    low, high = found.edges_of(row)
+                    values = (number(low), number(high), number(cell.total))
+                    yield when | dict(zip(edges, values, strict=True)) | {"count": cell.count}
+                if not cells:
+                    yield when | dict(zip(edges, ("", "", 0), strict=True)) | {"count": 0}
+
+    return csv_text(["group", "begin_ns", "end_ns", *edges[:2], "count", edges[2]], rows())
+
+
+def _unit(measure: Measure) -> tuple[str, int]:
+    """What the names of columns end in, and how many of ours one is there."""
+    if not measure.known:
+        return "", measure.scale
+    return ("_ns", 1) if measure.name == "Latency" else ("_bytes", 1)

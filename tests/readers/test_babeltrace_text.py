@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -172,3 +174,28 @@ def test_what_is_lost_or_cannot_be_read_is_told(tmp_path: Path, capfd: pytest.Ca
     file.write_text(whole + bpf.replace("23.1]", "23.900000000]").replace("(+0.1)", "(+0.100000000)"))
     assert main(["ops", str(file), "--model", str(MAIL)]) == 0
     assert "its own time is of another clock" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["demo-kernel", "fio-libaio-qd16-hdd-bfq"])
+def test_its_events_are_those_of_the_trace(
+    trace: Callable[[str], Path], tmp_path: Path, printed: Printed, name: str
+) -> None:
+    """Each with its contexts and fields, from a file and from a pipe; times are of the day. What has parts is null."""
+    text = subprocess.run(["babeltrace2", str(trace(name))], capture_output=True, text=True, check=True).stdout
+    (tmp_path / "trace.txt").write_text(text)
+
+    def shown(data: str) -> Counter[str]:
+        events = [json.loads(line) for line in data.splitlines()]
+        return Counter(json.dumps(e | {"ts_ns": 0, "channel": "", "host": ""}) for e in events if e["lost"] is None)
+
+    ours = shown(printed("events", tmp_path / "trace.txt", "--json"))
+    assert ours == shown(printed("events", trace(name), "--json")) and ours.total() > 1000
+    piped = [sys.executable, "-m", "opline_analyses", "events", "-", "--json", "--limit", "20"]
+    head = subprocess.run(piped, input=text, text=True, capture_output=True, check=True).stdout
+    assert head.splitlines() == printed("events", tmp_path / "trace.txt", "--json", "--limit", "20").splitlines()
+
+
+def test_of_an_input_without_events_it_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "two.txt").write_text("1.0 30\n1.1 45\n")
+    assert main(["events", str(tmp_path / "two.txt")]) == 2
+    assert "has times and latencies, and no I/O" in capfd.readouterr().err

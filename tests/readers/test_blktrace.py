@@ -86,3 +86,26 @@ def test_numbers_that_no_request_has_end_a_file(
         file.write_bytes(changed)
         assert main(["requests", str(file)]) == 0
         assert "is cut off or damaged" in capfd.readouterr().err
+
+
+def test_its_events_are_shown(
+    run_of: RunOf, trace: Callable[[str], Path], opline: Callable[..., Any], tmp_path: Path
+) -> None:
+    """The same as of the text that the files were made of; where no note tells a thread's name, there is none."""
+    lines = list(text_of(opline("events", trace("app-libaio-qd8-dmcrypt")).stdout.splitlines(), "perf"))
+    (tmp_path / "text.txt").write_text("\n".join(lines) + "\n")
+    files(lines, tmp_path, "sda")
+
+    def shown(what: Path, *words: str) -> list[Any]:
+        found = [json.loads(line) for line in opline("events", what, "--json", *words).stdout.splitlines()]
+        for event in found:
+            event["channel"], event["fields"] = "", dict(sorted(event["fields"].items()))
+            event["fields"].pop("error", None)  # of a bio it is no error number here
+        return sorted(found, key=lambda event: (event["ts_ns"], event["cpu"], str(event)))
+
+    ours, theirs = shown(tmp_path / "sda"), shown(tmp_path / "text.txt")
+    assert len(ours) > 1000 and ours == theirs
+    issued = [event for event in ours if event["event"] == "block_rq_issue"]
+    assert shown(tmp_path / "sda", "--limit", "3", "--names", "*issue") == issued[:3]
+    (nameless,) = shown(trace(REAL), "--limit", "1")
+    assert nameless["comm"] is None and "comm" not in nameless["fields"]

@@ -36,13 +36,14 @@ def add_run(parser: argparse.ArgumentParser, optional: bool = False) -> None:
         "run",
         metavar="RUN",
         nargs="?" if optional else None,
-        type=_run_path,
+        type=input_path,
         help="a run, a recording, or a trace (with --model); babeltrace's, perf's, ftrace's text; blktrace's; -: stdin",
     )
     add_model(parser)
 
 
-def _run_path(text: str) -> str:
+def input_path(text: str) -> str:
+    """An argument that is a run or a trace: - is standard input, and a device's name its files of blktrace."""
     if not os.path.exists(text) and os.path.exists(f"{text}.blktrace.0"):  # as blkparse -i takes it
         return f"{text}.blktrace.0"
     return "/dev/stdin" if text == "-" else text

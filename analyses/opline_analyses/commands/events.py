@@ -7,7 +7,6 @@ import argparse
 import errno
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 from opline import _core
@@ -18,14 +17,16 @@ from opline.readers.trace import find_traces
 from opline.talk import talk
 from opline_analyses.base import filters
 from opline_analyses.base.quantities import seconds
-from opline_analyses.commands.common import add_form, csv_output, output
+from opline_analyses.commands.common import add_form, csv_output, input_path, output, refuse_other
 
 NAME = "events"
 HELP = "a trace's events, decoded, one per line"
 EXAMPLES = """\
 Each line: time (raw monotonic ns), host, channel, CPU, event, { contexts },
 { fields }. Lines that begin with # are intervals with discarded events, and
-streams that cannot be read to their end.
+streams that cannot be read to their end. Text and blktrace's files are shown as
+opline reads them, lines that are not understood apart: what was meant and what
+was taken can be compared. Times of babeltrace's text are ns of the day.
 
 --csv and --json (an object per line) have the same members: ts_ns, host,
 channel, cpu, event, comm, pid, tid, context, fields, lost. `context` and
@@ -62,7 +63,12 @@ def _instant(text: str) -> filters.Instant:
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """The trace and what to show of it."""
-    parser.add_argument("trace", metavar="TRACE", type=Path, help="a trace, or a recording")
+    parser.add_argument(
+        "trace",
+        metavar="TRACE",
+        type=input_path,
+        help="a trace, or a recording; babeltrace's, perf's, ftrace's text; blktrace's; -: stdin",
+    )
     parser.add_argument("--limit", metavar="N", type=int, help="at most N events")
     parser.add_argument("--reader", metavar="R", help="auto, native or bt2 (default: $OPLINE_READER, else auto)")
     group = parser.add_argument_group("which events (all may be combined)")
@@ -126,6 +132,7 @@ def _filter(args: argparse.Namespace) -> dict[str, Any]:
 
 def run(args: argparse.Namespace) -> int:
     """Print until the end, the limit, or a closed pipe."""
+    refuse_other(args.trace)
     wanted = _filter(args)
     front, _ = choose(find_traces(args.trace), reader_wanted(args.reader))
     with csv_output(args) if args.csv else output(args.output) as out:

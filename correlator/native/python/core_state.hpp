@@ -4,19 +4,17 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include <cstddef>
 #include <string>
-#include <vector>
 
 #include "core/core.hpp"
+#include "sink_feed.hpp"
 
 namespace opline::python {
 
 struct CoreState {
     explicit CoreState(const std::string &plan) : core(plan) {}
     Core core;
-    std::vector<std::size_t> wanted;  // per class that came through add_class(): how many values an event has
-    std::size_t streams = 0;
+    SinkFeed feed{core};
     PyObject *csv = nullptr;  // kept alive while the core feeds it
 };
 
@@ -26,6 +24,7 @@ struct CoreObject {
 };
 
 inline CoreState &state_of(PyObject *self) { return *reinterpret_cast<CoreObject *>(self)->state; }
+inline SinkFeed &core_sink(PyObject *self) { return state_of(self).feed; }
 inline Core &core_of(PyObject *self) { return state_of(self).core; }
 
 }  // namespace opline::python

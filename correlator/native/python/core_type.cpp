@@ -230,11 +230,12 @@ PyObject *core_table_columns(PyObject *self, PyObject *) {
 }
 
 PyMethodDef core_methods[] = {
-    {"add_class", core_add_class, METH_VARARGS,
+    {"add_class", fed<core_sink, feed_class>, METH_VARARGS,
      "add_class(name, kernel, [(field, is_context)]) -> (class, wanted field indices, time slot)"},
-    {"add_stream", core_add_stream, METH_VARARGS, "add_stream(host, kernel, channel, instance) -> stream"},
-    {"event", core_event, METH_VARARGS, "event(ts_ns, class, stream, cpu or None, values of the wanted fields)"},
-    {"discarded", core_discarded, METH_VARARGS, "discarded(stream, begin_ns, end_ns, count, packets)"},
+    {"add_stream", fed<core_sink, feed_stream>, METH_VARARGS, "add_stream(host, kernel, channel, instance) -> stream"},
+    {"event", fed<core_sink, feed_event>, METH_VARARGS,
+     "event(ts_ns, class, stream, cpu or None, values of the wanted fields)"},
+    {"discarded", fed<core_sink, feed_discarded>, METH_VARARGS, "discarded(stream, begin_ns, end_ns, count, packets)"},
     {"missing", core_missing, METH_VARARGS,
      "missing(stream, kernel, begin_ns or None, end_ns or None, packets): what a stream had then is not there. Before "
      "the first event."},

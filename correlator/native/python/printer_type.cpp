@@ -2,18 +2,28 @@
 #include "printer_type.hpp"
 
 #include <memory>
+#include <utility>
 
 #include "core/printer.hpp"
 #include "guarded.hpp"
+#include "sink_feed.hpp"
 #include "type_slots.hpp"
 
 namespace {
 
 using opline::python::guarded;
 
+using opline::python::fed;
+
+struct PrinterState {
+    PrinterState(int fd, opline::PrintFilter filter) : printer(fd, std::move(filter)) {}
+    opline::Printer printer;
+    opline::python::SinkFeed feed{printer};
+};
+
 struct PrinterObject {
     PyObject_HEAD
-    opline::Printer *printer;
+    PrinterState *state;
 };
 
 PyObject *printer_new(PyTypeObject *type, PyObject *args, PyObject *) {
@@ -21,22 +31,24 @@ PyObject *printer_new(PyTypeObject *type, PyObject *args, PyObject *) {
     const char *filter;
     if (!PyArg_ParseTuple(args, "is", &fd, &filter)) return nullptr;
     return guarded([&]() -> PyObject * {
-        auto printer = std::make_unique<opline::Printer>(fd, opline::print_filter(filter));
+        auto state = std::make_unique<PrinterState>(fd, opline::print_filter(filter));
         auto self = reinterpret_cast<PrinterObject *>(type->tp_alloc(type, 0));
         if (!self) return nullptr;
-        self->printer = printer.release();
+        self->state = state.release();
         return reinterpret_cast<PyObject *>(self);
     });
 }
 
 void printer_dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
-    delete reinterpret_cast<PrinterObject *>(self)->printer;
+    delete reinterpret_cast<PrinterObject *>(self)->state;
     type->tp_free(self);
     Py_DECREF(type);
 }
 
-opline::Printer &printer_of(PyObject *self) { return *reinterpret_cast<PrinterObject *>(self)->printer; }
+PrinterState &state_of(PyObject *self) { return *reinterpret_cast<PrinterObject *>(self)->state; }
+opline::Printer &printer_of(PyObject *self) { return state_of(self).printer; }
+opline::python::SinkFeed &printer_sink(PyObject *self) { return state_of(self).feed; }
 
 PyObject *printer_address(PyObject *self, PyObject *) {
     opline::EventSink *consumer = &printer_of(self);
@@ -55,6 +67,10 @@ PyObject *printer_finish(PyObject *self, PyObject *) {
 
 PyMethodDef printer_methods[] = {
     {"address", printer_address, METH_NOARGS, "Address of the printer as a consumer of events."},
+    {"add_class", fed<printer_sink, opline::python::feed_class>, METH_VARARGS, "As a Core's."},
+    {"add_stream", fed<printer_sink, opline::python::feed_stream>, METH_VARARGS, "As a Core's."},
+    {"event", fed<printer_sink, opline::python::feed_event>, METH_VARARGS, "As a Core's."},
+    {"discarded", fed<printer_sink, opline::python::feed_discarded>, METH_VARARGS, "As a Core's."},
     {"done", printer_done, METH_NOARGS, "True once nothing more will be printed."},
     {"finish", printer_finish, METH_NOARGS,
      "Write what is buffered; (events printed, errno of a failed write or 0, ns from the first event to the last)."},

@@ -162,8 +162,7 @@ class BabeltraceTextReader(LinesReader):
 
     def read(self, consumer: _core.Core | _core.Printer | _core.Dropper) -> Iterator[float | None]:
         """Push all events, in slices; each ``next()`` gives None."""
-        if not isinstance(consumer, _core.Core):
-            raise TraceError(f"{self._path} is text already: there is nothing to decode.")
+        assert not isinstance(consumer, _core.Dropper), "checks leave out events of CTF traces only"
         events = 0
         try:
             with io.TextIOWrapper(pipes.opened(self._path), encoding="utf-8", errors="replace") as file:
@@ -177,16 +176,16 @@ class BabeltraceTextReader(LinesReader):
             raise TraceError(f"{self._path} has no event as babeltrace prints it.")
         consumer.finish()
 
-    def _line(self, core: _core.Core, number: int, line: str) -> int:
+    def _line(self, consumer: _core.Core | _core.Printer, number: int, line: str) -> int:
         """How many of its events were pushed."""
         pushed = 0
         lost = _DISCARDED.search(line)
         if lost is not None:
             begin, end = (self._of_clock(_of_day(*lost.groups()[at : at + 4])) for at in (1, 5))
-            core.discarded(self._stream(core, "", False, 0), begin, end, int(lost[1]), False)
+            consumer.discarded(self._stream(consumer, "", False, 0), begin, end, int(lost[1]), False)
             return 0
         for event in events_of(line):
-            if isinstance(event, str) or not self._event(core, *event):
+            if isinstance(event, str) or not self._event(consumer, *event):
                 self._unreadable += 1
                 if self._unreadable <= _TOLD:
                     shown = event if isinstance(event, str) else f"{event[2]}: its own time is of another clock"
@@ -201,9 +200,11 @@ class BabeltraceTextReader(LinesReader):
         found = days * _DAY_NS + of_day
         return found + _DAY_NS if found < self._last_ns - _DAY_NS // 2 else found
 
-    def _event(self, core: _core.Core, of_day: int, host: str, name: str, groups: list[Group]) -> bool:
+    def _event(
+        self, consumer: _core.Core | _core.Printer, of_day: int, host: str, name: str, groups: list[Group]
+    ) -> bool:
         """Whether it was pushed: an event of the BPF collector has its time as a field, on a clock that the text does
-        not name.
+        not name. That is shown like any other.
         """
         packet = groups.pop(0) if len(groups) > 1 and "cpu_id" in groups[0] else {}
         payload = groups.pop()
@@ -214,22 +215,22 @@ class BabeltraceTextReader(LinesReader):
         kernel = ":" not in name
         key = (name, *fields)
         if key not in self._classes:
-            self._classes[key] = core.add_class(name, kernel, fields)
+            self._classes[key] = consumer.add_class(name, kernel, fields)
         number, wanted, time_slot = self._classes[key]
-        if time_slot >= 0:
+        if time_slot >= 0 and isinstance(consumer, _core.Core):
             return False
         values = [*context.values(), *payload.values()]
         cpu = packet.get("cpu_id")
         cpu = cpu if isinstance(cpu, int) and 0 <= cpu < 2**31 else None
         self._last_ns = ts_ns = self._of_clock(of_day)
-        stream = self._stream(core, host, kernel, -1 if cpu is None else cpu)
-        core.event(ts_ns, number, stream, cpu, tuple(values[i] for i in wanted))
+        stream = self._stream(consumer, host, kernel, -1 if cpu is None else cpu)
+        consumer.event(ts_ns, number, stream, cpu, tuple(values[i] for i in wanted))
         return True
 
-    def _stream(self, core: _core.Core, host: str, kernel: bool, cpu: int) -> int:
+    def _stream(self, consumer: _core.Core | _core.Printer, host: str, kernel: bool, cpu: int) -> int:
         key = (host, kernel, cpu)
         if key not in self._streams:
-            self._streams[key] = core.add_stream(host, kernel, "text", max(cpu, 0))
+            self._streams[key] = consumer.add_stream(host, kernel, "text", max(cpu, 0))
         return self._streams[key]
 
     def environment(self) -> list[dict[str, Any]]:

@@ -125,8 +125,7 @@ class BlktraceReader:
 
     def read(self, consumer: _core.Core | _core.Printer | _core.Dropper) -> Iterator[float | None]:
         """Push all events, in slices; each ``next()`` gives the share of the bytes read so far, None of a pipe."""
-        if not isinstance(consumer, _core.Core):
-            raise TraceError(f"{self._paths[0]} is blktrace's: `blkparse` shows its events.")
+        assert not isinstance(consumer, _core.Dropper), "checks leave out events of CTF traces only"
         try:
             total = sum(os.stat(path).st_size for path in self._paths)
             for events in self._push(consumer):
@@ -135,13 +134,15 @@ class BlktraceReader:
         except OSError as error:
             raise TraceError(f"Cannot read {error.filename or self._paths[0]}: {error.strerror}.") from error
 
-    def _push(self, core: _core.Core) -> Iterator[int]:
-        stream = core.add_stream("", True, "blktrace", 0)
-        classes: dict[str, tuple[int, tuple[str, ...]]] = {}
+    def _push(self, consumer: _core.Core | _core.Printer) -> Iterator[int]:
+        stream = consumer.add_stream("", True, "blktrace", 0)
+        # of each event: with its thread's name, and without, where no note has told it
+        classes: dict[tuple[str, bool], tuple[int, tuple[str, ...]]] = {}
         for event in sorted({*_EVENTS.values(), "block_bio_complete"}):
-            fields = (*_PLACE, *_OWN.get(event, ("nr_sector",)), "tid", "comm")
-            number, wanted, _ = core.add_class(event, True, [(name, False) for name in fields])
-            classes[event] = number, tuple(fields[i] for i in wanted)
+            for named in (True, False):
+                fields = (*_PLACE, *_OWN.get(event, ("nr_sector",)), "tid", *(("comm",) if named else ()))
+                number, wanted, _ = consumer.add_class(event, True, [(name, False) for name in fields])
+                classes[event, named] = number, tuple(fields[i] for i in wanted)
         last: dict[int, tuple[int, int]] = {}  # of each CPU: sequence number and time
         issuing: set[int] = set()
         pushed = 0
@@ -153,7 +154,7 @@ class BlktraceReader:
             number, category = action & 0xFF, action >> 16
             before = last.get(cpu)
             if sequence and before is not None and before[0] and sequence > before[0] + 1:
-                core.discarded(stream, before[1], ts_ns, sequence - before[0] - 1, False)
+                consumer.discarded(stream, before[1], ts_ns, sequence - before[0] - 1, False)
             last[cpu] = sequence, ts_ns
             if number not in _EVENTS:
                 continue
@@ -170,13 +171,13 @@ class BlktraceReader:
                 payload["new_sector"] = _split_at(sector, more)
             elif event == "block_bio_remap":
                 payload["old_dev"], payload["dev"], payload["old_sector"] = _remapped(dev, more)
-            cls, wanted_names = classes[event]
-            core.event(ts_ns, cls, stream, cpu, tuple(payload[name] for name in wanted_names))
+            cls, wanted_names = classes[event, tid in self._names]
+            consumer.event(ts_ns, cls, stream, cpu, tuple(payload[name] for name in wanted_names))
             pushed += 1
             yield pushed
         if not pushed:
             raise TraceError(f"{self._paths[0]} has no event of a request: nothing was traced.")
-        core.finish()
+        consumer.finish()
 
     def _records(self, path: str) -> Iterator[tuple[int, int, int, int, int, int, int, int, int, bytes]]:
         """The events of a file, in its order; notes are taken in on the way. What is cut off or damaged is counted."""

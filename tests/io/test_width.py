@@ -4,19 +4,20 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+from tests.lib.build_run import P, RunBuilder
 from tests.lib.recorded import RunOf
 
-from opline_analyses.base.text import fitted
+from opline_analyses.base.text import fitted, shortened, table
 from opline_analyses.cli import main
 
 TABLES = (
     "requests", "requests -i flushes", "hist", "hist 0.1 --per device", "iostat", "iostat 0.1 -x",
     "iostat --style solaris", "log", "outliers 1 1", "bitesize", "heatmap", "burst", "btt",
-    "stages", "stages --states", "graph", "coverage", "why", "losses", "ops --slowest 2",
+    "stages", "stages --states", "graph", "coverage", "why", "losses", "ops --slowest 2", "ops --slowest 2 --states",
 )  # fmt: skip
-SHARED = ("ptr-buf-fsync1-ext4", "ops --slowest 2")  # a batch's requests are marked, and of several threads
 
 
 @pytest.mark.parametrize("name", ["demo-qd4", "demo-kernel", "ptr-buf-fsync1-ext4", "app-libaio-qd8-dmcrypt"])
@@ -26,7 +27,7 @@ def test_tables_fit_80_columns(
     monkeypatch.setenv("COLUMNS", "80")
     path = str(run_of(name).path)
     has_states = name != "demo-qd4"
-    wanted = [line for line in TABLES if (name, line) != SHARED and (has_states or "--states" not in line)]
+    wanted = [line for line in TABLES if has_states or "--states" not in line]
     for words in map(str.split, wanted):
         capfd.readouterr()
         assert main([words[0], path, *words[1:]]) == 0, words
@@ -37,6 +38,57 @@ def test_tables_fit_80_columns(
         ]  # commands to type
         assert lines, words
         assert max(map(len, lines)) <= 80, (words, max(lines, key=len))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("ctf-blue-v2-qd1", "ops"),  # stages, points and threads with long names
+        ("ptr-buf-fsync1-ext4", "ops"),  # a batch's requests are marked, and of several threads
+        ("fio-libaio-qd16-hdd-bfq", "ops --states --limit 300"),
+        ("fio-libaio-qd16-hdd-bfq", "stages"),
+        ("fdatasync-2-queues", "stages"),
+    ],
+)
+def test_lists_of_ops_fit_and_say_everything(
+    run_of: RunOf, name: str, words: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    capfd.readouterr()
+    command, *others = words.split()
+    assert main([command, str(run_of(name).path), *others]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert len(lines) > 5 and max(map(len, lines)) <= 80, max(lines, key=len)
+    if words == "ops":  # each op's points are there, with their threads
+        threads = {f"{row['comm']}:{row['tid']}" for row in run_of(name).rows("transitions") if row["tid"] is not None}
+        text = "\n".join(lines)
+        assert threads and all(thread in text for thread in threads)
+
+
+def test_an_object_of_a_long_name(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Shown with its begin and its end, and whole in JSON."""
+    name = "rbd_data.10926b8b4567." + "0123456789abcdef" * 8
+    run = RunBuilder()
+    run.op([P("begin", 0), P("end", 1000)], obj=name)
+    path = str(run.write(tmp_path / "run"))
+    assert main(["ops", path]) == 0
+    text = capfd.readouterr().out
+    assert max(map(len, text.splitlines())) <= 80
+    (word,) = [word for word in text.split() if "~" in word]
+    head, tail = word.split("~")
+    assert name.startswith(head) and name.endswith(tail) and len(word) > 70
+    assert main(["ops", path, "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["object"] == name
+
+
+def test_names_give_way_and_numbers_do_not() -> None:
+    rows = [["a stage of a name that is long", "kworker/1:1H:44", "123.456"], ["short", "fio:7", "1.000"]]
+    for width in (60, 40, 30, 24):
+        lines = list(table(["stage", "thread", "us"], rows, gap=" ", names=(0, 1), width=width))
+        assert min(width, 54) - 1 <= max(map(len, lines)) <= width and lines[1].endswith(" 123.456")
+        assert [line.split()[-2:] for line in lines[2:]] == [["fio:7", "1.000"]]
+        assert ("~" in lines[1]) == (width < 54)
+    assert shortened("kworker/1:1H:44", 12) == "kworke~1H:44"
+    assert shortened("fio:7", 1) == "f~7", "never less than three"
 
 
 def test_a_difference_of_two_graphs_fits(run_of: RunOf, capfd: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 WIDTH = 80  # columns of a terminal
+SHORTEST = 3  # characters of a name that are always shown
 _ROW = re.compile(r"\S {4,}\S|( +[-+]?\d[\d.]*){2,}$")  # of a table
 
 
@@ -76,17 +77,42 @@ def count_of(n: int, one: str, many: str | None = None) -> str:
     return f"{n} {one if n == 1 else many or one + 's'}"
 
 
+def shortened(text: str, room: int) -> str:
+    """The text, or its begin and its end with ~ between them where it is longer."""
+    room = max(room, SHORTEST)
+    return text if len(text) <= room else f"{text[: room // 2]}~{text[len(text) - (room - 1) // 2 :]}"
+
+
+def level(widths: Sequence[int], room: int) -> int:
+    """How wide each may be at most, so that all of them have room, if it can be: the widest give way first."""
+    widest = max(widths, default=SHORTEST)
+    return next((most for most in range(widest, SHORTEST, -1) if sum(min(w, most) for w in widths) <= room), SHORTEST)
+
+
 def table(
     header: Sequence[str],
     rows: Sequence[Sequence[str]],
     left: int = 1,
     gap: str = "  ",
     right: Sequence[bool] | None = None,
+    names: Collection[int] = (),
+    width: int = WIDTH,
 ) -> Iterator[str]:
-    """Aligned lines: the first ``left`` columns to the left and the others to the right, or as ``right`` says."""
+    """Aligned lines: the first ``left`` columns to the left and the others to the right, or as ``right`` says. The
+    texts in the columns ``names`` are shortened where a line would have more than ``width``.
+    """
     header, rows = [shown(h) for h in header], [[shown(c) for c in row] for row in rows]
     to_right = right if right is not None else [i >= left for i in range(len(header))]
-    widths = [max([len(h), *(len(r[i]) for r in rows)]) for i, h in enumerate(header)]
+
+    def widest() -> list[int]:
+        return [max([len(h), *(len(r[i]) for r in rows)]) for i, h in enumerate(header)]
+
+    widths = widest()
+    if names:
+        over = sum(widths) + len(gap) * (len(widths) - 1) - width
+        most = level([widths[i] for i in names], sum(widths[i] for i in names) - over)
+        rows = [[shortened(cell, most) if i in names else cell for i, cell in enumerate(row)] for row in rows]
+        widths = widest()
     for cells in (header, *rows):
         padded = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, to_right, strict=True))
         yield gap.join(padded).rstrip()

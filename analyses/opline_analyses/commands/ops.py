@@ -21,9 +21,11 @@ Columns: us since the op's begin; us since the line before on the critical
 path; the stage that ends here; the point, or the step of a block request (Q
 queued, M merged into another's request, G request allocated, I inserted, D
 issued to the driver, C completed); the thread (of a step only where it is
-another one than before); the CPU. Stage `-`: the model has no name for it.
-`(aside)`: off the critical path. `(late)`: after the op's end. ? is a step that
-was not seen.
+another one than before); the CPU. Where that is wider than 80 columns, threads
+stand in lines of their own (`in fio:1324`), and long names are shortened with
+~; --json has them whole. Stage `-`: the model has no name for it. `(aside)`:
+off the critical path. `(late)`: after the op's end. ? is a step that was not
+seen.
 
 --style ceph-devel prints the lists of the ceph-devel mail "performance latency
 analysis with LTTng": complete ops, every point (late ones too), deltas in

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from opline.talk import shown
-from opline_analyses.base.text import WIDTH, csv_text, encoded, table, us
+from opline_analyses.base.text import WIDTH, csv_text, encoded, shortened, table, us
 from opline_analyses.block.io_filter import add_io_filters
 from opline_analyses.block.requests import COLUMNS, ORDERS, Wanted, requests
 from opline_analyses.commands.common import add_form, add_run, csv_output, opened, output
@@ -34,7 +34,6 @@ examples:
 
 INTERVALS = ("q2g_ns", "g2i_ns", "i2d_ns", "d2c_ns", "q2c_ns")
 MOSTLY = 0.9  # of the names fit, else their room is more important than decimals
-SHORTEST = 4  # of a thread's name
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -72,8 +71,7 @@ def _marks(row: dict[str, Any]) -> str:
 def _who(row: dict[str, Any], room: int) -> str:
     """The thread that queued it, with a name cut to the room that there is, and what is special about the request."""
     name, rest = row["comm"] or "?", f":{'?' if row['tid'] is None else row['tid']}{_marks(row)}"
-    most = max(SHORTEST, room - len(rest))
-    return (name if len(name) <= most else f"{name[: most - 1]}~") + rest
+    return shortened(name, room - len(rest)) + rest
 
 
 def _cells(run: Run, found: list[dict[str, Any]], digits: int) -> tuple[list[str], list[list[str]]]:

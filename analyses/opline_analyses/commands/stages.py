@@ -56,7 +56,7 @@ meets the stages; with `unattributed` they sum to the latency, to the
 nanosecond, and a line below checks it. Incomplete ops are left out, and those
 that overlap discarded events unless --tainted.
 
---csv and --json have the same rows in nanoseconds.
+--csv and --json have the same rows in nanoseconds, and long names whole.
 {STATES}
 examples:
   opline stages run1
@@ -88,7 +88,8 @@ def text_lines(t: StageTable) -> Iterator[str]:
     if t.unknown.total_ns:
         rows.append(_cells(t.unknown, whole, digits))
         rows[-1][0] = "of it unknown"
-    yield from table(["stage (us)", "count", "mean", "p50", "p90", "p99", "p99.9", "max", "share%"], rows, gap=" ")
+    header = ["stage (us)", "count", "mean", "p50", "p90", "p99", "p99.9", "max", "share%"]
+    yield from table(header, rows, gap=" ", names=(0,))
     stages, rest = sum(s.total_ns for s in t.stages), t.unattributed.total_ns
     sign = "=" if t.sums else "IS NOT"
     check = (

@@ -12,12 +12,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from opline.errors import OplineError
-from opline_analyses.base.text import WIDTH, count_of, percent, table, table_digits, us, wrapped
+from opline_analyses.base.text import WIDTH, count_of, percent, shortened, table, table_digits, us, wrapped
 from opline_analyses.ops.stages import select_counted, stages_in_order
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 
-SHORTEST = 6  # characters of a name that are always shown
 PARTS = ("on_cpu_ns", "runnable_ns", "blocked_io_ns", "blocked_ns")
 
 
@@ -104,8 +103,7 @@ def _waker(r: StateRow, room: int) -> str:
     if r.woken_by is None or r.woken_by_share is None:
         return ""
     share = f" {r.woken_by_share:.0%}"
-    most = max(SHORTEST, room - len(share))
-    return (r.woken_by if len(r.woken_by) <= most else f"{r.woken_by[: most - 1]}~") + share
+    return shortened(r.woken_by, room - len(share)) + share
 
 
 def state_lines(t: StateTable) -> Iterator[str]:
@@ -118,7 +116,7 @@ def state_lines(t: StateTable) -> Iterator[str]:
     wakers = [*(_waker(r, room) for r in t.stages), ""]
     rows = [[*row, waker] for row, waker in zip(rows, wakers, strict=True)]
     header.append("woken by")
-    yield from table(header, rows, gap=" ", right=[h not in ("stage (us)", "woken by") for h in header])
+    yield from table(header, rows, gap=" ", right=[h not in ("stage (us)", "woken by") for h in header], names=(0,))
     known, whole = us(t.covered.known_ns / t.ops, 3), us(t.latency_ns / t.ops, 3)
     share = percent(t.covered.known_ns, t.latency_ns)
     yield from wrapped(f"mean of {count_of(t.ops, 'op')}: covered {known} of latency {whole} us ({share} %)")

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from opline_analyses.base.colours import STATES
 from opline_analyses.base.quantities import seconds
-from opline_analyses.base.text import WIDTH, count_of, device_name, table, us, wrapped
+from opline_analyses.base.text import WIDTH, count_of, device_name, level, shortened, table, us, wrapped
 from opline_analyses.ops.oplist import InState, Interval, OpDetail, Passed, Request
 
 STEPS = (
@@ -27,7 +27,11 @@ STEPS = (
 
 
 END = 1 << 31
+HANG = 4  # where the second line of a sentence begins
 LETTERS = ("Q", "G", "I", "D", "C")  # where the core cuts
+
+
+Row: TypeAlias = tuple[str, str, str, str, str, str, str]
 
 
 class Line(NamedTuple):
@@ -149,7 +153,8 @@ def lines_of(op: OpDetail) -> list[Line]:
 def header_of(op: OpDetail) -> str:
     """What the op is, in one line: its number, its begin as --since and --at have it, what it does, its latency."""
     number = f"op {op.op_id} at {seconds(op.begin_ns - op.start_ns, 9)} s"
-    parts = [number, op.op_class or "", op.object if op.object is not None else op.key or ""]
+    object_or_key = op.object if op.object is not None else op.key or ""
+    parts = [number, op.op_class or "", shortened(object_or_key, WIDTH - HANG)]
     if op.complete:
         parts.append(f"{us(op.latency_ns)} us")
     else:
@@ -186,7 +191,7 @@ def _aligned(op: OpDetail, lines: list[Line]) -> Iterator[str]:
     """The lines as a table of points. What a block step says goes on over the column of threads: its thread is there
     only where it is another one than before.
     """
-    rows: list[tuple[str, str, str, str, str, str, str]] = [("us", "+us", "stage", "point", "thread", "cpu", "")]
+    rows: list[Row] = [("us", "+us", "stage", "point", "thread", "cpu", "")]
     last, before = op.begin_ns, ""
     for line in lines:
         since = us(line.ts_ns - op.begin_ns)
@@ -201,14 +206,44 @@ def _aligned(op: OpDetail, lines: list[Line]) -> Iterator[str]:
         elif mark and not thread and not line.cpu:
             what, mark = f"{what}  {mark}", ""
         rows.append((since, step, stage, what, thread, line.cpu, mark))
+    found = list(_laid_out(rows))
+    if max(map(len, found)) > WIDTH:
+        found = list(_laid_out(_narrow(rows), True))
+    yield from found
+
+
+def _narrow(rows: list[Row]) -> list[Row]:
+    """The rows with names that fit where threads have lines of their own: of stages and points in columns, and of what
+    goes on over the column of points.
+    """
+    since, step, stages, _, _, cpu, mark = (max(map(len, column)) for column in zip(*rows, strict=True))
+    points = max(len(row[3]) for row in rows if not row[3].startswith(" "))
+    room = WIDTH - since - step - len("     ")
+    most = level((stages, points), room - 1 - cpu - (2 + mark if mark else 0))
+    left = room - min(stages, most)
+
+    def told(row: Row) -> str:
+        what, behind = row[3], 1 + cpu if row[5] else 0
+        return shortened(what, left - behind if what.startswith(" ") else most)
+
+    return [(row[0], row[1], shortened(row[2], most), told(row), *row[4:]) for row in rows]
+
+
+def _laid_out(rows: list[Row], apart: bool = False) -> Iterator[str]:
+    """``apart``: a thread has a line of its own, above what it passes."""
     w = [max(map(len, column)) for column in zip(*rows, strict=True)]
     w[3] = max(len(what) for _, _, _, what, *_ in rows if not what.startswith(" "))
-    told = [f"{what:{w[3]}}  {thread}" if thread else what for _, _, _, what, thread, *_ in rows]
+    told = [f"{what:{w[3]}}  {thread}" if thread and not apart else what for _, _, _, what, thread, *_ in rows]
     cpus = max([len(cpu) for *_, cpu, _ in rows[1:]], default=0)
-    names = w[3] + 2 + max(w[4], len("thread cpu") - 1 - cpus)
+    names = w[3] if apart else w[3] + 2 + max(w[4], len("thread cpu") - 1 - cpus)
+    names = max(names, len("point cpu") - 1 - cpus)
     most = WIDTH - w[0] - w[1] - w[2] - len("     ") - 1 - cpus
     end = max(names, *(len(who) for who in told if len(who) <= most), 0) + 1 + cpus
-    for (since, step, stage, _, _, cpu, mark), who in zip(rows, told, strict=True):
+    before = rows[0][4]
+    for (since, step, stage, _, thread, cpu, mark), who in zip(rows, told, strict=True):
+        if apart and thread and thread != before:
+            yield f"{'':{w[0]}} {'':{w[1]}}  in {thread}"
+            before = thread
         text = f"{since:>{w[0]}} {step:>{w[1]}}  {stage:{w[2]}}  {who:{end - 1 - len(cpu)}} {cpu}  {mark}"
         yield text.rstrip()
 
@@ -220,7 +255,7 @@ def deferred_list(op: OpDetail) -> Iterator[str]:
         place = f"{device_name(op.devices, d.dev)} sector {d.sector} +{d.nr_sectors}"
         marks = "".join(f"  {mark}" for on, mark in ((d.shared, "shared"), (d.ambiguous, "ambiguous")) if on)
         yield from wrapped(
-            f"  later: {d.bytes} B of {d.file} on the disk: {when}, {place} by {_thread(d.comm, d.tid)}{marks}"
+            f"  later: {d.bytes} B of {shortened(d.file, WIDTH - 2 - HANG)} on the disk: {when}, {place} by {_thread(d.comm, d.tid)}{marks}"
         )
 
 
@@ -241,7 +276,9 @@ def state_list(op: OpDetail) -> Iterator[str]:
         rows.append([_short(s), thread, *map(us, times), _thread(s.woken_by_comm, s.woken_by_tid)])
     header = ["stage", "thread", "us", "on CPU", "runnable", "blk I/O", "blocked", "woken by"]
     to_right = [h not in ("stage", "thread", "woken by") for h in header]
-    yield from (f"  {line}" for line in table(header, rows, gap=" ", right=to_right))
+    names_of = [i for i, right in enumerate(to_right) if not right]
+    lines = table(header, rows, gap=" ", right=to_right, names=names_of, width=WIDTH - 2)
+    yield from (f"  {line}" for line in lines)
     yield from _when_list(op, names)
 
 
@@ -270,7 +307,10 @@ def _when_list(op: OpDetail, names: Mapping[int, str | None]) -> Iterator[str]:
         for part in lines
     ]  # fmt: skip
     header = ["at us", "us", "thread", "state", "woken by"]
-    yield from (f"  {line}" for line in table(header, rows, gap=" ", right=[h.endswith("us") for h in header]))
+    lines_of_table = table(
+        header, rows, gap=" ", right=[h.endswith("us") for h in header], names=(2, 4), width=WIDTH - 2
+    )
+    yield from (f"  {line}" for line in lines_of_table)
     timed = {part.seq for part in op.states}
     untimed = sum(s.on_cpu_ns is not None and s.duration_ns > 0 for s in op.stages) - len(timed)
     if untimed:

@@ -30,7 +30,7 @@ from opline.capture.sources.livesource import lacking
 from opline.store.arrow import arrow_schema
 from opline.store.schema import BY_NAME
 from opline_analyses.cli import main, parser_for, parser_of
-from opline_analyses.commands.live import Chosen
+from opline_analyses.commands.live import EXAMPLES, Chosen
 from opline_analyses.intervals.intervals import Cell, Grid
 from opline_analyses.live.due import Due
 from opline_analyses.live.hist import Hist
@@ -177,7 +177,12 @@ def test_a_log_has_each_row_once_and_in_order_also_anew(
     assert main(["log", str(path), "--of", of, "--json"]) == 0
     theirs = rows_of([capfd.readouterr().out.encode()])
     assert sorted(ours, key=json.dumps) == sorted(theirs, key=json.dumps)
-    if of != "stages":  # they come with their op
+    if of == "stages":  # they come with their op
+        ends = {row["op_id"]: row["end_ns"] for row in run_of("demo-qd4").rows("ops")}
+        shown = [json.loads(line) for piece in out for line in piece.splitlines()]
+        order = [(ends[row["op_id"]], row["end_ns"]) for row in shown]
+        assert order == sorted(order) and "in the order of their ops' ends" in " ".join(EXAMPLES.split())
+    else:
         assert [row["end_ns"] for row in ours] == [row["end_ns"] for row in theirs]
     assert stream.view.counted == len(theirs)
 

@@ -25,6 +25,9 @@ VIEW is hist (default), iostat, outliers, log, bitesize or heatmap, with the
 options of that command; `opline live VIEW --help` has them. What is counted are
 the machine's block requests, from now on, through BPF: root, and no recording.
 With --model also ops and stages (--of): then COMMAND, or -p, is recorded.
+log and outliers show I/Os in the order of their completion; stages, which are
+known when their op ends, in the order of their ops' ends, and of an op in that
+of their own (`opline log --of stages` of what was kept has them by time alone).
 An interval is 1 s, of outliers 10 s, if nothing else is said. It ends with
 COMMAND, --duration, the processes of --pid, or Ctrl-C, and then sums up.
 

@@ -254,9 +254,8 @@ def deferred_list(op: OpDetail) -> Iterator[str]:
         when = "not seen" if d.complete_ns is None else f"{us(d.complete_ns - d.written_ns)} us after the write"
         place = f"{device_name(op.devices, d.dev)} sector {d.sector} +{d.nr_sectors}"
         marks = "".join(f"  {mark}" for on, mark in ((d.shared, "shared"), (d.ambiguous, "ambiguous")) if on)
-        yield from wrapped(
-            f"  later: {d.bytes} B of {shortened(d.file, WIDTH - 2 - HANG)} on the disk: {when}, {place} by {_thread(d.comm, d.tid)}{marks}"
-        )
+        what = f"{d.bytes} B of {shortened(d.file, WIDTH - 2 - HANG)}"
+        yield from wrapped(f"  later: {what} on the disk: {when}, {place} by {_thread(d.comm, d.tid)}{marks}")
 
 
 def state_list(op: OpDetail) -> Iterator[str]:

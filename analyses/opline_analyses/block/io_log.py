@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from opline.talk import shown
 from opline_analyses.base.quantities import seconds
+from opline_analyses.base.text import shortened
 from opline_analyses.block.io_filter import counted_sql
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 ORDERS = {
     "time": "end_ns, id", "start": "begin_ns, id", "latency": "end_ns - begin_ns DESC, id", "size": "bytes DESC, id",
 }  # fmt: skip
+MOST = 21  # characters of a stage's name, so that a line has 80
 COLUMNS = (
     "id", "begin_ns", "end_ns", "latency_ns", "comm", "tid", "pid", "kind", "rwbs", "class", "stage", "dev", "sector",
     "bytes", "op_id",
@@ -69,7 +71,7 @@ def line(row: dict[str, Any], start: bool, end: bool) -> str:
     times = [f"{seconds(row[name], 6):<15}" for name, on in (("begin_ns", start), ("end_ns", end)) if on]
     who = row["pid"] if row["pid"] is not None else row["tid"]
     dev = "-" if row["dev"] is None else f"{row['dev'] >> 20},{row['dev'] & 0xFFFFF}"
-    what = row["rwbs"] or row["stage"] or row["class"] or "-"
+    what = shortened(row["rwbs"] or row["stage"] or row["class"] or "-", MOST)
     comm, block = row["comm"] or "-", "-" if row["sector"] is None else row["sector"]
     cells = [f"{comm[:12]:<12}", f"{'-' if who is None else who:<6}", f"{what:<4}", f"{dev:<8}", f"{block:<12}"]
     return " ".join([*times, *cells, f"{row['bytes']:<6}", f"{row['latency_ns'] / 1e6:>8.2f}"])

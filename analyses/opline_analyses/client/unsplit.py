@@ -145,7 +145,7 @@ def unsplit_lines(found: Unsplit, run: Run) -> Iterator[str]:
          f"{round(100 * i.spread, 1) + 0.0:.1f}"]
         for i in found.intervals
     ]  # fmt: skip
-    header, *lines = table(["where a tracepoint would explain most", "us", "share%", "spread%"], cells)
+    header, *lines = table(["where a tracepoint would explain most", "us", "share%", "spread%"], cells, names=(0,))
     yield header
     for line, i in zip(lines, found.intervals, strict=True):
         yield line

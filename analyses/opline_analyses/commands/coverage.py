@@ -122,7 +122,7 @@ def _coverage_lines(c: Coverage, joined: Joined | None, loop: int | None, schedu
     whole = c.whole_ns
     rows = [["  " * p.level + p.name, us(p.mean_ns, 3), percent(p.mean_ns, whole, 2)] for p in c.parts()]
     rows.append(["= client's mean" if c.client_ns else "= trace's mean", us(whole, 3), "100.00"])
-    yield from table(["part of the mean", "us", "share%"], rows)
+    yield from table(["part of the mean", "us", "share%"], rows, names=(0,))
     if joined is not None:
         exactly = (
             "" if not joined.uncertainty_ns else f"; before and after the op it is exact to {joined.uncertainty_ns} ns"

@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
                     (json.dumps({**head, **ops, "edges": [c.record() for c in changes]}, indent=1) + "\n").encode()
                 )
             else:
-                out.write(encoded(table(*difference_rows(changes), gap=" ")))
+                out.write(encoded(table(*difference_rows(changes), gap=" ", names=(0,))))
         return 0
     if args.run is None:
         raise UsageError("opline graph needs a RUN, or --diff A B.")
@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
             if form == "csv":
                 out.write(csv_text(EDGE_COLUMNS, edge_rows(graph)).encode())
             elif form == "text":
-                out.write(encoded(table(*text_rows(graph), left=2, gap=" ")))
+                out.write(encoded(table(*text_rows(graph), left=2, gap=" ", names=(0, 1))))
             else:
                 write_graph(graph, form, out)
     return 0

@@ -108,7 +108,7 @@ def text_lines(run: Run, chosen: Chosen | None = None) -> Iterator[str]:
         whole = sum(f.count for f in of_class)
         for n, f in enumerate(sorted(of_class, key=lambda f: -f.count)):
             rows.append([event if n == 0 else "", f.fate, str(f.count), str(whole) if n == 0 else ""])
-    yield from table(["event", "fate", "count", "input"], rows, left=2)
+    yield from table(["event", "fate", "count", "input"], rows, left=2, names=(0,))
     yield f"orphans: {sum(f.count for f in fates if f.fate.startswith('orphan:'))}"
     yield ""
     entries = ledger.entries(run)

@@ -214,8 +214,9 @@ def _aligned(op: OpDetail, lines: list[Line]) -> Iterator[str]:
 
 def _narrow(rows: list[Row]) -> list[Row]:
     """The rows with names that fit where threads have lines of their own: of stages and points in columns, and of what
-    goes on over the column of points.
+    goes on over the column of points, its marks included.
     """
+    rows = [(*row[:3], f"{row[3]}  {row[6]}", *row[4:6], "") if row[6] and row[3][0] == " " else row for row in rows]
     since, step, stages, _, _, cpu, mark = (max(map(len, column)) for column in zip(*rows, strict=True))
     points = max(len(row[3]) for row in rows if not row[3].startswith(" "))
     room = WIDTH - since - step - len("     ")

@@ -74,7 +74,7 @@ def cause_lines(t: Tail) -> Iterator[str]:
     if rest:
         rows.append(cells(f"{count_of(len(rest), 'other')}, less than 1 % each", *_sums(rest)))
     rows.append(cells("latency", *_sums(t.causes)))
-    yield from table(["caused by (us)", "own", "behind", "typical", "more", "share%"], rows)
+    yield from table(["caused by (us)", "own", "behind", "typical", "more", "share%"], rows, names=(0,))
     yield f"causes {'sum' if t.sums else 'DO NOT sum'} to the latency: slow {us(t.slow_ns)} us"
     if any(c.wait for c in shown):
         yield f"{MARK.strip()} no other op explains it: the thread was free, not yet on a CPU, or is not seen"

@@ -127,7 +127,7 @@ def table_lines(w: Why) -> Iterator[str]:
         )
         rows.append(_cells(f"{count_of(len(rest), 'other')}, less than 1 % each", slow, typical, w, digits))
     rows.append(_cells("latency", w.latency.slow.mean_ns, w.latency.typical.mean_ns, w, digits))
-    yield from table(["stage (us)", "slow", "typical", "more", "share%"], rows)
+    yield from table(["stage (us)", "slow", "typical", "more", "share%"], rows, names=(0,))
     verb = "sum" if w.sums else "DO NOT sum"
     totals = ", ".join(f"{side} {us(getattr(w.latency, side).total_ns)} us" for side in ("slow", "typical"))
     yield f"stages {verb} to the latency: {totals}"

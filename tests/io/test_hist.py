@@ -84,7 +84,9 @@ def test_c2_8_c6_4_intervals_are_cleared_and_idle_ones_are_there(some: Path, cap
     assert [sum(g["count"] for g in i["groups"]) for i in found["intervals"]] == [0, 1] * 8 + [0] * 5
     grown = document(capfd, "hist", some, "0.05", "--cumulative")
     assert [sum(g["count"] for g in i["groups"]) for i in grown["intervals"]][-1] == 8
-    assert len(document(capfd, "hist", some, "0.05", "3")["intervals"]) == 3, "C4.1: a count"
+    assert len(document(capfd, "hist", some, "0.05", "3")["intervals"]) == 3
+    blocks = said(capfd, "hist", some, "0.2", "3", "--style", "iolatency")[0].split("\n\n")
+    assert len(blocks) == 3, "C4.1: so many blocks"
     assert len(document(capfd, "hist", some, "-Q", "0.05", "-d", "sda", "3")["intervals"]) == 3, "wherever it stands"
 
 

@@ -147,6 +147,10 @@ def test_c2_1_c2_2_what_is_above_the_threshold(odd: Path, said: Said) -> None:
     assert warnings[1] == "latency warning, >500000 microsec: device=sdb, sector=1000, latency=600000"
     other = said("outliers", odd, "10", "604500")[0]
     assert other.count(">604500 microsec") == 3
+    assert other.splitlines()[1].endswith("with latency higher than 604500 microseconds")
+    assert (
+        "measurement time: 10 seconds" in other and "measurement time: 0.5 seconds" in said("outliers", odd, "0.5")[0]
+    )
     text, err = said("outliers", odd, "--limit", "2")
     assert text.count("latency warning") == 2 and "7 more I/Os above the threshold" in err
 

@@ -88,7 +88,9 @@ def test_c6_5_over_a_set_of_devices_or_each(tmp_path: Path, said: Said) -> None:
 
 
 def test_c5_4_the_x_columns_by_their_definitions(tmp_path: Path, said: Said) -> None:
-    """Two reads of 4 KiB overlap, a write of 64 KiB comes later, a flush and a discard are neither."""
+    """C6.8, C5.6: two reads of 4 KiB overlap, a write of 64 KiB comes later, a flush and a discard are neither. Wait,
+    service and queue size of a device, in both views.
+    """
     ios: list[dict[str, Any]] = [
         {"g": 100 * MS, "d": 110 * MS, "c": 200 * MS},
         {"g": 150 * MS, "d": 160 * MS, "c": 250 * MS},

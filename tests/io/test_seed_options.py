@@ -65,6 +65,16 @@ def test_c5_6_the_first_look_has_a_row_for_each_device(some: Path, printed: Prin
         ("sda", 12, 0, 0), ("sdb", 0, 8, 8 * 8192),
     ]  # fmt: skip
     assert all(row["busy_ns"] > 0 for row in rows)
+    shown = [line.split() for line in printed("iostat", some, "-x").splitlines()]
+    read_us, write_us = sum(300 + n for n in range(12)), 8 * 5000  # one at a time, in 1.9 s
+    assert " ".join(shown[0]) == "device r/s rkB/s r_await w/s wkB/s w_await o/s areq-sz aqu-sz %util"
+    assert shown[1] == ["sda", "6.3", "25", f"{read_us / 12e3:.3f}", "0", "0", "0", "4.0", *_load(read_us)]
+    assert shown[2] == ["sdb", "0", "0", "4.2", "34", f"{write_us / 8e3:.3f}", "0", "8.0", *_load(write_us)]
+
+
+def _load(waited_us: int) -> list[str]:
+    """The mean length of the queue, and the share of the time that there was something in it."""
+    return [f"{waited_us / 1.9e6:.2f}", f"{waited_us / 1.9e4:.1f}"]
 
 
 @pytest.mark.parametrize("parts", [(("-d", "sda"), ("-d", "!sda")), (("-i", "reads"), ("-i", "writes"))])

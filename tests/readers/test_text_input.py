@@ -115,6 +115,9 @@ def test_c7_10_a_second_completion_is_no_second_latency(tmp_path: Path, capfd: p
     file.write_text(SEED + SEED.splitlines()[1].replace("030286", "030900") + "\n")
     assert main(["hist", str(file)]) == 0
     assert "2 I/Os, D2C mean 169 us" in capfd.readouterr().out
+    assert main(["losses", str(file), "--json"]) == 0
+    lost = {entry["loss"]: entry["count"] for entry in json.loads(capfd.readouterr().out)["losses"]}
+    assert lost["unmatched_complete"] == 1, "it is counted, and no latency"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from opline.errors import OplineError, UsageError
 from opline.values import Value
-from opline_analyses.base.text import count_of, csv_text, encoded, table
+from opline_analyses.base.text import count_of, csv_text, encoded, table, wrapped
 from opline_analyses.block import io_filter
 from opline_analyses.commands.common import add_form, add_run, csv_output, opened, output
 from opline_analyses.runs import integrity, ledger
@@ -120,7 +120,8 @@ def text_lines(run: Run, chosen: Chosen | None = None) -> Iterator[str]:
     if discarded:
         first = run.start_ns()
         yield ""
-        yield "discarded by the tracer, or missing as the recorder says (seconds from the run's first event)"
+        heading = "discarded by the tracer, or missing as the recorder says (seconds from the run's first event)"
+        yield from wrapped(heading)
         yield from table(
             ["stream", "from", "to", "count", "unit", "ops touched"],
             [

@@ -45,7 +45,7 @@ def made(folder: Path, ios: int) -> Path:
 
 def prove_equal(text: Path, pairs: Path, ios: int) -> None:
     """Ends the program unless both have the same latencies."""
-    sums = 'END { printf "%d %d %d", n, s, m } { n++; s += $2; if ($2 > m) m = $2 }'
+    sums = 'END { printf "%.f %.f %.f", n, s, m } { n++; s += $2; if ($2 > m) m = $2 }'
     count, total, most = map(float, text_of(shell("awk", sums, pairs)).split())
     document = json.loads(text_of(shell(*OPLINE, "hist", text, "--json")))
     (group,) = document["intervals"][0]["groups"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The exports, read back with the consumers' own classes, against SQL.
 
-Perfetto's trace processor is a program that its package fetches when it is first used: not here. Its rules are checked
-on the decoded packets: slices of a track nest, each ends, each track is described.
+Perfetto's rules are checked on the decoded packets: slices of a track nest, each ends, each track is described. Its own
+trace processor reads the same in test_trace_processor.py, and Jaeger's code the spans in test_jaeger.py.
 """
 
 from __future__ import annotations

@@ -13,13 +13,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from opline_analyses.infer.events import Event
+from opline_analyses.infer.events import Event, Thread
+from opline_analyses.infer.unnamed import Slot, Uses, is_numbered, same_values
 
 VPID = "vpid"  # the context, as a field that every event has
 #: Share of the events of a key that come as often between two begins as they mostly do, if no begin follows another.
 REGULAR = 0.8
 _ADDRESS_REGULAR = 0.6  # of an address, which is a name of something anyway
 _TAG_REGULAR = 0.99  # of a small number, which may be anything
+_SEEN = 0.05  # share of the steps to another thread, or of the episodes that overlap on one, from which on they do so
 _SHARED = 1.2  # pairs of a number and whose it is, per number, from which on the number alone is not enough
 _FEW = 3
 _POINTER_FROM = 1 << 24  # smaller numbers are not addresses
@@ -55,13 +57,14 @@ class Space:
     regular: float = 0.0
     crossing: float = 0.0  # share of pairs of neighbours that are of different threads
     interleaved: int = 0  # episodes in which another one's event came
+    woven: int = 0  # episodes within which on one thread another one began that went on longer
     values: int = 0
     soft: set[str] = field(default_factory=set)  # of the starts those that come again within an episode
 
     @property
     def joins(self) -> bool:
         """It joins events of several threads, or tells apart what is under way on one."""
-        return self.crossing >= 0.05 or self.interleaved > 0
+        return self.crossing >= _SEEN or self.woven >= max(1, _SEEN * len(self.episodes))
 
     def key_of(self, event: Event) -> tuple[object, ...] | None:
         """What the event's op is known by, None if it does not say."""
@@ -73,8 +76,8 @@ class Space:
 
 def candidates(events: Sequence[Event], hexes: frozenset[str]) -> list[Space]:
     """Those that pass as keys, best first. None of them is proven to be needed."""
-    fields = _by_name(events)
-    found = [Space(name, uses, _kind(name, events, uses, hexes)) for name, uses in fields]
+    fields = [*_by_name(events), *same_values(events, _joined)]
+    found = [Space(name, uses, _kind(events, uses, hexes)) for name, uses in fields]
     found += _processes(events)
     found += _of_other_names(events, found)
     passed = []
@@ -92,25 +95,38 @@ def _by_name(events: Iterable[Event]) -> Iterator[tuple[str, dict[str, tuple[str
     where: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
     for event in events:
         for name in event.fields:
-            where[name].setdefault(event.name, (name,))
+            if not is_numbered(name):
+                where[name].setdefault(event.name, (name,))
     for name, uses in where.items():
         if len(uses) > 1:
             yield name, uses
+
+
+def _joined(uses: Uses, events: Sequence[Event]) -> float:
+    """How regularly the values join events of several threads, or tell apart what is under way on one; 0: not."""
+    space = Space("", uses, _kind(events, uses, frozenset()))
+    return space.regular if _judged(space, events) and space.joins else 0.0
+
+
+def _is_state(name: str) -> bool:
+    return _STATE.search(name) is not None and not is_numbered(name)
 
 
 def _values(events: Iterable[Event], name: str) -> list[int | str]:
     return [event.fields[name] for event in events if name in event.fields]
 
 
-def _kind(name: str, events: Iterable[Event], uses: dict[str, tuple[str, ...]], hexes: frozenset[str]) -> str:
-    values = [event.fields[name] for event in events if event.name in uses and name in event.fields]
+def _kind(events: Iterable[Event], uses: Uses, hexes: frozenset[str]) -> str:
+    pairs = [(event, uses[event.name][0]) for event in events if event.name in uses]
+    values = [event.fields[name] for event, name in pairs if name in event.fields]
+    names = {name for (name,) in uses.values()}
     numbers = [v for v in values if isinstance(v, int)]
     if len(numbers) < len(values):
         return "text"
     different = set(numbers) - {0}
-    if _PLACE.search(name) or _STATE.search(name) or (len(different) < 2 and name not in hexes):
+    if any(_PLACE.search(name) or _is_state(name) for name in names) or (len(different) < 2 and not names & hexes):
         return "small"
-    if different and min(different) >= _POINTER_FROM and (name in hexes or min(different) >= 1 << 40):
+    if different and min(different) >= _POINTER_FROM and (names & hexes or min(different) >= 1 << 40):
         return "address"
     news = list(dict.fromkeys(numbers))
     many = len(different) * 10 * max(1, len(uses)) > len(numbers)
@@ -123,24 +139,28 @@ def _kind(name: str, events: Iterable[Event], uses: dict[str, tuple[str, ...]], 
 def _processes(events: Sequence[Event]) -> Iterator[Space]:
     """Fields of one process that hold the number of another, whose own events are there."""
     pids = {event.thread[1] for event in events} - {0}
-    told: dict[str, set[int]] = defaultdict(set)
-    wrong: Counter[str] = Counter()
-    right: Counter[str] = Counter()
+    told: dict[Slot, set[int]] = defaultdict(set)
+    wrong: Counter[Slot] = Counter()
+    right: Counter[Slot] = Counter()
     for event in events:
         for name, value in event.fields.items():
+            slot = event.name if is_numbered(name) else "", name
             if isinstance(value, int) and value > 1 and value in pids and value != event.thread[1]:
-                told[name].add(value)
-                right[name] += 1
+                told[slot].add(value)
+                right[slot] += 1
             elif value != 0:
-                wrong[name] += 1
-    for name, values in told.items():
-        if right[name] < 20 * wrong[name] or _PLACE.search(name):
-            continue
+                wrong[slot] += 1
+    fields: dict[str, tuple[Uses, set[int]]] = {}
+    for (of, name), values in told.items():
+        if right[of, name] >= 20 * wrong[of, name] and not _PLACE.search(name):
+            uses, known = fields.setdefault(name, ({}, set()))
+            known |= values
+            uses |= {event.name: (name,) for event in events if name in event.fields and of in ("", event.name)}
+    for name, (uses, values) in fields.items():
         total = Counter(event.name for event in events)
         inside = Counter(event.name for event in events if event.thread[1] in values)
-        uses: dict[str, tuple[str, ...]] = {event.name: (name,) for event in events if name in event.fields}
-        uses |= {one: (VPID,) for one, n in inside.items() if one not in uses and n >= 0.5 * total[one]}
-        yield Space(name, uses, "process", "global")
+        others: Uses = {one: (VPID,) for one, n in inside.items() if one not in uses and n >= 0.5 * total[one]}
+        yield Space(name, uses | others, "process", "global")
 
 
 def _of_other_names(events: Sequence[Event], known: Iterable[Space]) -> Iterator[Space]:
@@ -149,7 +169,7 @@ def _of_other_names(events: Sequence[Event], known: Iterable[Space]) -> Iterator
     classes: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
     for event in events:
         for name, value in event.fields.items():
-            if isinstance(value, int) and value >= _LARGE_FROM and not _PLACE.search(name):
+            if isinstance(value, int) and value >= _LARGE_FROM and not (_PLACE.search(name) or is_numbered(name)):
                 sets[name].add(value)
                 classes[name].setdefault(event.name, (name,))
     names = sorted(name for name, values in sets.items() if len(values) >= _FEW)
@@ -180,11 +200,21 @@ def _companions(space: Space, events: Sequence[Event]) -> None:
         classes = {(event.name, event.fields[other]) for event in mine}
         if alone and len(pairs) < _SHARED * values:
             continue  # within one process the number is enough
-        if len(classes) == len(space.uses) * len({p[1] for p in pairs}):  # each of its values is in every event
+        if len(classes) < len(space.uses) * len({p[1] for p in pairs}):
+            continue  # not each of its values is in every event
+        if _kinds(mine, name, other) >= 0.9 * _kinds(mine, name):  # as a size of questions and of answers would not be
             chosen.append(other)
     order = list(mine[0].fields)
     names = tuple(sorted((name, *chosen), key=order.index))
     space.uses = dict.fromkeys(space.uses, names)
+
+
+def _kinds(events: Iterable[Event], *names: str) -> float:
+    """In how many kinds of events a value of these fields is, in the mean."""
+    kinds: dict[tuple[int | str, ...], set[str]] = defaultdict(set)
+    for event in events:
+        kinds[tuple(event.fields[name] for name in names)].add(event.name)
+    return sum(map(len, kinds.values())) / len(kinds)
 
 
 def _judged(space: Space, events: Sequence[Event]) -> bool:
@@ -205,7 +235,7 @@ def _judged(space: Space, events: Sequence[Event]) -> bool:
     vars(space).update(vars(best))
     if space.kind == "process":
         return True
-    if space.kind == "small" and any(_STATE.search(f) for use in space.uses.values() for f in use):
+    if space.kind == "small" and any(_is_state(f) for use in space.uses.values() for f in use):
         return False
     if space.values < 2:  # one value says nothing
         return False
@@ -261,6 +291,19 @@ def _measure(space: Space, events: Sequence[Event]) -> None:
     space.crossing = sum(events[a].thread != events[b].thread for a, b in pairs) / len(pairs) if pairs else 0.0
     spans = sorted((episode[0], episode[-1]) for episode in space.episodes)
     space.interleaved = sum(b[0] < a[1] for a, b in pairwise(spans))
+    space.woven = _woven(space, events)
+
+
+def _woven(space: Space, events: Sequence[Event]) -> int:
+    """What lies within another one, as locks do that are held at once, the thread alone could tell."""
+    on: dict[Thread, list[tuple[int, int]]] = defaultdict(list)
+    for episode in space.episodes:
+        mine: dict[Thread, tuple[int, int]] = {}
+        for i in episode:
+            mine[events[i].thread] = mine.get(events[i].thread, (i, i))[0], i
+        for thread, span in mine.items():
+            on[thread].append(span)
+    return sum(a[0] < b[0] < a[1] < b[1] for spans in on.values() for a, b in pairwise(sorted(spans)))
 
 
 def _begins(space: Space, events: Sequence[Event], chain: Sequence[int], at: int) -> bool:

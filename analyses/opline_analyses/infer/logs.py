@@ -11,12 +11,13 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 from opline_analyses.infer.batches import common_word
 from opline_analyses.infer.events import Event
 from opline_analyses.infer.keys import Space
 from opline_analyses.infer.ops import Stitched
+from opline_analyses.infer.unnamed import is_numbered
 
 _MOSTLY = 0.9
 _RISES = 0.95
@@ -46,8 +47,10 @@ def logs_of(spaces: Sequence[Space], stitched: Stitched, events: Sequence[Event]
     found: list[Log] = []
     for space in spaces:
         uses = [(event, use[0]) for event, use in space.uses.items()]
-        if len(uses) == 2 and len({field for _, field in uses}) == 2 and space.kind == "number":
-            for needs, reaches in (uses, uses[::-1]):
+        names = {field for _, field in uses}
+        ends = len(uses) == len(names) == 2 or all(map(is_numbered, names))
+        if ends and space.kind == "number":
+            for needs, reaches in permutations(uses, 2):
                 log = _log(needs, reaches, stitched, events)
                 if log is not None and not any(log.needs == other.needs for other in found):
                     found.append(log)

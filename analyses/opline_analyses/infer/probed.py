@@ -17,8 +17,10 @@ from opline.capture.directory import recording
 from opline.errors import OplineError
 from opline.model import Model, Probe, ProbeField, load_model, probe_text
 from opline_analyses.infer.events import Event
+from opline_analyses.infer.unnamed import is_numbered
 
 _ADDRESS = 1 << 32  # an integer that is never below may be one
+_FEW = 4  # so many values are listed
 
 
 class Probed(NamedTuple):
@@ -76,14 +78,29 @@ def _variables(probes: Sequence[Probe]) -> list[ProbeField]:
 
 
 def _question(probe: Probe, events: Sequence[Event]) -> Iterator[str]:
-    """Fields that were plain numbers, and look as addresses do: of what?"""
+    """Fields that were plain numbers: those that look as addresses do, of what? Of the others what they were."""
     plain = [f.name for f in probe.fields if not (f.offsets or f.type or f.plus or f.variable)]
     mine = [event.fields for event in events if event.name == probe.event] if plain else []
-    values = {name: [fields.get(name) for fields in mine] for name in plain}
-    found = [name for name, of in values.items() if of and all(isinstance(v, int) and abs(v) >= _ADDRESS for v in of)]
+    values = {name: [value for f in mine if isinstance(value := f.get(name), int)] for name in plain}
+    found = [name for name, of in values.items() if of and all(abs(v) >= _ADDRESS for v in of)]
     if found:
         names = ", ".join(found)
         yield f"# ? {names}: always as large as an address. Of a text (argN:text32), of a structure (argN->OFFSET)?"
+    others = [f"{n} {_range(of)}" for n, of in values.items() if of and n not in found and is_numbered(n)]
+    if others:
+        yield from textwrap.wrap(
+            f"? What are they: {'; '.join(others)}", 118, initial_indent="# ", subsequent_indent="#   "
+        )
+
+
+def _range(values: Sequence[int]) -> str:
+    """What a field was."""
+    different = sorted(set(values))
+    if len(different) == 1:
+        return f"always {different[0]}"
+    if len(different) <= _FEW:
+        return f"{', '.join(map(str, different[:-1]))} or {different[-1]}"
+    return f"{different[0]} to {different[-1]}, {len(different)} values"
 
 
 def _printable(text: str) -> str:

@@ -14,6 +14,7 @@ from opline_analyses.infer.keys import LENGTH_NAMES, PLACE_NAMES, VPID, Space
 from opline_analyses.infer.probed import Probed, table
 from opline_analyses.infer.rules import Findings, is_aside, thread_rule
 from opline_analyses.infer.stages import stages_of
+from opline_analyses.infer.unnamed import what_is_it
 
 _BLOCK_STEPS = ("Q", "G", "I", "D", "C")
 _WIDTH = 120
@@ -119,6 +120,8 @@ class Writer:
             f"{len(space.episodes)} times begun; as usual in {space.regular:.1%}; {space.crossing:.0%} of the steps go "
             f"to another thread, {space.interleaved} times another one came in between"
         )
+        if question := what_is_it(space.uses):
+            yield from _said(question)
         again = space.kind in ("address", "process") and 4 * space.values < len(space.episodes)
         if again and space.starts & self.found.stitched.begins and not _ended(self.found, space):
             yield from _said(

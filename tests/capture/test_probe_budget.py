@@ -76,7 +76,12 @@ def test_too_hot_a_probe_is_removed_and_said_and_the_others_are_whole(hot: Path,
 def test_without_a_budget_nothing_is_removed(hot: Path, opline: Run, tmp_path: Path) -> None:
     document, said = _record(opline, tmp_path, hot)
     assert document["probes"]["refused"] == [] and "refused" not in said
-    assert 0 < document["probes"]["entry_ns"] < document["probes"]["stepped_ns"]
+    probes = document["probes"]
+    assert 0 < probes["entry_ns"] < probes["stepped_ns"]
+    hit_ns = [one["hit_ns"] for one in probes["measured"]]
+    assert hit_ns == sorted(hit_ns) and hit_ns[0] == probes["entry_ns"] < hit_ns[-1], "empty caches make it dear"
+    assert probes["own_ns"] > 0 and hit_ns[0] <= probes["hit_ns"] <= hit_ns[-1]
+    assert f"hits at some {probes['hit_ns']:,} ns: " in said
 
 
 @pytest.mark.live

@@ -187,7 +187,8 @@ def test_the_manifest_says_what_was_probed_and_what_a_hit_costs(recording: Path)
     assert probes["hits"] == 10 * COUNT and sum(probes["sent"].values()) == 10 * COUNT
     assert probes["lost_ring"] == probes["lost_nested"] == probes["unwritten"] == 0
     more_ns = len(probes["stepped"]) * (probes["stepped_ns"] - probes["entry_ns"])
-    assert probes["cost_ns"] == 2 * COUNT * (4 * probes["entry_ns"] + probes["return_ns"] + more_ns) > 0
+    colder_ns = 5 * ((probes["hit_ns"] or probes["entry_ns"]) - probes["entry_ns"])
+    assert probes["cost_ns"] == 2 * COUNT * (4 * probes["entry_ns"] + probes["return_ns"] + more_ns + colder_ns) > 0
     (channel,) = (channel for channel in document["channels"] if channel["name"] == "probes")
     assert (channel["event_count"], channel["discarded_count"], channel["lost_packet_count"]) == (10 * COUNT, 0, 0)
 

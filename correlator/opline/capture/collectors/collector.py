@@ -150,7 +150,7 @@ def _collect(options: argparse.Namespace) -> None:
     else:
         ready["placed"], ready["absent"], ready["stepped"] = collector.placed, collector.absent, collector.stepped
         ready["entry_ns"], ready["return_ns"] = collector.entry_ns, collector.return_ns
-        ready["stepped_ns"] = collector.stepped_ns
+        ready["stepped_ns"], ready["measured"] = collector.stepped_ns, [one._asdict() for one in collector.measured]
         for _ in range(_TRIAL_WINDOWS if options.trial else 0):
             time.sleep(WINDOW_NS / 1e9)
             collector.look()
@@ -160,7 +160,7 @@ def _collect(options: argparse.Namespace) -> None:
     if isinstance(collector, bpf.Collector) and options.follow_fd is not None:
         follow(collector, options.follow_fd)
     ending = (signal.SIGTERM, signal.SIGINT)  # SIGINT is ignored where it shall not end us
-    if isinstance(collector, bpf.Collector) or options.budget is None:
+    if isinstance(collector, bpf.Collector):
         signal.sigwait(ending)
     else:
         while signal.sigtimedwait(ending, WINDOW_NS / 1e9) is None:

@@ -12,7 +12,6 @@ import ctypes
 import errno
 import json
 import os
-import statistics
 import time
 import uuid
 from collections.abc import Container, Iterator, Sequence
@@ -26,6 +25,7 @@ from opline.capture.bpf.btf import Btf
 from opline.capture.probes import hit_programs, hit_trace, uprobes
 from opline.capture.probes.budget import Budget
 from opline.capture.probes.elf import Elf
+from opline.capture.probes.hit_cost import FILLINGS, Measured, Thermometer, added, calls_ns, counting
 from opline.capture.probes.hit_programs import Program, UnreadableError
 from opline.errors import OplineError
 from opline.folder import TRACERS, Folder
@@ -37,8 +37,6 @@ _STEPPED, _ENTRY, _RETURN = 253, 254, 255  # the programs that measure what a hi
 _MEASURING = (_STEPPED, _ENTRY, _RETURN)
 _TARGETS = {_STEPPED: "probe_target_stepped"}  # else probe_target
 _MODE = 0o770  # of folders, as LTTng's are
-_TIMED_CALLS = 50
-_ROUNDS = 41
 
 
 def to_json(probes: tuple[Probe, ...], programs: dict[str, list[Path]]) -> str:
@@ -74,8 +72,8 @@ class Declared:
 
     ``folder``: where the trace is made. ``placed``: events and where their probes are; ``absent``: the line in the
     model, the event and why it has no probe. ``entry_ns``, ``return_ns``, ``stepped_ns``: what a hit costs the thread,
-    measured here. ``budget``: what hits may cost, a share of a processor's time; None: whatever they do. Raises
-    OplineError.
+    measured here in a loop; ``measured``: the first one of these with other things in the caches, too. ``budget``: what
+    hits may cost, a share of a processor's time; None: whatever they do. Raises OplineError.
     """
 
     def __init__(
@@ -107,9 +105,13 @@ class Declared:
         self._bridge = Bridge(BRIDGE, "the probes' BPF programs", names, {}, ring_bytes, period_ns, text)
         self._multi = True
         self._loaded = {kind: self._load(kind) for kind in (*range(len(self._programs)), *_MEASURING)}
-        self.entry_ns, self.return_ns, self.stepped_ns = (self._cost(kind) for kind in (_ENTRY, _RETURN, _STEPPED))
+        self.measured = self._cost(_ENTRY, FILLINGS)
+        self._thermometer = Thermometer(self.measured)
+        self.entry_ns = self.measured[0].hit_ns
+        self.return_ns, self.stepped_ns = (self._cost(kind, FILLINGS[:1])[0].hit_ns for kind in (_RETURN, _STEPPED))
         self._share = budget
         self._budget: Budget | None = None
+        self._seen = [0] * len(self._programs)
         self._open(folder, sizes)
 
     def _find(self, programs: dict[str, list[Path]]) -> list[Program]:
@@ -179,24 +181,18 @@ class Declared:
             hint = "; does another tracer probe the same place?" if error.errno == errno.EINVAL else ""
             raise OplineError(f"cannot place a probe in {path}: {error.strerror}{hint}") from error
 
-    def _cost(self, kind: int) -> int:
+    def _cost(self, kind: int, fillings: Sequence[tuple[int, int]]) -> list[Measured]:
         """What a hit costs at a function's entry or return: on one of our own that does nothing, and begins as
         functions do, or with an instruction that is single-stepped.
         """
-        bare_ns = self._call_ns(kind)
+        what = self._bridge.library, kind == _STEPPED, self._loaded[kind], fillings
+        bare = calls_ns(*what)
         target = Elf(BRIDGE).functions()[_TARGETS.get(kind, "probe_target")]
         self._place(kind, BRIDGE, (target,), (0,), kind == _RETURN)
-        cost_ns = max(0, self._call_ns(kind) - bare_ns)
+        with counting():
+            probed = calls_ns(*what)
         self._remove()
-        return cost_ns
-
-    def _call_ns(self, kind: int) -> int:
-        """What a call of that function takes: of many rounds the one in the middle, whatever else the machine does."""
-        library = self._bridge.library
-        timed = library.probe_time_stepped_calls if kind == _STEPPED else library.probe_time_calls
-        timed.restype = ctypes.c_uint64
-        timed.argtypes = (ctypes.c_uint32,)
-        return int(statistics.median_low(timed(_TIMED_CALLS) for _ in range(_ROUNDS))) // _TIMED_CALLS
+        return added(bare, probed)
 
     def _open(self, folder: Path, sizes: list[int]) -> None:
         library = self._bridge.library
@@ -247,17 +243,21 @@ class Declared:
             self._budget = Budget(self._share, events, self._costs_ns(), time.monotonic_ns())
 
     def look(self) -> None:
-        """Remove what is too hot for the budget."""
+        """See what the hits of a moment cost, and remove what is too hot for the budget."""
+        sent = self._bridge.sent(len(self._programs))
+        hit = [kind for kind, p in enumerate(self._programs) if p.path is not None and sent[kind] > self._seen[kind]]
+        self._seen = sent
+        self._thermometer.look([self._loaded[kind] for kind in hit])
         if self._budget is None:
             return
-        removed = self._budget.look(time.monotonic_ns(), self._bridge.sent(len(self._programs)))
+        removed = self._budget.look(time.monotonic_ns(), sent)
         kinds = {k for k, program in enumerate(self._programs) if self._probes[program.event].event in removed}
         if kinds:
             self._remove(kinds)
 
     def _costs_ns(self) -> list[int]:
-        """What a hit of each program costs; 0 in the kernel, where it is not measured. For its return a function is
-        entered through a probe, too.
+        """What a hit of each program costs in a loop; 0 in the kernel, where it is not measured. For its return a
+        function is entered through a probe, too.
         """
         more_ns = max(0, self.stepped_ns - self.entry_ns)
         return [
@@ -273,11 +273,13 @@ class Declared:
         hits: dict[str, int] = {}
         cost_ns = in_kernel = 0
         costs_ns = self._costs_ns()
+        hit_ns = self._thermometer.hit_ns()
+        colder_ns = 0 if hit_ns is None else hit_ns - self.entry_ns
         for kind, n in counts["sent"].items():
             program = self._programs[int(kind)]
             event = self._probes[program.event].event
             hits[event] = hits.get(event, 0) + n
-            cost_ns += n * costs_ns[int(kind)]
+            cost_ns += n * (costs_ns[int(kind)] + colder_ns) if program.path is not None else 0
             in_kernel += n if program.path is None else 0
         return {
             **counts,
@@ -285,6 +287,8 @@ class Declared:
             "hits": sum(hits.values()),
             "in_kernel": in_kernel,
             "cost_ns": cost_ns,
+            "hit_ns": hit_ns,
+            "own_ns": self._thermometer.own_ns(),
             "unwritten": unwritten,
             "refused": [refused.document() for refused in self._budget.refused] if self._budget else [],
         }

@@ -16,6 +16,7 @@ from pathlib import Path
 
 UPROBE_MULTI = 48  # BPF_TRACE_UPROBE_MULTI, uapi/linux/bpf.h: what a program is loaded for
 _LINK_CREATE = 28  # BPF_LINK_CREATE
+_ENABLE_STATS = 32  # BPF_ENABLE_STATS
 _RETURN = 1  # BPF_F_UPROBE_MULTI_RETURN
 _SYSCALLS = {"x86_64": (321, 298), "aarch64": (280, 241)}  # bpf, perf_event_open
 _UPROBE_TYPE = Path("/sys/bus/event_source/devices/uprobe/type")
@@ -60,6 +61,14 @@ def _call(number: int, *arguments: object) -> int:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
     return result
+
+
+def count_times() -> int:
+    """Let the kernel count how often BPF programs run and what they take (`/proc/PID/fdinfo`), as long as the
+    descriptor is open. Raises OSError.
+    """
+    attributes = (ctypes.c_uint32 * 4)()  # BPF_STATS_RUN_TIME
+    return _call(_SYSCALLS[platform.machine()][0], _ENABLE_STATS, ctypes.byref(attributes), ctypes.sizeof(attributes))
 
 
 def place_all(program: int, path: Path, offsets: Sequence[int], semaphores: Sequence[int], returns: bool) -> int:

@@ -76,12 +76,15 @@ def _collector_losses(note: Recording) -> list[str]:
 
 def _probes(report: dict[str, Any]) -> list[str]:
     """What was probed for the model and what it has cost the probed threads."""
-    hits, cost_ns = int(report["hits"]), int(report["cost_ns"])
-    text = (
-        f"probes: {sum(report['placed'].values())} places of {len(report['placed'])} events, {hits:,} hits at "
-        f"{report['entry_ns']:,} ns ({report['return_ns']:,} ns at a return), measured here: {cost_ns / 1e9:.3f} s of "
-        "their threads' time"
+    hits, hit_ns, cost_s = int(report["hits"]), report["hit_ns"], f"{int(report['cost_ns']) / 1e9:.3f} s"
+    loop = f"{report['entry_ns']:,} ns ({report['return_ns']:,} ns at a return)"
+    empty = f"{report['measured'][-1]['hit_ns']:,} ns with nothing of it in the caches"
+    said = (
+        f"some {hit_ns:,} ns: {cost_s} of their threads' time. Measured here: {loop} in a loop, {empty}"
+        if hit_ns is not None
+        else f"{loop} or more: {cost_s} or more of their threads' time. Measured here in a loop; {empty}"
     )
+    text = f"probes: {sum(report['placed'].values())} places of {len(report['placed'])} events, {hits:,} hits at {said}"
     lines = [text]
     if report.get("in_kernel"):
         lines.append(f"probes: {report['in_kernel']:,} of the hits in the kernel; what they cost is not measured")

@@ -18,7 +18,7 @@ from opline.capture.machine.space import parse_bytes
 from opline.capture.recorder.options import Options
 from opline.capture.recorder.record import Recorder
 from opline.capture.recorder.summary import summary_lines
-from opline.errors import UsageError
+from opline.errors import OplineError, UsageError
 from opline.talk import talk
 from opline_analyses.base.period import add_period
 from opline_analyses.base.quantities import processor_share
@@ -42,6 +42,7 @@ examples:
   opline record --model postgresql --comm postgres -- pgbench -c 8 bench
   opline record --model mine.toml --probe-budget 2% --pid 4711   # but no probe that is too hot
   opline record --measure-overhead -o cost --model demo -- ./bench --seconds 5   # with and without, in turn
+  opline record --measure-overhead --figure 'tps = ([0-9.]+)' -o cost --model postgresql -- pgbench -T 10 -c 8 bench
   opline record -o series --repeat 5 --model demo --against './old --qd 4' -- ./new --qd 4   # then: opline compare
 
 DIR gets trace/ (CTF), recording.json, stdout.txt and stderr.txt. The exit
@@ -95,6 +96,10 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--measure-overhead", action="store_true",
         help="what recording costs: --repeat N rounds (5) with and without it in turn, their ratio and how sure it is",
+    )  # fmt: skip
+    parser.add_argument(
+        "--figure", metavar="REGEX", action="append", default=[],
+        help="with --measure-overhead: the number that the command prints there, as one group: 'tps = ([0-9.]+)'",
     )  # fmt: skip
     parser.add_argument("--quiet", action="store_true", help="say nothing but what went wrong, or is missing")
     parser.add_argument("--correlate", action="store_true", help="correlate at once and put the run's tables beside")
@@ -173,6 +178,8 @@ def run(args: argparse.Namespace) -> int:
         on_request = "; this one places them with --probes" if model and model.probes else ""
         raise UsageError(f"--probe-budget is for models with [probes]{on_request}.")
     directory = args.output or Path(time.strftime("opline-%Y%m%d-%H%M%S"))
+    if args.figure and not args.measure_overhead:
+        raise UsageError("--figure is what --measure-overhead looks for in the command's output.")
     if args.measure_overhead:
         return _measure_overhead(args, command, model, directory)
     if args.repeat is None:
@@ -204,6 +211,10 @@ def _measure_overhead(args: argparse.Namespace, command: list[str], model: Model
 
     if not command or args.against is not None or args.repeat == 1:
         raise UsageError("--measure-overhead needs one command, and at least two rounds (--repeat N).")
+    try:
+        figures = overhead.figures_of(args.figure)
+    except ValueError as error:
+        raise UsageError(f"--figure {error}.") from error
     count = args.repeat or overhead.ROUNDS
     make_directory(directory)
     rounds: list[overhead.Round] = []
@@ -220,7 +231,9 @@ def _measure_overhead(args: argparse.Namespace, command: list[str], model: Model
             _say(f"{place} ended with status {code}: the {len(turns) - 1 - n} after it are not run")
             return code
         if n:
-            rounds.append(overhead.round_of(place, recorded, time_ns))
+            rounds.append(overhead.round_of(place, recorded, time_ns, figures))
+        elif missing := [one.pattern.pattern for one in figures if one.of(place) is None]:
+            raise OplineError(f"{place} has no number in what the command printed that --figure {missing[0]!r} finds")
     (directory / overhead.FILE).write_text(json.dumps(overhead.document(rounds), indent=1) + "\n")
     for line in overhead.lines(rounds):
         _say(line)

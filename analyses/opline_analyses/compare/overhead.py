@@ -7,10 +7,12 @@ Takes the rounds' times and what the benchmark said in each; gives lines for peo
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -25,6 +27,7 @@ from opline_analyses.compare.student import upper
 ROUNDS = 5
 FILE = "overhead.json"
 SURE = 0.95
+_KNOWN = ("time", "mean latency", "ops a second")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,41 @@ class Round:
     time_ns: int
     mean_ns: float | None
     iops: float | None
+    figures: Mapping[str, float | None] = field(default_factory=dict)  # by name: what was asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number that the command prints: what stands before it, and a regular expression with it as its one group."""
+
+    name: str
+    pattern: re.Pattern[str]
+
+    def of(self, directory: Path) -> float | None:
+        """The last one that the command wrote there; None if there is none."""
+        for stream in ("stdout.txt", "stderr.txt"):
+            for text in reversed(self.pattern.findall((directory / stream).read_text(errors="replace"))):
+                try:
+                    return float(text.replace(",", ""))
+                except ValueError:
+                    continue
+        return None
+
+
+def figures_of(texts: Sequence[str]) -> list[Figure]:
+    """Of regular expressions. Raises ValueError with what is wrong."""
+    found: list[Figure] = []
+    for text in texts:
+        try:
+            pattern = re.compile(text, re.MULTILINE)
+        except re.error as error:
+            raise ValueError(f"{text!r} is no regular expression: {error}") from error
+        if pattern.groups != 1:
+            raise ValueError(f"{text!r} has {pattern.groups} groups; one is wanted, as in 'tps = ([0-9.]+)'")
+        name = " ".join(re.findall(r"\w+", text.partition("(")[0]))
+        taken = {*_KNOWN, *(one.name for one in found)}
+        found.append(Figure(text if not name or name in taken else name, pattern))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +102,11 @@ def run_plain(command: Sequence[str], directory: Path) -> tuple[int, int]:
     return processes.shell_status(done.returncode), time_ns
 
 
-def round_of(directory: Path, recorded: bool, time_ns: int) -> Round:
+def round_of(directory: Path, recorded: bool, time_ns: int, figures: Sequence[Figure] = ()) -> Round:
     """With the benchmark's own figures, from what it wrote there."""
     report = find_report(directory)
-    return Round(recorded, time_ns, report.mean_ns if report else None, report.iops if report else None)
+    asked = {one.name: one.of(directory) for one in figures}
+    return Round(recorded, time_ns, report.mean_ns if report else None, report.iops if report else None, asked)
 
 
 def ratio(recorded: Sequence[float], plain: Sequence[float]) -> Ratio:
@@ -78,11 +117,19 @@ def ratio(recorded: Sequence[float], plain: Sequence[float]) -> Ratio:
     return Ratio(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
 
 
+def _figures(rounds: Sequence[Round]) -> list[str]:
+    return list(rounds[0].figures) if rounds else []
+
+
+def _figure(name: str, of: Round) -> float | None:
+    return of.figures.get(name)
+
+
 def _ratios(rounds: Sequence[Round]) -> dict[str, Ratio]:
+    known = (lambda r: r.time_ns, lambda r: r.mean_ns, lambda r: r.iops)
     kinds: dict[str, Callable[[Round], float | None]] = {
-        "time": lambda r: r.time_ns,
-        "mean latency": lambda r: r.mean_ns,
-        "ops a second": lambda r: r.iops,
+        **dict(zip(_KNOWN, known, strict=True)),
+        **{name: partial(_figure, name) for name in _figures(rounds)},
     }
     found = {}
     for name, value in kinds.items():
@@ -99,24 +146,39 @@ def lines(rounds: Sequence[Round]) -> Iterator[str]:
     for name, r in of_kind.items():
         means = ""
         if name != "ops a second":
-            values = [
-                mean((r.time_ns if name == "time" else r.mean_ns or 0) for r in rounds if r.recorded is side)
-                for side in (True, False)
-            ]
-            means = f" ({duration(values[0])} and {duration(values[1])} in the mean)"
+            values = [mean(_value(name, one) for one in rounds if one.recorded is side) for side in (True, False)]
+            shown = [f"{v:,.6g}" if name in _figures(rounds) else duration(v) for v in values]
+            means = f" ({shown[0]} and {shown[1]} in the mean)"
         yield (
             f"{name} with recording is {r.value:.3f} times that without, with 95 % confidence {r.low:.3f} to "
             f"{r.high:.3f}{means}{': not told from none' if r.low <= 1 <= r.high else ''}"
         )
-    if "mean latency" not in of_kind:
-        yield "of a command that always runs as long its time says nothing; its output names no latency that is known"
+    for name in _figures(rounds):
+        if name not in of_kind:
+            yield f"{name}: not in the output of every round, or not above 0: no ratio"
+    if not {"mean latency", *_figures(rounds)} & of_kind.keys():
+        yield (
+            "of a command that always runs as long its time says nothing; its output names no latency that is known: "
+            "--figure REGEX tells what to look for"
+        )
+
+
+def _value(name: str, of: Round) -> float:
+    return of.figures.get(name) or (of.time_ns if name == "time" else of.mean_ns or 0)
 
 
 def document(rounds: Sequence[Round]) -> dict[str, Any]:
     """The same for machines."""
     return {
         "rounds": [
-            {"recorded": r.recorded, "time_ns": r.time_ns, "mean_ns": r.mean_ns, "iops": r.iops} for r in rounds
+            {
+                "recorded": r.recorded,
+                "time_ns": r.time_ns,
+                "mean_ns": r.mean_ns,
+                "iops": r.iops,
+                "figures": dict(r.figures),
+            }
+            for r in rounds
         ],
         "ratios": {
             name.replace(" ", "_"): {"ratio": r.value, "low": r.low, "high": r.high}

@@ -334,3 +334,30 @@ def test_an_op_id_that_no_op_has_is_said(tmp_path: Path) -> None:
         pytest.raises(OplineError, match="op_id that no op has: it is damaged"),
     ):
         Tables(opened, Selection(), False)
+
+
+def test_of_a_recording_that_goes_on_only_new_stages_are_put_in_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What their order is asked of is most of a look, and at almost every look there is no new one."""
+    run = RunBuilder()
+    run.op([P("a", 0), P("b", 10, stage="z"), P("c", 30, stage="m")], op_class="c")
+    whole = RunBuilder()
+    whole.op([P("a", 0), P("b", 10, stage="z"), P("n", 15, stage="new"), P("c", 30, stage="m")], op_class="c")
+    asked: list[str] = []
+    ask = Tables.ask
+
+    def noted(self: Tables, sql: str, *more: Any) -> Any:
+        asked.append(sql)
+        return ask(self, sql, *more)
+
+    monkeypatch.setattr(Tables, "ask", noted)
+    first, second = (one.write(tmp_path / name) for one, name in ((run, "first"), (whole, "second")))
+    with open_run(first, interruptible=False) as early, open_run(second, interruptible=False) as late:
+        tables = Tables(early, Selection(), False)
+        names = [name for name, _ in tables.stages]
+        assert names[:2] == ["z", "m"] and len(asked) == 2
+        again = Tables(early, Selection(), False, tables)
+        assert again.stages == tables.stages and len(asked) == 3
+        later = Tables(late, Selection(), False, tables)
+        assert [name for name, _ in later.stages] == [*names, "new"] and len(asked) == 5

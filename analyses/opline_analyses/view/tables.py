@@ -146,13 +146,16 @@ class Tables:
     def stages(self) -> list[tuple[str, str]]:
         """Name and kind of each stage, in the order in which an op meets them: that of the first 100 000."""
         kinds = self.ask("SELECT stage, any_value(kind) FROM stages GROUP BY stage ORDER BY stage").fetchall()
+        known = dict(self._stages_before)
+        new = [one for one in kinds if one[0] not in known]
+        if not new:  # of a recording that goes on this is so at almost every look, and what follows takes most of it
+            return self._stages_before
         places = self.ask(
             """SELECT stage, median(first) FROM (SELECT op_id, stage, min(seq) AS first FROM stages
                WHERE op_id < (SELECT min(op_id) + 100000 FROM ops) GROUP BY ALL) GROUP BY stage"""
         ).fetchall()
         place = dict(places)
-        known = dict(self._stages_before)
-        new = sorted((k for k in kinds if k[0] not in known), key=lambda one: (place.get(one[0], 1e9), one[0]))
+        new.sort(key=lambda one: (place.get(one[0], 1e9), one[0]))
         return [*self._stages_before, *new]
 
     def values(self, stage: int | None) -> tuple[Column, Column]:

@@ -19,6 +19,8 @@ _NUMBERED = re.compile(r"arg\d+|ret", re.A)
 _FEW = 3  # different values, from which on they can say anything
 _SAME = 0.5  # share of the values of the larger of the two
 _LISTED = 6  # events that are named
+_LOOKED_AT = 500  # events of the rarest name
+_TRIED = 10  # so many others that are alike by chance, and it is a number as there are many
 _WORSE = 0.02  # so much less regular is a group with fields that belong to it
 _EVERYWHERE = 40  # in so many fields is what everything may be: 0, 1, an error's number
 
@@ -59,7 +61,8 @@ def same_values(
 
     def regular(group: set[Slot]) -> float:
         uses = _one_each(group, alike, order)
-        return joined(uses, [events[n] for n in sorted(n for name in uses for n in of_name[name])])
+        until = min((of_name[name] for name in uses), key=len)[:_LOOKED_AT][-1]  # of the rarest so many
+        return joined(uses, [events[n] for n in sorted(n for name in uses for n in of_name[name]) if n <= until])
 
     taken: set[str] = set()
     for group in _groups(alike, regular):
@@ -74,10 +77,15 @@ def same_values(
 def _groups(alike: dict[tuple[Slot, Slot], float], regular: Callable[[set[Slot]], float]) -> list[set[Slot]]:
     """Fields that join events two by two; then those that do so with the others only, as one begin of several does."""
     groups: dict[Slot, set[Slot]] = {}
+    failed: Counter[Slot] = Counter()
     for one, other in sorted(alike, key=lambda pair: (-alike[pair], pair)):
         mine, others = groups.get(one, {one}), groups.get(other, {other})
-        if mine is not others and regular({one, other}):
+        if mine is others or max(failed[one], failed[other]) >= _TRIED:
+            continue
+        if regular({one, other}):
             groups.update(dict.fromkeys(mine | others, mine | others))
+        else:
+            failed.update((one, other))
     found = list({id(group): group for group in groups.values()}.values())
     for group in found:
         near = {slot for pair in alike if group & {*pair} for slot in pair if slot not in groups}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -52,20 +53,38 @@ def test_every_transaction_of_the_log_is_an_op_of_that_length(
     ops = rows(opline, recorded, query, reader)
     assert all(op["complete"] for op in ops)
     assert sum(op["class"] == "transaction" for op in ops) == CLIENTS * EACH == sum(map(len, clients.values()))
-    backends: dict[str, list[tuple[int, int]]] = {}
+    backends: dict[str, list[Any]] = {}
     for op in ops:
         if op["class"] == "transaction":
-            backends.setdefault(op["object"], []).append((op["begin_ns"], op["end_ns"]))
+            backends.setdefault(op["object"], []).append(logs.Op(op["begin_ns"], op["end_ns"], 0))
     assert [len(found) for found in backends.values()] == CLIENTS * [EACH]
     taken = {}
     for client, times in clients.items():
         backend = min(backends, key=lambda name: logs.apart_ns(times, backends[name]))
         taken[client] = backend
-        for (begin_ns, end_ns), (op_begin_ns, op_end_ns) in zip(times, backends[backend], strict=True):
+        for (begin_ns, end_ns), (op_begin_ns, op_end_ns, _) in zip(times, backends[backend], strict=True):
             # pgbench's clock has microseconds; the op lies inside of what the client measured
             assert begin_ns - 2000 <= op_begin_ns and op_end_ns <= end_ns + 2000
             assert (end_ns - begin_ns) - (op_end_ns - op_begin_ns) < 1_000_000
     assert len(set(taken.values())) == CLIENTS
+
+
+def test_how_long_a_thread_was_off_its_cpu_between_two_times(recorded: Path, logs: ModuleType) -> None:
+    times = [(10, 20), (30, 50), (70, 80)]
+    for begin_ns, end_ns, off_ns in (
+        (0, 10, 0),
+        (0, 15, 5),
+        (12, 18, 6),
+        (15, 40, 15),
+        (20, 30, 0),
+        (0, 99, 40),
+        (80, 90, 0),
+    ):
+        assert logs.within(times, begin_ns, end_ns) == off_ns
+    assert logs.within([], 0, 99) == 0
+    found = logs.off_cpu(recorded, str(Path(sys.executable).with_name("opline")))
+    assert len(found) > CLIENTS, "backends and their client"
+    assert all(begin < end for times in found.values() for begin, end in times)
 
 
 def test_all_of_a_transactions_time_has_a_name(recorded: Path, opline: Run) -> None:

@@ -263,3 +263,12 @@ def test_once_is_for_points_that_are_only_passed() -> None:
     text = SMALL + 'try = { event = "p:try", key = "op", once = true, thread = "enter" }\n'
     assert any("`once` is for a point that is only passed" in f for f in findings(text))
     assert not any("`once`" in f for f in findings(text.replace(', thread = "enter"', "")))
+
+
+def test_all_keys_of_a_space_are_for_release() -> None:
+    text = SMALL + 'sent = { event = "p:sent", key = "op", release = "op(*)" }\n'
+    assert not findings(text)
+    for wrong in ('bind = "op(*)"', 'release = "op(id, *)"'):
+        assert any(
+            "`*` stands alone, and in `release`" in f for f in findings(text.replace('release = "op(*)"', wrong))
+        )

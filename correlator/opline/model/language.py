@@ -46,6 +46,8 @@ POINT_FIELDS = (
     "event", "when", "role", "key", "bind", "release", "join", "optional", "child", "learn", "stamp", "thread",
     "class", "object", "io", "aside", "once", "after", "batch", "ios",
 )  # fmt: skip
+#: In `release` in a key's field's place: whatever of that space names the op.
+ALL = "*"
 JOIN_FIELDS = ("wait", "meet", "sole")
 STAMP_FIELDS = ("mark", "at", "duration", "unit")
 IO_FIELDS = ("in_flight", "offset", "length", "direction", "file_by", "sync")

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from .compile import plan_rules
-from .language import Problem, template
+from .language import ALL, Problem, template
 from .probes import lint_probes
 
 if TYPE_CHECKING:
@@ -371,7 +371,7 @@ def _needed_fields(rule: Rule, fields: Mapping[str, tuple[str, ...]]) -> frozens
     """The fields without which the core passes the rule over (an object, offset or length may be absent)."""
     needed = {c.field for c in rule.when}
     for use in (*rule.key, *rule.bind, *rule.release, *rule.wait, *rule.meet, *rule.sole):
-        needed.update(f.partition("@")[0] for f in use.fields or fields.get(use.space, ()))
+        needed.update(f.partition("@")[0] for f in use.fields or fields.get(use.space, ()) if f != ALL)
     needed.update(f for f in (rule.name_field, rule.class_field, rule.duration_field) if f is not None)
     if rule.ios:
         for ios_use in (rule.ios.submit, rule.ios.wait):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from .fields import Fields
 from .language import (
+    ALL,
     BATCH_DOINGS,
     BATCH_DOINGS_1,
     BATCH_SAYS,
@@ -128,6 +129,9 @@ class PointFields(Fields):
             if found is None or "" in names:
                 message = f'`{field} = "{written}"`: a key is written "space" or "space(field, field)"'
                 self.error((*path, field), message)
+                continue
+            if ALL in names and (field != "release" or names != [ALL]):
+                self.error((*path, field), f'`{field} = "{written}"`: `*` stands alone, and in `release`')
                 continue
             uses.append(KeyUse(found[1], tuple(names), self.line((*path, field))))
         return tuple(uses)

@@ -69,7 +69,8 @@ BoundKey bind_key(const KeyUse &use, const Plan &plan, Slots &slots, bool &broke
 
 std::vector<BoundKey> bind_keys(const std::vector<KeyUse> &uses, const Plan &plan, Slots &slots, bool &broken) {
     std::vector<BoundKey> out;
-    for (const auto &use : uses) out.push_back(bind_key(use, plan, slots, broken));
+    for (const auto &use : uses)
+        if (!use.of_op()) out.push_back(bind_key(use, plan, slots, broken));
     return out;
 }
 
@@ -87,6 +88,8 @@ BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, 
     for (const auto &w : spec.when) p.when.push_back({needed(w.field, slots, p.broken), &w});
     for (std::size_t i = 0; i < BoundPoint::kLists.size(); ++i)
         p.*BoundPoint::kLists[i].second = bind_keys(spec.*PointSpec::kLists[i].second, plan, slots, p.broken);
+    for (const auto &use : spec.release)
+        if (use.of_op()) p.release_all |= 1ull << use.space;
     if (spec.learn != kNoFact) {
         const FactSpec &fact = plan.facts[static_cast<std::size_t>(spec.learn)];
         p.fact_of.scope = fact.scope;

@@ -47,6 +47,7 @@ struct BoundPoint : KeyLists<BoundKey> {
     std::uint64_t seen = 0, transitions = 0;
     std::uint64_t global_spaces = 0;  // bit per global key space of find and bind
     std::vector<BoundPredicate> when;
+    std::uint64_t release_all = 0;   // bit per key space: whatever of it names the op
     BoundKey fact_of, fact_value;    // of a point that learns
     std::uint32_t mark = 0, at = 0;  // pool ids; 0: none
     PointFields<std::int32_t> slot;

@@ -35,6 +35,8 @@ struct KeyUse {
     std::uint32_t space;
     std::vector<std::string> fields;
     std::vector<std::int32_t> facts;  // per field: the fact that its value is looked up in, or kNoFact
+    // Of `release`: no field of the event, but whatever names the op.
+    bool of_op() const { return fields.size() == 1 && fields.front() == "*"; }
 };
 
 // What a field's value stands for, as an event told: a descriptor's two ports.

@@ -140,6 +140,7 @@ struct OpOddities {
 struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
     std::uint64_t partner = 0;  // probably the other half of it, by order
     std::vector<Key> keys;
+    std::vector<std::pair<std::uint32_t, Key>> lent;  // of them, with their space, those that a point takes back
     std::string object, key_text;
     std::string file_name;  // where the model's `file_by` is a text
     std::vector<RequestCut> requests;
@@ -180,6 +181,7 @@ struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
         global_spaces = partner = 0;
         transitions.clear(shapes);
         keys.clear();
+        lent.clear();
         static_cast<OpFacts &>(*this) = {};
         static_cast<OpOddities &>(*this) = {};
         object.clear();

@@ -39,7 +39,7 @@ void Stitcher::apply(Passage &p) {
     if (p.spec.thread == ThreadRule::kSwitch) leave_sync(p.ts, op);
     apply_thread_rule(p.ts, p.spec.thread, found);
     if (p.bp.ios_submit) enter_call(p, &op);
-    release_keys(p.bp, p.ev, p.who);
+    release_keys(p.bp, p.ev, p.who, &op);
 }
 
 // Further keys of the event name other ops: they are parts of this one, or the keys are in conflict.

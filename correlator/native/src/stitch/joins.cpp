@@ -77,6 +77,7 @@ Op &Stitcher::unite(Op &a, Op &b, std::uint32_t child, bool proven) {
     op.take_batches(gone, offset);
     op.requests.insert(op.requests.end(), gone.requests.begin(), gone.requests.end());
     op.keys.insert(op.keys.end(), gone.keys.begin(), gone.keys.end());
+    op.lent.insert(op.lent.end(), gone.lent.begin(), gone.lent.end());
     op.waits.insert(op.waits.end(), gone.waits.begin(), gone.waits.end());
     op.bios += gone.bios;
     op.take_io(gone);

@@ -144,8 +144,17 @@ Fate Stitcher::note(const BoundPoint &bp, const Event &ev, ThreadState &ts, cons
     return Fate::kContext;
 }
 
-void Stitcher::release_keys(const BoundPoint &bp, const Event &ev, const ThreadId &who) {
+// op: that the event is about; nullptr: a batch.
+void Stitcher::release_keys(const BoundPoint &bp, const Event &ev, const ThreadId &who, Op *op) {
     Key key;
+    if (bp.release_all != 0 && op) {
+        const auto over = [&](const std::pair<std::uint32_t, Key> &lent) {
+            if ((bp.release_all >> lent.first & 1) == 0) return false;
+            if (const auto *named = keys_.find(lent.second); named && ops_.find(*named) == op) keys_.erase(lent.second);
+            return true;
+        };
+        op->lent.erase(std::remove_if(op->lent.begin(), op->lent.end(), over), op->lent.end());
+    }
     for (const auto &use : bp.release)
         if (key_of(use, ev, who, key) == KeyState::kKnown) keys_.erase(key);
 }

@@ -44,7 +44,7 @@ Fate Stitcher::by_keys(Passage &p) {
         const auto named = ref ? ops_.resolve(*ref) : OpTable::Resolved{};
         if (named.batch && !found.op) {
             ++use.found;
-            release_keys(p.bp, p.ev, p.who);
+            release_keys(p.bp, p.ev, p.who, nullptr);
             return work_of(*named.batch, p);
         }
         if (!named.op) {

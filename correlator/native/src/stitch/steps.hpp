@@ -23,6 +23,7 @@ inline void Stitcher::bind_key(Op &op, std::uint64_t ref, std::uint32_t space, c
     const std::uint64_t before = named;
     named = ref;
     op.keys.push_back(key);
+    if ((lent_spaces_ >> space & 1) != 0) op.lent.emplace_back(space, key);
     if (before != 0) taken_over(before, op, space);
 }
 

@@ -21,6 +21,8 @@ Stitcher::Stitcher(const Plan &plan, StringPool &strings, NameIds &names, Hooks 
       queued_(strings.intern("queued")) {
     for (const auto &p : plan_.points) {
         has_soft_ends_ = has_soft_ends_ || p.role == Role::kSoftEnd;
+        for (const auto &use : p.release)
+            if (use.of_op()) lent_spaces_ |= std::uint64_t{1} << use.space;
         if (p.role != Role::kEnd) continue;
         for (const auto &use : p.find) end_spaces_ |= std::uint64_t{1} << use.space;
     }

@@ -167,7 +167,7 @@ class Stitcher {
         if (plan_.behind && !p.spec.aside) keep_thread_point(p.who.host, p.t.tid, {p.t.ts_ns, whom, p.t.point});
     }
     void keep_thread_point(std::uint32_t host, std::int64_t tid, const ThreadPoint &);
-    void release_keys(const BoundPoint &, const Event &, const ThreadId &);
+    void release_keys(const BoundPoint &, const Event &, const ThreadId &, Op *);
     void bind_batch(Batch &, const Key &);
     std::uint64_t begin_child(Op &, std::uint32_t parent, std::uint32_t &child);
     void soften_end(Op &, std::int64_t ts_ns, std::uint32_t order);
@@ -299,7 +299,8 @@ class Stitcher {
     std::uint32_t completed_, reaped_, queued_;
     std::int64_t last_ns_ = kNoTime;
     bool has_soft_ends_ = false;
-    std::uint64_t end_spaces_ = 0;  // key spaces by which an end finds its op
+    std::uint64_t end_spaces_ = 0;   // key spaces by which an end finds its op
+    std::uint64_t lent_spaces_ = 0;  // of which a point takes back whatever names its op
     StitchCounts counts_;
 };
 

@@ -75,11 +75,14 @@ void Engine::check_flush_before(const BlockEvent &e) {
         return;
     }
     const std::int64_t since_ns = of_bio ? bio->since_ns : requests_[*waiter].entered_ns;
-    if (d.flush_done_ns < since_ns) {
-        ++d.flushes_beside;
-        return;
+    const bool left = !of_bio && left_ns(requests_[*waiter]) != kNoTime;
+    if (!left) {
+        if (d.flush_done_ns < since_ns) {
+            ++d.flushes_beside;
+            return;
+        }
+        if (d.flushes_alone < 4 * d.flushes_beside) return;
     }
-    if (d.flushes_alone < 4 * d.flushes_beside) return;
     if (!of_bio && d.waiter_done_ns >= since_ns) {
         // A completion that was given to another may have been its own. Then that one's is still to come, and is its.
         doubt_waiters(d);
@@ -87,8 +90,13 @@ void Engine::check_flush_before(const BlockEvent &e) {
     }
     missed(since_ns, e.ts_ns);
     ++counts.presumed_lost;
+    const Index flush = left ? flush_of(d, requests_[*waiter]) : kNil;
     if (of_bio) close_bio(bio->bio);
     else close_request(*waiter);
+    if (flush == kNil) return;
+    ++counts.presumed_lost;
+    flush_completed(e, flush);
+    close_request(flush);
 }
 
 Fate Engine::issue_flush(const BlockEvent &e) {

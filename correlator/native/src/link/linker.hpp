@@ -159,6 +159,14 @@ class Linker {
         std::uint32_t dev = 0;
         std::uint64_t sector = 0;
     };
+    // Of the batches of a kind: of how many requests they waited for the end before they closed.
+    struct BatchWaits {
+        std::uint64_t waited = 0, went_on = 0;
+        void note(std::int64_t done_ns, std::int64_t closed_ns) {
+            ++(closed_ns == kNoTime || done_ns <= closed_ns ? waited : went_on);
+        }
+        bool nearly_always() const { return waited >= 8 && waited >= 8 * went_on; }
+    };
     struct WaitingBio {  // for a request
         std::uint64_t op;
         std::int64_t q, floor_ns;
@@ -212,6 +220,8 @@ class Linker {
     void count(const BioLink &);
     std::uint32_t distinct_ops(std::vector<const Sync *> &);
     void wait_for(std::uint64_t op, std::int64_t q, std::int64_t floor_ns);
+    std::int64_t waiter_ended(const BioLink &) const;
+    std::int64_t queued_for(const Batch &, const Request &);
     bool is_journal(const Bio &);
     bool passed_io(const Op &) const;
     SharedWork &shared(BioLink &);
@@ -240,11 +250,12 @@ class Linker {
     std::vector<std::pair<std::int64_t, std::int64_t>> lost_;  // [begin, end], by end
     std::array<Flush, 256> flushes_{};                         // the last ones
     std::size_t next_flush_ = 0;
-    FlatMap<std::uint64_t, BioLink> links_;      // bios that are open
-    FlatMap<std::uint64_t, std::int64_t> ends_;  // of ops that were settled while bios of theirs may be open
-    std::uint64_t recent_id_ = 0;                // the bio that was asked for last; 0: none
-    BioLink *recent_ = nullptr;                  // its
-    std::vector<MappedPart> parts_;              // of the bio at hand
+    FlatMap<std::uint64_t, BioLink> links_;           // bios that are open
+    FlatMap<std::uint64_t, std::int64_t> ends_;       // of ops that were settled while bios of theirs may be open
+    std::uint64_t recent_id_ = 0;                     // the bio that was asked for last; 0: none
+    BioLink *recent_ = nullptr;                       // its
+    std::vector<MappedPart> parts_;                   // of the bio at hand
+    FlatMap<std::uint32_t, BatchWaits> batch_waits_;  // by their space
     std::vector<LinkRow> link_rows_;
     std::vector<DeferredRow> deferred_rows_;
     std::vector<WaitingBio> waiting_;

@@ -55,6 +55,15 @@ bool Linker::lost_between(const BioLink &link, const Request &r) const {
     return until_ns != kNoTime && lost_between(since_ns, until_ns);
 }
 
+// When the first of the request's bios that are the batch's was queued.
+std::int64_t Linker::queued_for(const Batch &batch, const Request &r) {
+    std::int64_t first_ns = kNoTime;
+    for (auto id : r.bios)
+        if (const BioLink *link = find_link(id); link && link->batch.get() == &batch && link->queue_ns != kNoTime)
+            first_ns = first_ns == kNoTime ? link->queue_ns : std::min(first_ns, link->queue_ns);
+    return first_ns == kNoTime ? r.queue_ns : first_ns;
+}
+
 Served Linker::request_done(const Request &r) {
     waiting_.clear();
     served_.clear();
@@ -126,12 +135,9 @@ Served Linker::request_done(const Request &r) {
     }
     cut.floor_ns = kNoTime;
     for (Batch *batch : batches) {
-        cut.q = kNoTime;
-        for (auto id : r.bios)
-            if (const BioLink *link = find_link(id); link && link->batch.get() == batch && link->queue_ns != kNoTime)
-                cut.q = cut.q == kNoTime ? link->queue_ns : std::min(cut.q, link->queue_ns);
-        if (cut.q == kNoTime) cut.q = r.queue_ns;
+        cut.q = queued_for(*batch, r);
         batch->requests.push_back(cut);
+        if (r.complete_ns != kNoTime) batch_waits_[batch->space].note(r.complete_ns, batch->end_ns);
     }
     return served;
 }

@@ -78,11 +78,19 @@ bool Linker::impossible(const BioLink &link, std::int64_t getrq_ns, std::int64_t
     return link.waited_for && complete_ns != kNoTime && complete_ns > end_ns;
 }
 
+std::int64_t Linker::waiter_ended(const BioLink &link) const {
+    if (link.sync) return link.sync->batch->end_ns;
+    if (link.chosen != 0) return link.waited_for ? end_of(link.chosen) : kNoTime;
+    if (!link.batch) return kNoTime;
+    const BatchWaits *waits = batch_waits_.find(link.batch->space);
+    return waits && waits->nearly_always() ? link.batch->end_ns : kNoTime;
+}
+
 std::int64_t Linker::waiter_ended(const Request &r) const {
     std::int64_t first_ns = kNoTime;
     for (auto id : r.bios) {
         const BioLink *link = link_of(id);
-        const std::int64_t end_ns = link && link->chosen != 0 && link->waited_for ? end_of(link->chosen) : kNoTime;
+        const std::int64_t end_ns = link ? waiter_ended(*link) : kNoTime;
         if (end_ns != kNoTime && (first_ns == kNoTime || end_ns < first_ns)) first_ns = end_ns;
     }
     return first_ns;

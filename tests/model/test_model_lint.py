@@ -272,3 +272,10 @@ def test_all_keys_of_a_space_are_for_release() -> None:
         assert any(
             "`*` stands alone, and in `release`" in f for f in findings(text.replace('release = "op(*)"', wrong))
         )
+
+
+def test_points_that_come_together_have_one_name() -> None:
+    text = SMALL + 'sent = { event = "p:sent", key = "op", passed_with = ["p:begin"] }\n'
+    assert not findings(text)
+    assert any("`passed_with` names p:beg" in f for f in findings(text.replace('["p:begin"]', '"p:beg"')))
+    assert any("of one name" in f for f in findings(text.replace("sent = ", '"sent:{how}" = ')))

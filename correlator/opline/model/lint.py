@@ -170,6 +170,11 @@ def _facts(model: Model) -> Iterator[Problem]:
 def _names(model: Model) -> Iterator[Problem]:
     names = _point_names(model)
     for rule in model.rules:
+        for name in rule.passed_with:
+            if wrong := _no_point(name, names):
+                yield _about(rule, "error", f"`passed_with` names {name}, which {wrong}")
+        if rule.passed_with and rule.name_field is not None:
+            yield _about(rule, "error", "`passed_with` is for a point of one name")
         for name in rule.after:
             if wrong := _no_point(name, names):
                 yield _about(rule, "error", f"`after` names {name}, which {wrong}")

@@ -115,7 +115,7 @@ struct Core::Impl {
           no_block_events(strings.intern("no_block_events")) {}
 
     void settle(Op &op) {
-        if (attributor.attribute(op, scratch)) ++ops_by_shape;
+        if (attributor.attribute(op, scratch, last_ns - op.end_ns >= plan.linger_ns)) ++ops_by_shape;
         SettledOp settled{op, scratch};
         settled.complete = op.complete();
         const std::int64_t end_ns = settled.complete ? op.end_ns : last_ns;

@@ -153,6 +153,7 @@ PointSpec point_spec(const json &p, const std::string &where, const Names &names
     out.aside = p.value("aside", false);
     out.once = p.value("once", false);
     out.after = texts(p, "after", where);
+    out.passed_with = texts(p, "passed_with", where);
     return out;
 }
 

@@ -142,6 +142,7 @@ struct PointSpec : KeyLists<KeyUse> {
     bool aside = false;
     bool once = false;  // an op passes it once; what comes again is context
     std::vector<std::string> after;
+    std::vector<std::string> passed_with;  // whoever passes one of these passes this one too
 };
 
 struct StageSpec {

@@ -340,8 +340,9 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
 }
 
 // From each point of the path to the next.
-void Attributor::find_ways(Attribution &a) const {
+void Attributor::find_ways(Attribution &a) {
     a.ways.clear();
+    a.together.clear();
     if (ways_.empty() || !a.op->complete()) return;
     const PlacedTransition *last = nullptr;
     for (const auto &p : a.transitions) {
@@ -354,6 +355,14 @@ void Attributor::find_ways(Attribution &a) const {
         if (counts) a.ways.push_back(way);
         last = &p;
     }
+    if (!ways_.any_together()) return;
+    ++looks_;
+    for (const auto &p : a.transitions) {
+        if (p.t().point >= seen_in_.size()) seen_in_.resize(p.t().point + 1);
+        seen_in_[p.t().point] = looks_;
+    }
+    ways_.find_together([this](std::uint32_t point) { return point < seen_in_.size() && seen_in_[point] == looks_; },
+                        [&a](std::uint32_t way) { a.together.push_back(way); });
 }
 
 void Attributor::run(const Op &op, Attribution &out) {

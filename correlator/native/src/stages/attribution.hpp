@@ -46,6 +46,7 @@ struct Attribution {
     const Op *op = nullptr;
     std::uint32_t passed = 0, late = 0;         // transitions: how many, and after the end
     std::vector<std::uint32_t> ways;            // from point to point, of those that Ways counts
+    std::vector<std::uint32_t> together;        // what it passed of points that come together, as ways
     std::int64_t first_tid = -1, end_tid = -1;  // of the first, and of the last that is not late
     std::uint32_t first_comm = 0;               // pool id
     std::vector<Transition> unpacked;           // what `transitions` are of, where the op keeps them by its shape
@@ -64,8 +65,8 @@ class Attributor {
     Attributor(const Plan &plan, StringPool &strings, const ThreadPoints &);
     // `out` is overwritten. Ended ops only get stages; an op without end gets its transitions alone. What is the same
     // for all ops of a shape is found once: then `transitions` are filled for who wants them only. True: it was found
-    // before, or could be kept.
-    bool attribute(const Op &op, Attribution &out);
+    // before, or could be kept. `all_seen`: what comes after its end has had the time to.
+    bool attribute(const Op &op, Attribution &out, bool all_seen);
     void leave_out_transitions() { with_transitions_ = false; }
     // Points that ops must have passed.
     std::uint64_t points_missing() const;
@@ -86,8 +87,8 @@ class Attributor {
             std::uint32_t label;
             bool aside;
         };
-        std::uint64_t ops = 0;  // so many had it
-        std::vector<std::uint32_t> ways;
+        std::uint64_t ops = 0, all_seen = 0;  // so many had it
+        std::vector<std::uint32_t> ways, together;
         std::vector<Cut> cuts;  // from the first transition to the last
         std::vector<Placed> transitions;
     };
@@ -109,7 +110,7 @@ class Attributor {
     };
     void place(const Op &op, Attribution &out);
     void mark_path(const Op &op, Attribution &out);
-    void find_ways(Attribution &) const;
+    void find_ways(Attribution &);
     std::int64_t waits_since(const Op &op, std::uint32_t joined_order) const;
     std::ptrdiff_t predecessor(const Attribution &, std::ptrdiff_t current) const;
     bool aside(const PlacedTransition &) const;
@@ -154,6 +155,8 @@ class Attributor {
     FlatMap<std::uint64_t, bool> behind_;                                    // (from, to) of the stages that say so
     FlatMap<std::uint64_t, std::uint32_t> behind_names_;  // (stage, stage of others) → name; 0: theirs has none
     Ways ways_;
+    std::vector<std::uint64_t> seen_in_;  // by point (pool id): the last of the looks at an op that saw it
+    std::uint64_t looks_ = 0;
     std::vector<std::vector<std::uint32_t>> after_;                     // per PointSpec: point ids
     std::vector<std::pair<std::uint32_t, std::uint32_t>> recurrences_;  // of this op: (point, how often)
     FlatMap<std::uint64_t, std::uint32_t> labels_;                      // (point, recurrence number) → label

@@ -82,6 +82,7 @@ std::unique_ptr<Attributor::ShapeStages> Attributor::generalize(const Op &op, At
     }
     if (at + 1 != transitions || scratch.unattributed_ns != 0) return nullptr;
     out->ways = scratch.ways;
+    out->together = scratch.together;
     for (const auto &p : scratch.transitions) out->transitions.push_back({p.label, p.aside});
     return out;
 }
@@ -141,14 +142,17 @@ void Attributor::fill(const Op &op, const ShapeStages &shape, Attribution &out) 
             {&out.unpacked[i], i, shape.transitions[i].label, false, shape.transitions[i].aside, 0});
 }
 
-bool Attributor::attribute(const Op &op, Attribution &out) {
+bool Attributor::attribute(const Op &op, Attribution &out, bool all_seen) {
     ShapeStages *shape = by_shape(op, out);
     if (shape) {
         ++shape->ops;
+        shape->all_seen += all_seen;
         fill(op, *shape, out);
     } else {
         run(op, out);
         for (std::uint32_t way : out.ways) ways_.taken(way);
+        if (all_seen)
+            for (std::uint32_t way : out.together) ways_.taken(way);
     }
     return shape != nullptr;
 }
@@ -158,6 +162,7 @@ std::uint64_t Attributor::points_missing() const {
     auto add = [&](const ShapeEntry &entry) {
         if (!entry.found) return;
         for (std::uint32_t way : entry.found->ways) all.taken(way, entry.found->ops);
+        for (std::uint32_t way : entry.found->together) all.taken(way, entry.found->all_seen);
     };
     for (const auto &entry : shapes_) add(entry);
     with_request_.for_each([&](std::uint64_t, const ShapeEntry &entry) { add(entry); });

@@ -24,6 +24,17 @@ Ways::Ways(const Plan &plan, StringPool &strings) {
             const std::uint32_t direct = way(from, to), there = way(from, over), on = way(over, to);
             ways_[direct].rounds.push_back({over, there, on});
         }
+    for (const auto &p : plan.points) {
+        if (p.passed_with.empty()) continue;
+        const std::uint32_t point = strings.intern(p.name);
+        auto at = std::find_if(together_.begin(), together_.end(), [&](const Together &t) { return t.point == point; });
+        if (at == together_.end()) {
+            const auto both = static_cast<std::uint32_t>(ways_.size());
+            ways_.resize(both + 2);
+            at = together_.insert(at, {point, {}, both, both + 1});
+        }
+        for (const auto &name : p.passed_with) at->with.push_back(strings.intern(name));
+    }
 }
 
 std::uint32_t Ways::way(std::uint32_t from, std::uint32_t to) {
@@ -52,6 +63,8 @@ std::uint64_t Ways::points_missing() const {
         for (const auto &r : way.rounds) round = std::max(round, std::min(ways_[r.first].ops, ways_[r.second].ops));
         if (way.ops * kNearlyAll <= round) missing += way.ops;
     }
+    for (const auto &t : together_)
+        if (ways_[t.alone].ops * kNearlyAll <= ways_[t.both].ops) missing += ways_[t.alone].ops;
     return missing;
 }
 

@@ -132,6 +132,10 @@ class Engine {
 
     // block/flush.cpp
     void check_flush_before(const BlockEvent &e);
+    void give_up_waiter(const BlockEvent &, Index);
+    void give_up_left(const BlockEvent &);
+    void note_contested_flush(const BlockEvent &, Index by);
+    bool has_ended(const Owner &) const;
     Index wait_with_bio(const BlockEvent &e, Index bio);
     Index waiter_of_bio(const BlockEvent &e);
     void doubt_waiters(Device &);

@@ -45,8 +45,7 @@ Index Engine::exchanged(const BlockEvent &e) const {
         const ReqRec &rec = requests_[i];
         const bool fits = rec.in_device && rec.remaining == e.nr_sectors && same_direction(rec.op, e.rwbs);
         if (!fits || rec.contested.at_ns == kNoTime || left_ns(rec) == kNoTime) continue;
-        const std::int64_t ended_ns = hooks_->owner_ended(rec.contested.by);
-        if (ended_ns == kNoTime || ended_ns >= last_ns_) return i;
+        if (!has_ended(rec.contested.by)) return i;
     }
     return kNil;
 }

@@ -88,19 +88,16 @@ void Engine::check_flush_before(const BlockEvent &e) {
         doubt_waiters(d);
         return;
     }
+    if (left) return give_up_waiter(e, *waiter);
     missed(since_ns, e.ts_ns);
     ++counts.presumed_lost;
-    const Index flush = left ? flush_of(d, requests_[*waiter]) : kNil;
     if (of_bio) close_bio(bio->bio);
     else close_request(*waiter);
-    if (flush == kNil) return;
-    ++counts.presumed_lost;
-    flush_completed(e, flush);
-    close_request(flush);
 }
 
 Fate Engine::issue_flush(const BlockEvent &e) {
     ++counts.flushes;
+    give_up_left(e);
     Index i = kNil;
     if (Index *known = rq_of(e) ? by_rq_.find(e.rq) : nullptr) {
         if (requests_[*known].step == Step::kRequeued && requests_[*known].is_flush) i = *known;
@@ -141,6 +138,7 @@ Fate Engine::issue_flush(const BlockEvent &e) {
     begin_issue(e, i);
     if (flush.r.bios.empty() && flush.r.queue_ns == kNoTime) {
         doubt_waiters(d);
+        if (d.owed > 0) return Fate::kRequestStep;
         ++counts.unmatched_issue;
         return Fate::kOrphanRequest;
     }
@@ -340,6 +338,7 @@ Found Engine::empty_to_complete(const BlockEvent &e) {
 }
 
 Fate Engine::complete_empty(const BlockEvent &e) {
+    give_up_left(e);
     if ((e.rwbs & rwbs::kFlush) != 0 || (e.sector == kNoSector && (e.rwbs & kDirection) != rwbs::kWrite)) {
         device(e.dev).flush_done_ns = e.ts_ns;
         const Found flush = flush_to_complete(e);
@@ -372,6 +371,7 @@ Fate Engine::complete_empty(const BlockEvent &e) {
     }
     if (!found) {
         says(Conclusion::Hop::kComplete, 0, false, false);
+        if (Device &d = device(e.dev); d.owed > 0) return --d.owed, Fate::kRequestStep;
         ++counts.unmatched_complete;
         return Fate::kOrphanRequest;
     }
@@ -382,7 +382,7 @@ Fate Engine::complete_empty(const BlockEvent &e) {
         if (last->done != 0 && last->issue_ns >= rec.entered_ns) rec.r.flushed_by = last->done;
     says(Conclusion::Hop::kComplete, rec.issue_ordinal ? rec.issue_ordinal : rec.ordinal, found.by_pointer,
          rec.r.ambiguous);
-    if (rec.empty_flush) device(e.dev).waiter_done_ns = e.ts_ns;
+    if (rec.empty_flush) note_contested_flush(e, i);
     keep_run(e);
     if (rec.step == Step::kDataDone) {
         ++counts.second_completions;

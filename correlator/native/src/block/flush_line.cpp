@@ -13,6 +13,59 @@ void Engine::line_up(Device &d, Index i) {
         for (Index w : *list) requests_[w].alone = false;
 }
 
+// Whoever waited for the flush has gone on: its completion is lost, and so is the flush's, if that is still in flight.
+void Engine::give_up_waiter(const BlockEvent &e, Index i) {
+    const ReqRec &rec = requests_[i];
+    Device &d = device(e.dev);
+    const Index flush = flush_of(d, rec);
+    missed(rec.entered_ns, std::max(rec.entered_ns, left_ns(rec)));
+    ++counts.presumed_lost;
+    close_request(i);
+    if (flush == kNil) return;
+    ++counts.presumed_lost;
+    flush_completed(e, flush);
+    close_request(flush);
+}
+
+void Engine::give_up_left(const BlockEvent &e) {
+    scratch_.clear();
+    for (Index w : device(e.dev).flush_waiters)
+        if (requests_[w].empty_flush && !requests_[w].r.pointer && left_ns(requests_[w]) != kNoTime)
+            scratch_.push_back(w);
+    for (std::size_t k = 0; k < scratch_.size(); ++k) {
+        ReqRec &rec = requests_[scratch_[k]];
+        const auto &other = rec.contested;
+        if (other.at_ns == kNoTime || has_ended(other.by)) {
+            give_up_waiter(e, scratch_[k]);
+            continue;
+        }
+        // Who got the last completion waits still: it was this one's, and the other's is to come.
+        BlockEvent own = e;
+        own.ts_ns = other.at_ns;
+        own.cpu = other.cpu;
+        ++rec.device->owed;
+        rec.r.ambiguous = true;
+        completed(own, scratch_[k]);
+        rec.r.end_ns = own.ts_ns;
+        close_request(scratch_[k]);
+    }
+}
+
+bool Engine::has_ended(const Owner &owner) const {
+    const std::int64_t ended_ns = hooks_->owner_ended(owner);
+    return ended_ns != kNoTime && ended_ns < last_ns_;
+}
+
+// The completion may have been that of another one that waits: what it needs to know, should it have been.
+void Engine::note_contested_flush(const BlockEvent &e, Index by) {
+    Device &d = device(e.dev);
+    d.waiter_done_ns = e.ts_ns;
+    const auto &owners = requests_[by].r.owners;
+    if (owners.empty()) return;
+    for (Index w : d.flush_waiters)
+        if (w != by && requests_[w].empty_flush) requests_[w].contested = {e.ts_ns, e.cpu, owners.front()};
+}
+
 // Who waits for this CPU's flush, given to another CPU's flush though this one's comes as well.
 Index Engine::taken_back(const BlockEvent &e, Index flush) {
     Device &d = device(e.dev);
@@ -184,7 +237,7 @@ Found Engine::first_in_line(const BlockEvent &e) {
         best = rank;
         found.index = i;
     }
-    if (!found) return found;
+    if (!found || (best < 4 && d.owed > 0)) return {};
     ReqRec &rec = requests_[found.index];
     found.ambiguous =
         (fits > 1 && (best < 4 || perhaps)) || (waiting > 1 && last && last->ambiguous) || d.blind_ns >= rec.entered_ns;

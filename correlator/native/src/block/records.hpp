@@ -211,6 +211,7 @@ struct Device {
     std::int64_t doubt_ns = kNoTime;       // the last completion of which it was not sure whose it is
     // flushes that must have been meant by such a one: another's completion is to come
     std::uint64_t unsure = 0;
+    std::uint64_t owed = 0;                 // completions to come of waiters that another's has completed
     std::int64_t waiter_done_ns = kNoTime;  // the last completion of a request that waited for a flush
     FlatMap<std::uint32_t, FlushCpu> flush_cpus;
     std::vector<Completions> completes_on;  // by issuing CPU

@@ -167,7 +167,7 @@ void Linker::choose(const BlockEvent &ev, const Bio &bio, const Sectors &within,
     }
     if (placed == link.chosen) link.rules |= place_rule;
     else if (other) link.ambiguous = true;  // each rule has its own answer
-    link.waited_for = own_data && thread_op->io_open;
+    link.waited_for = thread_op->io_open && (own_data || (is_flush(bio) && !link.sync));
 }
 
 // Made of a bio that the rules were asked about: by remap all of its work, by split that of its sectors.

@@ -70,6 +70,8 @@ struct BioLink {
 inline bool is_data(const Bio &bio) {
     return bio.nr_sectors > 0 && bio.sector != kNoSector && (bio.rwbs & rwbs::kMeta) == 0;
 }
+// Without data: whoever queues it waits for it (blkdev_issue_flush()).
+inline bool is_flush(const Bio &bio) { return bio.nr_sectors == 0 && (bio.rwbs & rwbs::kPreflush) != 0; }
 inline bool is_write(const Bio &bio) { return bio.kind == IoKind::kWrite || bio.kind == IoKind::kWriteZeroes; }
 
 struct LinkCounts {

@@ -58,7 +58,7 @@ def described(model: Model, names: Names) -> dict[str, Any]:
                 carried.setdefault(use.space, set()).add((event, tuple(map(str, fields))))
     rules: dict[str, Any] = {"keys": {frozenset(uses) for uses in carried.values()}}
     for rule in model.rules:
-        if rule.io is None:  # places and lengths are told by their names alone
+        if rule.in_flight is None:  # places and lengths are told by their names alone
             event = rule.events[0]
             when = [(*number(event, (one.field,)), one.values) for one in rule.when]
             says = [(word, *number(event, (field,))) for word, field in rule.batch_says]

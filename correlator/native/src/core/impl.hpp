@@ -115,7 +115,9 @@ struct Core::Impl {
           no_block_events(strings.intern("no_block_events")) {}
 
     void settle(Op &op) {
-        if (attributor.attribute(op, scratch, last_ns - op.end_ns >= plan.linger_ns)) ++ops_by_shape;
+        std::int64_t past_ns = 0;  // its end; beyond 64 bits where a clock is damaged, or there is none
+        const bool all_seen = !__builtin_sub_overflow(last_ns, op.end_ns, &past_ns) && past_ns >= plan.linger_ns;
+        if (attributor.attribute(op, scratch, all_seen)) ++ops_by_shape;
         SettledOp settled{op, scratch};
         settled.complete = op.complete();
         const std::int64_t end_ns = settled.complete ? op.end_ns : last_ns;

@@ -125,7 +125,8 @@ def _figure(name: str, of: Round) -> float | None:
     return of.figures.get(name)
 
 
-def _ratios(rounds: Sequence[Round]) -> dict[str, Ratio]:
+def _pairs(rounds: Sequence[Round]) -> dict[str, list[list[float]]]:
+    """By name the figures that every round has, and that are above 0: with recording, and without."""
     known = (lambda r: r.time_ns, lambda r: r.mean_ns, lambda r: r.iops)
     kinds: dict[str, Callable[[Round], float | None]] = {
         **dict(zip(_KNOWN, known, strict=True)),
@@ -136,18 +137,17 @@ def _ratios(rounds: Sequence[Round]) -> dict[str, Ratio]:
         sides = [[value(r) for r in rounds if r.recorded is side] for side in (True, False)]
         good = [[v for v in side if v is not None and v > 0] for side in sides]
         if len(good[0]) == len(good[1]) == len(rounds) // 2 >= 2:
-            found[name] = ratio(good[0], good[1])
+            found[name] = good
     return found
 
 
 def lines(rounds: Sequence[Round]) -> Iterator[str]:
     """What to say. ``rounds``: pairs of one recorded and one plain."""
-    of_kind = _ratios(rounds)
-    for name, r in of_kind.items():
-        means = ""
+    of_kind = _pairs(rounds)
+    for name, sides in of_kind.items():
+        r, means = ratio(*sides), ""
         if name != "ops a second":
-            values = [mean(_value(name, one) for one in rounds if one.recorded is side) for side in (True, False)]
-            shown = [f"{v:,.6g}" if name in _figures(rounds) else duration(v) for v in values]
+            shown = [f"{v:,.6g}" if name in _figures(rounds) else duration(v) for v in map(mean, sides)]
             means = f" ({shown[0]} and {shown[1]} in the mean)"
         yield (
             f"{name} with recording is {r.value:.3f} times that without, with 95 % confidence {r.low:.3f} to "
@@ -161,10 +161,6 @@ def lines(rounds: Sequence[Round]) -> Iterator[str]:
             "of a command that always runs as long its time says nothing; its output names no latency that is known: "
             "--figure REGEX tells what to look for"
         )
-
-
-def _value(name: str, of: Round) -> float:
-    return of.figures.get(name) or (of.time_ns if name == "time" else of.mean_ns or 0)
 
 
 def document(rounds: Sequence[Round]) -> dict[str, Any]:
@@ -182,7 +178,7 @@ def document(rounds: Sequence[Round]) -> dict[str, Any]:
         ],
         "ratios": {
             name.replace(" ", "_"): {"ratio": r.value, "low": r.low, "high": r.high}
-            for name, r in _ratios(rounds).items()
+            for name, r in ((name, ratio(*sides)) for name, sides in _pairs(rounds).items())
         },
         "confidence": SURE,
     }

@@ -28,8 +28,7 @@ def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
     """
     if match not in MATCHES:
         raise ValueError(f"match is one of {MATCHES}, not {match!r}")
-    point = _Points(model).point
-    spaces = {space.name: i for i, space in enumerate(model.keys)}
+    points = _Points(model)
     return {
         "version": PLAN_VERSION,
         "model": model.name,
@@ -38,10 +37,10 @@ def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
         "match": match,
         "key_spaces": [
             {"name": s.name, "scope": s.scope}
-            | _present(by_order=s.by_order, **{"with": [spaces[w] for w in s.carries]})
+            | _present(by_order=s.by_order, **{"with": [points.spaces[w] for w in s.carries]})
             for s in model.keys
         ],
-        "points": [point(rule, event) for rule in model.rules for event in rule.events],
+        "points": [points.point(rule, event) for rule in model.rules for event in rule.events],
         "stages": [
             {"name": stage.name, "from": source, "to": target, "kind": stage.kind} | _present(behind=stage.behind)
             for stage in model.stages

@@ -113,6 +113,21 @@ def test_any_values(tmp_path: Path, rows: list[tuple[Any, ...]]) -> None:
     check(tmp_path / "any.parquet", [[list(column) for column in zip(*rows, strict=True)]])
 
 
+def test_a_dictionary_has_a_text_once(tmp_path: Path) -> None:
+    """Texts that are ill-formed in different ways are the same in a table."""
+    spec, path = BY_NAME["fates"], tmp_path / "fates.parquet"
+    names = [b"zeta", b"\xff\x04", b"alpha", b"\xfe\x04", b"\xff\x04", "\ufffd\x04".encode(), "\u00e9".encode()]
+    file = _core.TableFile(new(path), [(c.name, c.type) for c in spec.columns], "".join(SCHEMAS["fates"]))
+    file.add([names, [b"ignored"] * len(names), list(range(len(names)))])
+    file.close()
+    table = pq.read_table(path)
+    table.validate(full=True)
+    said = duckdb.execute(f"SELECT event FROM read_parquet('{path}')").fetchall()
+    shown = [name.decode(errors="replace") for name in names]
+    assert table.column("event").to_pylist() == [event for (event,) in said] == shown
+    assert sorted(table.column("event").combine_chunks().dictionary.to_pylist()) == sorted(set(shown))
+
+
 def test_arrow_readers_are_told_dictionaries_and_meanings(tmp_path: Path) -> None:
     for name, spec in BY_NAME.items():
         path = tmp_path / f"{name}.parquet"

@@ -65,7 +65,7 @@ std::uint64_t zigzag(std::int64_t v) {
     return (static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63);
 }
 
-// One block of DELTA_BINARY_PACKED: m differences from the value before. The usual differences fit into 32 bits, which
+// One block of DELTA_BINARY_PACKED: m differences from the value before. Most differences fit into 32 bits, which
 // is half the work.
 template <class U>
 char *put_block(char *at, const U *v, std::size_t m) {

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/utf8.hpp"
 #include "output/parquet/format.hpp"
 #include "output/parquet/thrift.hpp"
 
@@ -117,18 +116,16 @@ void File::add_body(const Bytes &body, const Repeat &repeat, Chunk &chunk, int k
     out_.insert(out_.end(), stored.begin(), stored.end());
 }
 
-void File::add_dictionary(const std::vector<std::uint32_t> &ids, const StringPool &strings, Chunk &chunk) {
+void File::add_dictionary(const std::vector<std::string> &texts, Chunk &chunk) {
     Bytes body;
-    for (const auto id : ids) {
-        const std::string &text = strings.at(id);
-        const std::string mended = is_ascii(text) ? text : valid_utf8(text);
-        add_plain(body, static_cast<std::uint32_t>(mended.size()));
-        body.insert(body.end(), mended.begin(), mended.end());
+    for (const std::string &text : texts) {
+        add_plain(body, static_cast<std::uint32_t>(text.size()));
+        body.insert(body.end(), text.begin(), text.end());
     }
     const std::size_t before = out_.size();
     add_body(body, {}, chunk, kDictionaryPage, [&](Thrift &t) {
         t.open(7);
-        t.i32(1, static_cast<std::int64_t>(ids.size()));
+        t.i32(1, static_cast<std::int64_t>(texts.size()));
         t.i32(2, kPlain);
         t.close();
     });

@@ -53,7 +53,7 @@ class File {
     Chunk add_column(const Column &, std::size_t rows, const StringPool &);
     int add_values(const Column &, std::size_t rows, const StringPool &, Bytes &page, Chunk &);
     void add_ids(const std::uint32_t *ids, std::size_t n, const StringPool &, Bytes &page, Chunk &);
-    void add_dictionary(const std::vector<std::uint32_t> &ids, const StringPool &, Chunk &);
+    void add_dictionary(const std::vector<std::string> &texts, Chunk &);
     void add_page(const Bytes &body, std::size_t values, Chunk &);
     // The page's body as the chunk's codec has it, after a header of its own kind.
     template <class Header>

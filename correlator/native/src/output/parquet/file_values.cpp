@@ -79,25 +79,32 @@ void add_texts(Bytes &page, const Column &c, std::size_t rows) {
 }  // namespace
 
 void File::add_ids(const std::uint32_t *ids, std::size_t n, const StringPool &strings, Bytes &page, Chunk &chunk) {
-    // Only the texts that this row group uses, in their own order: the pool's depends on who read the trace.
-    std::vector<std::uint32_t> used;
+    // Only the texts that this row group uses, in their own order: the pool's depends on who read the trace. Texts that
+    // are ill-formed in different ways may be the same when they are mended: a dictionary has each text once.
+    std::vector<std::pair<std::string, std::uint32_t>> used;
     const std::size_t period = period_of(ids, n);
     const std::size_t different = period != 0 ? period : n;
     place_.assign(strings.size(), kUnused);
     for (std::size_t i = 0; i < different; ++i) place_[ids[i]] = 0;
     for (std::uint32_t id = 0; id < place_.size(); ++id)
-        if (place_[id] != kUnused) used.push_back(id);
-    std::sort(used.begin(), used.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return strings.at(a) < strings.at(b); });
-    for (std::uint32_t i = 0; i < used.size(); ++i) place_[used[i]] = i;
+        if (place_[id] != kUnused) {
+            const std::string &text = strings.at(id);
+            used.emplace_back(is_ascii(text) ? text : valid_utf8(text), id);
+        }
+    std::sort(used.begin(), used.end());
+    std::vector<std::string> texts;
+    for (auto &[text, id] : used) {
+        if (texts.empty() || texts.back() != text) texts.push_back(std::move(text));
+        place_[id] = static_cast<std::uint32_t>(texts.size() - 1);
+    }
     indices_.resize(period != 0 ? std::min(n, many_of(period)) : n);
     for (std::size_t i = 0; i < indices_.size(); ++i) indices_[i] = place_[ids[i]];
     unsigned width = 1;
-    while (used.size() > std::size_t{1} << width) ++width;
+    while (texts.size() > std::size_t{1} << width) ++width;
     page.push_back(static_cast<char>(width));
     chunk.repeat = add_hybrid(page, indices_.data(), n, width, period);
     chunk.lz4 = chunk.repeat.cycle != 0;
-    add_dictionary(used, strings, chunk);
+    add_dictionary(texts, chunk);
 }
 
 int File::add_values(const Column &c, std::size_t rows, const StringPool &strings, Bytes &page, Chunk &chunk) {

@@ -46,7 +46,7 @@ class Engine {
     Has has_bio(const Place &, std::uint64_t issue_ordinal, std::uint64_t bio_ordinal) const;
 
     const Conclusion &said() const { return said_; }
-    void conclude() { concludes_ = true; }  // from now on somebody asks what it said
+    void conclude() { concludes_ = true; }  // from now on what it said is asked for
     std::size_t open_requests() const { return requests_.live(); }
     template <class Look>
     void each_open(const Look &look) const {
@@ -134,6 +134,7 @@ class Engine {
     void check_flush_before(const BlockEvent &e);
     void give_up_waiter(const BlockEvent &, Index);
     void give_up_left(const BlockEvent &);
+    void give_up_owed(Device &);
     void note_contested_flush(const BlockEvent &, Index by);
     bool has_ended(const Owner &) const;
     Index wait_with_bio(const BlockEvent &e, Index bio);

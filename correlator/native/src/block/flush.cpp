@@ -113,6 +113,7 @@ Fate Engine::issue_flush(const BlockEvent &e) {
         return stepped(e, i);
     }
     give_up_flushes(e);
+    give_up_owed(d);
     i = new_request(e, kNoSector, 0);
     ReqRec &flush = requests_[i];
     flush.is_flush = flush.listed = true;

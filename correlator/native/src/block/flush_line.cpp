@@ -44,11 +44,21 @@ void Engine::give_up_left(const BlockEvent &e) {
         own.ts_ns = other.at_ns;
         own.cpu = other.cpu;
         ++rec.device->owed;
+        rec.device->owed_issues = rec.device->flush_issues;
         rec.r.ambiguous = true;
         completed(own, scratch_[k]);
         rec.r.end_ns = own.ts_ns;
         close_request(scratch_[k]);
     }
+}
+
+// What a flush was for completes soon behind it, though other queues' flushes may be issued in between. What is still
+// to come when so many have been, and none is in flight, is lost as well.
+void Engine::give_up_owed(Device &d) {
+    constexpr std::uint64_t kIssuesBetween = 8;
+    if (d.owed == 0 || !d.flushes.empty() || d.flush_issues < d.owed_issues + kIssuesBetween) return;
+    counts.presumed_lost += d.owed;
+    d.owed = 0;
 }
 
 bool Engine::has_ended(const Owner &owner) const {

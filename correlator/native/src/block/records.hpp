@@ -199,7 +199,7 @@ struct Device {
         std::uint32_t together = 0, apart = 0;
     };
     FlatMap<std::uint64_t, Kin> kin;  // by pair of CPUs
-    // two flushes were in flight at once: so has everybody of whom nothing is known
+    // two flushes were in flight at once: so has every flush of which nothing is known
     bool several_queues = false;
     std::uint64_t flush_issues = 0;
     // A thread waits for its flush before it queues the next (blkdev_issue_flush()); where several are made of one (md,
@@ -211,7 +211,8 @@ struct Device {
     std::int64_t doubt_ns = kNoTime;       // the last completion of which it was not sure whose it is
     // flushes that must have been meant by such a one: another's completion is to come
     std::uint64_t unsure = 0;
-    std::uint64_t owed = 0;                 // completions to come of waiters that another's has completed
+    // completions to come of waiters that another's has completed, and flushes issued when the last of them was
+    std::uint64_t owed = 0, owed_issues = 0;
     std::int64_t waiter_done_ns = kNoTime;  // the last completion of a request that waited for a flush
     FlatMap<std::uint32_t, FlushCpu> flush_cpus;
     std::vector<Completions> completes_on;  // by issuing CPU

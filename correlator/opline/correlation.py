@@ -15,6 +15,7 @@ from opline.gaps import gaps_of
 from opline.losses import Gap
 from opline.paths import is_recording, plain
 from opline.readers.front import choose, reader_wanted
+from opline.readers.native import NativeReader
 from opline.readers.streams import last_packet_end_ns
 from opline.readers.trace import find_extents, find_traces, readers_of_traces
 from opline.shapes import read_json
@@ -110,6 +111,7 @@ def correlate(
             "reader": front.name,
             "reader_version": front.version(),
             "reader_reason": why,
+            "reader_fast_events": front.fast_count() if isinstance(front, NativeReader) else None,
             "match": match,
             "extents": [{"file": str(path), "maps": [m.path for m in found]} for path, found in maps.items()],
             "model": {

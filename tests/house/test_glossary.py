@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The words of docs/glossary.md: a column of a run's tables has none that the glossary gives for another one."""
+"""The words of docs/glossary.md: a column of a run's tables has none that the glossary gives for another one, nor has a
+name in the core. Nor are the core's names and comments made of words that say nothing of what a thing is.
+"""
 
 from __future__ import annotations
 
@@ -38,3 +40,23 @@ def test_columns_have_the_glossarys_words() -> None:
 def test_a_word_is_explained_once() -> None:
     seen = [word for cell, _, _ in rows() for word in words(cell)]
     assert sorted(seen) == sorted(set(seen))
+
+
+#: What a thing is not, of the glossary's last column, and what tells nothing. A word of one part of a name.
+OTHERS = {"handle", "phase", "layer", "elapsed", "bundle", "score", "svctm", "lba"}
+EMPTY = {"usual", "usually", "straight", "along", "ahead", "somebody", "whom"}
+SOURCES = ("correlator/native/src", "correlator/native/bt2", "correlator/native/python")
+PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+def test_names_and_comments_of_the_core() -> None:
+    """`read_ahead` is the kernel's word."""
+    wrong: dict[str, set[str]] = {}
+    for path in (p for folder in SOURCES for p in (ROOT / folder).rglob("*.[ch]pp")):
+        text = re.sub(r'"[^"\n]*"', "", path.read_text().replace("read_ahead", "").replace("read-ahead", ""))
+        code = re.sub(r"//.*", "", text)
+        names = {part.lower() for name in re.findall(r"\b[A-Za-z_]\w*", code) for part in PARTS.findall(name)}
+        found = (names & OTHERS) | ({w.lower() for w in re.findall("[A-Za-z]+", text)} | names) & EMPTY
+        if found:
+            wrong[str(path.relative_to(ROOT))] = found
+    assert not wrong

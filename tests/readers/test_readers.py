@@ -59,3 +59,9 @@ def test_every_nanosecond_has_one_stage(name: str, run_of: RunOf) -> None:
     for op in done:
         assert sums[op["op_id"]] + op["unattributed_ns"] == op["latency_ns"] == op["end_ns"] - op["begin_ns"]
     assert run.core["losses"]["partition_violations"] == 0
+
+
+@pytest.mark.parametrize("name", ["demo-qd4", "demo-kernel", "ctf-mem-qd1", "fio-psync-qd1-nvme"])
+def test_the_fast_path_reads_what_shipped_models_are_for(name: str, run_of: RunOf) -> None:
+    manifest = run_of(name).manifest
+    assert manifest["reader_fast_events"] > 0.9 * manifest["core"]["events"]

@@ -88,6 +88,11 @@ PyObject *reader_progress(PyObject *self, PyObject *) {
     });
 }
 
+PyObject *reader_aligned(PyObject *self, PyObject *) {
+    return guarded_reader(
+        [&]() -> PyObject * { return PyLong_FromUnsignedLongLong(reader_of(self).reader.aligned_count()); });
+}
+
 PyObject *reader_losses(PyObject *self, PyObject *) {
     const auto &l = reader_of(self).reader.losses();
     PyObject *messages = PyList_New(0);
@@ -129,6 +134,7 @@ PyMethodDef reader_methods[] = {
     {"run", reader_run, METH_VARARGS,
      "run(max_events) -> bool: push events in merge order; False: that was all, and the consumer is finished."},
     {"progress", reader_progress, METH_NOARGS, "(bytes read, bytes in all)"},
+    {"aligned", reader_aligned, METH_NOARGS, "How many events the fast path for fields at whole bytes has read."},
     {"losses", reader_losses, METH_NOARGS, "What was wrong with the bytes: counts, and messages of one line each."},
     {"survey", reader_survey, METH_NOARGS, "What the trace says was there and is not, a JSON document."},
     {"mendings", reader_mendings, METH_NOARGS,

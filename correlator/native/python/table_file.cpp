@@ -36,7 +36,7 @@ void file_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
-// A descriptor that is closed unless somebody takes it.
+// A descriptor that is closed unless it is taken.
 struct Descriptor {
     int fd;
     explicit Descriptor(int given) : fd(given) {}

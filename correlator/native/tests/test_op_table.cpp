@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ops are the same when somebody asks for them, whatever happened to others in the meantime.
+// Ops are the same when they are asked for, whatever happened to others in the meantime.
 #include <doctest/doctest.h>
 
 #include <random>

@@ -74,6 +74,10 @@ class NativeReader:
         """What the trace says was there and is not."""
         return dict(json.loads(self._reader.survey()))
 
+    def fast_count(self) -> int:
+        """How many events the fast path has read, for fields at whole bytes (native/src/ctf/aligned_events.cpp)."""
+        return int(self._reader.aligned())
+
     def version(self) -> None:
         """Our own: as opline's."""
 

@@ -27,6 +27,7 @@ MANIFEST = {
     "trace?": str,
     "reader?": str,
     "reader_reason?": str,
+    "reader_fast_events?": (int, None),
     "recording?": (None, RECORDING),
     "gaps?": [_GAP],
     "losses?": _COUNTS,

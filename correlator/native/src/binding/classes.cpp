@@ -10,7 +10,7 @@
 namespace opline {
 namespace {
 
-// Hands out slots for the fields that somebody asks for, each field once.
+// Hands out slots for the fields that are asked for, each field once.
 class Slots {
   public:
     explicit Slots(const ClassDecl &decl) : decl_(decl) {}

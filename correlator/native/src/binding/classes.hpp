@@ -98,12 +98,12 @@ struct BoundClass {
     std::int32_t dev_slot = kNoSlot, diskname_slot = kNoSlot;  // kDeviceName
     std::int32_t count_slot = kNoSlot;                         // kCollectorLost
     SchedSlots sched;
-    Half half;  // where somebody looks at threads' states
+    Half half;  // where threads' states are asked for
     FateCounts fates{};
     ClassPlan plan;
 };
 
-// What somebody is going to look at, besides what every result needs.
+// What will be asked for, besides what every result needs.
 struct Wanted {
     bool sched = true;         // threads' states
     bool thread_names = true;  // of every transition, not of ops' begins alone

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The block model: one state machine per request, from Q to C. Knows nothing of ops: an Owner is an opaque
-// reference that the linker puts on a bio when it is queued, and that the requests made of it carry along.
+// reference that the linker puts on a bio when it is queued, and that the requests made of it keep.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -55,7 +55,7 @@ struct BlockEvent {
     std::int64_t ts_ns;
     std::uint32_t cpu;
     std::int32_t tid;      // the event's own tid, else the context's; -1 unknown
-    std::int32_t pid;      // of a bio that is queued, where somebody asked for it; -1 unknown
+    std::int32_t pid;      // of a bio that is queued, where it is asked for; -1 unknown
     std::uint32_t comm;    // interned; 0 unknown
     std::uint32_t dev;     // kernel-internal: major << 20 | minor
     std::uint64_t sector;  // 512-byte units

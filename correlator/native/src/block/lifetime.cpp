@@ -171,7 +171,7 @@ void Engine::leave_device(ReqRec &rec) {
     --rec.device->in_flight;
 }
 
-// No interval is negative: a step that comes before the one that it follows is somebody else's, and left out.
+// No interval is negative: a step that comes before the one that it follows is another request's, and left out.
 void Engine::check_intervals(ReqRec &rec) {
     auto ordered = [this](std::initializer_list<std::int64_t *> steps) {
         std::int64_t next_ns = kNoTime;

@@ -210,7 +210,7 @@ struct Core::Impl {
         scratch.state_parts.clear();
         if (sched_events == 0) return;
         scratch.states.resize(scratch.stages.size());
-        std::int64_t waits = -1;  // whom a completion lets go on: the thread of the next stage
+        std::int64_t waits = -1;  // the thread that a completion lets go on: that of the next stage
         for (std::size_t i = scratch.stages.size(); i-- > 0;) {
             if (scratch.stages[i].tid > 0) waits = scratch.stages[i].tid;
             scratch.states[i].tid = waits;

@@ -14,7 +14,7 @@
 
 namespace opline::ctf {
 
-// Events of one stream, in its order. Their slots are one after the other, in room that is somebody else's.
+// Events of one stream, in its order. Their slots are one after the other, in memory that the caller owns.
 class EventBlock {
   public:
     explicit EventBlock(std::size_t events) : events_(events + 1) {}

@@ -160,6 +160,12 @@ bool Merging::merge_into(EventBatch &batch, std::size_t most, std::int64_t until
     return !merge_.empty();
 }
 
+std::uint64_t Merging::aligned_count() const {
+    std::uint64_t total = 0;
+    for (const auto &s : streams) total += s->aligned_count();
+    return total;
+}
+
 std::uint64_t Merging::bytes_read() const {
     std::uint64_t total = 0;
     for (const auto &s : streams) total += s->bytes_read();
@@ -209,14 +215,14 @@ void Merging::declare_classes(std::size_t number, bool all) {
                 ++field;
             }
         event.program = compiler.take();
-        event.usual = Straight(event.program, 0) && event.absent.empty();
+        event.aligned = AlignedProgram(event.program, 0) && event.absent.empty();
         StreamClass &cls = trace.classes[e.stream_id];
         cls.slot_count = std::max(cls.slot_count, plan.wanted.size());
         cls.registers = std::max(cls.registers, event.program.registers);
     }
     for (const std::uint64_t id : read) {
         StreamClass &cls = trace.classes[id];
-        if (!cls.declared) cls.gather_usual();
+        if (!cls.declared) cls.gather_aligned();
         cls.declared = true;
     }
 }

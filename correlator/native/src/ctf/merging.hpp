@@ -63,6 +63,7 @@ class Merging : StreamNotes {
     void hand_on();
     bool empty() const { return merge_.empty(); }
     std::uint64_t bytes_read() const;
+    std::uint64_t aligned_count() const;
 
     std::vector<std::shared_ptr<Trace>> traces;
     std::vector<std::unique_ptr<Stream>> streams;

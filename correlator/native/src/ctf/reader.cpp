@@ -100,6 +100,11 @@ const ReadLosses &Reader::losses() const {
     return impl_->losses;
 }
 
+std::uint64_t Reader::aligned_count() const {
+    if (!impl_->finished) impl_->relay.reset();
+    return impl_->aligned_count();
+}
+
 std::string Reader::survey_json() const {
     using nlohmann::json;
     auto time = [](std::int64_t ns) { return ns == kNoTime ? json(nullptr) : json(ns); };

@@ -34,7 +34,8 @@ class Reader {
 
     std::uint64_t bytes_total() const;
     std::uint64_t bytes_read() const;
-    const ReadLosses &losses() const;  // ends the reading
+    std::uint64_t aligned_count() const;  // events of the fast path (ctf/aligned_events.cpp); ends the reading
+    const ReadLosses &losses() const;     // ends the reading
     // Streams, and packets at their begins, that were there and are not: {"streams": how many there are, "missing":
     // [{"stream", "kernel", "begin_ns", "end_ns", "packets"}], "kernel_cpus": {host: [CPU]}}.
     std::string survey_json() const;

@@ -205,7 +205,7 @@ bool Stream::next_packet(StreamNotes &notes) {
         if (info.content_bits > available)
             lose(notes, Loss::kTruncatedPacket, damage_ + "; its events up to there are read");
         cursor_ = {file.data() + info.offset, info.header_bits, std::min(info.content_bits, available)};
-        go_on_usually();
+        go_on_aligned();
         notes.packet_begins(packet_);
         return true;
     }
@@ -296,13 +296,13 @@ bool Stream::event(StreamNotes &notes, Slot *slots) {
     if (event_class->time_slot >= 0) own_ns_ = slots[event_class->time_slot].i;
     time_ns = own_ns_ != kNoTime ? own_ns_ : to_ns(clock_);  // sent on later than it happened, as its neighbours
     ++ordinal;
-    go_on_usually();
+    go_on_aligned();
     return true;
 }
 
 // Events of this packet until it is over or the block is full.
 void Stream::events(EventBlock &out, StreamNotes &notes) {
-    for (usual_events(out); !out.full(); usual_events(out)) {
+    for (aligned_events(out); !out.full(); aligned_events(out)) {
         Slot *slots = out.next_slots();
         if (!event(notes, slots)) {
             over_ = true;

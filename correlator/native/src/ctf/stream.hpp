@@ -15,7 +15,7 @@
 
 #include "ctf/batch.hpp"
 #include "ctf/decode/plan.hpp"
-#include "ctf/decode/straight.hpp"
+#include "ctf/decode/aligned_program.hpp"
 #include "ctf/losses.hpp"
 #include "ctf/metadata/types.hpp"
 #include "event/event.hpp"
@@ -72,42 +72,43 @@ struct EventClass {
     bool known = false;
     std::vector<std::int32_t> absent;  // wanted slots that no step fills
     Program program;
-    bool usual = false;  // straight() is enough: every wanted field is there
+    bool aligned = false;  // AlignedProgram is enough: every wanted field is there
 };
 
-// What of a usual class every event needs, side by side. Of another class: its straight way never goes.
-struct alignas(128) UsualClass {
-    Straight straight;
+// What every event needs of a class with an AlignedProgram, side by side; of another class the program is empty.
+struct alignas(128) AlignedClass {
+    AlignedProgram program;
     std::uint32_t cls = 0, slots = 0;  // EventClass's
     std::int32_t time_slot = -1;
     const EventClass *all = nullptr;
 };
 
-// A header as LTTng writes most: the event's id, then the low bits of its time, in less than eight bytes.
-struct UsualHeader {
+// A header at whole bytes, as LTTng writes most: the event's id, then the low bits of its time, in less than eight
+// bytes.
+struct AlignedHeader {
     std::uint32_t bytes = 0;  // 0: there is none
     std::uint32_t id_bits = 0;
     std::uint64_t id_mask = 0, time_mask = 0;
 };
-constexpr UsualHeader kCompactHeader{4, 5, 31, 0x7ffffff}, kLargeHeader{6, 16, 65535, 0xffffffff};
+constexpr AlignedHeader kCompactHeader{4, 5, 31, 0x7ffffff}, kLargeHeader{6, 16, 65535, 0xffffffff};
 
 // Everything that streams of one class share.
 struct StreamClass {
     HeaderKind header = HeaderKind::kCompact;
     std::uint32_t header_align_bits = 8;
     bool big_endian = false;
-    UsualHeader usual_header;                   // not of kOther, nor of a big-endian one
+    AlignedHeader aligned_header;               // not of kOther, nor of a big-endian one
     Program header_program;                     // kOther: slot 0 the event's id, then
     std::vector<std::uint32_t> timestamp_bits;  // a slot for each timestamp field; 0: it is of variable length
     std::vector<EventClass> events;             // by event id
-    // the same, as far as a usual header goes; of a compact one, for each id that it can have
-    std::vector<UsualClass> usual;
+    // the same for aligned_header; of a compact one, for each id that it can have
+    std::vector<AlignedClass> aligned;
     std::size_t slot_count = 0;
     std::uint32_t registers = 0;
     bool declared = false;  // its events have been declared to a consumer, and compiled
 
     // Once all events are there. The largest id of a header is no event's: it says that the header is extended.
-    void gather_usual();
+    void gather_aligned();
 };
 
 // Where a packet's own fields lie. Slot k has what has FieldRole k.
@@ -181,8 +182,9 @@ class Stream {
     std::uint64_t ordinal = 0;
     const EventClass *event_class = nullptr;
     std::uint64_t bytes_read() const { return bytes_before_ + position_; }
-    std::uint64_t clock() const { return clock_; }  // raw value at the event
-    // where the event's own fields begin; not of a usual one
+    std::uint64_t clock() const { return clock_; }                  // raw value at the event
+    std::uint64_t aligned_count() const { return aligned_count_; }  // events that aligned_events() read
+    // where the event's own fields begin; not of one that aligned_events() read
     Cursor fields() const { return {cursor_.packet, fields_at_, cursor_.end}; }
     const PacketInfo &packet() const { return packet_; }
     const MappedFile &file() const { return *files_[file_].bytes; }  // that the packet is in
@@ -191,21 +193,21 @@ class Stream {
 
   private:
     // bytes that are fetched into the caches before they are needed: about what a block holds
-    static constexpr std::size_t kAhead = 4096;
+    static constexpr std::size_t kPrefetchBytes = 4096;
     bool next_packet(StreamNotes &);
     bool event(StreamNotes &, Slot *);
-    void usual_events(EventBlock &);
-    template <const UsualHeader &>
-    void usual_events_of(EventBlock &);
+    void aligned_events(EventBlock &);
+    template <const AlignedHeader &>
+    void aligned_events_of(EventBlock &);
     void events(EventBlock &, StreamNotes &);
-    // The cursor and the place of the next usual event follow each other.
-    void go_on_usually() {
-        const bool can = !cls->usual.empty() && cursor_.at % 8 == 0;
-        usual_at_ = can ? cursor_.packet + cursor_.at / 8 : nullptr;
+    // The cursor and the place of the next aligned event follow each other.
+    void go_on_aligned() {
+        const bool can = !cls->aligned.empty() && cursor_.at % 8 == 0;
+        aligned_at_ = can ? cursor_.packet + cursor_.at / 8 : nullptr;
     }
     void go_on_with_all() {
-        if (usual_at_) cursor_.at = static_cast<std::uint64_t>(usual_at_ - cursor_.packet) * 8;
-        usual_at_ = nullptr;
+        if (aligned_at_) cursor_.at = static_cast<std::uint64_t>(aligned_at_ - cursor_.packet) * 8;
+        aligned_at_ = nullptr;
     }
     bool header(std::uint64_t &id);
     void report_rest(StreamNotes &);
@@ -231,8 +233,9 @@ class Stream {
     std::int64_t own_ns_ = kNoTime;  // of the last event that carried its own time
     std::uint64_t last_end_ = 0, last_sequence_ = 0, last_discarded_ = 0, clock_ = 0;
     Cursor cursor_{nullptr, 0, 0};
-    std::uint64_t fields_at_ = 0;             // bits
-    const std::uint8_t *usual_at_ = nullptr;  // where the next event may be a usual one
+    std::uint64_t fields_at_ = 0;  // bits
+    std::uint64_t aligned_count_ = 0;
+    const std::uint8_t *aligned_at_ = nullptr;  // where the next event may be one for aligned_events()
     std::vector<Slot> slots_, header_slots_;
     std::vector<std::uint64_t> registers_;
 };

@@ -55,7 +55,7 @@ bool recognise_header(const Type &t, StreamClass &out) {
     if (!is(tags[0], 0, last - 1) || !is(tags[1], last, last)) return false;
     out.header = compact ? HeaderKind::kCompact : HeaderKind::kLarge;
     out.big_endian = id.big_endian;
-    if (!out.big_endian) out.usual_header = compact ? kCompactHeader : kLargeHeader;
+    if (!out.big_endian) out.aligned_header = compact ? kCompactHeader : kLargeHeader;
     return true;
 }
 

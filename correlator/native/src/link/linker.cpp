@@ -156,8 +156,8 @@ void Linker::choose(const BlockEvent &ev, const Bio &bio, const Sectors &within,
     const bool other = placed != 0 && placed != link.chosen && link.candidates == 1 && !link.pages_owned && !link.sync;
     if (elsewhere) ++counts_.elsewhere;
     if (elsewhere || (other && !(thread_op->io_open && overlap(*thread_op, within) != Overlap::kNone))) {
-        // Whose bytes are in flight there is right. That the thread works for somebody who has none there, or none in
-        // flight, explains nothing.
+        // The op whose bytes are in flight there is right. That the thread works for an op that has none there, or none
+        // in flight, explains nothing.
         link.chosen = other ? placed : 0;
         link.rules = other ? place_rule : 0;
         link.dirtied = other && link.by_extent != 0 && is_write(bio);

@@ -106,7 +106,7 @@ struct Flush {
     std::int32_t issue_tid = -1;
 };
 
-// Whom a request serves.
+// The ops that a request serves.
 struct Served {
     std::uint32_t ops = 0;
     std::uint64_t only = 0;  // op_ref(), where it is exactly one and known

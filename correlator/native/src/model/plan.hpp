@@ -182,7 +182,7 @@ struct Plan {
     BiosSpec bios;
     std::vector<FileSpec> files;
     std::vector<LostSpec> lost;
-    bool threads_work = false;  // a point says whom its thread works for
+    bool threads_work = false;  // a point says for which op its thread works
     bool behind = false;        // a stage is cut by what threads did for others
 };
 

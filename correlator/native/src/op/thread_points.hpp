@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What threads did for whom: per thread when it passed which point of which op or batch, and when it returned from
+// For which op threads worked: per thread when it passed which point of which op or batch, and when it returned from
 // waiting for something to do. Kept where a stage of the model is to be cut by it, as far back as the oldest op in
 // memory began.
 #pragma once
@@ -24,7 +24,7 @@ struct ThreadPoint {
 
     std::int64_t ts_ns = 0;
     // op_ref() of the op as it was then (united with another half it may be an alias), or a batch.
-    std::uint64_t whom = kNobody;
+    std::uint64_t worked_for = kNobody;
     std::uint32_t point = 0;  // pool id
 };
 
@@ -38,7 +38,7 @@ class ThreadPoints {
 
     void passed(std::uint32_t host, std::int64_t tid, const ThreadPoint &p) {
         Thread &thread = threads_[thread_key(host, tid)];
-        thread.says_awake = thread.says_awake || p.whom == ThreadPoint::kNobody;
+        thread.says_awake = thread.says_awake || p.worked_for == ThreadPoint::kNobody;
         Points &all = thread.points;
         if (all.size() >= kMostOfThread) {
             all.erase(all.begin(), all.begin() + kMostOfThread / 2);

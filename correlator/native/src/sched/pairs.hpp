@@ -37,7 +37,7 @@ class Pairs {
     void allocated(std::uint64_t thread, std::int64_t ts_ns);
     void plugged(std::uint64_t thread, std::int64_t ts_ns);
     void unplugged(std::uint64_t thread, std::int64_t ts_ns);
-    // Events are missing up to until_ns, which may lie ahead.
+    // Events are missing up to until_ns, which may be later than now.
     void lost(std::int64_t until_ns);
     // Events are missing from there on, for good.
     void lost_from(std::int64_t from_ns) { ends_ns_ = std::min(ends_ns_, from_ns); }

@@ -49,7 +49,7 @@ class SchedTimelines {
     // `waker`: whoever the CPU ran, also where an interrupt did it. -1 unknown.
     void on_wake(std::uint32_t host, std::int64_t ts_ns, Wake kind, std::int64_t tid, std::int64_t waker_tid,
                  std::uint32_t waker_comm);
-    // Events are missing up to until_ns, which may lie ahead: timelines begin anew after it.
+    // Events are missing up to until_ns, which may be later than now: timelines begin anew after it.
     void lost(std::int64_t until_ns);
     // Events are missing from there on, for good.
     void lost_from(std::int64_t from_ns) { ends_ns_ = std::min(ends_ns_, from_ns); }

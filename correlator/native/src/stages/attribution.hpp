@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Cuts a settled op's wall time into stages along its critical path, walked backwards from the end.
+// Cuts a settled op's wall time into stages by its critical path, walked backwards from the end.
 // The partition law: the stages' durations and unattributed_ns sum to end - begin, in integers.
 #pragma once
 #include <cstdint>

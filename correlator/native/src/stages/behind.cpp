@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::ptrdiff_t kMostPieces = 1024;  // of one wait; beyond that it is one piece from the first to the last
 
-bool is_mine(const Op &op, std::uint64_t whom) {
-    return whom == op_ref(op) || std::find(op.aliases.begin(), op.aliases.end(), whom) != op.aliases.end();
+bool is_mine(const Op &op, std::uint64_t ref) {
+    return ref == op_ref(op) || std::find(op.aliases.begin(), op.aliases.end(), ref) != op.aliases.end();
 }
 
 }  // namespace
@@ -93,10 +93,10 @@ bool Attributor::cut_by_batch(Attribution &a, const Wait &w, const Batch &batch)
 // knows more.
 std::uint32_t Attributor::piece_name(const Op &op, std::uint32_t wait, const ThreadPoint &p, const ThreadPoint &next) {
     const WaitNames &names = wait_names(wait);
-    if (next.whom == ThreadPoint::kNobody) return wait;
-    if (p.whom == ThreadPoint::kNobody) return names.awake;
-    const bool mine = is_mine(op, p.whom);
-    if (mine != is_mine(op, next.whom) || (!mine && p.whom != next.whom)) return names.between;
+    if (next.worked_for == ThreadPoint::kNobody) return wait;
+    if (p.worked_for == ThreadPoint::kNobody) return names.awake;
+    const bool mine = is_mine(op, p.worked_for);
+    if (mine != is_mine(op, next.worked_for) || (!mine && p.worked_for != next.worked_for)) return names.between;
     return mine ? wait : behind_name(wait, p.point, next.point, names.others);
 }
 
@@ -109,7 +109,7 @@ bool Attributor::cut_by_thread(Attribution &a, const Wait &w) {
     const auto first = std::lower_bound(all.begin(), all.end(), w.begin_ns + 1, earlier);
     const auto last = std::lower_bound(first, all.end(), w.end_ns, earlier);
     auto arrival = last;
-    while (arrival != all.end() && arrival->ts_ns == w.end_ns && !is_mine(*a.op, arrival->whom)) ++arrival;
+    while (arrival != all.end() && arrival->ts_ns == w.end_ns && !is_mine(*a.op, arrival->worked_for)) ++arrival;
     // Without it it is another thread of that number, on another host.
     if (first == last || arrival == all.end() || arrival->ts_ns != w.end_ns) return false;
     const auto [wait, kind] = named(w.from.point, w.to.point);
@@ -127,7 +127,7 @@ bool Attributor::cut_by_thread(Attribution &a, const Wait &w) {
     std::uint32_t stage = wait;
     if (first != all.begin()) {
         const ThreadPoint &before = *std::prev(first);
-        const bool at_it = before.whom == first->whom && !is_mine(*a.op, first->whom);
+        const bool at_it = before.worked_for == first->worked_for && !is_mine(*a.op, first->worked_for);
         if (at_it || thread->says_awake) stage = piece_name(*a.op, wait, before, *first);
     }
     add_piece(a, w, kind, {stage, w.from.label, first->point, w.begin_ns, first->ts_ns, true});

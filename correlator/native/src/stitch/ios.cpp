@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kUntaken = 1u << 14, kUntakenAtFirst = 1u << 12;
 constexpr std::size_t kQueuesKept = 1u << 10;
 
-// The I/O's bytes are its bios'; what was read ahead of it is more than it asked for.
+// The I/O's bytes are its bios'; what read-ahead brought is more than it asked for.
 void add_length(Op &op, const Bio &bio) {
     if (bio.rwbs & rwbs::kRahead) op.io.read_ahead = true;
     op.has_length = !op.io.read_ahead;
@@ -216,7 +216,7 @@ void Stitcher::complete_all(IoQueue &q) {
 void Stitcher::events_lost() {
     io_queues_.for_each([this](const Key &, IoQueue &q) {
         complete_all(q);
-        q.ahead.clear();
+        q.reaped_early.clear();
     });
 }
 
@@ -234,7 +234,7 @@ bool Stitcher::reap(IoQueue &q, std::int64_t count, Transition t) {
         any = true;
         --count;
     }
-    if (count > 0 && q.submitting > 0) q.ahead.push_back({t, count});
+    if (count > 0 && q.submitting > 0) q.reaped_early.push_back({t, count});
     return any;
 }
 
@@ -251,12 +251,12 @@ void Stitcher::close_submit(IoCall &call, std::int64_t count, const Transition &
             continue;
         }
         IoQueue &q = io_queues_[call.queue];
-        if (q.ahead.empty()) {
+        if (q.reaped_early.empty()) {
             io_done(*op, t.ts_ns);
             continue;
         }
-        Transition taken = q.ahead.front().reap;
-        if (--q.ahead.front().count == 0) q.ahead.erase(q.ahead.begin());
+        Transition taken = q.reaped_early.front().reap;
+        if (--q.reaped_early.front().count == 0) q.reaped_early.erase(q.reaped_early.begin());
         end_op(*op, taken.ts_ns, add_transition(*op, taken));
     }
 }
@@ -275,7 +275,7 @@ Fate Stitcher::return_from_call(Passage &p) {
         close_submit(*call, number_in(p.ev, bp.ios_submitted, static_cast<std::int64_t>(call->ops.size())), t);
         if (p.spec.thread == ThreadRule::kLeave) p.ts.stack.clear();
         IoQueue &q = io_queues_[call->queue];
-        if (--q.submitting == 0) q.ahead.clear();
+        if (--q.submitting == 0) q.reaped_early.clear();
     }
     if (call->waits) {
         IoQueue &q = io_queues_[call->queue];
@@ -294,7 +294,7 @@ void Stitcher::leave_call(ThreadState &ts) {
     if (!ts.call) return;
     const std::unique_ptr<IoCall> call = std::move(ts.call);
     IoQueue &q = io_queues_[call->queue];
-    if (call->submits && --q.submitting == 0) q.ahead.clear();
+    if (call->submits && --q.submitting == 0) q.reaped_early.clear();
     if (call->waits && --q.waiting == 0 && call->ring) complete_all(q);
 }
 

@@ -57,7 +57,7 @@ struct IoQueue {
         std::int64_t count;
     };
     std::deque<std::uint64_t> done;             // op refs, in order of completion
-    std::vector<Taken> ahead;                   // taken while the call that queued them had not returned
+    std::vector<Taken> reaped_early;            // taken while the call that queued them had not returned
     std::uint32_t submitting = 0, waiting = 0;  // calls
     bool reap_seen = false, unseen = false;     // unseen: nobody takes them where we look
     bool idle() const { return done.empty() && submitting == 0 && waiting == 0 && !unseen; }

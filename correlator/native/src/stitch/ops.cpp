@@ -144,9 +144,9 @@ void Stitcher::append(Op &op, const Passage &p) {
     if (bp.slot.duration != kNoSlot) {
         // Stamped at its end: the begin is computed, and clipped to the op.
         const Slot &s = p.ev.slots[bp.slot.duration];
-        const double elapsed = s.kind == Slot::Kind::kReal ? s.r : s.is_number() ? static_cast<double>(s.i) : -1;
-        if (elapsed >= 0) {
-            const double ns = elapsed * p.spec.duration_unit_ns;
+        const double duration = s.kind == Slot::Kind::kReal ? s.r : s.is_number() ? static_cast<double>(s.i) : -1;
+        if (duration >= 0) {
+            const double ns = duration * p.spec.duration_unit_ns;
             std::int64_t begin_ns = op.begin_ns;  // also where 64 bits can't hold what the event claims
             if (ns >= 9e18 || __builtin_sub_overflow(t.ts_ns, std::llround(ns), &begin_ns)) begin_ns = op.begin_ns;
             Transition b = t;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whom an event is about: the op that it begins, the first that its keys name, or without keys that of its thread.
+// Which op an event is about: the one that it begins, the first that its keys name, or without keys that of its thread.
 #include <algorithm>
 
 #include "stitch/steps.hpp"
@@ -69,7 +69,7 @@ Fate Stitcher::by_keys(Passage &p) {
     }
     if (!found.op) {
         if (p.spec.role == Role::kEnd) ++counts_.ends_without_op;
-        // A straggler that leaves its thread must not leave somebody else's op entered there.
+        // A straggler that leaves its thread must not leave another op entered there.
         const bool settled = std::any_of(unbound_.begin(), unbound_.end(),
                                          [this](const auto &use) { return settled_keys_.contains(use.second); });
         return settled ? Fate::kOrphanSettled : Fate::kOrphanNoOp;

@@ -33,13 +33,13 @@ struct ThreadId {
     std::int64_t tid = -1;
 };
 
-// Whom a thread works for since it entered: a ref, and the key spaces that the entering event carried.
+// The op that a thread works for since it entered: a ref, and the key spaces that the entering event carried.
 struct Working {
     std::uint64_t ref = 0, spaces = 0;
 };
 
 struct ThreadState {
-    std::vector<Working> stack;                                 // the last is whom the thread works for
+    std::vector<Working> stack;                                 // the thread works for the last
     std::vector<std::pair<std::uint32_t, std::int64_t>> marks;  // (mark, when)
     std::shared_ptr<Batch> batch;                               // open on this thread
     std::vector<std::pair<std::int64_t, std::uint32_t>> done;   // its work for the last one: Batch::before of the next
@@ -91,7 +91,7 @@ class Stitcher {
     bool settle_next_ended();
     void settle_open();
 
-    // Whom the thread works for: an op, else its open batch, else nobody.
+    // What the thread works for: an op, else its open batch, else nothing.
     Op *current_op(std::uint32_t host, std::int64_t tid);
     // Whose bio it is that a thread queues: its op's, or that of the I/O that its call is queueing. nullptr: nobody's.
     Op *op_of_bio(std::uint32_t host, const BlockEvent &, const Bio &);
@@ -108,13 +108,13 @@ class Stitcher {
     // Ops between their io begin and io end points.
     const std::vector<std::uint64_t> &io_windows() const { return io_windows_; }
     const StitchCounts &counts() const { return counts_; }
-    // What threads did for whom; empty where no stage is cut by it.
+    // For which op threads worked; empty where no stage is cut by it.
     const ThreadPoints &thread_points() const { return thread_points_; }
     bool owns_all_keys_lost(const Op &op) const;
     std::uint64_t next_batch() { return batch_serial_++; }
 
   private:
-    // Whom an event is about, and how it is known.
+    // Which op an event is about, and how it is known.
     struct Found {
         Op *op = nullptr;
         std::uint32_t child = 0;
@@ -129,8 +129,8 @@ class Stitcher {
         const Event &ev;
         ThreadId who;
         ThreadState &ts;
-        Found working;  // whom its thread works for
-        Found found;    // whom it is about
+        Found working;  // what its thread works for
+        Found found;    // what it is about
         Transition t;   // what the op gets
     };
     enum class KeyState : std::uint8_t { kKnown, kAbsent, kUnlearned };  // a field is absent; a fact is not known
@@ -143,7 +143,7 @@ class Stitcher {
     Fate of_call(Passage &);
     Fate of_batch(Passage &);
     Fate pass(Passage &);
-    // stitch/resolve.cpp: whom the event is about. kTransition: `found` says it.
+    // stitch/resolve.cpp: which op the event is about. kTransition: `found` says it.
     Fate resolve(Passage &);
     void begin(Passage &);
     Fate by_thread(Passage &);
@@ -163,8 +163,8 @@ class Stitcher {
     }
     Fate note(const BoundPoint &, const Event &, ThreadState &, const ThreadId &);
     Fate work_of(Batch &, Passage &);
-    void note_thread(const Passage &p, std::uint64_t whom) {
-        if (plan_.behind && !p.spec.aside) keep_thread_point(p.who.host, p.t.tid, {p.t.ts_ns, whom, p.t.point});
+    void note_thread(const Passage &p, std::uint64_t ref) {
+        if (plan_.behind && !p.spec.aside) keep_thread_point(p.who.host, p.t.tid, {p.t.ts_ns, ref, p.t.point});
     }
     void keep_thread_point(std::uint32_t host, std::int64_t tid, const ThreadPoint &);
     void release_keys(const BoundPoint &, const Event &, const ThreadId &, Op *);

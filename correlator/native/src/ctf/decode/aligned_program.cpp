@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ctf/decode/straight.hpp"
+#include "ctf/decode/aligned_program.hpp"
 
 namespace opline::ctf {
 namespace {
@@ -18,7 +18,7 @@ std::uint64_t rest_of(const Slot &slot) {
 
 }  // namespace
 
-void Straight::Stretch::guess_from(std::uint32_t size) {
+void AlignedProgram::Stretch::guess_from(std::uint32_t size) {
     guess = size;
     past_guess = size + past_nul;
     nul_bit = 1;
@@ -28,7 +28,8 @@ void Straight::Stretch::guess_from(std::uint32_t size) {
     nul_mask = nul_bit | (nul_bit - 1);
 }
 
-const std::uint8_t *Straight::Stretch::past_other_string(const std::uint8_t *p, const std::uint8_t *end, Slot *wanted) {
+const std::uint8_t *AlignedProgram::Stretch::past_other_string(const std::uint8_t *p, const std::uint8_t *end,
+                                                               Slot *wanted) {
     std::uint32_t size = 0;
     if (const std::uint32_t near = zeros(p)) {
         size = static_cast<std::uint32_t>(__builtin_ctz(near));
@@ -46,7 +47,7 @@ const std::uint8_t *Straight::Stretch::past_other_string(const std::uint8_t *p, 
     return p + size + past_nul;
 }
 
-void Straight::Stretch::read_others(const std::uint8_t *p, Slot *slots) const {
+void AlignedProgram::Stretch::read_others(const std::uint8_t *p, Slot *slots) const {
     for (const Other *l = others; l != past_others; ++l) {
         const std::uint8_t *at = p + l->offset;
         Slot &slot = slots[l->slot];
@@ -68,8 +69,8 @@ void Straight::Stretch::read_others(const std::uint8_t *p, Slot *slots) const {
     }
 }
 
-const std::uint8_t *Straight::run_all(const std::uint8_t *packet, const std::uint8_t *p, const std::uint8_t *end,
-                                      Slot *slots) {
+const std::uint8_t *AlignedProgram::run_all(const std::uint8_t *packet, const std::uint8_t *p, const std::uint8_t *end,
+                                            Slot *slots) {
     for (Stretch &s : stretches_) {
         const std::size_t beyond = static_cast<std::size_t>(p - packet) & (s.align - 1u);
         if (beyond != 0) p += s.align - beyond;
@@ -80,7 +81,7 @@ const std::uint8_t *Straight::run_all(const std::uint8_t *packet, const std::uin
 }
 
 // A stretch while its program is read: what it has is laid down in two lists for all of them at the end.
-struct Straight::Part {
+struct AlignedProgram::Part {
     Stretch stretch;
     std::vector<Pair> integers;
     std::vector<Other> others;
@@ -119,7 +120,7 @@ struct Straight::Part {
 };
 
 // Stays empty where the program has anything else.
-Straight::Straight(const Program &program, std::uint32_t header) {
+AlignedProgram::AlignedProgram(const Program &program, std::uint32_t header) {
     std::vector<Part> parts(1);
     parts[0].stretch.bytes = header;
     for (const Step &s : program.steps) {
@@ -151,7 +152,7 @@ Straight::Straight(const Program &program, std::uint32_t header) {
     lay_down(parts);
 }
 
-void Straight::lay_down(const std::vector<Part> &parts) {
+void AlignedProgram::lay_down(const std::vector<Part> &parts) {
     for (const Part &part : parts) {
         integers_.insert(integers_.end(), part.integers.begin(), part.integers.end());
         others_.insert(others_.end(), part.others.begin(), part.others.end());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The short way through a program: most events of LTTng are fields of fixed size at bytes, little-endian, with strings
+// A fast path for a program: most events of LTTng are fields of fixed size at bytes, little-endian, with strings
 // between them. Such a program is a list of stretches, each of so many bytes with perhaps a string behind; it is run
 // without looking at steps.
 #pragma once
@@ -18,14 +18,14 @@
 
 namespace opline::ctf {
 
-class Straight {
+class AlignedProgram {
   public:
-    Straight() = default;
+    AlignedProgram() = default;
     // Of a program that follows a header of so many bytes.
-    Straight(const Program &, std::uint32_t header);
+    AlignedProgram(const Program &, std::uint32_t header);
     // Stretches refer to what is read, which stays where it is when it is moved.
-    Straight(Straight &&) = default;
-    Straight &operator=(Straight &&) = default;
+    AlignedProgram(AlignedProgram &&) = default;
+    AlignedProgram &operator=(AlignedProgram &&) = default;
     explicit operator bool() const { return !stretches_.empty(); }
     // The same as decode(), of the event whose header is at the byte `p` of a packet: where it ends. It may lie behind
     // the packet's content, which the caller knows; bytes before `end` may be looked at. nullptr: decode() has to say

@@ -77,10 +77,10 @@ void JsonFields::bit_array(const Json &f, Type &t) const {
     const std::string order = text_of(f, "byte-order");
     if (order != "big-endian" && order != "little-endian") malformed("a byte order \"" + order + "\"");
     t.big_endian = order == "big-endian";
-    const std::string usual = t.big_endian ? "last-to-first" : "first-to-last";
-    const std::string bits = text_of(f, "bit-order", usual.c_str());
+    const std::string standard = t.big_endian ? "last-to-first" : "first-to-last";
+    const std::string bits = text_of(f, "bit-order", standard.c_str());
     if (bits != "last-to-first" && bits != "first-to-last") malformed("a bit order \"" + bits + "\"");
-    t.reversed = bits != usual;
+    t.reversed = bits != standard;
 }
 
 void JsonFields::integer_class(const Json &f, Type &t, bool is_signed) const {

@@ -118,7 +118,8 @@ def test_a_dictionary_has_a_text_once(tmp_path: Path) -> None:
     spec, path = BY_NAME["fates"], tmp_path / "fates.parquet"
     names = [b"zeta", b"\xff\x04", b"alpha", b"\xfe\x04", b"\xff\x04", "\ufffd\x04".encode(), "\u00e9".encode()]
     file = _core.TableFile(new(path), [(c.name, c.type) for c in spec.columns], "".join(SCHEMAS["fates"]))
-    file.add([names, [b"ignored"] * len(names), list(range(len(names)))])
+    columns: list[Any] = [names, [b"ignored"] * len(names), list(range(len(names)))]
+    file.add(columns)
     file.close()
     table = pq.read_table(path)
     table.validate(full=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.lib.build_run import P, RunBuilder
-from tests.lib.recorded import RunOf
+from tests.lib.recorded import NAMES, RunOf
 
 from opline_analyses.base.text import fitted, shortened, table
 from opline_analyses.cli import main
@@ -67,6 +67,22 @@ def test_lists_of_ops_fit_and_say_everything(
         threads = {f"{row['comm']}:{row['tid']}" for row in run_of(name).rows("transitions") if row["tid"] is not None}
         text = "\n".join(lines)
         assert threads and all(thread in text for thread in threads)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lists_of_requests_and_bursts_fit(run_of: RunOf, name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """With marks, sectors and times of any length; a request is a row, and what is special about it is said."""
+    run = run_of(name)
+    for command in ("requests", "burst"):
+        capfd.readouterr()
+        assert main([command, str(run.path)]) == 0
+        lines = [line for line in capfd.readouterr().out.splitlines() if str(run.path) not in line]
+        assert max(map(len, lines)) <= 80, max(lines, key=len)
+        if command == "requests":
+            rows = run.rows("requests")
+            assert len([line for line in lines[1:] if not line.startswith(" " * 40)]) == len(rows)
+            special = sum(bool(row["ambiguous"]) for row in rows)
+            assert sum(line.count("ambiguous") for line in lines) == special
 
 
 def test_an_object_of_a_long_name(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -41,12 +41,16 @@ def plain_us(ns: float) -> str:
     return f"{us(ns, digits)} us"
 
 
-def duration(ns: float) -> str:
+def duration(ns: float, figures: int = 4) -> str:
     """A duration in the unit that suits it: 812 ns, 12.3 us, 4.56 ms, 1.23 s."""
+
+    def rounded(value: float) -> str:
+        return f"{float(f'{value:.{figures}g}'):g}"
+
     for limit, divisor, unit in ((1e3, 1.0, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms")):
         if abs(ns) < limit:
-            return f"{ns:.0f} ns" if unit == "ns" else f"{ns / divisor:.4g} {unit}"
-    return f"{ns / 1e9:.4g} s"
+            return f"{ns:.0f} ns" if unit == "ns" else f"{rounded(ns / divisor)} {unit}"
+    return f"{rounded(ns / 1e9)} s"
 
 
 def percent(part: float | None, whole: float | None, digits: int = 1) -> str:

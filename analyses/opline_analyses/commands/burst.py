@@ -159,7 +159,7 @@ def _text(args: argparse.Namespace, found: list[dict[str, Any]], series: Series)
         header = ["kind", "from s", "to s", "I/Os", "MiB", "share%", "peak", "read in", "out", "write in", "out"]
         rows = []
         for kind, b in shown:
-            means = ["" if b[f"{n}_mean_ns"] is None else duration(b[f"{n}_mean_ns"]) for n in (
+            means = ["" if b[f"{n}_mean_ns"] is None else duration(b[f"{n}_mean_ns"], 3) for n in (
                 "read_in", "read_out", "write_in", "write_out"
             )]  # fmt: skip
             times = [seconds(b["begin_ns"], digits), seconds(b["end_ns"], digits)]

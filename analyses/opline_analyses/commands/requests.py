@@ -33,6 +33,7 @@ examples:
 
 
 INTERVALS = ("q2g_ns", "g2i_ns", "i2d_ns", "d2c_ns", "q2c_ns")
+UNITS = {"bytes": 1, "KiB": 1024}
 MOSTLY = 0.9  # of the names fit, else their room is more important than decimals
 
 
@@ -69,21 +70,22 @@ def _marks(row: dict[str, Any]) -> str:
 
 
 def _who(row: dict[str, Any], room: int) -> str:
-    """The thread that queued it, with a name cut to the room that there is, and what is special about the request."""
-    name, rest = row["comm"] or "?", f":{'?' if row['tid'] is None else row['tid']}{_marks(row)}"
+    """The thread that queued it, with a name cut to the room that there is."""
+    name, rest = row["comm"] or "?", f":{'?' if row['tid'] is None else row['tid']}"
     return shortened(name, room - len(rest)) + rest
 
 
-def _cells(run: Run, found: list[dict[str, Any]], digits: int) -> tuple[list[str], list[list[str]]]:
+def _cells(run: Run, found: list[dict[str, Any]], digits: int, unit: str) -> tuple[list[str], list[list[str]]]:
     """Header and rows, without who queued it. With scheduler none nothing is inserted: such columns are left out."""
     first = run.core("first_ns") or 0
     known = [name for name in INTERVALS if any(r[name] is not None for r in found)]
-    header = ["time (s)", "dev", "rwbs", "sector", "bytes"]
+    header = ["time (s)", "dev", "rwbs", "sector", unit]
     header += [*(name.removesuffix("_ns").upper() for name in known), "fly", "op"]
     return header, [
         [
             "" if r["at_ns"] is None else f"{(r['at_ns'] - first) / 1e9:.6f}", str(r["device"]), str(r["rwbs"]),
-            "flush" if r["sector"] is None else str(r["sector"]), str(r["bytes"]),
+            "flush" if r["sector"] is None else str(r["sector"]),
+            f"{r['bytes'] / UNITS[unit]:g}" if unit != "bytes" else str(r["bytes"]),
             *(us(r[name], digits) for name in known),
             "" if r["in_flight"] is None else str(r["in_flight"]), _owner(r),
         ]
@@ -93,19 +95,27 @@ def _cells(run: Run, found: list[dict[str, Any]], digits: int) -> tuple[list[str
 
 def text_lines(run: Run, wanted: Wanted) -> Iterator[str]:
     """The table for people; times count from the run's first event. It fits 80 columns, unless its numbers do not: then
-    intervals are whole microseconds, and names are cut.
+    intervals are whole microseconds, names are cut, and at last sizes are in KiB. What is special about a request is
+    behind its thread, or in a line of its own where there is no room.
     """
     found = list(requests(run, wanted))
-    for digits in (1, 0):
-        header, rows = _cells(run, found, digits)
+    for digits, unit in ((1, "bytes"), (0, "bytes"), (0, "KiB")):
+        header, rows = _cells(run, found, digits, unit)
         widths = [max([len(name), *(len(shown(row[i])) for row in rows)]) for i, name in enumerate(header)]
         room = WIDTH - sum(widths) - len(widths)
-        if sum(len(_who(r, WIDTH)) <= room for r in found) >= MOSTLY * len(found):
+        fit = [len(_who(r, WIDTH if digits else room)) <= room for r in found]
+        if sum(fit) >= (MOSTLY if digits else 1) * len(found):
             break
     for row, r in zip(rows, found, strict=True):
         row.append(_who(r, room))
     right = [name not in ("dev", "rwbs") for name in header]
-    yield from table([*header, "thread"], rows, gap=" ", right=[*right, False])
+    head, *lines = table([*header, "thread"], rows, gap=" ", right=[*right, False])
+    yield head
+    for line, marks in zip(lines, map(_marks, found), strict=True):
+        if len(line) + len(marks) <= WIDTH:
+            yield line + marks
+        else:
+            yield from (line, f"{marks:>{WIDTH}}")
 
 
 def run(args: argparse.Namespace) -> int:

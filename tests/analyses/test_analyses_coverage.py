@@ -262,8 +262,11 @@ def test_bios_that_no_two_rules_name_are_said_to_be_there(tmp_path: Path, capfd:
     assert "hops: no bio and no request in the trace\n" in capfd.readouterr().out
 
 
-def test_a_stage_is_split_by_what_its_thread_did_for_others(tmp_path: Path) -> None:
-    """The server's thread 7 takes one op after the other; the last one's way to it is mostly their work."""
+@pytest.mark.parametrize("states", [False, True])
+def test_a_stage_is_split_by_what_its_thread_did_for_others(states: bool, tmp_path: Path) -> None:
+    """The server's thread 7 takes one op after the other; the last one's way to it is mostly their work. Where its
+    states are known, the wait for a CPU before it is seen is told, and only that one.
+    """
     run = RunBuilder()
     for begin, taken in ((0, 10), (1, 40), (2, 70)):
         run.op(
@@ -273,12 +276,17 @@ def test_a_stage_is_split_by_what_its_thread_did_for_others(tmp_path: Path) -> N
                 P("served", taken + 25, tid=7, stage="serve"),
             ]
         )
+    for begin, until in ((6, 11), (36, 39)) if states else ():
+        of_thread = {"op_id": 2, "seq": 0, "tid": 7, "state": "runnable"}
+        run.rows["states"].append({**of_thread, "begin_ns": begin, "duration_ns": until - begin})
     opened = open_tables(run.write(tmp_path))
     found = measure(opened, Selection().also("o.op_id = 2"), None)
     (network, serve) = found.wide
     assert [(p.what, p.mean_ns) for p in serve.behind] == [("its thread at this op", 25)]
     assert (network.stage, network.mean_ns) == ("network", 68)
     # 2 to 10 nobody knows, 10 to 35 and 40 to 65 it serves the others, 35 to 40 and 65 to 70 lie between them
-    assert [(p.what, p.mean_ns) for p in network.behind] == [
-        ("behind serve", 50), ("its thread between others", 10), ("before its thread is seen", 8)
-    ]  # fmt: skip
+    unseen = [("before its thread is seen", 8)]
+    if states:  # 6 to 10
+        unseen = [("before its thread is seen", 4), ("its thread waits for a CPU", 4)]
+    others = [("behind serve", 50), ("its thread between others", 10)]
+    assert [(p.what, p.mean_ns) for p in network.behind] == [*others, *unseen]

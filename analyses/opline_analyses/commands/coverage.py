@@ -38,7 +38,8 @@ evidence on both sides (unknown) and time that no stage claims is not. Explained
 is what of it is split finely enough: without stages that have more than 10 % of
 the mean in one piece, but with the device and waits that the model declares.
 Stages with more than 10 % are listed, in parts by what the thread at their end
-did meanwhile: `behind STAGE` of another op, between others, or not yet seen.
+did meanwhile: `behind STAGE` of another op, between others, or not yet seen;
+of the last it is told how long it waited for a CPU, where its states are known.
 The client's report is --client FILE, or found in the recording: a JSON file, or
 the command's output. Known: rados bench and fio (text, JSON), demo-bench.
 

@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
 
 UNSEEN = "before its thread is seen"
+RUNNABLE = "its thread waits for a CPU"  # before it is seen
 BETWEEN = "its thread between others"
 OWN = "its thread at this op"
 
 
 class Part(NamedTuple):
-    """A part of a stage's mean, ns per counted op. ``what``: UNSEEN, BETWEEN, OWN, ``behind STAGE`` of another op."""
+    """A part of a stage's mean, ns per counted op. ``what``: UNSEEN, RUNNABLE, BETWEEN, OWN, or ``behind STAGE`` of
+    another op.
+    """
 
     what: str
     mean_ns: float
@@ -47,12 +50,31 @@ SELECT what, sum(ns)::DOUBLE FROM p GROUP BY ALL
 """
 
 
+# Of the piece in which the stage begins, where that is nobody's work: since when its thread could have run.
+_RUNNABLE = """
+WITH s AS (SELECT op_id, seq, begin_ns AS b, begin_ns + duration_ns AS e, tid
+           FROM stages SEMI JOIN counted USING (op_id)
+           WHERE stage = ? AND from_point = ? AND to_point = ? AND duration_ns > 0),
+     t AS (SELECT tid, ts_ns, op_id AS who, lead(ts_ns) OVER w AS until, lead(op_id) OVER w AS next_op
+           FROM transitions SEMI JOIN s USING (tid) WINDOW w AS (PARTITION BY tid ORDER BY ts_ns, op_id, seq)),
+     first AS (SELECT tid, min(ts_ns) AS first_ns FROM t GROUP BY tid),
+     a AS (SELECT s.*, least(e, coalesce(until, CASE WHEN who IS NULL THEN first_ns END, e)) AS seen_ns
+           FROM s ASOF LEFT JOIN t ON s.tid = t.tid AND s.b >= t.ts_ns LEFT JOIN first ON first.tid = s.tid
+           WHERE who IS NULL OR who IS DISTINCT FROM next_op)
+SELECT coalesce(sum(greatest(0, least(x.begin_ns + x.duration_ns, seen_ns) - x.begin_ns)), 0)::DOUBLE
+FROM a JOIN states x ON x.op_id = a.op_id AND x.seq = a.seq AND x.tid = a.tid WHERE x.state = 'runnable'
+"""
+
+
 def parts_of(run: Run, stage: str, from_point: str, to_point: str, mean_ns: float) -> list[Part]:
     """The largest first; they sum to the stage's mean. One part alone: the thread passed no other op's point."""
     (n,) = run.row("SELECT count(*) FROM counted")
     found = {str(what): ns / n for what, ns in run.rows(_PARTS, (stage, from_point, to_point))}
     unseen = found.pop(UNSEEN, 0.0)
     unseen += mean_ns - unseen - sum(found.values())  # before the thread's first point, or no thread is known
+    runnable = min(unseen, run.row(_RUNNABLE, (stage, from_point, to_point))[0] / n) if unseen else 0.0
+    unseen -= runnable
+    found[RUNNABLE] = runnable
     parts = [Part(what, ns) for what, ns in found.items() if ns > 0]
     if unseen > mean_ns * 1e-9:
         parts.append(Part(UNSEEN, unseen))

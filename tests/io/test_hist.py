@@ -228,6 +228,24 @@ def test_c2_9_c4_4_the_start_point_changes_the_result_as_constructed(
     assert sums["--from", "I", "--to", "D"] == 8 * 5_000
 
 
+def test_c4_4_two_start_points_side_by_side(some: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The same I/Os from their insert and from their issue: each histogram is what it is alone."""
+    alone = {}
+    for name, options in (("I2C", ("-Q",)), ("D2C", ())):
+        (interval,) = document(capfd, "hist", some, *options)["intervals"]
+        (alone[name],) = interval["groups"]
+    (interval,) = document(capfd, "hist", some, "-Q", "--beside", "issue")["intervals"]
+    both = {group.pop("group"): group for group in interval["groups"]}
+    assert both == {name: {k: v for k, v in group.items() if k != "group"} for name, group in alone.items()}
+    text, _ = said(capfd, "hist", some, "-Q", "--beside", "issue")
+    assert text.splitlines()[1].startswith("D2C: 8 I/Os, latency mean")
+    assert text.splitlines()[2].startswith("I2C: 8 I/Os, latency mean")
+    text, _ = said(capfd, "hist", some, "--style", "iolatency", "--beside", "insert")
+    assert [line for line in text.splitlines() if line.startswith("stage")] == ["stage = D2C", "stage = I2C"]
+    for wrong in (("--beside", "issue"), ("--beside", "queue", "--per", "device"), ("--beside", "nowhere")):
+        assert main(["hist", str(some), *wrong]) == 2
+
+
 def test_what_cannot_be_counted_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """C2.10: nothing is dropped in silence; a flush has no size, and a size says whether it is wanted."""
     ios: list[dict[str, Any]] = [

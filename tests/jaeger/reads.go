@@ -3,10 +3,10 @@
 // Reads files as Jaeger does, with its own code. Its module's name begins as Jaeger's does, for what that has in folders
 // named internal may be used in no other.
 //
-//	usage: reads otlp|jaeger FILE
+//	usage: reads otlp|otlp-json|jaeger FILE
 //
 // otlp: an ExportTraceServiceRequest, from which it makes the traces that its query service would send to its page.
-// jaeger: what its page opens from a file. Both print the traces as JSON.
+// otlp-json: the same as JSON, one in each line. jaeger: what its page opens from a file. All print the traces as JSON.
 package main
 
 import (
@@ -19,6 +19,7 @@ import (
 	"github.com/jaegertracing/jaeger/internal/storage/v2/v1adapter"
 	"github.com/jaegertracing/jaeger/internal/uimodel"
 	uijson "github.com/jaegertracing/jaeger/internal/uimodel/converter/v1/json"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 )
 
@@ -27,8 +28,24 @@ func ofOTLP(data []byte) []*uimodel.Trace {
 	if err := request.UnmarshalProto(data); err != nil {
 		log.Fatal(err)
 	}
+	return ofTraces(request.Traces())
+}
+
+func ofOTLPJSON(data []byte) []*uimodel.Trace {
+	all := ptrace.NewTraces()
+	for _, line := range bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n")) {
+		request := ptraceotlp.NewExportRequest()
+		if err := request.UnmarshalJSON(line); err != nil {
+			log.Fatal(err)
+		}
+		request.Traces().ResourceSpans().MoveAndAppendTo(all.ResourceSpans())
+	}
+	return ofTraces(all)
+}
+
+func ofTraces(read ptrace.Traces) []*uimodel.Trace {
 	byID := map[model.TraceID]*model.Trace{}
-	for _, batch := range v1adapter.ProtoFromTraces(request.Traces()) {
+	for _, batch := range v1adapter.ProtoFromTraces(read) {
 		for _, span := range batch.Spans {
 			span.Process = batch.Process
 			if byID[span.TraceID] == nil {
@@ -66,7 +83,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	traces := map[string]func([]byte) []*uimodel.Trace{"otlp": ofOTLP, "jaeger": ofJaeger}[os.Args[1]](data)
+	traces := map[string]func([]byte) []*uimodel.Trace{"otlp": ofOTLP, "otlp-json": ofOTLPJSON, "jaeger": ofJaeger}[os.Args[1]](data)
 	if err := json.NewEncoder(os.Stdout).Encode(traces); err != nil {
 		log.Fatal(err)
 	}

@@ -7,15 +7,20 @@ trace processor reads the same in test_trace_processor.py, and Jaeger's code the
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import sys
+import threading
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import duckdb
 import pytest
+from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 from tests.lib.recorded import Correlated, RunOf
@@ -125,14 +130,15 @@ def test_what_threads_did_is_in_the_stages(run_of: RunOf, tmp_path: Path) -> Non
 
 def test_otlp_has_a_trace_per_op(demo: Correlated, tmp_path: Path) -> None:
     request = ExportTraceServiceRequest.FromString(exported(demo.path, "otlp", tmp_path))
-    (scope,) = request.resource_spans[0].scope_spans
+    assert len(request.resource_spans) == 2, "in parts"
+    all_spans = [span for part in request.resource_spans for span in part.scope_spans[0].spans]
     spans: defaultdict[bytes, list[Any]] = defaultdict(list)
-    for span in scope.spans:
+    for span in all_spans:
         assert len(span.trace_id) == 16
         assert len(span.span_id) == 8
         spans[span.trace_id].append(span)
     assert len(spans) == len(demo.rows("ops"))
-    assert len({span.span_id for span in scope.spans}) == len(scope.spans)
+    assert len({span.span_id for span in all_spans}) == len(all_spans)
     totals: Counter[str] = Counter()
     for of_op in spans.values():
         (root,) = [s for s in of_op if not s.parent_span_id]
@@ -167,6 +173,90 @@ def test_otlp_is_written_in_parts(demo: Correlated, tmp_path: Path, monkeypatch:
     request = ExportTraceServiceRequest.FromString(exported(demo.path, "otlp", tmp_path, "--limit", "5"))
     assert [len({s.trace_id for s in r.scope_spans[0].spans}) for r in request.resource_spans] == [2, 2, 1]
     assert len({r.resource.SerializeToString() for r in request.resource_spans}) == 1
+
+
+class Taker(BaseHTTPRequestHandler):
+    """A collector's port: keeps what is sent, and takes no more than ``most`` requests."""
+
+    taken: ClassVar[list[tuple[str, str, bytes]]] = []
+    most = 100
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        ok = len(self.taken) < self.most
+        if ok:
+            self.taken.append((self.path, self.headers["Content-Type"], body))
+        self.send_response(200 if ok else 503)
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def port() -> Iterator[tuple[str, type[Taker]]]:
+    taker = type("Own", (Taker,), {"taken": []})
+    with ThreadingHTTPServer(("127.0.0.1", 0), taker) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1/traces", taker
+        server.shutdown()
+
+
+@pytest.mark.parametrize(("form", "media"), [("otlp", "application/x-protobuf"), ("otlp-json", "application/json")])
+def test_otlp_is_sent_to_a_port_in_parts(
+    form: str,
+    media: str,
+    demo: Correlated,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    port: tuple[str, type[Taker]],
+) -> None:
+    url, taker = port
+    monkeypatch.setattr("opline_analyses.export.otlp.PART_OPS", 2)
+    whole = exported(demo.path, form, tmp_path, "--limit", "5")
+    assert main(["export", str(demo.path), "--to", form, "--limit", "5", "--send", url]) == 0
+    assert [(path, kind) for path, kind, _ in taker.taken] == [("/v1/traces", media)] * 3
+    assert b"".join(body for *_, body in taker.taken) == whole
+
+
+def test_a_collector_that_takes_no_more_is_told(
+    demo: Correlated,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    port: tuple[str, type[Taker]],
+) -> None:
+    url, taker = port
+    taker.most = 1
+    monkeypatch.setattr("opline_analyses.export.otlp.PART_OPS", 2)
+    assert main(["export", str(demo.path), "--to", "otlp", "--send", url]) == 1
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith(f"opline: Cannot send to {url}, after 1 requests that it took: it answers 503")
+    assert main(["export", str(demo.path), "--to", "otlp", "--send", "http://127.0.0.1:1/v1/traces"]) == 1
+    assert "Connection refused" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("form", "url", "says"),
+    [("otlp", "localhost:4318", "an address like"), ("jaeger", "http://localhost:1/", "--send is for --to otlp and")],
+)
+def test_sending_that_cannot_be(
+    form: str, url: str, says: str, demo: Correlated, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", str(demo.path), "--to", form, "--send", url]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_otlps_json_is_its_protobuf(demo: Correlated, tmp_path: Path) -> None:
+    """By protobuf's own reader of JSON, but for ids, which are hexadecimal in OTLP."""
+    request = ExportTraceServiceRequest.FromString(exported(demo.path, "otlp", tmp_path))
+    found = ExportTraceServiceRequest()
+    for line in exported(demo.path, "otlp-json", tmp_path).splitlines():
+        part = json.loads(line)
+        for span in part["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+            for key in {"traceId", "spanId", "parentSpanId"} & set(span):
+                span[key] = base64.b64encode(bytes.fromhex(span[key])).decode()
+        found.MergeFrom(ParseDict(part, ExportTraceServiceRequest()))
+    assert found == request
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""OpenTelemetry's collector and Jaeger read what `opline export --to otlp` and `--to jaeger` write, with their own
-code: the collector's unmarshaler, and what Jaeger's query service makes of its traces for its page.
+"""OpenTelemetry's collector and Jaeger read what `opline export --to otlp`, `otlp-json` and `jaeger` write, with their
+own code: the collector's unmarshalers, and what Jaeger's query service makes of its traces for its page.
 
 The program is tests/jaeger/reads.go. What Jaeger makes of the one must be what we write as the other. Skipped where it
 is not built: `./setup-env --browser` does so where Go is at hand.
@@ -52,8 +52,9 @@ def demo(run_of: RunOf) -> Correlated:
     return run_of("demo-qd4")
 
 
-def test_otlp_is_read_as_the_runs_tables_have_it(demo: Correlated, tmp_path: Path) -> None:
-    spans = read(demo.path, "otlp", tmp_path)
+@pytest.mark.parametrize("form", ["otlp", "otlp-json"])
+def test_otlp_is_read_as_the_runs_tables_have_it(form: str, demo: Correlated, tmp_path: Path) -> None:
+    spans = read(demo.path, form, tmp_path)
     roots = {key: span for key, span in spans.items() if not span["references"]}
     ops = {op["op_id"]: op for op in demo.rows("ops")}
     op_of = {}

@@ -134,6 +134,16 @@ def source_of(name: str, start: str | None, end: str | None, tainted: bool) -> S
     return requests(point(start, "--from") if start is not None else first, last)
 
 
+def beside(one: Source, other: Source) -> Source:
+    """The same I/Os measured in two ways, told apart by ``stage``: each is there twice."""
+    if one.measured == other.measured:
+        raise UsageError(f"--beside: {one.measured} is measured already.")
+    both = " UNION ALL ".join(
+        f"SELECT * REPLACE ('{source.measured}' AS stage) FROM ({source.sql})" for source in (one, other)
+    )
+    return Source(one.name, both, one.one, "latency", one.lacks)
+
+
 def issued() -> Source:
     """One row per block request that was issued, at its first issue: nothing is measured."""
     sql = f"""SELECT * REPLACE (first_ns AS begin_ns, first_ns AS end_ns),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
-from opline.errors import OplineError
+from opline.errors import OplineError, UsageError
 from opline.talk import talk
 from opline_analyses.base.files import complete_file, output_path
 from opline_analyses.commands.common import add_run, opened
@@ -14,9 +14,10 @@ from opline_analyses.runs.selection import add_filters, add_which, selection
 
 NAME = "export"
 HELP = "the run for Perfetto, Jaeger, Prometheus, flame graphs and others"
-FORMATS = ("perfetto", "chrome", "otlp", "jaeger", "speedscope", "folded", "openmetrics", "arrow", "lami")
+FORMATS = ("perfetto", "chrome", "otlp", "otlp-json", "jaeger", "speedscope", "folded", "openmetrics", "arrow", "lami")
+MEDIA = {"otlp": "application/x-protobuf", "otlp-json": "application/json"}
 # Of the extra `export` of setup.cfg, by the module that is missing without them.
-PACKAGES = {"perfetto": "perfetto", "opentelemetry": "opentelemetry-proto"}
+PACKAGES = {"perfetto": "perfetto", "opentelemetry": "opentelemetry-proto", "google": "opentelemetry-proto"}
 EXAMPLES = """\
 formats of single ops:
   perfetto     Perfetto's protobuf trace, for https://ui.perfetto.dev: a track
@@ -25,9 +26,9 @@ formats of single ops:
   chrome       Chrome's JSON trace, for Perfetto and chrome://tracing: a slice
                per op with its stages inside, and one per block request
   otlp         an OpenTelemetry ExportTraceServiceRequest (protobuf): an op is a
-               trace, a stage or a block request a span. A collector takes it:
-               curl --data-binary @FILE -H 'Content-Type: application/x-protobuf'
-               http://localhost:4318/v1/traces
+               trace, a stage or a block request a span. With --send it goes to
+               a collector, a thousand ops in each request
+  otlp-json    the same as OpenTelemetry's JSON, a request in each line
   jaeger       the same as Jaeger's JSON, which its page opens from a file
   arrow        an Arrow IPC file with the rows and columns of `opline csv`
 
@@ -44,25 +45,40 @@ in memory, speedscope and openmetrics a part of each: of a large run take a part
 
 examples:
   opline export run1 --to perfetto --slowest 1000 -o run1.pftrace
+  opline export run1 --to otlp --send http://localhost:4318/v1/traces
   opline export run1 --to jaeger --slowest 100 -o slow.json
   opline export run1 --to speedscope -o run1.speedscope.json
   opline export run1 --to openmetrics -o run1.txt
 """
 
 
+def collector(text: str) -> str:
+    """The argument of --send. Raises UsageError for what is no address of an HTTP port."""
+    scheme, _, rest = text.partition("://")
+    if scheme not in ("http", "https") or not rest.partition("/")[0]:
+        raise UsageError(f"--send takes an address like http://localhost:4318/v1/traces, not {text!r}.")
+    return text
+
+
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
     parser.add_argument("--to", choices=FORMATS, required=True, help="the format")
-    parser.add_argument("-o", "--output", metavar="FILE", type=output_path, required=True, help="the file to write")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("-o", "--output", metavar="FILE", type=output_path, help="the file to write")
+    where.add_argument(
+        "--send", metavar="URL", type=collector, help="of otlp: the collector's address, /v1/traces included"
+    )
     add_which(parser)
     add_filters(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes the file."""
+    """Writes the file, or sends the parts."""
+    if args.send and args.to not in MEDIA:
+        raise UsageError(f"--send is for --to {' and '.join(MEDIA)}: name a file with -o.")
     try:
-        module = importlib.import_module(f"opline_analyses.export.{args.to}")
+        module = importlib.import_module(f"opline_analyses.export.{args.to.replace('-', '_')}")
     except ModuleNotFoundError as error:
         package = PACKAGES.get((error.name or "").partition(".")[0])
         if package is None:
@@ -70,7 +86,12 @@ def run(args: argparse.Namespace) -> int:
         raise OplineError(f"--to {args.to} needs the Python package {package}: pip install 'opline[export]'") from None
     with opened(args) as opened_run:
         which = selection(opened_run, args)
-        with complete_file(args.output) as out:
-            ops = module.write(opened_run, which, out)
-    talk(f"wrote {args.output}: {ops} ops")
+        if args.send:
+            from opline_analyses.base.post import Collector  # 20 ms to import: only where it is asked for
+
+            ops = module.write(opened_run, which, Collector(args.send, MEDIA[args.to]))
+        else:
+            with complete_file(args.output) as out:
+                ops = module.write(opened_run, which, out)
+    talk(f"{'sent to' if args.send else 'wrote'} {args.send or args.output}: {ops} ops")
     return 0

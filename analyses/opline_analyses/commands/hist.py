@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from opline_analyses.block.io_series import Series
+    from opline_analyses.block.io_sources import Source
     from opline_analyses.counts.inputs import Kind
     from opline_analyses.intervals.buckets import Buckets
     from opline_analyses.intervals.intervals import Cell, Cells
@@ -46,6 +47,7 @@ examples:
   opline hist run1
   opline hist run1 1 --per device
   opline hist run1 5 3 --style iolatency -Q -d 8,16 -i '*R*'
+  opline hist run1 -Q --beside issue
   opline hist run1 --of stages --stage 'shard queue' --buckets fine
   stap blockio_rq_issue_filter_latencyhistogram.stp 10 | opline hist - 10
 """
@@ -56,6 +58,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     add_options(parser)
     add_inputs(parser)
+    parser.add_argument("--beside", metavar="POINT", help="also from this start point, side by side: -Q --beside issue")
     parser.add_argument("--unitstime", metavar="U", help="of two columns: the unit of the times (s, ms, us, ns)")
 
 
@@ -125,11 +128,23 @@ def run(args: argparse.Namespace) -> int:
     if args.compat and args.style not in OF_IOLATENCY:
         raise UsageError("--compat is for --style iolatency and iolatency_micro.")
     with opened(args, tables=tables_needed(args)) as opened_run:
-        rows = io_filter.rows_of(opened_run, args)
+        rows = io_filter.rows_of(opened_run, args, _beside(args))
         series = series_of(rows, interval, args.count)
         counted = _counted(opened_run, args, rows, series, buckets)
         _write(opened_run, args, counted, series, buckets, unit, rows)
     return 0
+
+
+def _beside(args: argparse.Namespace) -> Source | None:
+    """What --beside means: a group for each of the two start points. Raises UsageError."""
+    from opline_analyses.block.io_sources import beside, source_of
+
+    if args.beside is None:
+        return None
+    if args.per is not None or args.style == "latencymap":
+        raise UsageError("--beside has two histograms: leave out --per and --style latencymap.")
+    args.per = "stage"
+    return beside(*(source_of(args.of, start, args.end, args.tainted) for start in (args.start, args.beside)))
 
 
 def _write(

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """OpenTelemetry's protobuf (OTLP traces): an op is a trace, a stage a span in it, a block request a span in the op.
 
-An ExportTraceServiceRequest, what a collector takes at /v1/traces. It is written in parts, some thousand ops each:
+An ExportTraceServiceRequest, what a collector takes at /v1/traces. It is written in parts, a thousand ops each:
 messages of protobuf that follow each other are one message, whose lists are joined (protobuf.dev, Encoding). Ids and
 times: spans.py. Written with the classes of the package `opentelemetry-proto`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -18,7 +19,7 @@ from opline_analyses.export.spans import Resource, SpanOfOp, resource_of, traces
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 
-PART_OPS = 4096
+PART_OPS = 1024  # some 5 MB: a collector takes 20 MiB in one request
 
 
 def _attribute(holder: Any, key: str, value: str | int | bool) -> None:
@@ -59,18 +60,27 @@ def _part(resource: Resource) -> tuple[ExportTraceServiceRequest, Any]:
     return request, scope
 
 
-def write(run: Run, which: Selection, out: BinaryIO) -> int:
-    """Writes the complete ops among the selected; gives their number."""
+def parts(run: Run, which: Selection) -> Iterator[tuple[ExportTraceServiceRequest, int]]:
+    """The complete ops among the selected, in requests of PART_OPS each, with the number of ops in it; one at least."""
     resource = resource_of(run)
     request, scope = _part(resource)
     ops = 0
     for op in traces(run, which):
+        if ops == PART_OPS:
+            yield request, ops
+            request, scope = _part(resource)
+            ops = 0
         _span(scope, op.trace_id, b"", op.root)
         for span in op.below:
             _span(scope, op.trace_id, op.root.span_id, span)
         ops += 1
-        if ops % PART_OPS == 0:
-            out.write(request.SerializeToString(deterministic=True))
-            request, scope = _part(resource)
-    out.write(request.SerializeToString(deterministic=True))
-    return ops
+    yield request, ops
+
+
+def write(run: Run, which: Selection, out: BinaryIO) -> int:
+    """Writes the complete ops among the selected, a ``write`` for each part; gives their number."""
+    total = 0
+    for request, ops in parts(run, which):
+        out.write(request.SerializeToString(deterministic=True))
+        total += ops
+    return total

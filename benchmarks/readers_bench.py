@@ -122,7 +122,9 @@ def orders(names: Collection[str], rounds: int, slow_rounds: int) -> list[list[s
     return found
 
 
-def measure(trace: Path, model: str | Path, events: int, only: Collection[str], asked: argparse.Namespace) -> None:
+def measure(
+    name: str, trace: Path, model: str | Path, events: int, only: Collection[str], asked: argparse.Namespace
+) -> None:
     """Times the methods, and the start-up of each on a trace of next to no events; prints and appends the rows."""
     commands = {n: c for n, c in methods(trace, model).items() if n in only}
     tiny = replicated.unpacked(asked.traces, START)
@@ -133,14 +135,7 @@ def measure(trace: Path, model: str | Path, events: int, only: Collection[str], 
     )
     at_start = timing.interleaved(orders(starts, asked.rounds, 0), lambda n: timing.execute(starts[n]))
     rows = timing.rows_of(samples, at_start, events, streams, trace)
-    name = "ust" if model == generated.MODEL else trace_name(trace, asked)
     timing.report(rows, f"{name} as recorded" if asked.as_recorded else name, not asked.no_save)
-
-
-def trace_name(trace: Path, asked: argparse.Namespace) -> str:
-    """The name of the recording that a trace is of."""
-    place = trace.relative_to(asked.traces).parts[0]
-    return next(r.name for r in recordings.RECORDINGS.values() if place in (r.name, f"{r.of}-{r.copies}"))
 
 
 def arguments() -> argparse.Namespace:
@@ -178,14 +173,14 @@ def main() -> None:
             prove_readers_equal(trace, methods(trace, recording.model), timed)
             if not asked.as_recorded:
                 timing.forget_pages(trace)
-            measure(trace, recording.model, events, timed, asked)
+            measure(name, trace, recording.model, events, timed, asked)
         for events in asked.generated:
             for streams in asked.streams:
                 trace = generated.trace_of(asked.traces, events, streams)
                 prove_generated(trace, events, only)
                 if not asked.as_recorded:
                     timing.forget_pages(trace)
-                measure(trace, generated.MODEL, events, only, asked)
+                measure("ust", trace, generated.MODEL, events, only, asked)
 
 
 if __name__ == "__main__":

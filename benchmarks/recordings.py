@@ -27,7 +27,8 @@ FIO = (
 @dataclass(frozen=True, slots=True)
 class Recording:
     """A recording and the model that reads it: either so many copies of a recorded trace of tests/traces, or a command
-    that is recorded here. FOLDER in the command is a scratch folder.
+    that is recorded here, or the one named ``run`` of what an example records. FOLDER in the command is a scratch
+    folder.
     """
 
     name: str
@@ -36,6 +37,8 @@ class Recording:
     of: str = ""
     copies: int = 1
     command: str = ""
+    example: str = ""
+    run: str = "run"
 
 
 def _fio(engine: str, seconds: int, depth: int) -> str:
@@ -48,6 +51,7 @@ RECORDINGS = {
         Recording(
             "ceph-bluestore", "ceph", "Ceph 19.2.3, BlueStore, rados bench at queue depth 1", "ctf-blue-v2-qd1", 28
         ),
+        Recording("ceph-long", "ceph", "Ceph 19.2.3, BlueStore, rados bench at queue depth 1", "ctf-blue-v2-qd1", 280),
         Recording("ceph-memstore", "ceph", "Ceph 19.2.3, memstore, rados bench at queue depth 1", "ctf-mem-qd1", 13),
         Recording(
             "demo",
@@ -65,7 +69,21 @@ RECORDINGS = {
         Recording(
             "syscalls-libaio", "syscalls", "fio, libaio, 16 in flight; kernel domain", "fio-libaio-qd16-hdd-bfq", 36
         ),
-        Recording("syscalls-uring", "syscalls", "fio, io_uring, 16 in flight; BPF", command=_fio("io_uring", 40, 16)),
+        Recording("syscalls-uring", "syscalls", "fio, io_uring, 16 in flight; BPF", command=_fio("io_uring", 10, 16)),
+        Recording(
+            "postgresql",
+            "postgresql",
+            "PostgreSQL 15, pgbench with 8 clients; probes",
+            example="postgresql/run --seconds 20 --rounds 1",
+            run="clients-8",
+        ),
+        Recording(
+            "postgresql-server",
+            "postgresql-server",
+            "PostgreSQL 15, pgbench with 8 clients; probes of the server alone",
+            example="postgresql/run --seconds 20 --rounds 1",
+            run="server",
+        ),
     )
 }
 
@@ -74,13 +92,21 @@ def trace_of(folder: Path, recording: Recording) -> Path:
     """The recording's trace; made in ``folder`` at first need. Ends the program where a recording lost events."""
     if recording.of:
         return replicated.trace_of(folder, recording.of, recording.copies)
-    place = folder / recording.name
+    place = folder / (recording.example.partition("/")[0] or recording.name)
     if not (place / "complete").exists():
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
-        _record(place, recording)
+        if recording.example:
+            program, *options = recording.example.split()
+            subprocess.run([ROOT / "examples" / program, "-o", place, *options], check=True, stdout=subprocess.DEVNULL)
+        else:
+            _record(place, recording)
         (place / "complete").touch()
-    return place / "run" / "trace"
+    run = place / recording.run
+    discarded = json.loads((run / "recording.json").read_text())["discarded_count"]
+    if discarded != 0:
+        raise SystemExit(f"{recording.name}: {discarded} events were discarded; nothing is timed")
+    return run / "trace"
 
 
 def _record(place: Path, recording: Recording) -> None:
@@ -90,11 +116,9 @@ def _record(place: Path, recording: Recording) -> None:
         libraries = ["-llttng-ust", "-ldl", "-lpthread"]
         subprocess.run(["cc", "-O2", f"-I{example}", "-o", place / "app", *sources, *libraries], check=True)
     command = recording.command.replace("FOLDER", str(place)).split()
-    run = place / "run"
     size = ["--subbuf-size", "16M"]
-    subprocess.run([*OPLINE, "record", "-o", run, "--model", recording.model, *size, "--", *command], check=True)
+    subprocess.run(
+        [*OPLINE, "record", "-o", place / recording.run, "--model", recording.model, *size, "--", *command], check=True
+    )
     (place / "data").unlink(missing_ok=True)
     (place / "app").unlink(missing_ok=True)
-    discarded = json.loads((run / "recording.json").read_text())["discarded_count"]
-    if discarded != 0:
-        raise SystemExit(f"{recording.name}: {discarded} events were discarded; nothing is timed")

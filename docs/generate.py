@@ -237,6 +237,28 @@ def planted_faults() -> None:
     )
 
 
+def page_speed() -> None:
+    """Of benchmarks/page_speed.csv, the newest of each run: how quick the page is, as a file and served."""
+    with (ROOT / "benchmarks" / "page_speed.csv").open(newline="") as file:
+        newest = {(r["run"], r["what"]): r for r in csv.DictReader(file)}
+    columns = {
+        "report": ("make_s", "file_mib", "load_s", "step_median_ms", "step_most_ms", "pss_mib"),
+        "view": ("load_s", "sums_s", "zoom_median_s", "zoom_most_s", "pss_mib"),
+    }
+    heads = {
+        "report": "made in, s | file, MiB | load, s | a drag's step, ms | at most | browser, MiB",
+        "view": "first picture, s | with all sums, s | a zoom, s | at most | browser, MiB",
+    }
+    for what, names in columns.items():
+        print(f"| `opline {what}` of | ops | {heads[what]} |")
+        print("|---" * (len(names) + 2) + "|")
+        for row in newest.values():
+            if row["what"] == what:
+                cells = (row["run"], f"{int(row['ops']):,}", *(row[name] for name in names))
+                print(f"| {' | '.join(cells)} |")
+        print()
+
+
 def _named(rows: list[dict[str, str]]) -> str:
     return ", ".join(f"{n} {v}" for v in ("right", "wrong", "none") if (n := sum(r["separator"] == v for r in rows)))
 

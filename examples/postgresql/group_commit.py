@@ -63,13 +63,13 @@ def by_the_rule(recording: Path) -> tuple[dict[int, list[tuple[int, int, int, in
     objections = 0
     for tid, cluster, asked_ns, on_ns, record, seen in waits:
         mine = flushes.get(cluster, [])
-        first = bisect_left([end for end, _, _ in mine], asked_ns)
+        first, past = bisect_left(mine, (asked_ns,)), bisect_left(mine, (on_ns + 1,))
         before = mine[max(0, first - 64) : first]
         if not before or any(reached >= record for _, reached, _ in before):
             continue  # done before, or nobody knows
-        covering = next((flush for flush in mine[first:] if flush[1] >= record), None)
-        known = {reached for end, reached, _ in mine[max(0, first - 64) :] if end <= on_ns}
-        if covering is None or covering[0] > on_ns or seen < record or seen not in known:
+        covering = next((flush for flush in mine[first:past] if flush[1] >= record), None)
+        known = {reached for _, reached, _ in mine[max(0, first - 64) : past]}
+        if covering is None or seen < record or seen not in known:
             objections += 1
             continue
         told.setdefault(tid, []).append((asked_ns, on_ns, covering[0], covering[2]))
@@ -87,7 +87,9 @@ def compare(recording: Path) -> tuple[int, int, int, int]:
     wrong = objections
     for op in ops:
         backend = int(op["backend"])
-        inside = [w for w in told.get(backend, []) if op["begin_ns"] <= w[0] and w[1] <= op["end_ns"]]
+        of_backend = told.get(backend, [])
+        first, past = (bisect_left(of_backend, (op[ns],)) for ns in ("begin_ns", "end_ns"))
+        inside = [w for w in of_backend[first:past] if w[1] <= op["end_ns"]]
         if not inside:
             continue
         leaders = {leader for _, _, _, leader in inside}

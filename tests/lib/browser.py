@@ -50,6 +50,7 @@ class Browser:
         )
         os.close(theirs_read)
         os.close(theirs_write)
+        self.pid = self._process.pid
         self._read, self._write = ours_read, ours_write
         self._rest = b""
         self._number = 0

@@ -205,8 +205,7 @@ def least_changes() -> None:
 
 def planted_faults() -> None:
     """Of benchmarks/planted_faults.csv, by fault and load: in how many runs `opline why` named what was planted."""
-    with (ROOT / "benchmarks" / "planted_faults.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = _planted("planted_faults.csv")
     loads = sorted(float(r["load"]) for r in rows)
     seeds = len({r["seed"] for r in rows})
     print(f"{len(rows)} runs, {seeds} seeds; the load average of the two CPUs was {loads[0]:.0f} to {loads[-1]:.0f}.\n")
@@ -225,6 +224,27 @@ def planted_faults() -> None:
             cells += [str(sum(r[c] == "1" for r in found)) for c in ("spent", "caused", "p99")]
         print(f"| {' | '.join([fault, load, str(len(found)), *cells, _named(found)])} |")
     print()
+    _separated(rows)
+
+
+def planted_quiet() -> None:
+    """The same of benchmarks/planted_quiet.csv in sentences: hardly anything else ran on the machine."""
+    rows = _planted("planted_quiet.csv")
+    loads = sorted(float(r["load"]) for r in rows)
+    delays = [r for r in rows if r["fault"] in DELAYS]
+    near = sum(abs(min(100.0, 100 * DELAY_NS / float(r["excess_ns"])) - float(r["share"])) <= 10 for r in delays)
+    print(f"{len(rows)} runs, load average {loads[0]:.0f} to {loads[-1]:.0f}. Of the {len(delays)} runs with a delay")
+    print(f"the first cause is the planted one in {sum(r['caused'] == '1' for r in delays)}, its share within 10")
+    print(f"points in {near}.\n")
+    _separated(rows)
+
+
+def _planted(name: str) -> list[dict[str, str]]:
+    with (ROOT / "benchmarks" / name).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _separated(rows: list[dict[str, str]]) -> None:
     most = [r for r in rows if r["fault"] not in ("none", *DELAYS) and float(r["behind"]) >= BEHIND]
     print(
         f"Of the {len(most)} runs in which a fault that something separates is behind {BEHIND:.0f} % of the slow ops or"

@@ -117,8 +117,10 @@ def served(run: Path) -> Iterator[str]:
     """The address of the run's page."""
     with subprocess.Popen([OPLINE, "view", run], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as p:
         assert p.stdout is not None
-        yield p.stdout.readline().strip()
-        p.send_signal(signal.SIGINT)
+        try:
+            yield p.stdout.readline().strip()
+        finally:
+            p.send_signal(signal.SIGINT)
 
 
 def of_a_server(run: Path) -> dict[str, object]:

@@ -116,6 +116,17 @@ def test_what_is_marked_is_what_sql_finds(demo: Correlated, opened: Callable[...
     assert sum(classes) == marked
 
 
+def test_an_address_that_is_set_while_the_page_writes_its_own(demo: Correlated, opened: Callable[..., Page]) -> None:
+    page = opened(demo.path)
+    first, second = ([demo.first_op_ns, demo.first_op_ns + span] for span in (100_000_000, 50_000_000))
+    page.ask(f"(location.hash = '#t={first[0]},{first[1]}', 1)")
+    page.wait(f"opline.state.time?.[1] === {first[1]}")
+    written = f"history.replaceState(null, '', '#t={first[0]},{first[1]}')"
+    page.ask(f"(location.hash = '#t={second[0]},{second[1]}', {written}, 1)")
+    page.wait(f"opline.state.time?.[1] === {second[1]}")
+    page.wait(f"location.hash === '#t={second[0]},{second[1]}'")
+
+
 def test_keys_and_the_address(demo: Correlated, opened: Callable[..., Page]) -> None:
     page = opened(demo.path)
     page.ask("document.querySelector('canvas.over').focus()")

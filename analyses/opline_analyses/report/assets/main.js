@@ -245,7 +245,8 @@ function wire() {
     if (window.innerWidth !== size) { size = window.innerWidth; draw(new Set(['size'])); }
   });
   window.addEventListener('beforeprint', () => draw(new Set(['size'])));
-  window.addEventListener('hashchange', () => restore(fromHash(location.hash)));
+  // not location.hash: what the page itself has written since (state.js) would hide what was asked for
+  window.addEventListener('hashchange', (event) => restore(fromHash(new URL(event.newURL).hash)));
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => draw(new Set(['theme'])));
   onChange(draw);
 }

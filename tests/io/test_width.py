@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.lib.build_run import P, RunBuilder
+from tests.lib.io_runs import io_run
 from tests.lib.recorded import NAMES, RunOf
 
 from opline_analyses.base.text import fitted, shortened, table
@@ -83,6 +84,16 @@ def test_lists_of_requests_and_bursts_fit(run_of: RunOf, name: str, capfd: pytes
             assert len([line for line in lines[1:] if not line.startswith(" " * 40)]) == len(rows)
             special = sum(bool(row["ambiguous"]) for row in rows)
             assert sum(line.count("ambiguous") for line in lines) == special
+
+
+def test_sizes_are_in_kib_where_there_is_no_room(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    at = {"q": 10**9, "g": 10**9 + 100, "d": 10**9 + 200, "c": 10**9 + 123_456_789}
+    ios = [{**at, "sectors": n, "sector": 10**9 + n} for n in (1, 8, 4194303, 4194304)]
+    run = io_run(tmp_path / "run", ios, seconds=4000)
+    assert main(["requests", str(run)]) == 0
+    head, *lines = capfd.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80 and head.split()[5] == "KiB", head
+    assert [line.split()[4] for line in lines] == ["0.5", "4", "2097151.5", "2097152"]
 
 
 def test_an_object_of_a_long_name(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

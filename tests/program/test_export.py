@@ -230,7 +230,7 @@ def test_a_collector_that_takes_no_more_is_told(
     monkeypatch.setattr("opline_analyses.export.otlp.PART_OPS", 2)
     assert main(["export", str(demo.path), "--to", "otlp", "--send", url]) == 1
     (said,) = capsys.readouterr().err.splitlines()
-    assert said.startswith(f"opline: Cannot send to {url}, after 1 requests that it took: it answers 503")
+    assert said.startswith(f"opline: Cannot send to {url}, after 1 request that it took: it answers 503")
     assert main(["export", str(demo.path), "--to", "otlp", "--send", "http://127.0.0.1:1/v1/traces"]) == 1
     assert "Connection refused" in capsys.readouterr().err
 

@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 
 from opline.errors import OplineError
+from opline_analyses.base.text import count_of
 
 SECONDS = 30  # for an answer
 
@@ -34,7 +35,7 @@ class Collector(io.RawIOBase):
         return len(data)
 
     def _failed(self, why: str) -> OplineError:
-        after = f", after {self.sent} requests that it took" if self.sent else ""
+        after = f", after {count_of(self.sent, 'request')} that it took" if self.sent else ""
         return OplineError(
             f"Cannot send to {self.url}{after}: {why}. Ids are always the same: send it again as it was."
         )

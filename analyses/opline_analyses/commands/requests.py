@@ -33,7 +33,6 @@ examples:
 
 
 INTERVALS = ("q2g_ns", "g2i_ns", "i2d_ns", "d2c_ns", "q2c_ns")
-UNITS = {"bytes": 1, "KiB": 1024}
 MOSTLY = 0.9  # of the names fit, else their room is more important than decimals
 
 
@@ -85,7 +84,7 @@ def _cells(run: Run, found: list[dict[str, Any]], digits: int, unit: str) -> tup
         [
             "" if r["at_ns"] is None else f"{(r['at_ns'] - first) / 1e9:.6f}", str(r["device"]), str(r["rwbs"]),
             "flush" if r["sector"] is None else str(r["sector"]),
-            f"{r['bytes'] / UNITS[unit]:g}" if unit != "bytes" else str(r["bytes"]),
+            str(r["bytes"]) if unit == "bytes" else f"{r['bytes'] / 1024:.{1 if r['bytes'] % 1024 else 0}f}",
             *(us(r[name], digits) for name in known),
             "" if r["in_flight"] is None else str(r["in_flight"]), _owner(r),
         ]
@@ -112,7 +111,7 @@ def text_lines(run: Run, wanted: Wanted) -> Iterator[str]:
     head, *lines = table([*header, "thread"], rows, gap=" ", right=[*right, False])
     yield head
     for line, marks in zip(lines, map(_marks, found), strict=True):
-        if len(line) + len(marks) <= WIDTH:
+        if not marks or len(line) + len(marks) <= WIDTH:
             yield line + marks
         else:
             yield from (line, f"{marks:>{WIDTH}}")

@@ -218,9 +218,8 @@ def planted_faults() -> None:
             shares = [float(r["share"]) for r in found]
             cells = [f"{median(float(r['behind']) for r in found):.0f}", "", f"{median(shares):.0f}", ""]
             if fault in DELAYS:
-                truth = [min(100.0, 100 * DELAY_NS / float(r["excess_ns"])) for r in found]
-                cells[1] = f"{median(truth):.0f}"
-                cells[3] = str(sum(abs(a - b) <= 10 for a, b in zip(truth, shares, strict=True)))
+                cells[1] = f"{median(map(_planted_share, found)):.0f}"
+                cells[3] = str(_near(found))
             cells += [str(sum(r[c] == "1" for r in found)) for c in ("spent", "caused", "p99")]
         print(f"| {' | '.join([fault, load, str(len(found)), *cells, _named(found)])} |")
     print()
@@ -228,20 +227,28 @@ def planted_faults() -> None:
 
 
 def planted_quiet() -> None:
-    """The same of benchmarks/planted_quiet.csv in sentences: hardly anything else ran on the machine."""
+    """The same of benchmarks/planted_quiet.csv in sentences: less ran beside it."""
     rows = _planted("planted_quiet.csv")
     loads = sorted(float(r["load"]) for r in rows)
     delays = [r for r in rows if r["fault"] in DELAYS]
-    near = sum(abs(min(100.0, 100 * DELAY_NS / float(r["excess_ns"])) - float(r["share"])) <= 10 for r in delays)
     print(f"{len(rows)} runs, load average {loads[0]:.0f} to {loads[-1]:.0f}. Of the {len(delays)} runs with a delay")
     print(f"the first cause is the planted one in {sum(r['caused'] == '1' for r in delays)}, its share within 10")
-    print(f"points in {near}.\n")
+    print(f"points in {_near(delays)}.\n")
     _separated(rows)
 
 
 def _planted(name: str) -> list[dict[str, str]]:
     with (ROOT / "benchmarks" / name).open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+def _planted_share(row: dict[str, str]) -> float:
+    return min(100.0, 100 * DELAY_NS / float(row["excess_ns"]))
+
+
+def _near(rows: list[dict[str, str]]) -> int:
+    """In how many what is told of the planted stage is within 10 points of what was planted."""
+    return sum(abs(_planted_share(row) - float(row["share"])) <= 10 for row in rows)
 
 
 def _separated(rows: list[dict[str, str]]) -> None:

@@ -127,8 +127,9 @@ def run(args: argparse.Namespace) -> int:
     buckets, interval = buckets_of(args, unit), interval_ns(args)
     if args.compat and args.style not in OF_IOLATENCY:
         raise UsageError("--compat is for --style iolatency and iolatency_micro.")
+    source = _beside(args)
     with opened(args, tables=tables_needed(args)) as opened_run:
-        rows = io_filter.rows_of(opened_run, args, _beside(args))
+        rows = io_filter.rows_of(opened_run, args, source)
         series = series_of(rows, interval, args.count)
         counted = _counted(opened_run, args, rows, series, buckets)
         _write(opened_run, args, counted, series, buckets, unit, rows)

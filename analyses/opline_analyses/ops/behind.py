@@ -27,15 +27,19 @@ class Part(NamedTuple):
     mean_ns: float
 
 
-# A thread's points in their order; a piece lies between two that follow each other, and is work where both are of one
-# op. The piece in which the stage begins is work, too, or nobody knows since when the thread was awake.
-_PARTS = rf"""
-WITH s AS (SELECT op_id, begin_ns AS b, begin_ns + duration_ns AS e, tid FROM stages SEMI JOIN counted USING (op_id)
+# The stage of each op, and the points of the threads at their ends, in their order.
+_THREADS = r"""
+WITH s AS (SELECT op_id, seq, begin_ns AS b, begin_ns + duration_ns AS e, tid
+           FROM stages SEMI JOIN counted USING (op_id)
            WHERE stage = ? AND from_point = ? AND to_point = ? AND duration_ns > 0),
      t AS (SELECT tid, ts_ns, op_id, regexp_replace(point, '#\d+$', '') AS point,
                   row_number() OVER w AS i, lead(ts_ns) OVER w AS until, lead(op_id) OVER w AS next_op,
                   regexp_replace(lead(point) OVER w, '#\d+$', '') AS next
            FROM transitions SEMI JOIN s USING (tid) WINDOW w AS (PARTITION BY tid ORDER BY ts_ns, op_id, seq)),
+"""
+# A piece lies between two points that follow each other, and is work where both are of one op. The piece in which the
+# stage begins is work, too, or nobody knows since when the thread was awake.
+_PARTS = rf"""{_THREADS}
      a AS (SELECT s.*, t.i AS i0 FROM s ASOF LEFT JOIN t ON s.tid = t.tid AND s.b >= t.ts_ns),
      z AS (SELECT a.*, t.i AS i1 FROM a ASOF JOIN t ON a.tid = t.tid AND a.e > t.ts_ns),
      u AS (SELECT op_id AS mine, b, e, tid, i0, unnest(range(coalesce(i0, 1), i1 + 1)) AS i FROM z),
@@ -51,16 +55,11 @@ SELECT what, sum(ns)::DOUBLE FROM p GROUP BY ALL
 
 
 # Of the piece in which the stage begins, where that is nobody's work: since when its thread could have run.
-_RUNNABLE = """
-WITH s AS (SELECT op_id, seq, begin_ns AS b, begin_ns + duration_ns AS e, tid
-           FROM stages SEMI JOIN counted USING (op_id)
-           WHERE stage = ? AND from_point = ? AND to_point = ? AND duration_ns > 0),
-     t AS (SELECT tid, ts_ns, op_id AS who, lead(ts_ns) OVER w AS until, lead(op_id) OVER w AS next_op
-           FROM transitions SEMI JOIN s USING (tid) WINDOW w AS (PARTITION BY tid ORDER BY ts_ns, op_id, seq)),
-     first AS (SELECT tid, min(ts_ns) AS first_ns FROM t GROUP BY tid),
-     a AS (SELECT s.*, least(e, coalesce(until, CASE WHEN who IS NULL THEN first_ns END, e)) AS seen_ns
+_RUNNABLE = f"""{_THREADS}
+     first AS (SELECT tid, ts_ns AS first_ns FROM t WHERE i = 1),
+     a AS (SELECT s.*, least(e, coalesce(until, CASE WHEN t.op_id IS NULL THEN first_ns END, e)) AS seen_ns
            FROM s ASOF LEFT JOIN t ON s.tid = t.tid AND s.b >= t.ts_ns LEFT JOIN first ON first.tid = s.tid
-           WHERE who IS NULL OR who IS DISTINCT FROM next_op)
+           WHERE t.op_id IS NULL OR t.op_id IS DISTINCT FROM next_op)
 SELECT coalesce(sum(greatest(0, least(x.begin_ns + x.duration_ns, seen_ns) - x.begin_ns)), 0)::DOUBLE
 FROM a JOIN states x ON x.op_id = a.op_id AND x.seq = a.seq AND x.tid = a.tid WHERE x.state = 'runnable'
 """

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 from tests.lib.recorded import Correlated, Row
 from tests.truth_demo import check
-from tests.vm.logs import Points, file_sectors, fio_log, object_offsets, writers_log
+from tests.vm.logs import Points, bio_ends, file_sectors, fio_log, object_offsets, writers_log
 
 from opline.model import load_model
 
@@ -61,9 +61,12 @@ CLASSES = {  # of the ops of a read and of a write
     "fio-io_uring": {"read": "io_uring read", "write": "io_uring write"},
 }
 UNSEEN = {"read": "bio read", "write": "bio write"}  # lttng-modules 2.13.9 never shows io_uring_enter
+SAME_BLOCKS = {"same-blocks-none": "vdc", "same-blocks-mq-deadline": "sda"}  # I/Os in flight at once, and their disk
+# sectors; of the guesses, at least: QEMU's disks complete most of what they have last in, first out, and not all
+BLOCKS, GUESSES_RIGHT = range(64), 0.6
 WRITERS = "ext4-fdatasync"
 DEMO = {name: demo.ops for name, demo in DIRECT.items()} | COMMITS
-ALL = [*DEMO, *FIO, WRITERS]
+ALL = [*DEMO, *FIO, *SAME_BLOCKS, WRITERS]
 
 every_suite = pytest.mark.parametrize("suite", SUITES)
 
@@ -291,6 +294,40 @@ def test_every_io_that_fio_logged_is_an_op_with_its_request(suite: str, name: st
         assert found == log
         assert [ops[link["op_id"]]["offset_bytes"] for link in mine] == [offset for _, offset in log]
     assert Counter(found) == Counter(log)
+
+
+@every_suite
+@pytest.mark.parametrize("name", SAME_BLOCKS)
+def test_most_guesses_among_ios_on_the_same_blocks_are_right(suite: str, name: str) -> None:
+    """A bio ends when its request has completed: of those on its sector, the last that completed before its end."""
+    of = run(suite, name)
+    dev = device(of, SAME_BLOCKS[name])
+    truth = bio_ends(OUT / suite / f"{name}.bios", BLOCKS)
+    bios, requests = defaultdict(list), defaultdict(list)
+    for bio in sorted((b for b in of.rows("bios") if b["dev"] == dev), key=lambda b: b["queue_ns"]):
+        bios[bio["tid"]].append(bio)
+    for request in of.rows("requests"):
+        if request["dev"] == dev and request["complete_ns"] is not None:
+            for sector in range(request["sector"], request["sector"] + request["nr_sectors"], 8):
+                requests[sector].append(request)
+    right_one = {}  # of a bio
+    for tid, rows in bios.items():
+        assert [bio["sector"] for bio in rows] == [sector for sector, _ in truth[tid]]
+        for bio, (sector, end_ns) in zip(rows, truth[tid], strict=True):
+            if end_ns is None:  # the kernel runs no probe in an interrupt of another one
+                continue
+            before = [request for request in requests[sector] if request["complete_ns"] < end_ns + 1000]
+            right_one[bio["bio_id"]] = max(before, key=lambda request: request["complete_ns"])["request_id"]
+    counts: Counter[tuple[bool, str, bool]] = Counter()
+    for link in of.rows("links"):
+        if link["bio_id"] in right_one:
+            is_right = right_one[link["bio_id"]] == link["request_id"]
+            counts[link["ambiguous"], link["confidence"], is_right] += 1
+    assert counts.total() >= 2000 > 50 * (sum(map(len, bios.values())) - len(right_one)), counts
+    guesses = {is_right: counts[True, "low", is_right] for is_right in (True, False)}
+    assert guesses[True] >= GUESSES_RIGHT * sum(guesses.values()) > 100, counts
+    assert sum(n for (ambiguous, _, is_right), n in counts.items() if not ambiguous and not is_right) == 0, counts
+    assert {confidence for ambiguous, confidence, _ in counts if ambiguous} == {"low"}, counts
 
 
 @every_suite

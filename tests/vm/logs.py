@@ -131,3 +131,28 @@ def file_sectors(path: Path) -> dict[str, Callable[[int], int]]:
 
         found[name[1]] = at
     return found
+
+
+_BIO = re.compile(r".*-(\d+) +\[\d+\] \S+ +(\d+)\.(\d{6}): bio_(?:queued|ended): .* bio=(\S+)(?: sector=(\d+))?$")
+
+
+def bio_ends(path: Path, sectors: range) -> dict[int, list[tuple[int, int | None]]]:
+    """{thread: of each bio within ``sectors``, in the order in which the thread queued them, its sector and when it
+    ended}, of ftrace's text: nanoseconds, but to the microsecond.
+    """
+    queued: dict[int, list[tuple[int, int | None]]] = defaultdict(list)
+    in_flight: dict[str, tuple[int, int]] = {}  # address: thread, and place in its list
+    for line in path.read_text().splitlines():
+        if (found := _BIO.match(line)) is None:
+            continue
+        tid, address = int(found[1]), found[4]
+        if found[5] is None:
+            if address in in_flight:
+                tid, place = in_flight.pop(address)
+                queued[tid][place] = queued[tid][place][0], int(found[2] + found[3]) * 1000
+            continue
+        in_flight.pop(address, None)
+        if int(found[5]) in sectors:
+            in_flight[address] = tid, len(queued[tid])
+            queued[tid].append((int(found[5]), None))
+    return queued

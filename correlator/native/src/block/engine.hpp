@@ -86,7 +86,8 @@ class Engine {
     Found request_at(const BlockEvent &, BlockKind);
     bool covers(const ReqRec &, const BlockEvent &) const;
     bool presumed_lost(const ReqRec &);
-    enum class Tie : std::uint8_t { kFirst, kLastOfPlug, kIssuedFirst };
+    void note_order(Device &, const Place &, Index completed);
+    enum class Tie : std::uint8_t { kFirst, kLastOfPlug, kIssuedFirst, kIssuedLast };
     template <class Rank>
     Found choose(const Place &, Rank rank, bool tie_decides, bool mark = true, Tie = Tie::kFirst);
 

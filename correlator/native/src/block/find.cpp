@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which open bio or request an event is about: by its pointer, or by device, sector, length and direction.
-// Where two fit equally well, the first in wins and both are marked ambiguous.
+// Where two fit equally well, one wins (the first in, where nothing else was learned) and both are marked ambiguous.
 #include <algorithm>
 
 #include "block/engine.hpp"
@@ -48,7 +48,8 @@ Found Engine::choose(const Place &place, Rank rank, bool tie_decides, bool mark,
         if ((r >> shift) == (best >> shift) || r > best) ++fits;
         const bool instead =
             (tie == Tie::kLastOfPlug && (r & kInHands) != 0) ||
-            (tie == Tie::kIssuedFirst && found && requests_[i].issue_ordinal < requests_[found.index].issue_ordinal);
+            (tie == Tie::kIssuedFirst && found && requests_[i].issue_ordinal < requests_[found.index].issue_ordinal) ||
+            (tie == Tie::kIssuedLast && found && requests_[i].issue_ordinal > requests_[found.index].issue_ordinal);
         if (r > best || (r == best && instead)) {
             best = r;
             found.index = i;
@@ -257,17 +258,32 @@ Found Engine::request_at(const BlockEvent &e, BlockKind kind) {
             },
             false);
     default: {
-        const Device &d = device(e.dev);
+        Device &d = device(e.dev);
         const bool by_cpu = e.cpu != kNoCpu && d.cpu_kept >= kLearned && !d.cpu_changed;
-        return choose(
+        const Tie tie = d.last_first > d.first_first ? Tie::kIssuedLast : Tie::kIssuedFirst;
+        const Found found = choose(
             place,
             [&](const ReqRec &q) {
                 if (!fits(q) || q.remaining < e.nr_sectors) return 0;
                 return (q.step == Step::kIssued ? 16 : 0) + (q.remaining == e.nr_sectors ? 8 : 4) +
                        (by_cpu && q.r.issue_cpu == e.cpu ? 2 : 0);
             },
-            false, true, Tie::kIssuedFirst);
+            false, true, tie);
+        if (found && !found.ambiguous) note_order(d, place, found.index);
+        return found;
     }
+    }
+}
+
+// A request completes that nothing else of its place can be taken for: before or after it was its turn.
+void Engine::note_order(Device &d, const Place &place, Index completed) {
+    const ReqRec &rec = requests_[completed];
+    unsigned seen = 0;
+    for (Index i = request_starts_.first(place); i != kNil && seen < kChainLimit; ++seen) {
+        const ReqRec &other = requests_[i];
+        i = other.by_start.next;
+        if (&other != &rec && other.in_device && rec.in_device && !presumed_lost(other))
+            ++(other.issue_ordinal < rec.issue_ordinal ? d.last_first : d.first_first);
     }
 }
 

@@ -183,6 +183,9 @@ struct Device {
     // request fits, and never again believed once one of them is elsewhere.
     std::uint64_t cpu_kept = 0;
     bool cpu_changed = false;
+    // Which of two requests of one place that are at the device completes first, the one that was issued first or the
+    // other: learned from those that direction or length tells apart.
+    std::uint32_t first_first = 0, last_first = 0;
     bool has_getrq = false;                     // the trace has getrq events of it
     bool has_issue = false, has_queue = false;  // and issues, and bios that are queued
     std::uint64_t split_in_turn = 0;            // bios that a split has cut, since one was cut without

@@ -206,9 +206,6 @@ def least_changes() -> None:
 def planted_faults() -> None:
     """Of benchmarks/planted_faults.csv, by fault and load: in how many runs `opline why` named what was planted."""
     rows = _planted("planted_faults.csv")
-    loads = sorted(float(r["load"]) for r in rows)
-    seeds = len({r["seed"] for r in rows})
-    print(f"{len(rows)} runs, {seeds} seeds; the load average of the two CPUs was {loads[0]:.0f} to {loads[-1]:.0f}.\n")
     print("| planted | at | runs | behind, % | planted, % | share, % | within 10 | spent | caused | p99 | named |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     for fault, load in dict.fromkeys((r["fault"], r["at"]) for r in rows):
@@ -223,23 +220,21 @@ def planted_faults() -> None:
             cells += [str(sum(r[c] == "1" for r in found)) for c in ("spent", "caused", "p99")]
         print(f"| {' | '.join([fault, load, str(len(found)), *cells, _named(found)])} |")
     print()
-    _separated(rows)
+    _sums(rows)
 
 
-def planted_quiet() -> None:
-    """The same of benchmarks/planted_quiet.csv in sentences: less ran beside it."""
-    rows = _planted("planted_quiet.csv")
-    loads = sorted(float(r["load"]) for r in rows)
-    delays = [r for r in rows if r["fault"] in DELAYS]
-    print(f"{len(rows)} runs, load average {loads[0]:.0f} to {loads[-1]:.0f}. Of the {len(delays)} runs with a delay")
-    print(f"the first cause is the planted one in {sum(r['caused'] == '1' for r in delays)}, its share within 10")
-    print(f"points in {_near(delays)}.\n")
-    _separated(rows)
+def planted_loaded() -> None:
+    """Of benchmarks/planted_loaded.csv the sums alone."""
+    _sums(_planted("planted_loaded.csv"))
 
 
 def _planted(name: str) -> list[dict[str, str]]:
     with (ROOT / "benchmarks" / name).open(newline="") as file:
-        return list(csv.DictReader(file))
+        rows = list(csv.DictReader(file))
+    loads = sorted(float(r["load"]) for r in rows)
+    seeds = len({r["seed"] for r in rows})
+    print(f"{len(rows)} runs, {seeds} seeds; the load average of the two CPUs was {loads[0]:.0f} to {loads[-1]:.0f}.\n")
+    return rows
 
 
 def _planted_share(row: dict[str, str]) -> float:
@@ -251,7 +246,10 @@ def _near(rows: list[dict[str, str]]) -> int:
     return sum(abs(_planted_share(row) - float(row["share"])) <= 10 for row in rows)
 
 
-def _separated(rows: list[dict[str, str]]) -> None:
+def _sums(rows: list[dict[str, str]]) -> None:
+    delays = [r for r in rows if r["fault"] in DELAYS]
+    print(f"Of the {len(delays)} runs with a delay the first cause is the planted one in")
+    print(f"{sum(r['caused'] == '1' for r in delays)}, its share within 10 points in {_near(delays)}.\n")
     most = [r for r in rows if r["fault"] not in ("none", *DELAYS) and float(r["behind"]) >= BEHIND]
     print(
         f"Of the {len(most)} runs in which a fault that something separates is behind {BEHIND:.0f} % of the slow ops or"
@@ -262,6 +260,11 @@ def _separated(rows: list[dict[str, str]]) -> None:
     print(
         f"(or their period) is: {_named(most)}. Without a fault: {_named([r for r in rows if r['fault'] == 'none'])}.\n"
     )
+
+
+def postgresql_cost() -> None:
+    """What examples/postgresql/cost.py printed."""
+    print(f"```text\n{(ROOT / 'benchmarks' / 'postgresql_cost.txt').read_text()}```")
 
 
 def page_speed() -> None:

@@ -4,9 +4,11 @@
 // named internal may be used in no other.
 //
 //	usage: reads otlp|otlp-json|jaeger FILE
+//	       reads sent ADDRESS
 //
 // otlp: an ExportTraceServiceRequest, from which it makes the traces that its query service would send to its page.
-// otlp-json: the same as JSON, one in each line. jaeger: what its page opens from a file. All print the traces as JSON.
+// otlp-json: the same as JSON, one in each line. jaeger: what its page opens from a file. sent: what comes to the collector's
+// OTLP receiver, over HTTP at http://ADDRESS/v1/traces, until standard input ends. All print the traces as JSON.
 package main
 
 import (
@@ -79,11 +81,17 @@ func ofJaeger(data []byte) []*uimodel.Trace {
 }
 
 func main() {
-	data, err := os.ReadFile(os.Args[2])
-	if err != nil {
-		log.Fatal(err)
+	var traces []*uimodel.Trace
+	if os.Args[1] == "sent" {
+		traces = ofTraces(received(os.Args[2]))
+	} else {
+		data, err := os.ReadFile(os.Args[2])
+		if err != nil {
+			log.Fatal(err)
+		}
+		read := map[string]func([]byte) []*uimodel.Trace{"otlp": ofOTLP, "otlp-json": ofOTLPJSON, "jaeger": ofJaeger}
+		traces = read[os.Args[1]](data)
 	}
-	traces := map[string]func([]byte) []*uimodel.Trace{"otlp": ofOTLP, "otlp-json": ofOTLPJSON, "jaeger": ofJaeger}[os.Args[1]](data)
 	if err := json.NewEncoder(os.Stdout).Encode(traces); err != nil {
 		log.Fatal(err)
 	}

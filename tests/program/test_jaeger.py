@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """OpenTelemetry's collector and Jaeger read what `opline export --to otlp`, `otlp-json` and `jaeger` write, with their
-own code: the collector's unmarshalers, and what Jaeger's query service makes of its traces for its page.
+own code: the collector's unmarshalers and its OTLP receiver, and what Jaeger's query service makes of its traces for
+its page.
 
 The program is tests/jaeger/reads.go. What Jaeger makes of the one must be what we write as the other. Skipped where it
 is not built: `./setup-env --browser` does so where Go is at hand.
@@ -9,6 +10,7 @@ is not built: `./setup-env --browser` does so where Go is at hand.
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from tests.page.test_report import hostile_run
 from tests.program.test_export import exported
 
 from opline.talk import shown
+from opline_analyses.cli import main
 
 READS = Path(__file__).resolve().parents[2] / ".venv" / "jaeger" / "reads"
 #: what a collector's span has and Jaeger's need not
@@ -34,8 +37,13 @@ def read(run: Path, form: str, tmp_path: Path, *which: str) -> dict[tuple[str, s
     exported(run, form, tmp_path, *which)
     done = subprocess.run([READS, form, tmp_path / "out"], text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
+    return spans_of(done.stdout)
+
+
+def spans_of(text: str) -> dict[tuple[str, str], Span]:
+    """The same of what the program prints."""
     spans = {}
-    for trace in json.loads(done.stdout):
+    for trace in json.loads(text):
         assert trace["warnings"] is None
         for span in trace["spans"]:
             span["process"] = trace["processes"][span.pop("processID")]
@@ -77,6 +85,22 @@ def test_otlp_is_read_as_the_runs_tables_have_it(form: str, demo: Correlated, tm
     expected = [(row["op_id"], shown(row["stage"]), row["duration_ns"]) for row in demo.rows("stages")]
     assert sorted(found) == sorted(expected)
     assert len(spans) - len(roots) - len(found) == len(demo.rows("links")) > 0
+
+
+@pytest.mark.parametrize("form", ["otlp", "otlp-json"])
+def test_what_is_sent_comes_to_the_collectors_receiver(
+    form: str, demo: Correlated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("opline_analyses.export.otlp.PART_OPS", 500)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    pipe = subprocess.PIPE
+    with subprocess.Popen([READS, "sent", address], text=True, stdin=pipe, stdout=pipe, stderr=pipe) as receiver:
+        assert receiver.stderr is not None and receiver.stderr.readline() == "ready\n"
+        status = main(["export", str(demo.path), "--to", form, "--send", f"http://{address}/v1/traces"])
+        printed, said = receiver.communicate()
+    assert (status, receiver.returncode) == (0, 0), said
+    assert spans_of(printed) == read(demo.path, form, tmp_path)
 
 
 @pytest.mark.parametrize("which", [("--slowest", "50"), ()], ids=["demo", "hostile"])

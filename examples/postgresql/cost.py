@@ -79,18 +79,8 @@ def running(command: list[str]) -> Iterator[Pgbench]:
 
 def recorded(server: int, options: tuple[str, ...], seconds: float, place: Path) -> tuple[float, float]:
     """One recording: from when to when all of it was in place, on the wall clock."""
-    argv = [
-        str(OPLINE),
-        "record",
-        "--quiet",
-        "-o",
-        str(place),
-        *options,
-        "--pid",
-        str(server),
-        "--duration",
-        str(seconds),
-    ]
+    watched = ["--pid", str(server), "--duration", str(seconds)]
+    argv = [str(OPLINE), "record", "--quiet", "-o", str(place), *options, *watched]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"cost.py: a recording failed: {done.stderr}")

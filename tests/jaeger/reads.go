@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 
-// Reads files as Jaeger does, with its own code. Its module's name begins as Jaeger's does, for what that has in folders
-// named internal may be used in no other.
+// Reads files as Jaeger does, with its own code. Its module's name begins as Jaeger's does, for what that has in
+// folders named internal may be used in no other.
 //
 //	usage: reads otlp|otlp-json|jaeger FILE
 //	       reads sent ADDRESS
 //
 // otlp: an ExportTraceServiceRequest, from which it makes the traces that its query service would send to its page.
-// otlp-json: the same as JSON, one in each line. jaeger: what its page opens from a file. sent: what comes to the collector's
-// OTLP receiver, over HTTP at http://ADDRESS/v1/traces, until standard input ends. All print the traces as JSON.
+// otlp-json: the same as JSON, one in each line. jaeger: what its page opens from a file. sent: what comes to the
+// collector's OTLP receiver, over HTTP at http://ADDRESS/v1/traces, until standard input ends. All print the traces as
+// JSON.
 package main
 
 import (

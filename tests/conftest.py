@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Fixtures for all tests: the recorded traces, unpacked, and the program as a user would run it.
 
-Tests marked `live` record on this machine; they are skipped where there is no root. Of two workers (workers.py) the
-first has these and then the house's checks; the second one computes meanwhile, with a lower priority.
+Tests marked `live` record on this machine; they are skipped where there is no root. Of the workers (workers.py) the
+first has these and then the house's checks; the others compute meanwhile, with a lower priority.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Shares the tests out to two workers (`pytest -n 2 --dist loadscope --no-loadscope-reorder`, as ./check does).
+"""Shares the tests out to three workers (`pytest -n 3 --dist loadscope --no-loadscope-reorder`, as ./check does).
 
 The first worker has the files of tests that record on this machine, one after the other, since two recordings at once
-would disturb each other; then the house's checks. The second one computes meanwhile, file by file.
+would disturb each other; then the house's checks. The others compute meanwhile, file by file: recordings wait for half
+of their time.
 """
 
 from __future__ import annotations

@@ -335,10 +335,13 @@ def test_live_log_of_ops_is_that_of_the_recording(tmp_path: Path, runtime: Path)
 
 
 @pytest.mark.live
-def test_top_shows_ops_while_they_happen_and_leaves_nothing(runtime: Path) -> None:
+def test_top_shows_ops_while_they_happen_and_leaves_nothing(runtime: Path, tmp_path: Path) -> None:
+    """The command goes on until all has been seen."""
     needs_capture()
+    seen = tmp_path / "seen"
+    again = f"until [ -e {seen} ]; do {STORE} --seconds 1 --rate 200 --qd 4; done"
     before = set(Path(tempfile.gettempdir()).glob("opline-top-*"))
-    words = ["top", "0.5", "--model", "demo", "--", STORE, "--seconds", "20", "--rate", "200", "--qd", "4"]
+    words = ["top", "0.5", "--model", "demo", "--", "sh", "-c", again]
     child, terminal = pty.fork()
     if child == 0:
         argv = [sys.executable, "-m", "opline_analyses", *(str(word) for word in words)]
@@ -360,6 +363,7 @@ def test_top_shows_ops_while_they_happen_and_leaves_nothing(runtime: Path) -> No
     os.write(terminal, b"1")
     until(b"took  share%")
     os.write(terminal, b"\x1b")
+    seen.touch()
     until(b"Total writes made")
     with contextlib.suppress(OSError):
         while more := os.read(terminal, 1 << 16):

@@ -48,6 +48,7 @@ class Session:
         self.exists = False
         self.active = False
         self._metadata = False
+        self._written = False  # all data is in the files
 
     def create(self) -> None:
         """Create it, without channels. Raises OplineError."""
@@ -114,6 +115,7 @@ class Session:
             self.active = False
             if wait:
                 self.daemon.lttng("stop", self.name, timeout_s=_STOP_PATIENCE_S, going_on=_Growth(self.output).seen)
+                self._written = True
             else:
                 self.daemon.lttng("stop", self.name, "--no-wait", timeout_s=_STOP_PATIENCE_S)
 
@@ -128,9 +130,11 @@ class Session:
             return []
 
     def destroy(self) -> None:
-        """Remove the session from the daemon; the trace stays. Never raises."""
+        """Remove the session from the daemon, if need be with the daemon; the trace stays. Never raises."""
         if self.exists:
             self.exists = self.active = False
+            if self._written and self.daemon.dismiss():
+                return
             try:
                 growth = _Growth(self.output)
                 self.daemon.lttng("destroy", self.name, check=False, timeout_s=_STOP_PATIENCE_S, going_on=growth.seen)

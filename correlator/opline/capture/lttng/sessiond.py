@@ -31,6 +31,7 @@ SYSTEM_RUNDIR = Path("/run/lttng")
 _CLIENT_SOCKET = "client-lttng-sessiond"
 _PROGRAMS = ("lttng-sessiond", "lttng-consumerd")
 _APPS_SOCKET = "lttng-ust-sock-8"  # 8: the protocol of LTTng-UST 2.7 to 2.13
+_GONE_WITHIN_S = 5.0
 _READY_WITHIN_S = 20.0
 
 # Said by every daemon in a container; harmless.
@@ -83,6 +84,7 @@ class Sessiond:
     prefix: tuple[str, ...]
     mask: frozenset[int]
     log: Path | None = None
+    has_modules: bool = False  # it loaded lttng-modules, and takes them out again
 
     def environment(self) -> dict[str, str]:
         """Environment for ``lttng`` and for everything that is to be traced."""
@@ -162,6 +164,25 @@ class Sessiond:
             if ("Error" in line or "ERROR" in line) and not any(h in line for h in _HARMLESS):
                 lines[_without_time(line)] = None
         return [_SOURCE_PLACE.sub("", line) for line in lines]
+
+    def dismiss(self) -> bool:
+        """End the daemon at once, when all that it had is in the files; False where it must tidy up by itself.
+
+        Asked to end, or to remove a session, LTTng closes the trace's folder for good first, and looks every half
+        second whether that is done (lttng-tools 2.13, src/common/defaults.h, DEFAULT_ROTATE_PENDING_TIMER). What else
+        it would remove goes with its mount namespace, or is in its home.
+        """
+        own_rundir = bool(self.prefix) or os.geteuid() != 0
+        if self.child is None or self.has_modules or not own_rundir:
+            return False
+        consumers = processes.Watch(self.tracers())
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.child.pid, signal.SIGKILL)
+        self.child.wait()
+        consumers.wait("consumer daemon", _GONE_WITHIN_S)
+        consumers.close()
+        self.child = None
+        return True
 
     def stop(self) -> None:
         """End the daemon if it is ours; its consumers end with it."""
@@ -259,7 +280,7 @@ def _start_private(state: State, mask: frozenset[int], kernel: bool) -> Sessiond
     state.add("sessiond", child.pid, ("unshare", "sh", "lttng-sessiond"))  # one runs the next
     prefix = _enter(child.pid) if isolated else ()
     where = str(SYSTEM_RUNDIR) if root else str(rundir)
-    daemon = Sessiond("private", where, child, home, prefix, mask, log)
+    daemon = Sessiond("private", where, child, home, prefix, mask, log, kernel)
     _await_ready(daemon)
     return daemon
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.metadata
 import os
 import platform
 import re
@@ -84,6 +85,15 @@ def _first_number(text: str | None) -> str | None:
     return found.group(0) if found else None
 
 
+def _installed(name: str) -> str | None:
+    """Version of a Python distribution, by its metadata: whether its library can be loaded does not matter."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+@functools.cache
 def _python_module(name: str) -> str | None:
     """Version of a module of this interpreter, asked in another process: importing it here would load its library."""
     code = f"import {name}; print(getattr({name}, '__version__', 'unknown'))"
@@ -109,7 +119,7 @@ def versions() -> dict[str, str | None]:
         "lttng-tools": _first_number(_output("lttng", "--version")),
         "lttng-ust": lttng_ust_version(),
         "babeltrace2": _first_number(_output("babeltrace2", "--version")),
-        "bcc": bcc_version(),
+        "bcc": _installed("bcc"),
     }
 
 

@@ -255,3 +255,25 @@ def test_a_number_that_is_there_twice_with_other_contents_is_read(copy: Path, ru
     manifest = by_both(copy, tmp_path)
     assert "packets_doubled" not in manifest["losses"]
     assert manifest["core"]["events"] == run_of(NAME).core["events"]
+
+
+HEAD_BYTES = 84  # of a packet of LTTng's kernel tracer: header and context
+
+
+def without_events(packet: bytes, begin_ns: int) -> bytes:
+    """A packet of that number, a microsecond long, with nothing in it."""
+    head = bytearray(packet[:HEAD_BYTES])
+    struct.pack_into("<4Q", head, 32, begin_ns, begin_ns + 1000, 8 * HEAD_BYTES, 8 * HEAD_BYTES)
+    return bytes(head)
+
+
+def test_of_many_packets_of_one_number_each_is_read_once(copy: Path, run_of: RunOf, tmp_path: Path) -> None:
+    """A packet is compared with 64 of its number at most: beyond that what is there twice is found by its times."""
+    stream = kernel_stream(copy)
+    first, *others = packets_of(stream)
+    (begin_ns,) = struct.unpack_from("<Q", first, 32)
+    many = [without_events(first, begin_ns - 2000 * n) for n in range(300, 0, -1)]
+    stream.write_bytes(b"".join([*many, *many, first, *others]))
+    manifest = by_both(copy, tmp_path)
+    assert manifest["losses"]["packets_doubled"] == len(many)
+    assert manifest["core"]["events"] == run_of(NAME).core["events"]

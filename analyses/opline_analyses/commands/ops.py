@@ -10,6 +10,7 @@ from opline.talk import talk
 from opline_analyses.base.quantities import duration_ns, limits
 from opline_analyses.base.text import encoded, json_shown
 from opline_analyses.commands.common import add_output, add_run, opened, output
+from opline_analyses.ops.met import met, met_list
 from opline_analyses.ops.oplist import read_ops
 from opline_analyses.ops.transitions import STYLES, state_list
 from opline_analyses.runs.selection import add_filters, add_sort, add_which, selection
@@ -26,6 +27,9 @@ stand in lines of their own (`in fio:1324`), and long names are shortened with
 ~; --json has them whole. Stage `-`: the model has no name for it. `(aside)`:
 off the critical path. `(late)`: after the op's end. ? is a step that was not
 seen.
+
+--behind adds which other ops the threads were at while this one waited for
+them: by the threads' points between each stage's begin and end.
 
 --style ceph-devel prints the lists of the ceph-devel mail "performance latency
 analysis with LTTng": complete ops, every point (late ones too), deltas in
@@ -56,6 +60,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--states", action="store_true", help="what the threads did in each stage, too (with --op: always)"
     )
+    parser.add_argument(
+        "--behind", action="store_true", help="which other ops its threads were at meanwhile, too (with --op: always)"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object per op and line, nanoseconds")
     add_output(parser)
 
@@ -76,13 +83,16 @@ def run(args: argparse.Namespace) -> int:
         style, printed, states = STYLES[args.style], 0, False
         with output(args.output) as out:
             for n, op in enumerate(read_ops(opened_run, which, with_blocks=not mail)):
+                others = met(opened_run, op) if (args.behind or args.op) and not mail else []
                 if args.json:
-                    out.write(f"{json_shown(json.dumps(op.record(), ensure_ascii=False))}\n".encode())
+                    record = op.record() | {"behind": [other._asdict() for other in others]}
+                    out.write(f"{json_shown(json.dumps(record, ensure_ascii=False))}\n".encode())
                     continue
                 lines, told = list(style(op)), [] if mail else list(state_list(op))
                 printed, states = printed + 1, states or bool(told)
                 if args.states or args.op:
                     lines += told
+                lines += met_list(others)
                 out.write(encoded(lines if mail or n == 0 else ["", *lines]))
         if printed and args.states and not states and not mail:
             talk(

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Behind which ops one op waited: what the thread at the end of each of its stages did meanwhile for others.
+
+Takes a run and an op; gives the pieces of its stages that another op's work covers, each with that op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from opline_analyses.base.text import WIDTH, count_of, shortened, table, us
+from opline_analyses.ops.oplist import OpDetail
+from opline_analyses.runs.run import Run
+
+MOST = 12  # lines of one op
+
+
+class Met(NamedTuple):
+    """Time of a stage that its thread spent at another op: between two points of that one which follow each other."""
+
+    seq: int  # of the stage, from 0
+    stage: str
+    tid: int
+    comm: str | None
+    op_id: int  # the other one
+    op_class: str | None
+    object: str | None
+    ns: int
+
+
+# Of the ops that were in flight meanwhile, whose points are the threads' between the first one's begin and the stage's
+# end: a piece lies between two of a thread that follow each other, and counts if both are of one op, another one.
+_MET = r"""
+WITH me AS (SELECT ?::BIGINT AS op),
+     s AS (SELECT seq, stage, tid, begin_ns AS b, begin_ns + duration_ns AS e FROM stages
+           WHERE op_id = (SELECT op FROM me) AND tid IS NOT NULL AND duration_ns > 0),
+     near AS (SELECT op_id, begin_ns FROM ops, (SELECT min(b) AS b, max(e) AS e FROM s) AS span
+              WHERE begin_ns <= span.e AND coalesce(end_ns, begin_ns) >= span.b),
+     t AS (SELECT tid, comm, ts_ns, op_id, lead(ts_ns) OVER w AS until, lead(op_id) OVER w AS next_op
+           FROM transitions WHERE tid IN (SELECT tid FROM s)
+               AND ts_ns BETWEEN (SELECT min(begin_ns) FROM near) AND (SELECT max(e) FROM s)
+           WINDOW w AS (PARTITION BY tid ORDER BY ts_ns, op_id, seq))
+SELECT s.seq, any_value(s.stage), s.tid, any_value(t.comm), t.op_id, any_value(o.class), any_value(o.object),
+       sum(least(until, e) - greatest(ts_ns, b))::BIGINT AS ns
+FROM s JOIN t ON t.tid = s.tid AND t.op_id = t.next_op AND t.op_id <> (SELECT op FROM me) AND ts_ns < e AND until > b
+     JOIN ops o ON o.op_id = t.op_id
+GROUP BY s.seq, s.tid, t.op_id ORDER BY s.seq, min(ts_ns), t.op_id
+"""
+
+
+def met(run: Run, op: OpDetail) -> list[Met]:
+    """In the order of the stages, and of time. Empty: no thread of the op's passed another one's points meanwhile, or
+    the run does not have them.
+    """
+    return [Met(*row) for row in run.rows(_MET, (op.op_id,))]
+
+
+def met_list(found: list[Met]) -> Iterator[str]:
+    """The longest pieces, in their order."""
+    if not found:
+        return
+    shown = sorted(sorted(found, key=lambda m: -m.ns)[:MOST], key=found.index)
+    yield "  behind other ops:"
+    rows = [
+        [m.stage, f"{m.comm}:{m.tid}" if m.comm else str(m.tid), us(m.ns), str(m.op_id), m.op_class or "",
+         m.object or ""]
+        for m in shown
+    ]  # fmt: skip
+    header = ["stage", "its thread", "us", "op", "class", "object"]
+    lines = table(header, rows, gap=" ", right=[h in ("us", "op") for h in header], names=(0, 1, 5), width=WIDTH - 2)
+    yield from (f"  {line}" for line in lines)
+    if left := len(found) - len(shown):
+        rest = sum(m.ns for m in found) - sum(m.ns for m in shown)
+        yield shortened(f"  and {us(rest)} us behind {count_of(left, 'more op')}", WIDTH)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# A Ceph cluster for measurements, without systemd: one monitor and one BlueStore OSD on a loop device, as root. To be
-# sourced.
+# A Ceph cluster for measurements, without systemd: one monitor and one OSD, BlueStore on a loop device or memstore, as
+# root. To be sourced; `store` says which.
 #
 #   cluster_begin             directory, configuration, loop device, monitor; needs `say`, `fail` and descriptor 9 for
 #                             messages
@@ -93,7 +93,9 @@ cluster_begin() {
 		mon data avail crit = 0
 		[osd]
 		osd data = $cluster/osd
+		osd objectstore = ${store:-bluestore}
 		osd memory target = 939524096
+		memstore device bytes = 4294967296
 		bluestore debug enforce settings = ssd
 		osd op history size = 20000
 		osd op history duration = 600

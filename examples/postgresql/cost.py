@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What recording costs a PostgreSQL that runs: one pgbench, and recordings of its server that come and go.
 
-    cost.py [--rounds N] [--seconds S] --server PID --folder DIR -- PGBENCH [ARGUMENT ...]
+    cost.py [--rounds N] [--seconds S] [--only KIND] --server PID --folder DIR -- PGBENCH [ARGUMENT ...]
 
 pgbench runs from the first to the last (-T and -P are added) and says each second how many transactions there were.
 Each recording is compared with the time before and after it: the checkpoints, the growth of the tables and whatever
@@ -97,18 +97,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3, help="recordings of each kind (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=6, help="length of each (default: %(default)s)")
+    parser.add_argument("--only", choices=SETS, metavar="KIND", help=f"of these recordings: {', '.join(SETS)}")
     parser.add_argument("--server", type=int, required=True, help="the postmaster's process")
     parser.add_argument("--folder", type=Path, required=True, help="for the recordings, which are not kept")
     parser.add_argument("command", nargs="+", help="pgbench and its arguments")
     args = parser.parse_args()
     if args.rounds < 2:
         parser.error("an interval needs two rounds or more")
-    rates: dict[str, list[tuple[float, float]]] = {name: [] for name in SETS}  # recorded, and around
+    sets = {name: options for name, options in SETS.items() if args.only in (None, name)}
+    rates: dict[str, list[tuple[float, float]]] = {name: [] for name in sets}  # recorded, and around
     with running(args.command) as pgbench:
         time.sleep(args.seconds)
         before: float | None = None
         for _ in range(args.rounds):
-            for name, options in SETS.items():
+            for name, options in sets.items():
                 if before is None:
                     before = pgbench.rate(now := time.time(), now + args.seconds)
                 rate = pgbench.rate(*recorded(args.server, options, args.seconds, args.folder / "cost"))

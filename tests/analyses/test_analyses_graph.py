@@ -183,16 +183,16 @@ def test_png_and_the_same_bytes_twice(tmp_path: Path) -> None:
 
 def test_stacked_stages_sum_to_the_latency(tmp_path: Path) -> None:
     from opline_analyses.ops.stages import select_counted
-    from opline_analyses.pictures.plot import _layers
+    from opline_analyses.pictures.plot import _bands
 
     run = opened(tmp_path, "a")
     select_counted(run, Selection(), tainted=False)
-    per_bar, layers = _layers(run, None)
+    per_bar, bands = _bands(run, None)
     assert list(per_bar) == [1, 1, 1, 1]
-    assert list(sum(layer.values for layer in layers)) == [100, 100, 100, 1000]
-    per_bar, layers = _layers(run, [0.0, 5e-5, 1e-4])
+    assert list(sum(band.values for band in bands)) == [100, 100, 100, 1000]
+    per_bar, bands = _bands(run, [0.0, 5e-5, 1e-4])
     assert list(per_bar) == [3, 1]
-    assert list(sum(layer.values for layer in layers)) == [100, 1000]
+    assert list(sum(band.values for band in bands)) == [100, 1000]
 
 
 def test_plot_refuses_an_unknown_format(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

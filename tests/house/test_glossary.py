@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The words of docs/glossary.md: a column of a run's tables has none that the glossary gives for another one, nor has a
-name in the core. Nor are the core's names and comments made of words that say nothing of what a thing is.
+name in the core or the program. Nor are the core's names and comments made of words that say nothing of a thing.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -60,3 +61,31 @@ def test_names_and_comments_of_the_core() -> None:
         if found:
             wrong[str(path.relative_to(ROOT))] = found
     assert not wrong
+
+
+#: Where a word is another field's own: the kernel's and Matplotlib's handles, Chrome's phases of events, and the phase
+#: of what returns with a period.
+THEIRS = {"handle": {"processes.py", "plot.py", "server.py"}, "phase": {"chrome.py", "when.py"}}
+
+
+def names_of(tree: ast.Module) -> set[str]:
+    """What the file names: its classes, functions, arguments and variables."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+    return found
+
+
+def test_names_of_the_program() -> None:
+    files = [p for folder in ("correlator/opline", "analyses", "docs") for p in (ROOT / folder).rglob("*.py")]
+    wrong: dict[str, set[str]] = {}
+    for path in files:
+        parts = {part.lower() for name in names_of(ast.parse(path.read_text())) for part in PARTS.findall(name)}
+        if found := {word for word in parts & OTHERS if path.name not in THEIRS.get(word, ())}:
+            wrong[str(path.relative_to(ROOT))] = found
+    assert len(files) > 200 and not wrong

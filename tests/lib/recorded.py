@@ -19,6 +19,8 @@ from opline.model import Model, load_model
 
 HERE = Path(__file__).parents[1]
 LAB = HERE / "models" / "lab.toml"
+# models of the tests and the examples, which are not shipped
+OWN_MODELS = sorted([*(HERE / "models").glob("*.toml"), *(HERE.parent / "examples").glob("*/*.toml")])
 # those that every reader of CTF can read: babeltrace2 before 2.1 knows no CTF 2
 NAMES = sorted(
     path.name.removesuffix(".tar.xz")

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.lib.recorded import OWN_MODELS
 
 from opline.model import check_text, load_model, shipped_models
 from opline.model.language import IO_FIELDS, POINT_FIELDS
 
 ROOT = Path(__file__).resolve().parents[2]
-OWN_MODELS = sorted([*(ROOT / "tests" / "models").glob("*.toml"), *(ROOT / "examples").glob("*/*.toml")])
 
 SMALL = """\
 [keys]

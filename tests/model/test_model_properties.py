@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.lib.recorded import OWN_MODELS
 
 from opline.model import check_text, load_model, shipped_models
 from opline.model.language import POINT_FIELDS, POINT_FIELDS_1
-
-OWN_MODELS = sorted((Path(__file__).resolve().parents[1] / "models").glob("*.toml"))
 
 _SOURCES = [load_model(name).text for name in shipped_models()] + [path.read_text() for path in OWN_MODELS]
 _NAMES = [

@@ -43,7 +43,7 @@ matplotlib.rcParams["text.parse_math"] = False  # a name between two $ is a name
 SINGLE_OPS = 160  # up to here one bar per op
 BUCKETS = 120
 VECTOR_OPS = 100_000  # beyond, an SVG holds the points as one image
-SHOWN_STAGES = 11  # the widest; the others are one layer
+SHOWN_STAGES = 11  # the widest; the others are one band
 DECADES = 1e3  # a log axis that spans less has more ticks
 NAMED, ROOM = 8, 0.05  # the slowest that get a name, if none is so near in time, as a part of the axis
 TICKS = 16
@@ -59,7 +59,7 @@ OTHER, UNKNOWN, UNATTRIBUTED = "#BBBBBB", "#666666", "#DDDDDD"
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class Band:
     """One stage of the lower panel: a value per bar or interval."""
 
     label: str
@@ -104,7 +104,7 @@ def _ops(run: Run) -> Ops:
     return Ops(np.asarray(data["n"]), np.asarray(data["t"]) / 1e9, latencies, np.asarray(data["c"], dtype=object))
 
 
-def _layers(run: Run, edges: Sequence[float] | None) -> tuple[Any, list[Layer]]:
+def _bands(run: Run, edges: Sequence[float] | None) -> tuple[Any, list[Band]]:
     """The stacked values, and the op count of each bar: one bar per op, or per interval between ``edges`` (seconds)."""
     if edges is None:
         place = "row_number() OVER (ORDER BY o.begin_ns, o.op_id) - 1"
@@ -138,16 +138,16 @@ def _layers(run: Run, edges: Sequence[float] | None) -> tuple[Any, list[Layer]]:
     named = [s for s, _ in stages_in_order(run) if totals.get(s, 0) > 0 and kinds[s] != "unknown"]
     widest = set(sorted(named, key=lambda s: -totals[s])[:SHOWN_STAGES])
     shown = [s for s in named if s in widest]
-    layers = [Layer(s, stage_colour(s, kinds[s]), spread(by_stage[s])) for s in shown]
+    bands = [Band(s, stage_colour(s, kinds[s]), spread(by_stage[s])) for s in shown]
     others = [s for s in named if s not in widest]
     unknown = [s for s in by_stage if kinds[s] == "unknown" and totals[s] > 0]
     for label, colour, group in ((f"{len(others)} other stages", OTHER, others), ("unknown", UNKNOWN, unknown)):
         if group:
-            layers.append(Layer(label, colour, sum(spread(by_stage[s]) for s in group)))
+            bands.append(Band(label, colour, sum(spread(by_stage[s]) for s in group)))
     rest = spread(run.rows("SELECT bar, sum(unattributed_ns)::HUGEINT FROM place GROUP BY bar"))
     if rest.any():
-        layers.append(Layer("unattributed", UNATTRIBUTED, rest))
-    return per_bar, layers
+        bands.append(Band("unattributed", UNATTRIBUTED, rest))
+    return per_bar, bands
 
 
 def _points(axes: Axes, ops: Ops) -> None:
@@ -208,21 +208,21 @@ def _legend(axes: Axes, scale: float) -> None:
             handle.set_alpha(1)
 
 
-def _stacks(axes: Axes, edges: Any, per_bar: Any, layers: list[Layer], single: bool) -> None:
-    total = sum(layer.values for layer in layers) if layers else np.zeros(len(per_bar))
+def _stacks(axes: Axes, edges: Any, per_bar: Any, bands: list[Band], single: bool) -> None:
+    total = sum(band.values for band in bands) if bands else np.zeros(len(per_bar))
     base = np.zeros(len(per_bar))
     whole = float((total * per_bar).sum())
-    for layer in layers:
-        share = percent(float((layer.values * per_bar).sum()), whole)
-        heights = layer.values / NS_PER_US
-        label = f"{label_of(layer.label)}  {share}%"
+    for band in bands:
+        share = percent(float((band.values * per_bar).sum()), whole)
+        heights = band.values / NS_PER_US
+        label = f"{label_of(band.label)}  {share}%"
         axes.bar(
             edges[:-1],
             heights,
             width=np.diff(edges),
             bottom=base,
             align="edge",
-            color=layer.colour,
+            color=band.colour,
             label=label,
             linewidth=0,
         )
@@ -264,7 +264,7 @@ def figure(run: Run, which: Selection, title: str, tainted: bool = False) -> Fig
     _points(upper, ops)
     if single:
         edges = np.arange(n + 1) - 0.5
-        per_bar, layers = _layers(run, None)
+        per_bar, bands = _bands(run, None)
         every = -(-n // TICKS)
         lower.set_xticks(range(0, n, every), [str(op_id) for op_id in ops.op_ids[::every]])
         lower.set_xlabel("op_id, in order of begin")
@@ -272,10 +272,10 @@ def figure(run: Run, which: Selection, title: str, tainted: bool = False) -> Fig
         lower.set_xlim(-0.5, n - 0.5)
     else:
         edges = _round_edges(float(ops.begins[0]), float(ops.begins[-1]))
-        per_bar, layers = _layers(run, [float(e) for e in edges])
+        per_bar, bands = _bands(run, [float(e) for e in edges])
         _begin_axis(lower)
         lower.set_xlim(float(edges[0]), float(edges[-1]))
-    _stacks(lower, edges, per_bar, layers, single)
+    _stacks(lower, edges, per_bar, bands, single)
     dress(fig, title, grid="y")
     return fig
 

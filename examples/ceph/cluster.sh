@@ -96,6 +96,7 @@ cluster_begin() {
 		osd objectstore = ${store:-bluestore}
 		osd memory target = 939524096
 		memstore device bytes = 4294967296
+		osd fast shutdown = $([[ ${store:-bluestore} == bluestore ]] && echo true || echo false)
 		bluestore debug enforce settings = ssd
 		osd op history size = 20000
 		osd op history duration = 600

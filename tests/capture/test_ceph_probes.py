@@ -157,7 +157,7 @@ def test_hits_say_thread_and_process_and_come_in_order(played: Played) -> None:
 def test_the_report_says_what_is_probed_and_what_a_hit_costs(played: Played) -> None:
     declared = {probe.event for probe in load_model("ceph").probes}
     placed, absent = set(played.probes["placed"]), {event for _, event, _ in played.probes["absent"]}
-    assert placed | absent == declared and not placed & absent and len(declared) == 43
+    assert placed | absent == declared and not placed & absent and len(declared) == 45
     assert "cephprobe:queue_transactions" in absent and "cephprobe:device_flush_return" in placed
     assert "no probe cephprobe:do_op: " in played.said
     assert played.probes["hits"] == 13 * OPS and sum(played.probes["sent"].values()) == 13 * OPS

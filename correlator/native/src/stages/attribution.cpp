@@ -91,14 +91,14 @@ void Attributor::place(const Op &op, Attribution &out) {
 }
 
 // When the op began to wait for the batch that it joined with this transition: at the last of the points that the
-// joining one is declared to come after, else at the last point before it.
+// joining one is declared to come after, else at the last point before it that is not aside: nothing waits for those.
 std::int64_t Attributor::waits_since(const Op &op, std::uint32_t joined_order) const {
     const Transition &join = op.transitions[joined_order];
     const auto &declared = after_[join.spec];
     std::int64_t last_ns = op.begin_ns, declared_ns = kNoTime;
     for (const auto &t : op.transitions) {
         if (t.child != join.child || t.ts_ns > join.ts_ns || (t.ts_ns == join.ts_ns && t.order >= join.order)) continue;
-        last_ns = std::max(last_ns, t.ts_ns);
+        if (t.spec == kNoSpec || !plan_.points[t.spec].aside) last_ns = std::max(last_ns, t.ts_ns);
         if (std::find(declared.begin(), declared.end(), t.point) != declared.end())
             declared_ns = std::max(declared_ns, t.ts_ns);
     }

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from opline_analyses.base.text import WIDTH, count_of, shortened, table, us
 from opline_analyses.ops.oplist import OpDetail
+from opline_analyses.ops.transitions import thread_name
 from opline_analyses.runs.run import Run
 
 MOST = 12  # lines of one op
@@ -63,10 +64,8 @@ def met_list(found: list[Met]) -> Iterator[str]:
     shown = sorted(sorted(found, key=lambda m: -m.ns)[:MOST], key=found.index)
     yield "  behind other ops:"
     rows = [
-        [m.stage, f"{m.comm}:{m.tid}" if m.comm else str(m.tid), us(m.ns), str(m.op_id), m.op_class or "",
-         m.object or ""]
-        for m in shown
-    ]  # fmt: skip
+        [m.stage, thread_name(m.comm, m.tid), us(m.ns), str(m.op_id), m.op_class or "", m.object or ""] for m in shown
+    ]
     header = ["stage", "its thread", "us", "op", "class", "object"]
     lines = table(header, rows, gap=" ", right=[h in ("us", "op") for h in header], names=(0, 1, 5), width=WIDTH - 2)
     yield from (f"  {line}" for line in lines)

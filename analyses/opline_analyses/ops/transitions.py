@@ -49,7 +49,8 @@ class Line(NamedTuple):
 # --- ours -------------------------------------------------------------------------------------------------------------
 
 
-def _thread(comm: str | None, tid: int | None) -> str:
+def thread_name(comm: str | None, tid: int | None) -> str:
+    """As lists show it: name and number, as far as known."""
     if tid is None:
         return comm or ""
     return f"{comm}:{tid}" if comm else str(tid)
@@ -93,9 +94,9 @@ def _request_lines(
         names = cut.get((ts, letter, r.request_id)) or cut.get((ts, letter, None))
         stage = names.pop(0) if names else ""
         if letter == "Q":
-            thread, cpu = _thread(r.queue_comm, r.queue_tid), _cpu(r.queue_cpu)
+            thread, cpu = thread_name(r.queue_comm, r.queue_tid), _cpu(r.queue_cpu)
         elif letter == "D":
-            thread, cpu = _thread(r.issue_comm, r.issue_tid), _cpu(r.issue_cpu)
+            thread, cpu = thread_name(r.issue_comm, r.issue_tid), _cpu(r.issue_cpu)
         else:
             thread, cpu = "", _cpu(r.complete_cpu) if letter == "C" else ""
         said = [*(marks if letter == "Q" else []), *(["late"] if op.end_ns is not None and ts > op.end_ns else [])]
@@ -134,7 +135,7 @@ def lines_of(op: OpDetail) -> list[Line]:
         critical = bool(stage) or (n == 0 and not t.late)
         place = 2 * n if t.event is not None else END  # a completion is the request's before it is the op's end
         merged.append(
-            (t.ts_ns, place, Line(t.ts_ns, stage, t.point, _thread(t.comm, t.tid), _cpu(t.cpu), critical, mark))
+            (t.ts_ns, place, Line(t.ts_ns, stage, t.point, thread_name(t.comm, t.tid), _cpu(t.cpu), critical, mark))
         )
     for n, r in enumerate(op.requests, 1):
         number = str(n) if len(op.requests) > 1 else ""
@@ -256,7 +257,7 @@ def deferred_list(op: OpDetail) -> Iterator[str]:
         place = f"{device_name(op.devices, d.dev)} sector {d.sector} +{d.nr_sectors}"
         marks = "".join(f"  {mark}" for on, mark in ((d.shared, "shared"), (d.ambiguous, "ambiguous")) if on)
         what = f"{d.bytes} B of {shortened(d.file, WIDTH - 2 - HANG)}"
-        yield from wrapped(f"  later: {what} on the disk: {when}, {place} by {_thread(d.comm, d.tid)}{marks}")
+        yield from wrapped(f"  later: {what} on the disk: {when}, {place} by {thread_name(d.comm, d.tid)}{marks}")
 
 
 def state_list(op: OpDetail) -> Iterator[str]:
@@ -272,8 +273,8 @@ def state_list(op: OpDetail) -> Iterator[str]:
     rows = []
     for s in known:
         times = (s.duration_ns, s.on_cpu_ns, s.runnable_ns, s.blocked_io_ns, s.blocked_ns)
-        thread = _thread(names.get(s.states_tid or 0), s.states_tid)
-        rows.append([_short(s), thread, *map(us, times), _thread(s.woken_by_comm, s.woken_by_tid)])
+        thread = thread_name(names.get(s.states_tid or 0), s.states_tid)
+        rows.append([_short(s), thread, *map(us, times), thread_name(s.woken_by_comm, s.woken_by_tid)])
     header = ["stage", "thread", "us", "on CPU", "runnable", "blk I/O", "blocked", "woken by"]
     to_right = [h not in ("stage", "thread", "woken by") for h in header]
     names_of = [i for i, right in enumerate(to_right) if not right]
@@ -301,8 +302,8 @@ def _when_list(op: OpDetail, names: Mapping[int, str | None]) -> Iterator[str]:
     yield "  and when:"
     rows = [
         [
-            us(part.begin_ns - op.begin_ns), us(part.duration_ns), _thread(names.get(part.tid), part.tid),
-            STATES[f"{part.state}_ns"][0], _thread(part.woken_by_comm, part.woken_by_tid),
+            us(part.begin_ns - op.begin_ns), us(part.duration_ns), thread_name(names.get(part.tid), part.tid),
+            STATES[f"{part.state}_ns"][0], thread_name(part.woken_by_comm, part.woken_by_tid),
         ]
         for part in lines
     ]  # fmt: skip

@@ -46,7 +46,9 @@ std::string_view io_kind_name(IoKind);
 namespace rwbs {
 constexpr std::uint32_t kWrite = 1, kDiscard = 2, kRead = 4, kRahead = 8, kBarrier = 16, kSync = 32, kMeta = 64,
                         kSecure = 128, kFlush = 256, kFua = 512, kPreflush = 1024;
-}
+// It is a flush, or needs one before or behind: it goes by its own queue.
+constexpr bool of_flush(std::uint32_t bits) { return (bits & (kFlush | kFua | kPreflush)) != 0; }
+}  // namespace rwbs
 
 constexpr std::uint64_t kNoSector = ~std::uint64_t{0};  // a flush's completion in LTTng's events
 

@@ -279,7 +279,10 @@ struct Core::Impl {
         block_at = {&ev, cls.block.comm};
         ++block_events;
         if (b.kind == BlockKind::kBioRemap) linker.remapped(b);
-        if (b.kind == BlockKind::kGetRq) pairs.allocated(thread_key(current_host, b.tid), b.ts_ns);
+        const std::uint64_t thread = thread_key(current_host, b.tid), place = mix64(b.sector ^ b.dev) | 1;
+        if (b.kind == BlockKind::kGetRq) pairs.allocated(thread, place, b.ts_ns);
+        else if ((b.kind == BlockKind::kRqInsert || b.kind == BlockKind::kRqIssue) && !rwbs::of_flush(b.rwbs))
+            pairs.went_on(thread, place, b.ts_ns, b.kind == BlockKind::kRqInsert);
         return block.event(b);
     }
 

@@ -84,14 +84,18 @@ void Pairs::lost(std::int64_t until_ns) {
     plugs_.clear();
 }
 
-void Pairs::allocated(std::uint64_t thread, std::int64_t ts_ns) {
-    if (follows_plugs_ && knows(ts_ns)) plugs_[thread].allocated = true;
+void Pairs::allocated(std::uint64_t thread, std::uint64_t place, std::int64_t ts_ns) {
+    if (!follows_plugs_ || !knows(ts_ns)) return;
+    Plug &plug = plugs_[thread];
+    plug.allocated = true;
+    plug.last = place;
 }
 
 void Pairs::plugged(std::uint64_t thread, std::int64_t ts_ns) {
     if (!knows(ts_ns)) return;
     Plug &plug = plugs_[thread];
     plug.seen = plug.open = true;
+    plug.held = plug.last;  // allocated right before
 }
 
 // The first request after an unplug is held back by a new plug (blk_add_rq_to_plug() of Linux 6.1 to 6.12). Without a
@@ -100,7 +104,20 @@ void Pairs::unplugged(std::uint64_t thread, std::int64_t ts_ns) {
     if (!knows(ts_ns)) return;
     Plug &plug = plugs_[thread];
     missing_ += plug.seen && plug.allocated && !plug.open;
-    plug = {true, false, false};
+    plug.seen = true;
+    plug.open = plug.allocated = false;
+}
+
+// What a plug holds back goes on after the unplug. Linux 6.1 has no unplug where it issues without inserting, and all
+// later ones to 6.18 do: so it is learned, for each of the two, whether it has.
+void Pairs::went_on(std::uint64_t thread, std::uint64_t place, std::int64_t ts_ns, bool inserted) {
+    if (!follows_plugs_ || !knows(ts_ns)) return;
+    Plug *plug = plugs_.find(thread);
+    if (!plug || plug->held != place) return;
+    plug->held = 0;
+    std::uint64_t &in_turn = in_turn_[inserted ? 1 : 0];
+    if (plug->open) missing_ += std::exchange(in_turn, 0) >= kInTurn;
+    else ++in_turn;
 }
 
 }  // namespace opline

@@ -2,10 +2,11 @@
 // Events that come in pairs, one after the other: the entry and the exit of a system call on its thread, of an
 // interrupt on its CPU, of a call that the shim for Ceph sees (within which others may come). Where two of a kind
 // follow each other, one of the other kind is missing. So is a thread's plug, where requests that it allocated are let
-// go without one.
+// go without one, and an unplug, where they go on while they are held back.
 #pragma once
 #include <cstdint>
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -33,10 +34,12 @@ class Pairs {
     void passed(const Half &, std::uint64_t where, std::int64_t ts_ns);
     // The trace has plugs, with their threads.
     void follow_plugs() { follows_plugs_ = true; }
-    // The thread allocated a request; began to hold requests back; let them go.
-    void allocated(std::uint64_t thread, std::int64_t ts_ns);
+    // The thread allocated a request, of a place that is never 0; began to hold requests back; let them go.
+    void allocated(std::uint64_t thread, std::uint64_t place, std::int64_t ts_ns);
     void plugged(std::uint64_t thread, std::int64_t ts_ns);
     void unplugged(std::uint64_t thread, std::int64_t ts_ns);
+    // It inserted a request that is no flush, or issued it.
+    void went_on(std::uint64_t thread, std::uint64_t place, std::int64_t ts_ns, bool inserted);
     // Events are missing up to until_ns, which may be later than now.
     void lost(std::int64_t until_ns);
     // Events are missing from there on, for good.
@@ -58,9 +61,14 @@ class Pairs {
         bool seen = false;       // an event of the pair: what was before is known
         bool open = false;       // a plug without an unplug
         bool allocated = false;  // a request, since the last unplug
+        std::uint64_t last = 0;  // place of the request that it allocated last
+        std::uint64_t held = 0;  // of the first one that the last plug held back, until it goes on
     };
+    static constexpr std::uint64_t kInTurn = 32;
     bool follows_plugs_ = false;
     FlatMap<std::uint64_t, Plug> plugs_;  // by thread
+    // How many plugs in turn ended with an unplug, by what came next: the first request was issued, or inserted.
+    std::array<std::uint64_t, 2> in_turn_{};
     std::int64_t begins_ns_ = kNoTime, ends_ns_ = std::numeric_limits<std::int64_t>::max();
     std::uint64_t missing_ = 0;
 };

@@ -214,6 +214,7 @@ void Stitcher::complete_all(IoQueue &q) {
 }
 
 void Stitcher::events_lost() {
+    threads_.for_each([](std::uint64_t, ThreadState &ts) { ts.marks.clear(); });
     io_queues_.for_each([this](const Key &, IoQueue &q) {
         complete_all(q);
         q.reaped_early.clear();

@@ -111,10 +111,10 @@ bool Stitcher::facts_known(const BoundPoint &bp, const Event &ev, const ThreadId
 Fate Stitcher::note(const BoundPoint &bp, const Event &ev, ThreadState &ts, const ThreadId &who) {
     const PointSpec &spec = plan_.points[bp.spec];
     if (bp.mark != 0) {
-        auto it = std::find_if(ts.marks.begin(), ts.marks.end(), [&](const auto &m) { return m.first == bp.mark; });
-        if (it == ts.marks.end()) ts.marks.emplace_back(bp.mark, ev.ts_ns);
-        else it->second = ev.ts_ns;
-        if (plan_.behind && spec.mark == kAwakeMark && !spec.aside)
+        if (bp.mark == awake_) ts.marks.clear();  // what it did before it waited is done
+        if (auto *marked_ns = ts.marked_ns(bp.mark)) *marked_ns = ev.ts_ns;
+        else ts.marks.emplace_back(bp.mark, ev.ts_ns);
+        if (plan_.behind && bp.mark == awake_ && !spec.aside)
             keep_thread_point(who.host, who.tid, {ev.ts_ns, ThreadPoint::kNobody, bp.name_id});
     }
     if (spec.learn != kNoFact) {

@@ -18,7 +18,8 @@ Stitcher::Stitcher(const Plan &plan, StringPool &strings, NameIds &names, Hooks 
       hooks_(std::move(hooks)),
       completed_(strings.intern("completed")),
       reaped_(strings.intern("reaped")),
-      queued_(strings.intern("queued")) {
+      queued_(strings.intern("queued")),
+      awake_(strings.intern(kAwakeMark)) {
     for (const auto &p : plan_.points) {
         has_soft_ends_ = has_soft_ends_ || p.role == Role::kSoftEnd;
         for (const auto &use : p.release)
@@ -137,7 +138,7 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
 }
 
 Transition Stitcher::transition_of(const BoundClass &cls, BoundPoint &bp, const Event &ev, const ThreadId &who,
-                                   const ThreadState &ts) {
+                                   ThreadState &ts) {
     Transition t;
     t.ts_ns = ev.ts_ns;
     t.event = cls.name_id;
@@ -147,9 +148,10 @@ Transition Stitcher::transition_of(const BoundClass &cls, BoundPoint &bp, const 
     t.cpu = ev.cpu;
     t.comm = names_.of(ev, cls.comm_slot);
     t.point = bp.slot.name == kNoSlot ? bp.name_id : point_name(bp, plan_.points[bp.spec], ev.slots[bp.slot.name]);
-    if (bp.at != 0)
-        for (const auto &[mark, when] : ts.marks)
-            if (mark == bp.at) t.ts_ns = when;
+    if (bp.at != 0) {
+        if (const auto *marked_ns = ts.marked_ns(bp.at)) t.ts_ns = *marked_ns;
+        else if (ts.marked_ns(awake_)) ++counts_.marks_missing;
+    }
     return t;
 }
 

@@ -40,10 +40,16 @@ struct Working {
 
 struct ThreadState {
     std::vector<Working> stack;                                 // the thread works for the last
-    std::vector<std::pair<std::uint32_t, std::int64_t>> marks;  // (mark, when)
-    std::shared_ptr<Batch> batch;                               // open on this thread
-    std::vector<std::pair<std::int64_t, std::uint32_t>> done;   // its work for the last one: Batch::before of the next
-    std::unique_ptr<IoCall> call;                               // that it is in
+    std::vector<std::pair<std::uint32_t, std::int64_t>> marks;  // (mark, when), since it woke
+    // When it made the mark; nullptr: it has not.
+    std::int64_t *marked_ns(std::uint32_t mark) {
+        for (auto &[made, when_ns] : marks)
+            if (made == mark) return &when_ns;
+        return nullptr;
+    }
+    std::shared_ptr<Batch> batch;                              // open on this thread
+    std::vector<std::pair<std::int64_t, std::uint32_t>> done;  // its work for the last one: Batch::before of the next
+    std::unique_ptr<IoCall> call;                              // that it is in
     std::unique_ptr<OwnBio> own;
     std::uint64_t syncing = 0;  // whose sync it is in, as far as is known
 };
@@ -61,6 +67,7 @@ struct StitchCounts {
     std::uint64_t evicted_facts = 0;
     std::uint64_t batch_counts_differ = 0;  // members found and declared
     std::uint64_t batches_unseen = 0;       // ops went on without the batch that they needed
+    std::uint64_t marks_missing = 0;        // a point lies at a mark that its thread has not made since it woke
 };
 
 class Stitcher {
@@ -139,7 +146,7 @@ class Stitcher {
     BoundPoint *choose(BoundClass &cls, const Event &, const ThreadId &, bool &broken);
     bool facts_known(const BoundPoint &, const Event &, const ThreadId &) const;
     bool finds(const BoundPoint &, const Event &, const ThreadId &);
-    Transition transition_of(const BoundClass &, BoundPoint &, const Event &, const ThreadId &, const ThreadState &);
+    Transition transition_of(const BoundClass &, BoundPoint &, const Event &, const ThreadId &, ThreadState &);
     Fate of_call(Passage &);
     Fate of_batch(Passage &);
     Fate pass(Passage &);
@@ -296,7 +303,7 @@ class Stitcher {
     FlatMap<Key, IoQueue, KeyHash> io_queues_;
     FlatMap<std::uint64_t, std::uint32_t> io_classes_;  // (class, kind) → class with the kind
     FlatMap<std::uint32_t, std::uint8_t> own_threads_;  // comm → 1: its bios are ops, 2: they are not
-    std::uint32_t completed_, reaped_, queued_;
+    std::uint32_t completed_, reaped_, queued_, awake_;
     std::int64_t last_ns_ = kNoTime;
     bool has_soft_ends_ = false;
     std::uint64_t end_spaces_ = 0;   // key spaces by which an end finds its op

@@ -167,8 +167,8 @@ def performance() -> None:
 
 
 def two_threads() -> None:
-    """Wall time of `stages` in one thread and in two, and of two such processes at once; the newest of each size."""
-    print("| | one thread, s | two threads, s | | two processes | rounds | commit |\n|---|---|---|---|---|---|---|")
+    """Wall time of `stages` in one thread and in two; the newest of each size."""
+    print("| | one thread, s | two threads, s | | rounds | commit |\n|---|---|---|---|---|---|")
     newest = [(name, size, shown) for name, sizes in newest_results().items() for size, shown in sizes.items()]
     for name, (events, streams), shown in newest:
         of = {r["method"]: r for r in shown}
@@ -176,9 +176,7 @@ def two_threads() -> None:
             one = of["stages native"]
             what = f"generated, {events:,} events in {streams} streams" if name == "ust" else f"{name}"
             ratio = float(one["wall_s"]) / float(two["wall_s"])
-            twice = of.get("stages native, twice at once")
-            most = f"{2 * float(one['wall_s']) / float(twice['wall_s']):.2f} ×" if twice else ""
-            cells = (what, one["wall_s"], two["wall_s"], f"{ratio:.2f} ×", most, two["rounds"], two["commit"])
+            cells = (what, one["wall_s"], two["wall_s"], f"{ratio:.2f} ×", two["rounds"], two["commit"])
             print(f"| {' | '.join(cells)} |")
     print()
 

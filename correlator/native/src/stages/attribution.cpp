@@ -207,13 +207,13 @@ void Attributor::cut(Attribution &a, Place from_place, Place to_place, std::int6
                      std::int64_t tid, std::uint64_t request, bool is_known) {
     const std::uint32_t from = from_place.point, to = to_place.point;
     if (end_ns <= begin_ns && request != 0) return;  // two steps at one time: nothing between them
-    if (is_known && to_place.at >= 0 && behind_.contains(pair_key(from, to))) {
-        by_threads_ = true;
+    const auto &[name, kind] = named(from, to);
+    const bool waits = is_known && to_place.at >= 0 && behind_.contains(pair_key(from, to));
+    if (waits && !keeps_waits_) {
         const Batch *batch = batch_of(a, to_place);
-        const Wait wait{from_place, to_place, begin_ns, end_ns, tid};
+        const Wait wait{name, kind, from_place.label, to_place.label, begin_ns, end_ns, tid};
         if (batch ? cut_by_batch(a, wait, *batch) : cut_by_thread(a, wait)) return;
     }
-    const auto &[name, kind] = named(from, to);
     StageCut s;
     s.stage = name;
     s.kind = kind;
@@ -229,6 +229,7 @@ void Attributor::cut(Attribution &a, Place from_place, Place to_place, std::int6
     s.request = request;
     s.from_at = from_place.at;
     s.to_at = to_place.at;
+    s.waits = waits;
     if (s.kind == unknown_) a.unknown_ns += s.duration_ns;
     a.stages.push_back(s);
 }
@@ -279,7 +280,6 @@ std::int64_t Attributor::cut_request(Attribution &a, const RequestCut &r, std::i
 void Attributor::mark_path(const Op &op, Attribution &a) {
     a.stages.clear();
     a.unattributed_ns = a.unknown_ns = 0;
-    by_threads_ = false;
     if (!op.complete()) return;
     std::ptrdiff_t current = -1;
     for (std::size_t i = 0; i < a.transitions.size(); ++i) {

@@ -23,6 +23,7 @@ struct StageCut {
     std::int64_t tid = -1;                  // -1: none (a completion runs on whatever was interrupted)
     std::uint64_t request = 0;              // 0: none
     std::int32_t from_at = -1, to_at = -1;  // transitions that it lies between; -1: a step of a request
+    bool waits = false;                     // to be cut by what its thread did for others, as threads differ by op
 };
 
 // A transition in its final place. It stays where it is: in its op, or in a batch.
@@ -81,7 +82,7 @@ class Attributor {
             std::uint32_t stage, kind, from, to;  // pool ids
             std::uint32_t from_at, to_at;         // in times_of(); each begins where the one before ends
             std::uint32_t thread;                 // ordinal of the thread at its end
-            bool of_request;
+            bool of_request, waits;
         };
         struct Placed {
             std::uint32_t label;
@@ -123,18 +124,19 @@ class Attributor {
     }
     // stages/behind.cpp: waits, cut by what the thread that ends them did for others. False: nothing.
     struct Wait {
-        Place from, to;
+        std::uint32_t stage, kind, from, to;  // pool ids
         std::int64_t begin_ns, end_ns, tid;
     };
     static const Batch *batch_of(const Attribution &, Place to);
     bool cut_by_batch(Attribution &, const Wait &, const Batch &);
     bool cut_by_thread(Attribution &, const Wait &);
+    bool cut_wait(Attribution &, const Wait &);
     struct Piece {
         std::uint32_t stage, from, to;  // pool ids
         std::int64_t begin_ns, end_ns;
         bool goes_on = false;  // with the next one, if that has its name
     };
-    static void add_piece(Attribution &, const Wait &, std::uint32_t kind, const Piece &);
+    static void add_piece(Attribution &, const Wait &, const Piece &);
     std::uint32_t piece_name(const Op &, std::uint32_t wait, const ThreadPoint &, const ThreadPoint &next);
     std::uint32_t behind_name(std::uint32_t wait, std::uint32_t begins, std::uint32_t ends, std::uint32_t unnamed);
     struct WaitNames {
@@ -149,7 +151,7 @@ class Attributor {
     StringPool &strings_;
     const ThreadPoints &thread_points_;
     bool with_transitions_ = true;
-    bool by_threads_ = false;  // of this op: its shape does not tell all, as threads may have been at others
+    bool keeps_waits_ = false;  // whole, to be cut later: what their threads did is no matter of an op's shape
     FlatMap<std::uint32_t, WaitNames> wait_names_;
     FlatMap<std::uint64_t, std::pair<std::uint32_t, std::uint32_t>> names_;  // (from, to) → (stage, kind)
     FlatMap<std::uint64_t, bool> behind_;                                    // (from, to) of the stages that say so

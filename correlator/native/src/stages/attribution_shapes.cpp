@@ -56,8 +56,9 @@ std::unique_ptr<Attributor::ShapeStages> Attributor::generalize(const Op &op, At
     std::vector<std::int64_t> tids;  // by ordinal
     for (std::uint32_t i = 0; i < Shapes::kMaxThreads; ++i) tids.push_back(op.transitions.tid(i));
     const Op in_full = op;
+    keeps_waits_ = true;
     run(in_full, scratch);
-    if (by_threads_) return nullptr;
+    keeps_waits_ = false;
     auto out = std::make_unique<ShapeStages>();
     const std::uint32_t steps[] = {q_, g_, i_, d_, c_};
     auto place = [&](std::int32_t at, std::uint32_t point) {
@@ -77,7 +78,7 @@ std::unique_ptr<Attributor::ShapeStages> Attributor::generalize(const Op &op, At
         else if (s.request != 0 && s.to == c_) thread = ShapeStages::kNobody;
         else if (s.request != 0 && s.to == d_) thread = ShapeStages::kIssuing;
         out->cuts.push_back({s.stage, s.kind, s.from, s.to, static_cast<std::uint32_t>(from_at),
-                             static_cast<std::uint32_t>(to_at), thread, s.request != 0});
+                             static_cast<std::uint32_t>(to_at), thread, s.request != 0, s.waits});
         at = to_at;
     }
     if (at + 1 != transitions || scratch.unattributed_ns != 0) return nullptr;
@@ -114,6 +115,14 @@ Attributor::ShapeStages *Attributor::by_shape(const Op &op, Attribution &scratch
     return entry->found.get();
 }
 
+// As run() would. The op has no batch, so it is its thread that waits are cut by; their pieces come the last one first.
+bool Attributor::cut_wait(Attribution &out, const Wait &wait) {
+    const auto before = static_cast<std::ptrdiff_t>(out.stages.size());
+    if (!cut_by_thread(out, wait)) return false;
+    std::reverse(out.stages.begin() + before, out.stages.end());
+    return true;
+}
+
 // As run() would.
 void Attributor::fill(const Op &op, const ShapeStages &shape, Attribution &out) {
     const TransitionList &list = op.transitions;
@@ -125,9 +134,11 @@ void Attributor::fill(const Op &op, const ShapeStages &shape, Attribution &out) 
     out.stages.clear();
     for (const auto &c : shape.cuts) {
         const std::int64_t begin_ns = times[c.from_at], duration_ns = times[c.to_at] - begin_ns;
+        const std::int64_t tid = tid_of(op, c);
+        if (c.waits && cut_wait(out, {c.stage, c.kind, c.from, c.to, begin_ns, begin_ns + duration_ns, tid})) continue;
         if (c.kind == unknown_) out.unknown_ns += duration_ns;
-        out.stages.push_back({c.stage, c.kind, c.from, c.to, begin_ns, duration_ns, tid_of(op, c),
-                              c.of_request ? op.requests.front().request : 0, -1, -1});
+        out.stages.push_back({c.stage, c.kind, c.from, c.to, begin_ns, duration_ns, tid,
+                              c.of_request ? op.requests.front().request : 0, -1, -1, false});
     }
     out.passed = static_cast<std::uint32_t>(list.size());
     out.late = 0;

@@ -52,7 +52,7 @@ const Batch *Attributor::batch_of(const Attribution &a, Place to) {
 }
 
 // The last piece comes first.
-void Attributor::add_piece(Attribution &a, const Wait &w, std::uint32_t kind, const Piece &p) {
+void Attributor::add_piece(Attribution &a, const Wait &w, const Piece &p) {
     if (p.begin_ns == p.end_ns) return;
     StageCut *next = p.end_ns == w.end_ns || a.stages.empty() ? nullptr : &a.stages.back();
     if (p.goes_on && next && next->stage == p.stage) {
@@ -63,7 +63,7 @@ void Attributor::add_piece(Attribution &a, const Wait &w, std::uint32_t kind, co
     }
     StageCut s;
     s.stage = p.stage;
-    s.kind = kind;
+    s.kind = w.kind;
     s.from = p.from;
     s.to = p.to;
     s.begin_ns = p.begin_ns;
@@ -78,13 +78,12 @@ bool Attributor::cut_by_batch(Attribution &a, const Wait &w, const Batch &batch)
     while (first < before.size() && before[first].first <= w.begin_ns) ++first;
     while (last > first && before[last - 1].first >= w.end_ns) --last;
     if (first == last) return false;
-    const auto [wait, kind] = named(w.from.point, w.to.point);
-    add_piece(a, w, kind, {wait, before[last - 1].second, w.to.label, before[last - 1].first, w.end_ns});
+    add_piece(a, w, {w.stage, before[last - 1].second, w.to, before[last - 1].first, w.end_ns});
     for (std::size_t i = last; i-- > first;) {
         const auto [at_ns, point] = before[i];
-        const std::uint32_t stage = i > 0 ? behind_name(wait, before[i - 1].second, point, wait) : wait;
-        if (i == first) add_piece(a, w, kind, {stage, w.from.label, point, w.begin_ns, at_ns});
-        else add_piece(a, w, kind, {stage, before[i - 1].second, point, before[i - 1].first, at_ns});
+        const std::uint32_t stage = i > 0 ? behind_name(w.stage, before[i - 1].second, point, w.stage) : w.stage;
+        if (i == first) add_piece(a, w, {stage, w.from, point, w.begin_ns, at_ns});
+        else add_piece(a, w, {stage, before[i - 1].second, point, before[i - 1].first, at_ns});
     }
     return true;
 }
@@ -112,12 +111,12 @@ bool Attributor::cut_by_thread(Attribution &a, const Wait &w) {
     while (arrival != all.end() && arrival->ts_ns == w.end_ns && !is_mine(*a.op, arrival->worked_for)) ++arrival;
     // Without it it is another thread of that number, on another host.
     if (first == last || arrival == all.end() || arrival->ts_ns != w.end_ns) return false;
-    const auto [wait, kind] = named(w.from.point, w.to.point);
-    auto add = [&, kind = kind](std::uint32_t stage, const ThreadPoint &from, std::uint32_t to, std::int64_t end_ns) {
-        add_piece(a, w, kind, {stage, from.point, to, from.ts_ns, end_ns, true});
+    const std::uint32_t wait = w.stage;
+    auto add = [&](std::uint32_t stage, const ThreadPoint &from, std::uint32_t to, std::int64_t end_ns) {
+        add_piece(a, w, {stage, from.point, to, from.ts_ns, end_ns, true});
     };
     const auto until = std::prev(last);  // its last point before
-    add(piece_name(*a.op, wait, *until, *arrival), *until, w.to.label, w.end_ns);
+    add(piece_name(*a.op, wait, *until, *arrival), *until, w.to, w.end_ns);
     if (last - first > kMostPieces) {
         add(wait_names(wait).others, *first, until->point, until->ts_ns);
     } else {
@@ -130,7 +129,7 @@ bool Attributor::cut_by_thread(Attribution &a, const Wait &w) {
         const bool at_it = before.worked_for == first->worked_for && !is_mine(*a.op, first->worked_for);
         if (at_it || thread->says_awake) stage = piece_name(*a.op, wait, before, *first);
     }
-    add_piece(a, w, kind, {stage, w.from.label, first->point, w.begin_ns, first->ts_ns, true});
+    add_piece(a, w, {stage, w.from, first->point, w.begin_ns, first->ts_ns, true});
     return true;
 }
 

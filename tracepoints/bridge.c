@@ -126,8 +126,13 @@ static void pass_on(struct bridge *b, const struct bridge_event *e) {
         b->counts.lost_ring += lost;
         say_lost(b, e->ktime, (int32_t)cpu, lost, "ring");
     }
-    if (pass_event(e, ++b->seq[cpu])) ++b->counts.sent[e->kind];
-    else ++b->counts.not_enabled;
+    // What the session does not record has no number: a gap is a loss.
+    if (pass_event(e, b->seq[cpu] + 1)) {
+        ++b->seq[cpu];
+        ++b->counts.sent[e->kind];
+    } else {
+        ++b->counts.not_enabled;
+    }
 }
 
 // Insert by time; the ring's order is nearly that already.

@@ -213,6 +213,14 @@ void bind_lost(BoundClass &c, std::string_view name, Slots &slots) {
     c.sched.until = slots.want("until");
 }
 
+// System calls, block events and threads' states come from one collector, hits of Ceph's probes from another.
+void bind_number(BoundClass &c, Slots &slots) {
+    if (c.plan.time_slot == kNoSlot || starts_with(c.name, kRings) || c.name == "sched:lost") return;
+    c.number.collector = starts_with(c.name, kOldProbes) ? 1 : 0;
+    c.number.slot = slots.want_payload({"seq"});
+    c.number.cpu = slots.want_payload({"cpu"});
+}
+
 // A class of block events, LTTng's or BPF's.
 void bind_block_class(BoundClass &c, std::string_view name, Slots &slots, const Plan &plan, bool of_bpf,
                       const Wanted &wanted) {
@@ -298,6 +306,7 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
             }
     }
     bind_lost(c, name, slots);
+    if (wanted.sched) bind_number(c, slots);
     c.plan.wanted = slots.take();
     for (auto &p : c.points) bind_parts(p, plan.points[p.spec]);
     if (c.kind == ClassKind::kPoints && c.points.size() == 1) {

@@ -84,6 +84,12 @@ struct SchedSlots {
     std::int32_t until = kNoSlot;                       // up to this time; else the event's
 };
 
+// Of a collector's events: which is which, one after the other on each CPU.
+struct NumberSlots {
+    std::int32_t slot = kNoSlot, cpu = kNoSlot;
+    std::uint32_t collector = 0;
+};
+
 struct BoundClass {
     // What every event looks at comes first.
     ClassKind kind = ClassKind::kIgnored;
@@ -98,7 +104,8 @@ struct BoundClass {
     std::int32_t dev_slot = kNoSlot, diskname_slot = kNoSlot;  // kDeviceName
     std::int32_t count_slot = kNoSlot;                         // kCollectorLost
     SchedSlots sched;
-    Half half;  // where threads' states are asked for
+    NumberSlots number;  // where threads' states are asked for, as what is below
+    Half half;           // where threads' states are asked for
     FateCounts fates{};
     ClassPlan plan;
 };

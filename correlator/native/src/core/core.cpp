@@ -18,7 +18,7 @@ Core::Core(Plan plan) : impl_(std::make_unique<Impl>(std::move(plan))) {
                                 l.end_ns.value_or(std::numeric_limits<std::int64_t>::max()));
         if (l.end_ns) continue;
         impl_->sched.lost_from(l.begin_ns.value_or(kNoTime));
-        impl_->pairs.lost_from(l.begin_ns.value_or(kNoTime));
+        impl_->shown.pairs.lost_from(l.begin_ns.value_or(kNoTime));
     }
 }
 Core::~Core() = default;
@@ -33,8 +33,8 @@ ClassPlan Core::add_class(const ClassDecl &decl) {
             impl_->converted || (decl.domain == Domain::kKernel && decl.name.find(':') != std::string::npos);
     }
     if (impl_->tables.keeps_states() && (bound.kind == ClassKind::kHalf || bound.kind == ClassKind::kPoints))
-        bound.half = impl_->pairs.half_of(decl.name);
-    if (bound.kind == ClassKind::kPlug && bound.tid_slot != kNoSlot) impl_->pairs.follow_plugs();
+        bound.half = impl_->shown.pairs.half_of(decl.name);
+    if (bound.kind == ClassKind::kPlug && bound.tid_slot != kNoSlot) impl_->shown.pairs.follow_plugs();
     if (bound.kind == ClassKind::kHalf && bound.half.pair == 0) bound.kind = ClassKind::kContext;
     if (bound.kind == ClassKind::kOffCpu) impl_->collects_states = true;
     impl_->thread_names.add_class(impl_->name_slot(bound));
@@ -83,6 +83,7 @@ bool Core::finish() {
     if (m.finished) return true;
     if (!m.finishing) {
         m.finishing = true;
+        m.shown.numbers.end(m.numbers_missed());
         // First the requests, so that what completed is known to the ops that are still to be settled.
         m.block.finish();
         m.stitcher.last_event(m.last_ns);

@@ -9,6 +9,7 @@
 
 #include "binding/classes.hpp"
 #include "core/core.hpp"
+#include "core/shown.hpp"
 #include "event/merge.hpp"
 #include "link/linker.hpp"
 #include "output/csv_sink.hpp"
@@ -46,7 +47,7 @@ struct Core::Impl {
         std::int64_t wait_ns = 0;  // from the write to the disk, of those that are done
     } deferred;
     SchedTimelines sched;
-    Pairs pairs;
+    Shown shown;
     std::uint64_t sched_events = 0;
     bool collects_states = false;    // threads' states come from a collector
     std::uint32_t sched_stream = 0;  // the first that had some
@@ -158,7 +159,7 @@ struct Core::Impl {
         const bool packets = gap.kind == Gap::Kind::kPackets;
         stitcher.events_lost();
         if (carries_states(gap.stream)) sched.lost(gap.end_ns);
-        pairs.lost(gap.end_ns);
+        shown.lost(gap.end_ns, numbers_missed());
         if (gap.begin_ns != kNoTime && gap.end_ns != kNoTime) linker.discarded(gap.begin_ns, gap.end_ns);
         (packets ? discarded_packets : discarded_events) += gap.count;
         discarded_unknown += gap.count == 0;
@@ -167,7 +168,7 @@ struct Core::Impl {
 
     void damaged(const Gap &gap) {
         if (carries_states(gap.stream)) sched.lost_from(gap.begin_ns);
-        pairs.lost_from(gap.begin_ns);
+        shown.pairs.lost_from(gap.begin_ns);
         linker.discarded(gap.begin_ns, std::numeric_limits<std::int64_t>::max());
         damages.push_back({stream_name(streams[gap.stream]), gap.begin_ns, std::string(gap.why)});
     }
@@ -180,17 +181,22 @@ struct Core::Impl {
         const bool for_good = end_ns == kNoTime;
         const std::int64_t from_ns = begin_ns == kNoTime ? kFirst : begin_ns;
         if (domain == Domain::kKernel) for_good ? sched.lost_from(from_ns) : sched.lost(end_ns);
-        for_good ? pairs.lost_from(from_ns) : pairs.lost(end_ns);
+        for_good ? shown.pairs.lost_from(from_ns) : shown.lost(end_ns, numbers_missed());
         stitcher.events_lost();
         discarded_packets += packets;
         tables.discarded(stream, begin_ns, end_ns, packets, true);
     }
 
-    // A step that must have happened in that interval is not in the trace.
-    void missed(std::int64_t begin_ns, std::int64_t end_ns) {
-        ++events_missing;
+    // Steps that must have happened in that interval are not in the trace.
+    void missed(std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count = 1) {
+        events_missing += count;
         linker.discarded(begin_ns, end_ns);
     }
+    struct NumbersMissed {
+        Impl &impl;
+        void operator()(const Numbers::Hole &hole) const { impl.missed(hole.begin_ns, hole.end_ns, hole.missing); }
+    };
+    NumbersMissed numbers_missed() { return {*this}; }
 
     // The kernel of this host ran something on that CPU.
     void cpu_named(std::int64_t cpu) {
@@ -279,10 +285,7 @@ struct Core::Impl {
         block_at = {&ev, cls.block.comm};
         ++block_events;
         if (b.kind == BlockKind::kBioRemap) linker.remapped(b);
-        const std::uint64_t thread = thread_key(current_host, b.tid), place = mix64(b.sector ^ b.dev) | 1;
-        if (b.kind == BlockKind::kGetRq) pairs.allocated(thread, place, b.ts_ns);
-        else if ((b.kind == BlockKind::kRqInsert || b.kind == BlockKind::kRqIssue) && !rwbs::of_flush(b.rwbs))
-            pairs.went_on(thread, place, b.ts_ns, b.kind == BlockKind::kRqInsert);
+        shown.request(b, current_host);
         return block.event(b);
     }
 
@@ -315,24 +318,6 @@ struct Core::Impl {
         sched.forget_before(oldest);
     }
 
-    void half_passed(const BoundClass &cls, const Event &ev) {
-        const bool of_thread = cls.half.on == Half::On::kThread || cls.half.on == Half::On::kShim;
-        const std::int64_t where = of_thread ? number_in(ev, cls.tid_slot, -1) : static_cast<std::int64_t>(ev.cpu);
-        if (where < 0 || (!of_thread && ev.cpu == kNoCpu)) return;
-        const std::uint64_t within = cls.half.on == Half::On::kShim ? cls.half.pair : 0;
-        pairs.passed(cls.half, thread_key(current_host, where) ^ static_cast<std::uint64_t>(cls.half.on) << 60 ^ within,
-                     ev.ts_ns);
-    }
-
-    void plug_passed(const BoundClass &cls, const Event &ev) {
-        ++block_events;
-        block.passed(ev.ts_ns);
-        const std::int64_t tid = number_in(ev, cls.tid_slot, -1);
-        if (tid < 0) return;
-        if (cls.block.blank.kind == BlockKind::kPlug) pairs.plugged(thread_key(current_host, tid), ev.ts_ns);
-        else pairs.unplugged(thread_key(current_host, tid), ev.ts_ns);
-    }
-
     // Could events of threads' states be missing where this stream's are?
     bool carries_states(std::uint32_t stream) const {
         const StreamDecl &at = streams[stream];
@@ -343,7 +328,8 @@ struct Core::Impl {
     void collector_lost_some(const BoundClass &cls, const Event &ev) {
         if (cls.count_slot != kNoSlot && ev.slots[cls.count_slot].is_number())
             collector_lost += ev.slots[cls.count_slot].u;
-        pairs.lost(ev.ts_ns);
+        shown.pairs.lost(ev.ts_ns);
+        shown.told(cls, ev, current_host);
         if (cls.sched.loses) sched.lost(std::max(ev.ts_ns, number_in(ev, cls.sched.until, ev.ts_ns)));
     }
 
@@ -352,7 +338,7 @@ struct Core::Impl {
         else last_ns = ev.ts_ns;
         stitcher.advance(last_ns);
         BoundClass &cls = *classes[ev.cls];
-        if (cls.kind >= ClassKind::kContext) {
+        if (cls.kind >= ClassKind::kContext && cls.number.slot == kNoSlot) {
             ++cls.fates[static_cast<std::size_t>(cls.kind == ClassKind::kIgnored ? Fate::kIgnored : Fate::kContext)];
             return;
         }
@@ -361,7 +347,8 @@ struct Core::Impl {
 
     [[gnu::noinline]] void look_at(BoundClass &cls, const Event &ev) {
         current_host = stream_hosts[ev.stream];
-        if (cls.half.pair != 0) half_passed(cls, ev);
+        if (cls.half.pair != 0) shown.half(cls, ev, current_host);
+        if (cls.number.slot != kNoSlot) shown.number(cls, ev, current_host, numbers_missed());
         const bool points = cls.kind == ClassKind::kPoints && cls.cpu_slot == kNoSlot;
         const Fate fate = points                          ? stitcher.event(cls, ev, current_host)
                           : cls.kind == ClassKind::kBlock ? block_event(cls, ev)
@@ -376,7 +363,11 @@ struct Core::Impl {
             if (cls.cpu_slot != kNoSlot) own.cpu = static_cast<std::uint32_t>(ev.slots[cls.cpu_slot].bits());
             return stitcher.event(cls, own, current_host);
         }
-        case ClassKind::kPlug: plug_passed(cls, ev); return Fate::kContext;
+        case ClassKind::kPlug:
+            ++block_events;
+            block.passed(ev.ts_ns);
+            shown.plug(cls, ev, current_host);
+            return Fate::kContext;
         case ClassKind::kDeviceName:
             if (cls.dev_slot != kNoSlot && cls.diskname_slot != kNoSlot &&
                 ev.slots[cls.diskname_slot].kind == Slot::Kind::kString)

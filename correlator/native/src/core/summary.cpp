@@ -53,7 +53,7 @@ json losses_of(const Impl &m) {
             {"damaged_streams", m.damages.size()},
             {"events_out_of_order", m.out_of_order},
             {"states_missing", m.sched.missing()},
-            {"halves_missing", m.pairs.missing() + s.marks_missing},
+            {"halves_missing", m.shown.pairs.missing() + s.marks_missing},
             {"points_missing", m.attributor.points_missing()},
             {"partition_violations", m.partition_violations},
             {"interval_violations", b.interval_violations},

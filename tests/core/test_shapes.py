@@ -59,8 +59,8 @@ def test_recorded_traces(name: str, trace: Callable[[str], Path], run_of: RunOf,
 
 @pytest.mark.parametrize("name", ["demo-qd4", "demo-kernel", "fio-psync-qd1-nvme", "ctf-mem-qd1"])
 def test_models_that_are_shipped_have_ops_alike(name: str, run_of: RunOf) -> None:
-    """Most of their ops are attributed as others of their shape were, those of many points and one request too, and those
-    with waits that are cut by what threads did meanwhile (Ceph on memstore).
+    """Most of their ops are attributed as others of their shape were: those of many points and one request too, and
+    those with waits that are cut by what threads did meanwhile (Ceph on memstore).
     """
     ops = run_of(name).core["ops"]
     assert ops["by_shape"] > 0.8 * ops["complete"]

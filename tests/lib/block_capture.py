@@ -26,9 +26,9 @@ MODULE = [sys.executable, "-m", "opline.capture.collectors.collector"]
 
 
 @contextlib.contextmanager
-def loop_device(size_bytes: int = 64 << 20, sector_size: int = 512) -> Iterator[str]:
-    """Path of a loop device on a file in memory."""
-    with tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="opline-loop-") as backing:
+def loop_device(size_bytes: int = 64 << 20, sector_size: int = 512, folder: str = "/dev/shm") -> Iterator[str]:
+    """Path of a loop device on a file, in memory if nothing else is asked for."""
+    with tempfile.NamedTemporaryFile(dir=folder, prefix="opline-loop-") as backing:
         backing.truncate(size_bytes)
         argv = ["losetup", "--find", "--show", f"--sector-size={sector_size}", backing.name]
         device = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()

@@ -12,8 +12,8 @@ from opline.errors import UsageError
 from opline.values import Value
 
 # blkparse's letters are aliases of these. From `issue`: the last one, so that what a requeue took is not the device's;
-# to `issue`: the first one.
-POINTS = {"queue": "Q", "getrq": "G", "insert": "I", "issue": "D", "complete": "C"}
+# to `issue`: the first one. `end`: behind the flush that a write's data may need.
+POINTS = {"queue": "Q", "getrq": "G", "insert": "I", "issue": "D", "complete": "C", "end": "E"}
 SOURCES = ("requests", "bios", "ops", "stages")
 _ALIASES = {letter.lower(): name for name, letter in POINTS.items()} | {"bio_queue": "queue", "rq_issue": "issue"}
 
@@ -41,7 +41,7 @@ def _times(start: str, end: str) -> tuple[str, str]:
     if order.index(start) >= order.index(end):
         raise UsageError(f"--from {start} --to {end}: the start point comes before the end point.")
     begin = {"issue": "issue_ns"}.get(start, f"{start}_ns")
-    ends = {"issue": "first_issue_ns"}.get(end, f"{end}_ns")
+    ends = {"issue": "first_issue_ns", "end": "coalesce(end_ns, complete_ns)"}.get(end, f"{end}_ns")
     if start == "insert" and end == "issue":  # an insert after a requeue is not on the way to the first issue
         begin = "CASE WHEN insert_ns <= first_issue_ns THEN insert_ns END"
     return begin, ends
@@ -82,7 +82,9 @@ def bios(start: str = "queue", end: str = "complete") -> Source:
             SELECT m.top, max(r.insert_ns) AS insert_ns, min(r.first_issue_ns) AS first_issue_ns,
                    max(r.issue_ns) AS issue_ns, min(coalesce(b.getrq_ns, b.merge_ns)) AS getrq_ns,
                    CASE WHEN bool_and(r.complete_ns IS NOT NULL OR r.request_id IS NULL) THEN max(r.complete_ns) END
-                     AS complete_ns, any_value(r.rwbs) AS rwbs
+                     AS complete_ns,
+                   CASE WHEN bool_and(r.complete_ns IS NOT NULL OR r.request_id IS NULL)
+                     THEN max(coalesce(r.end_ns, r.complete_ns)) END AS end_ns, any_value(r.rwbs) AS rwbs
             FROM made m JOIN bios b USING (bio_id) LEFT JOIN requests r USING (request_id) GROUP BY m.top)
         SELECT *, {_missing(start, end)} AS why FROM (
             SELECT b.bio_id AS id, {begin.replace("getrq_ns", "p.getrq_ns")} AS begin_ns,

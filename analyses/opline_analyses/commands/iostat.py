@@ -26,8 +26,9 @@ ROWS = 20  # about so many, where no interval is asked for
 EXAMPLES = """\
 Any interval, down to a microsecond; the time is the interval's end, in seconds
 from the run's first event. An I/O is counted in the interval of its completion,
-its latency is from issue to completion (--from changes that; with -x: from
-getrq, as iostat's await). With -x a row per device: r_await and w_await in ms;
+its latency is from issue to completion (--from and --to change that; with -x:
+from getrq to the end, the flush behind its data included, as iostat's await).
+With -x a row per device: r_await and w_await in ms;
 o/s flushes and discards; areq-sz in KiB; aqu-sz and %util are of all that were
 in flight in the interval, exact. --style solaris: wait and %w before the issue,
 actv and %b at the device.
@@ -72,8 +73,9 @@ def run(args: argparse.Namespace) -> int:
     style, per_device = style_of(args)
     interval = interval_ns(args)
     with opened(args, tables=tables_needed(args)) as opened_run:
-        if args.start is None and args.of == "requests" and style != "dtrace":
-            args.start = await_begins(opened_run)
+        if args.of == "requests" and style != "dtrace":
+            args.start = args.start or await_begins(opened_run)
+            args.end = args.end or "end"
         rows = io_filter.rows_of(opened_run, args)
         whole = series_of(rows, None)
         if interval is None and not per_device:

@@ -9,6 +9,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from opline.model.language import BLOCK_STEPS
 from opline_analyses.base.text import duration
 from opline_analyses.infer.keys import LENGTH_NAMES, PLACE_NAMES, VPID, Space
 from opline_analyses.infer.probed import Probed, table
@@ -16,7 +17,6 @@ from opline_analyses.infer.rules import Findings, is_aside, thread_rule
 from opline_analyses.infer.stages import stages_of
 from opline_analyses.infer.unnamed import what_is_it
 
-_BLOCK_STEPS = ("Q", "G", "I", "D", "C")
 _WIDTH = 120
 _RARELY = 0.2  # an event that is in an op less often is left out
 _CALL_POINTS = {
@@ -377,7 +377,7 @@ def _point_names(found: Findings) -> dict[str, str]:
     names = {}
     for name in wanted:
         provider, _, rest = name.partition(":")
-        names[name] = rest if rests[rest] == 1 and rest not in _BLOCK_STEPS else f"{provider}.{rest}"
+        names[name] = rest if rests[rest] == 1 and rest not in BLOCK_STEPS else f"{provider}.{rest}"
     return names
 
 

@@ -33,8 +33,8 @@ class Iostat(Intervals):
 
     def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
         self.style, self.per_device = iostat.style_of(args)
-        if args.start is None and self.style != "dtrace":
-            args.start = "getrq"  # as iostat's await, and BPF has that event
+        if self.style != "dtrace":  # as iostat's await, and BPF has these events
+            args.start, args.end = args.start or "getrq", args.end or "end"
         if self.per_device and args.latency:
             raise UsageError("--latency is not known of I/Os that are under way: leave it out, or record first.")
         self.others = 0

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import networkx as nx
 
 from opline.errors import OplineError
+from opline.model.language import BLOCK_STEPS
 from opline.talk import shown
 from opline_analyses.base.colours import stage_colour
 from opline_analyses.base.text import count_of, encoded, percent, us
@@ -38,10 +39,6 @@ if TYPE_CHECKING:
 else:
     Graph = nx.DiGraph
 
-STEPS = ("Q", "G", "I", "D", "C")
-STEP_MEANING = {
-    "Q": "bio queued", "G": "request allocated", "I": "inserted", "D": "issued to the driver", "C": "completed",
-}  # fmt: skip
 _QUANTILES = "quantile_disc({0}, [0.5::DECIMAL(4,3), 0.99::DECIMAL(4,3)])"
 
 _BASE = "regexp_replace({0}, '#[0-9]+$', '')"
@@ -81,7 +78,7 @@ def transition_graph(run: Run, which: Selection, tainted: bool = False) -> Graph
     counts = dict(run.rows(_NODES))
 
     def node(name: str) -> str:
-        graph.add_node(name, count=counts.get(name, 0), step=name in STEPS)
+        graph.add_node(name, count=counts.get(name, 0), step=name in BLOCK_STEPS)
         return name
 
     def edge(row: tuple[Any, ...], **more: Any) -> None:
@@ -124,7 +121,7 @@ def dot_lines(graph: Graph) -> Iterator[str]:
     yield '  rankdir=TB; nodesep=0.4; ranksep=0.35; node [shape=box, style="rounded,filled", fillcolor="#F4F4F4",'
     yield '    color="#888888", fontname="Helvetica", fontsize=11]; edge [fontname="Helvetica", fontsize=9];'
     for name, data in graph.nodes(data=True):
-        label = f"{name}  {STEP_MEANING[name]}" if data["step"] else name
+        label = f"{name}  {BLOCK_STEPS[name]}" if data["step"] else name
         shape = ', shape=ellipse, fillcolor="#F7EAF1"' if data["step"] else ""
         yield f"  {_quoted(name)} [label={_quoted(label)}{shape}, tooltip={_quoted(str(data['count']) + ' ops')}];"
     for source, target, d in graph.edges(data=True):

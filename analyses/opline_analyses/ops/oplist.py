@@ -82,6 +82,8 @@ class Request(NamedTuple):
     insert_ns: int | None
     issue_ns: int | None
     complete_ns: int | None
+    preflush_ns: int | None
+    postflush_ns: int | None
     d2c_ns: int | None
     queue_tid: int | None
     queue_comm: str | None
@@ -185,7 +187,8 @@ REQUESTS = """
         GROUP BY op_id, request_id)
     SELECT l.op_id, r.request_id, r.dev, if(l.bios BETWEEN 1 AND r.bio_count - 1, l.sector, r.sector),
            if(l.bios BETWEEN 1 AND r.bio_count - 1, l.nr_sectors, r.nr_sectors), r.sector, r.nr_sectors, r.rwbs,
-           coalesce(l.queue_ns, r.queue_ns), l.merge_ns, r.getrq_ns, r.insert_ns, r.issue_ns, r.complete_ns, r.d2c_ns,
+           coalesce(l.queue_ns, r.queue_ns), l.merge_ns, r.getrq_ns, r.insert_ns, r.issue_ns, r.complete_ns,
+           r.preflush_ns, if(r.end_ns > r.complete_ns, r.end_ns, NULL), r.d2c_ns,
            coalesce(l.tid, r.queue_tid), coalesce(l.comm, r.queue_comm), r.queue_cpu, r.issue_tid, r.issue_comm,
            r.issue_cpu, r.complete_cpu, l.shared, l.ambiguous
     FROM l JOIN requests r USING (request_id) ORDER BY l.op_id, coalesce(l.queue_ns, r.queue_ns), r.request_id"""

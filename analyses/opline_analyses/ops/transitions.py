@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
+from opline.model.language import BLOCK_STEPS
 from opline_analyses.base.colours import STATES
 from opline_analyses.base.quantities import seconds
 from opline_analyses.base.text import WIDTH, count_of, device_name, level, shortened, table, us, wrapped
@@ -20,15 +21,16 @@ STEPS = (
     ("Q", "queue_ns"),
     ("M", "merge_ns"),
     ("G", "getrq_ns"),
+    ("preflush", "preflush_ns"),
     ("I", "insert_ns"),
     ("D", "issue_ns"),
     ("C", "complete_ns"),
+    ("postflush", "postflush_ns"),
 )
 
 
 END = 1 << 31
 HANG = 4  # where the second line of a sentence begins
-LETTERS = ("Q", "G", "I", "D", "C")  # where the core cuts
 
 
 Row: TypeAlias = tuple[str, str, str, str, str, str, str]
@@ -124,7 +126,7 @@ def lines_of(op: OpDetail) -> list[Line]:
     # without the number of their recurrence: a point recurs at another time, or in order.
     cut: defaultdict[tuple[int, str, int | None], list[str]] = defaultdict(list)
     for s in op.stages:
-        is_step = s.request_id is not None and s.to_point in LETTERS
+        is_step = s.request_id is not None and s.to_point in BLOCK_STEPS
         where = s.to_point if is_step else base_name(s.to_point)
         cut[(s.begin_ns + s.duration_ns, where, s.request_id if is_step else None)].append(_short(s))
     merged: list[tuple[int, int, Line]] = []

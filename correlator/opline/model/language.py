@@ -27,6 +27,11 @@ BATCH_DOINGS_1 = (*BATCH_DOINGS[:-1], "open_or_work", "open_or_join")
 BATCH_SAYS = ("count", "needs", "reaches", "among")  # fields of the event that a point of a batch names
 WINDOWS = ("begin", "end")  # of bytes in flight, of a sync
 DIRECTIONS = ("read", "write")
+#: Steps of a block request, where the core cuts: no point has such a name.
+BLOCK_STEPS = {
+    "Q": "bio queued", "G": "request allocated", "preflush": "the flush before its data is done", "I": "inserted",
+    "D": "issued to the driver", "C": "completed", "postflush": "the flush behind its data is done",
+}  # fmt: skip
 STAGE_KINDS = ("work", "wait", "network", "device", "unknown")
 UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from .compile import plan_rules
-from .language import ALL, Problem, template
+from .language import ALL, BLOCK_STEPS, Problem, template
 from .probes import lint_probes
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ JOINING = {"join", "open_or_join"}
 BEGINS = ("begin", "soft_begin")
 ENDS = ("end", "soft_end")
 BATCH_OWN = {"open", "open_or_work", "work", "close"}  # points that need no op
-_BLOCK_STEPS = ("Q", "G", "I", "D", "C")
 
 
 def check(model: Model, advice: bool = True) -> list[Problem]:
@@ -182,7 +181,7 @@ def _names(model: Model) -> Iterator[Problem]:
                 yield _about(rule, "warning", "comes `after` itself")
         if "#" in rule.name:
             yield _about(rule, "error", "`#` numbers a point that comes again and can't be part of a name")
-        if rule.name in _BLOCK_STEPS:
+        if rule.name in BLOCK_STEPS:
             yield _about(rule, "error", "this is the name of a step of block requests")
 
 

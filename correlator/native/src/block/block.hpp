@@ -112,6 +112,7 @@ struct RequestState {
     // Of a split's remainder: the request of the first part, and when it was allocated.
     std::uint64_t first_request = 0;
     std::int64_t first_getrq_ns = kNoTime;
+    std::int64_t preflush_ns = kNoTime;     // the flush before its data was done
     std::int64_t insert_ns = kNoTime;       // absent with scheduler `none`: never made up
     std::int64_t issue_ns = kNoTime;        // the last D: device time
     std::int64_t first_issue_ns = kNoTime;  // the first D: queueing

@@ -212,6 +212,7 @@ void Engine::flush_completed(const BlockEvent &e, Index i) {
         for (Index w : *list)
             if (requests_[w].waits_for == flush.r.id) {
                 requests_[w].flush_done = true;
+                if (list == &d.flush_waiters && !requests_[w].empty_flush) requests_[w].r.preflush_ns = e.ts_ns;
                 requests_[w].done_cpu = e.cpu;
                 requests_[w].flush_missed += requests_[w].started_flush ? 2 : 1;
             }

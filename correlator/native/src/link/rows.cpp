@@ -115,6 +115,8 @@ Served Linker::request_done(const Request &r) {
     cut.i = r.insert_ns;
     cut.d = r.issue_ns;
     cut.c = r.complete_ns;
+    cut.preflush = r.preflush_ns;
+    if (r.complete_ns != kNoTime && r.end_ns > r.complete_ns) cut.end = r.end_ns;
     cut.queue_tid = r.queue_tid;
     cut.issue_tid = r.issue_tid;
     cut.dev = r.dev;

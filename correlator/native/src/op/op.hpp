@@ -22,7 +22,11 @@ struct RequestCut {
     std::int32_t queue_tid = -1, issue_tid = -1;
     std::uint32_t dev = 0;
     std::uint64_t sector = kNoSector;
+    std::int64_t preflush = kNoTime;  // the flush before its data was done
+    std::int64_t end = kNoTime;       // the flush behind its data was done; absent where it needs none
     std::int64_t floor_ns = kNoTime;  // of shared work: the op does not wait for it before
+    // When its bios are done.
+    std::int64_t done_ns() const { return end != kNoTime ? end : c; }
 };
 
 // A bio of a batch's work, for the links of its members.

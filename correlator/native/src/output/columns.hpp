@@ -178,6 +178,8 @@ constexpr I64 op_id{27};
 constexpr Bool ambiguous{28};
 constexpr Dict outcome{29};
 constexpr I64 flushed_by{30};
+constexpr I64 preflush_ns{31};
+constexpr I64 end_ns{32};
 }
 namespace bios {
 constexpr I64 bio_id{0};
@@ -305,7 +307,7 @@ const TableDecl kTables[] = {
         {"error", ColumnType::kInt32}, {"bio_count", ColumnType::kUint32}, {"merge_count", ColumnType::kUint32},
         {"requeue_count", ColumnType::kUint32}, {"in_flight", ColumnType::kUint32}, {"op_count", ColumnType::kUint32},
         {"op_id", ColumnType::kInt64}, {"ambiguous", ColumnType::kBool}, {"outcome", ColumnType::kDict},
-        {"flushed_by", ColumnType::kInt64}
+        {"flushed_by", ColumnType::kInt64}, {"preflush_ns", ColumnType::kInt64}, {"end_ns", ColumnType::kInt64}
     }},
     {"bios", {
         {"bio_id", ColumnType::kInt64}, {"request_id", ColumnType::kInt64}, {"dev", ColumnType::kUint32},

@@ -240,6 +240,7 @@ void RunTables::request(const Request &r, const Flush *flush, const Served &serv
     const std::size_t outcome = r.absorbed_by != 0 ? 0 : r.reused ? 1 : done ? 2 : 3;
     row.dict(requests::outcome, word(outcomes_[outcome], outcomes[outcome]));
     row.i64_if(requests::flushed_by, flush != nullptr, flush ? static_cast<std::int64_t>(flush->request) : 0);
+    row.time(requests::preflush_ns, r.preflush_ns).time(requests::end_ns, std::max(r.end_ns, r.complete_ns));
 }
 
 void RunTables::bio(const Bio &b, const BioLink *link) {

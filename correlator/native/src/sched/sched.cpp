@@ -26,7 +26,7 @@ ThreadRun run_after(std::int64_t prev_state) {
     return prev_state & (kDead | kZombie) ? ThreadRun::kGone : ThreadRun::kSleeping;
 }
 
-// The parts of [begin, end) in which at least one of the requests was between Q (or its first step) and C, in time
+// The parts of [begin, end) in which at least one of the requests was between Q (or its first step) and its end, in time
 // order: each(from, to).
 template <class F>
 void in_flight(std::int64_t begin_ns, std::int64_t end_ns, const std::vector<RequestCut> &requests, F each) {
@@ -36,7 +36,7 @@ void in_flight(std::int64_t begin_ns, std::int64_t end_ns, const std::vector<Req
         for (auto step : {r.g, r.i, r.d})
             if (first == kNoTime) first = step;
         if (first == kNoTime || r.c == kNoTime) return std::pair(end_ns, begin_ns);
-        return std::pair(std::max(first, begin_ns), std::min(r.c, end_ns));
+        return std::pair(std::max(first, begin_ns), std::min(r.done_ns(), end_ns));
     };
     if (requests.size() == 1) {
         if (const auto [from, to] = part_of(requests.front()); from < to) each(from, to);

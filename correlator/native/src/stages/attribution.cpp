@@ -15,6 +15,8 @@ Attributor::Attributor(const Plan &plan, StringPool &strings, const ThreadPoints
     i_ = strings.intern("I");
     d_ = strings.intern("D");
     c_ = strings.intern("C");
+    f_ = strings.intern("preflush");
+    e_ = strings.intern("postflush");
     // Of several names for one pair the first holds: the model's before ours.
     auto declare = [&](std::uint32_t from, std::uint32_t to, const std::string &name, std::uint32_t kind) {
         auto [entry, added] = names_.insert(pair_key(from, to));
@@ -35,9 +37,18 @@ Attributor::Attributor(const Plan &plan, StringPool &strings, const ThreadPoints
     declare(g_, c_, "G2C", device);
     declare(i_, c_, "I2C", device);
     declare(d_, c_, "D2C", device);
+    // A write with PREFLUSH or FUA, on a device that has no FUA (block/blk-flush.c): its flushes are the device's, and so
+    // is the wait for the flush before them.
+    for (auto step : {q_, g_}) declare(step, f_, "preflush", device);
+    declare(f_, i_, "G2I", block_);
+    declare(f_, d_, "G2D", block_);
+    declare(f_, c_, "G2C", device);
+    declare(c_, e_, "postflush", device);
     declare(g_, g_, "submit", work_);  // of a split's parts: the call goes on to the next
-    for (auto step : {q_, g_, i_, d_}) declare(c_, step, "next request", work_);
-    declare(c_, strings.intern("completed"), "completion", block_);
+    for (auto last : {c_, e_}) {
+        for (auto step : {q_, g_, i_, d_}) declare(last, step, "next request", work_);
+        declare(last, strings.intern("completed"), "completion", block_);
+    }
     after_.resize(plan.points.size());
     for (std::size_t i = 0; i < plan.points.size(); ++i)
         for (const auto &name : plan.points[i].after) after_[i].push_back(strings.intern(name));
@@ -65,7 +76,7 @@ void Attributor::place(const Op &op, Attribution &out) {
                 sorted = false;
             }
         for (const auto &r : m.batch->requests)
-            if (inside(r.c)) out.requests.push_back(r);
+            if (inside(r.done_ns())) out.requests.push_back(r);
         for (const auto &b : m.batch->bios)
             if (inside(b.queue_ns)) out.shared_bios.push_back(b);
     }
@@ -196,7 +207,7 @@ const std::pair<std::uint32_t, std::uint32_t> &Attributor::named(std::uint32_t f
     if (added) {
         name->second = work_;
         if (to == q_) name->first = strings_.intern("submit");
-        else if (from == c_) name->first = strings_.intern("reap");
+        else if (from == c_ || from == e_) name->first = strings_.intern("reap");
         else name->first = strings_.intern(strings_.at(from) + " → " + strings_.at(to));
     }
     return *name;
@@ -248,7 +259,7 @@ bool Attributor::may_cut(const Attribution &a, std::ptrdiff_t from, std::ptrdiff
     return !others;
 }
 
-// C back to Q, steps before floor_ns clipped away. Returns where the request begins for this op.
+// Its end back to Q, steps before floor_ns clipped away. Returns where the request begins for this op.
 std::int64_t Attributor::cut_request(Attribution &a, const RequestCut &r, std::int64_t floor_ns, Place &first) {
     struct Step {
         std::uint32_t name;
@@ -256,7 +267,7 @@ std::int64_t Attributor::cut_request(Attribution &a, const RequestCut &r, std::i
         std::int64_t tid;
         std::uint64_t request;
     };
-    Step steps[6];
+    Step steps[8];
     int n = 0;
     std::int64_t last = kNoTime;
     auto add = [&](std::uint32_t name, std::int64_t at, std::int64_t tid, std::uint64_t request) {
@@ -267,9 +278,11 @@ std::int64_t Attributor::cut_request(Attribution &a, const RequestCut &r, std::i
     add(q_, r.q, r.queue_tid, r.request);
     add(g_, r.first_g, r.queue_tid, r.first_request);
     add(g_, r.g, r.queue_tid, r.request);
+    add(f_, r.preflush, r.queue_tid, r.request);
     add(i_, r.i, r.queue_tid, r.request);
     add(d_, r.d, r.issue_tid, r.request);
     add(c_, r.c, -1, r.request);
+    add(e_, r.end, -1, r.request);
     for (int k = n - 1; k > 0; --k)
         cut(a, Place(steps[k - 1].name), Place(steps[k].name), steps[k - 1].at, steps[k].at, steps[k].tid,
             steps[k].request, true);
@@ -305,13 +318,15 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
         // A request that completed in between is what was waited for: the last of them.
         const RequestCut *request = nullptr;
         for (const auto &r : a.requests) {
-            if (r.c == kNoTime || r.c > t || r.c <= from_ns) continue;
+            const std::int64_t done_ns = r.done_ns();
+            if (done_ns == kNoTime || done_ns > t || done_ns <= from_ns) continue;
             const auto first = std::max(r.q != kNoTime ? r.q : r.d, r.floor_ns);
             if (first == kNoTime || first >= t || !may_cut(a, from, current, r)) continue;
-            if (!request || r.c > request->c) request = &r;
+            if (!request || done_ns > request->done_ns()) request = &r;
         }
         if (request) {
-            if (request->c < t) cut(a, Place(c_), to, request->c, t, to_tid, 0, true);
+            const Place last(request->end != kNoTime ? e_ : c_);
+            if (request->done_ns() < t) cut(a, last, to, request->done_ns(), t, to_tid, 0, true);
             t = cut_request(a, *request, std::max(op.begin_ns, request->floor_ns), to);
             to_tid = request->queue_tid;
             // Points between Q and C are aside: they did not wait for anything on the way.

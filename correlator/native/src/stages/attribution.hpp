@@ -174,7 +174,7 @@ class Attributor {
     std::vector<ShapeEntry> shapes_;                   // by shape
     FlatMap<std::uint64_t, ShapeEntry> with_request_;  // by shape and places of the request's steps
     std::vector<std::int64_t> times_;                  // of times_of()
-    std::uint32_t work_, unknown_, block_, q_, g_, i_, d_, c_;
+    std::uint32_t work_, unknown_, block_, q_, g_, i_, d_, c_, f_, e_;
 };
 
 }  // namespace opline

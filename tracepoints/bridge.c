@@ -104,6 +104,8 @@ struct bridge {
 
     pthread_t thread;
     atomic_bool stopping;
+    pthread_mutex_t asking;  // for `quiet`, and what the programs are told to record
+    bool quiet;
 };
 
 static uint64_t clock_ns(clockid_t clock) {
@@ -275,14 +277,22 @@ static void finish(struct bridge *b) {
     b->counts.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
+static void ask_for_what_is_enabled(struct bridge *b) {
+    pthread_mutex_lock(&b->asking);
+    if (!b->quiet) {
+        b->control->mask = enabled_mask();
+        b->control->calls = enabled_calls();
+    }
+    pthread_mutex_unlock(&b->asking);
+}
+
 static void *run(void *argument) {
     struct bridge *b = argument;
     prctl(PR_SET_NAME, "opline-bridge");
     uint64_t misses_at = 0;
     while (!atomic_load(&b->stopping)) {
         ++b->counts.rounds;
-        b->control->mask = enabled_mask();
-        b->control->calls = enabled_calls();
+        ask_for_what_is_enabled(b);
         uint64_t before = atomic_load(b->consumer);
         drain(b);
         uint64_t taken = atomic_load(b->consumer) - before;
@@ -325,6 +335,7 @@ EXPORT struct bridge *bridge_start(int ring_fd, uint64_t ring_bytes, int control
                                    const uint32_t own_tgids[OWN_TGIDS]) {
     struct bridge *b = calloc(1, sizeof(*b));
     if (!b) return NULL;
+    pthread_mutex_init(&b->asking, NULL);
     b->page = (size_t)sysconf(_SC_PAGESIZE);
     b->ring_bytes = ring_bytes;
     b->cpu_count = cpu_count;
@@ -369,8 +380,14 @@ EXPORT void bridge_sent(const struct bridge *b, uint64_t *sent, uint32_t kinds) 
         sent[kind] = *(const volatile uint64_t *)&b->counts.sent[kind];
 }
 
-// Tell the programs to be quiet; the caller detaches them next, then calls bridge_finish().
-EXPORT void bridge_quiet(struct bridge *b) { b->control->mask = b->control->calls = 0; }
+// Tell the programs to be quiet, for good, all at once: while the caller detaches one after another, which it does next,
+// a request would lose some of its steps. Then bridge_finish().
+EXPORT void bridge_quiet(struct bridge *b) {
+    pthread_mutex_lock(&b->asking);
+    b->quiet = true;
+    b->control->mask = b->control->calls = 0;
+    pthread_mutex_unlock(&b->asking);
+}
 
 // Pass on what is left, end, and say what happened. The programs must be detached.
 EXPORT void bridge_finish(struct bridge *b, struct bridge_counts *counts) {

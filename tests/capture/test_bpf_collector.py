@@ -224,6 +224,34 @@ def test_a_full_ring_is_counted_and_shows_as_a_gap(tmp_path: Path) -> None:
     assert all(gaps[cpu] <= lost[cpu] for cpu in gaps) and sum(gaps.values()) > 0
 
 
+WHAT_PROGRAMS_RECORD_WHILE_THEY_ARE_DETACHED = """
+import os, time
+from opline.capture.bpf import bpf
+
+reader, writer = os.pipe()
+collector = bpf.Collector(records=writer)
+collector.start()
+while not collector.enabled():
+    time.sleep(0.001)
+detach = collector._detach
+
+def slowly():
+    time.sleep(0.1)  # rounds of the bridge's thread
+    print(collector.enabled())
+    detach()
+
+collector._detach = slowly
+collector.finish()
+"""
+
+
+def test_programs_fall_silent_at_once_and_are_detached_one_by_one() -> None:
+    """Else a request of the last moments has a completion, and not the steps before it."""
+    code = WHAT_PROGRAMS_RECORD_WHILE_THEY_ARE_DETACHED
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+
+
 def test_only_enabled_events_are_sent(tmp_path: Path) -> None:
     wanted = ("block:block_rq_issue", "block:block_rq_complete")
     with loop_device() as device, capture(tmp_path, enable=wanted) as running:

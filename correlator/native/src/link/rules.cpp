@@ -41,6 +41,8 @@ bool Linker::outside(const Bio &bio, const Sectors &within, Op &op, BioLink &lin
         op.io_open ? once(vote::kDuring, device.during) : once(vote::kBesides, device.besides);
     if (!lost && op.io_open && parts_.empty() && own_way)
         inside ? once(vote::kIn, device.in) : once(vote::kOut, device.out);
+    // A file system zeroes what lies around the bytes that it makes room for (ext4_ext_zeroout() of fs/ext4/extents.c).
+    if (bio.kind == IoKind::kWriteZeroes && !target.raw(within.dev)) return false;
     if (bytes && !inside) {
         if (target.raw(within.dev)) return true;
         if (op.io_open && !parts_.empty() && own_way) return true;

@@ -116,7 +116,7 @@ LOSSES: tuple[Loss, ...] = (
     Loss("requests_incomplete", _NOTICE, _C, "Requests that had not completed when the trace ended."),
     Loss("pointer_reuse", _NOTICE, _C, "Requests whose completion was not seen; closed when the kernel used their address again."),
     Loss("evicted_block_state", _LOST, _C, "Open bios or requests given up because there were too many."),
-    Loss("inserts_missing", _NOTICE, _C, "Requests that were issued without an insert, where those of the device before them had one: it has a scheduler, and their inserts are missing. How long they waited in its queue is not known."),
+    Loss("inserts_missing", _NOTICE, _C, "Requests that were issued without an insert, where nearly all of the device had one: it has a scheduler, and their inserts are missing. How long they waited in its queue is not known."),
     Loss("splits_missing", _NOTICE, _C, "Bios of which a request took the first part, where those of the device before them were split by an event: their splits are missing. When the rest was queued is not known."),
     Loss("unmatched_insert", _NOTICE, _C, "Requests first seen at their insert: they began before the trace, or events are lost."),
     Loss("unmatched_split", _NOTICE, _C, "Splits of a bio that is not known."),
@@ -125,7 +125,7 @@ LOSSES: tuple[Loss, ...] = (
     Loss("bios_lost", _NOTICE, _C, "Bios that reached no request before their thread or pointer was seen with another."),
     Loss("requests_given_up", _NOTICE, _C, "Requests whose completion must be lost: so many later ones of the device have completed, or its CPU has issued the next flush."),
     Loss("links_refused", _LOST, _C, "Links that can't be: the request came, or was still going on, after the op had ended. A step of a bio or a request is lost; nothing is linked."),
-    Loss("bios_elsewhere", _NOTICE, _C, "Bios outside the bytes that the op of their thread is known to read or write: the thread's next events are lost, most likely. They are not that op's."),
+    Loss("bios_elsewhere", _NOTICE, _C, "Bios outside the bytes that the op of their thread is known to read or write: the kernel wrote what another op had left dirty, or the thread's next events are lost. They are not that op's."),
     Loss("devices_incomplete", _LOST, _R, "Devices of which many completions are not in the trace: how many requests were in flight is not known, and not said. perf records a completion where it interrupts a recorded process: record with `perf record -a`."),
     Loss("request_size_differs", _NOTICE, _C, "Requests issued with another length than their bios have: a merge was not seen."),
 )  # fmt: skip

@@ -69,18 +69,20 @@ void Engine::check_issued(const BlockEvent &e, const ReqRec &rec) {
     if (begin_ns != kNoTime) missed(begin_ns, e.ts_ns);
 }
 
-// With a scheduler every request is inserted, without one hardly any: one that was not among those that were has lost
-// its insert. What a flush comes before or behind goes another way.
+// With a scheduler every request is inserted: one that was not among those that were has lost its insert. Without one
+// those are that a plug lets go while its thread falls asleep, which may be many in turn, and not nearly all. What a
+// flush comes before or behind goes another way.
 void Engine::check_inserted(const ReqRec &rec) {
     constexpr std::uint64_t kInTurn = 32;
     Device &d = *rec.device;
     if (rec.is_flush || rec.entry_flags != 0 || rec.r.kind == IoKind::kOther || rec.r.getrq_ns == kNoTime) return;
     if (rec.r.insert_ns != kNoTime) {
+        ++d.inserted;
         ++d.inserted_in_turn;
         return;
     }
-    counts.inserts_missing += d.inserted_in_turn >= kInTurn;
-    d.inserted_in_turn = 0;
+    ++d.uninserted;
+    d.inserts_missing += std::exchange(d.inserted_in_turn, 0) >= kInTurn;
 }
 
 // A request of less than its bio has, on a device whose splits are seen: one of them is missing.

@@ -231,7 +231,9 @@ void Engine::finish() {
         close_request(request_age_.head);
     }
     devices_.for_each([this](std::uint32_t, const std::unique_ptr<Device> &d) {
+        constexpr std::uint64_t kNearlyAll = 8;
         counts.presumed_lost += std::exchange(d->unsure, 0);
+        if (d->uninserted * kNearlyAll <= d->inserted) counts.inserts_missing += d->inserts_missing;
     });
     while (remap_age_.head != kNil) drop_remap(remap_age_.head);
     while (bio_age_.head != kNil) close_bio(bio_age_.head);

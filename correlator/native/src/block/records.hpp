@@ -186,10 +186,12 @@ struct Device {
     // Which of two requests of one place that are at the device completes first, the one that was issued first or the
     // other: learned from those that direction or length tells apart.
     std::uint32_t first_first = 0, last_first = 0;
-    bool has_getrq = false;                     // the trace has getrq events of it
-    bool has_issue = false, has_queue = false;  // and issues, and bios that are queued
-    std::uint64_t split_in_turn = 0;            // bios that a split has cut, since one was cut without
-    std::uint64_t inserted_in_turn = 0;         // requests that were issued after an insert, since one was without
+    bool has_getrq = false;                      // the trace has getrq events of it
+    bool has_issue = false, has_queue = false;   // and issues, and bios that are queued
+    std::uint64_t split_in_turn = 0;             // bios that a split has cut, since one was cut without
+    std::uint64_t inserted = 0, uninserted = 0;  // requests that were issued after an insert, and without one
+    std::uint64_t inserted_in_turn = 0;          // since one was without
+    std::uint64_t inserts_missing = 0;           // if the device has a scheduler
     // that a request of it took from its allocation to its issue, or from there to its completion
     std::int64_t longest_ns = 0;
     std::vector<Waiting> flush_bios;    // while it has none: bios with PREFLUSH

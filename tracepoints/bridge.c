@@ -380,8 +380,8 @@ EXPORT void bridge_sent(const struct bridge *b, uint64_t *sent, uint32_t kinds) 
         sent[kind] = *(const volatile uint64_t *)&b->counts.sent[kind];
 }
 
-// Tell the programs to be quiet, for good, all at once: while the caller detaches one after another, which it does next,
-// a request would lose some of its steps. Then bridge_finish().
+// Tell the programs to be quiet, all at once and for good: while the caller detaches one after another, which it does
+// next, a request would lose some of its steps. Then bridge_finish().
 EXPORT void bridge_quiet(struct bridge *b) {
     pthread_mutex_lock(&b->asking);
     b->quiet = true;

@@ -116,6 +116,8 @@ LOSSES: tuple[Loss, ...] = (
     Loss("requests_incomplete", _NOTICE, _C, "Requests that had not completed when the trace ended."),
     Loss("pointer_reuse", _NOTICE, _C, "Requests whose completion was not seen; closed when the kernel used their address again."),
     Loss("evicted_block_state", _LOST, _C, "Open bios or requests given up because there were too many."),
+    Loss("requests_failed", _NOTICE, _C, "Block requests that ended with an error. They are counted as the others are, with their time and their bytes; `opline requests` marks them."),
+    Loss("ops_failed", _NOTICE, _C, "Ops whose call returned an error. They are counted as the others are, without bytes."),
     Loss("inserts_missing", _NOTICE, _C, "Requests that were issued without an insert, where nearly all of the device had one: it has a scheduler, and their inserts are missing. How long they waited in its queue is not known."),
     Loss("splits_missing", _NOTICE, _C, "Bios of which a request took the first part, where those of the device before them were split by an event: their splits are missing. When the rest was queued is not known."),
     Loss("unmatched_insert", _NOTICE, _C, "Requests first seen at their insert: they began before the trace, or events are lost."),
@@ -134,6 +136,7 @@ LOSSES: tuple[Loss, ...] = (
 NO_REQUEST: dict[str, str] = {
     "no_block_events": "The trace has no block events.",
     "lost_events": "Events were discarded while the op ran: those of its requests may be among them.",
+    "failed": "Its call returned an error, and nothing was queued for it.",
     "written_back_later": "A buffered write: its pages were dirty when the op was settled, or reached the disk outside its latency. `deferred` has what the trace shows of it.",
     "not_completed": "Bios were queued for it, and none of their requests had completed when the op was settled.",
     "superseded": "It has no end (its key was given to another op), and nothing was queued for it.",

@@ -92,6 +92,7 @@ class Request(NamedTuple):
     issue_comm: str | None
     issue_cpu: int | None
     complete_cpu: int | None
+    error: int | None
     shared: bool
     ambiguous: bool
 
@@ -190,7 +191,7 @@ REQUESTS = """
            coalesce(l.queue_ns, r.queue_ns), l.merge_ns, r.getrq_ns, r.insert_ns, r.issue_ns, r.complete_ns,
            r.preflush_ns, if(r.end_ns > r.complete_ns, r.end_ns, NULL), r.d2c_ns,
            coalesce(l.tid, r.queue_tid), coalesce(l.comm, r.queue_comm), r.queue_cpu, r.issue_tid, r.issue_comm,
-           r.issue_cpu, r.complete_cpu, l.shared, l.ambiguous
+           r.issue_cpu, r.complete_cpu, r.error, l.shared, l.ambiguous
     FROM l JOIN requests r USING (request_id) ORDER BY l.op_id, coalesce(l.queue_ns, r.queue_ns), r.request_id"""
 
 

@@ -82,7 +82,7 @@ def _step_text(letter: str, r: Request, number: str, is_first: bool, names: dict
     if letter == "C":
         # from the Q that is shown: of the op's own bio, which in a merged request is not the first
         q2c_ns = r.complete_ns - r.queue_ns if r.complete_ns is not None and r.queue_ns is not None else None
-        return f"{text}  Q2C {us(q2c_ns) or '?'} D2C {us(r.d2c_ns) or '?'}"
+        return f"{text}  Q2C {us(q2c_ns) or '?'} D2C {us(r.d2c_ns) or '?'}" + (f" error {r.error}" if r.error else "")
     if is_first:
         return f"{text}  {device_name(names, r.dev)} {_extent(r.sector, r.nr_sectors)} {r.rwbs or ''}".rstrip()
     return f"{text}  into {_extent(r.request_sector, r.request_nr_sectors)}" if letter == "M" else text

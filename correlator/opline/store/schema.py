@@ -172,8 +172,8 @@ TABLES: tuple[TableSpec, ...] = (
             "completed, absorbed (by rq_merge), reused (its completion was not seen), open (at the trace's end).",
         ),
         ("flushed_by", "i64", "The flush that served it, and others with it maybe: its D is that flush's."),
-        ("preflush_ns", "i64", "The flush that it needed before its data was done; absent where it needed none."),
-        ("end_ns", "i64", "All of it is done: C, or the end of the flush that its data needed behind it."),
+        ("preflush_ns", "i64", "The flush before its data (PREFLUSH) was done."),
+        ("end_ns", "i64", "All of it is done: C, or the end of the flush behind its data."),
     ),
     _table(
         "bios",

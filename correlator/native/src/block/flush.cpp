@@ -15,7 +15,6 @@
 #include "block/engine.hpp"
 
 namespace opline::block_model {
-
 namespace {
 constexpr std::uint32_t kEnough = 16;  // completions of what one CPU issued, to know where they are
 }

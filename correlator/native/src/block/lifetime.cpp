@@ -197,6 +197,7 @@ void Engine::check_intervals(ReqRec &rec) {
 
 void Engine::close_request(Index i) {
     ReqRec &rec = requests_[i];
+    counts.failed += rec.r.complete_ns != kNoTime && rec.r.error != 0;
     leave_chains(i);
     leave_device(rec);
     unlink<ReqRec, &ReqRec::age>(requests_, request_age_, i);

@@ -68,7 +68,8 @@ struct Core::Impl {
     bool converted = false;
     std::uint64_t discarded_events = 0, discarded_packets = 0, discarded_unknown = 0;
     std::uint64_t events = 0, block_events = 0, out_of_order = 0;
-    std::uint64_t ops_complete = 0, ops_incomplete = 0, ops_tainted = 0, partition_violations = 0, late_transitions = 0;
+    std::uint64_t ops_complete = 0, ops_incomplete = 0, ops_tainted = 0, ops_failed = 0, partition_violations = 0,
+                  late_transitions = 0;
     std::uint64_t unlinked_ops = 0;
     std::uint64_t ops_by_shape = 0;  // whose stages were those of their shape (Attributor::by_shape)
     std::uint64_t collector_lost = 0;
@@ -133,6 +134,7 @@ struct Core::Impl {
                                                                               : "no_end");
         }
         ops_tainted += settled.tainted;
+        ops_failed += op.failed;
         late_transitions += scratch.late;
         linker.settled(op);
         if (scratch.requests.empty()) {

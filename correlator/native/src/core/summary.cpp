@@ -82,6 +82,8 @@ json losses_of(const Impl &m) {
             {"pointer_reuse", b.pointer_reuse},
             {"evicted_block_state", b.evicted},
             {"inserts_missing", b.inserts_missing},
+            {"requests_failed", b.failed},
+            {"ops_failed", m.ops_failed},
             {"splits_missing", b.splits_missing},
             {"unmatched_insert", b.unmatched_insert},
             {"unmatched_split", b.unmatched_split},

@@ -17,6 +17,7 @@ const char *Linker::no_request(const Op &op) {
     const Direction direction = direction_of(op);
     if (lost_between(op.begin_ns, complete ? op.end_ns : std::numeric_limits<std::int64_t>::max()))
         return "lost_events";
+    if (op.failed) return "failed";
     if (op.deferred > 0) return "written_back_later";
     if (op.bios > 0) return "not_completed";
     if (!complete) return stitcher_.owns_all_keys_lost(op) ? "superseded" : "trace_ended";

@@ -134,6 +134,7 @@ struct OpOddities {
     bool io_open = false;
     bool had_window = false;               // its bytes were in flight once
     bool synced = false, covered = false;  // it had a sync; another op's sync covered its write
+    bool failed = false;                   // its length was an error at its end
     bool has_soft_end = false;
     bool partner_sure = false;
     bool order_unsure = false;  // another thread's op waited when order chose among them
@@ -168,6 +169,7 @@ struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
         had_window = had_window || gone.had_window;
         synced = synced || gone.synced;
         covered = covered || gone.covered;
+        failed = failed || gone.failed;
         data_bytes += gone.data_bytes;
         deferred += gone.deferred;
     }

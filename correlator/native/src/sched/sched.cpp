@@ -26,8 +26,8 @@ ThreadRun run_after(std::int64_t prev_state) {
     return prev_state & (kDead | kZombie) ? ThreadRun::kGone : ThreadRun::kSleeping;
 }
 
-// The parts of [begin, end) in which at least one of the requests was between Q (or its first step) and its end, in time
-// order: each(from, to).
+// The parts of [begin, end) in which at least one of the requests was between Q (or its first step) and its end, in
+// time order: each(from, to).
 template <class F>
 void in_flight(std::int64_t begin_ns, std::int64_t end_ns, const std::vector<RequestCut> &requests, F each) {
     std::vector<std::pair<std::int64_t, std::int64_t>> parts;

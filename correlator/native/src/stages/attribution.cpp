@@ -37,8 +37,8 @@ Attributor::Attributor(const Plan &plan, StringPool &strings, const ThreadPoints
     declare(g_, c_, "G2C", device);
     declare(i_, c_, "I2C", device);
     declare(d_, c_, "D2C", device);
-    // A write with PREFLUSH or FUA, on a device that has no FUA (block/blk-flush.c): its flushes are the device's, and so
-    // is the wait for the flush before them.
+    // A write with PREFLUSH or FUA, on a device that has no FUA (block/blk-flush.c): its flushes are the device's, and
+    // so is the wait for the flush before them.
     for (auto step : {q_, g_}) declare(step, f_, "preflush", device);
     declare(f_, i_, "G2I", block_);
     declare(f_, d_, "G2D", block_);

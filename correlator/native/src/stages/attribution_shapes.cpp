@@ -15,8 +15,8 @@ static_assert(kSteps * kPlaceBits <= 32, "the places of a request's steps are on
 }  // namespace
 
 // Behind which of the op's transitions each step of the request comes, in kPlaceBits each, 0 where there is no step. 0
-// in all: flushes before and behind its data, steps at one time with each other or with a transition, before the op's begin or out of order are a case of
-// their own; so are ops of more transitions than a place has bits for.
+// in all: flushes before and behind its data, steps at one time with each other or with a transition, before the op's
+// begin or out of order are a case of their own; so are ops of more transitions than a place has bits for.
 std::uint32_t Attributor::places_of(const ShapedList &list, const RequestCut &r) {
     if (list.size >= 1u << kPlaceBits || r.floor_ns != kNoTime || r.first_g != kNoTime || r.preflush != kNoTime ||
         r.end != kNoTime)

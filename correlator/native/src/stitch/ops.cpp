@@ -69,9 +69,11 @@ void Stitcher::decorate(Op &op, const Passage &p) {
         op.offset_bytes = ev.slots[bp.slot.offset].i;
         op.has_offset = op.offset_bytes >= 0;  // below: its file has no places (a pipe, a socket)
     }
-    if (bp.slot.length != kNoSlot && ev.slots[bp.slot.length].is_number() && ev.slots[bp.slot.length].i >= 0) {
-        op.length_bytes = ev.slots[bp.slot.length].i;
-        op.has_length = true;
+    if (bp.slot.length != kNoSlot && ev.slots[bp.slot.length].is_number()) {
+        const std::int64_t bytes = ev.slots[bp.slot.length].i;
+        op.failed = op.failed || (bytes < 0 && p.spec.role == Role::kEnd);  // it is what a call returned
+        if (bytes >= 0) op.length_bytes = bytes;
+        op.has_length = (op.has_length || bytes >= 0) && !op.failed;
     }
     if (p.spec.direction != Direction::kUnknown) op.direction = p.spec.direction;
     if (bp.of_files) decorate_with_file(op, p);

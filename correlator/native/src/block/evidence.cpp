@@ -15,8 +15,14 @@ void Engine::took(Device &d, std::int64_t begin_ns, std::int64_t end_ns) {
     if (begin_ns != kNoTime) d.longest_ns = std::max(d.longest_ns, end_ns - begin_ns);
 }
 
-void Engine::missed(std::int64_t begin_ns, std::int64_t end_ns) {
-    if (hooks_ && hooks_->missed) hooks_->missed(begin_ns, end_ns);
+void Engine::missed(std::int64_t begin_ns, std::int64_t end_ns, const ReqRec *of) {
+    if (hooks_ && hooks_->missed) hooks_->missed(of ? &of->r : nullptr, begin_ns, end_ns);
+}
+
+// Its completion is missing. Where pointers say whose, no other request got it.
+void Engine::missed_completion(const ReqRec &rec, std::int64_t begin_ns) {
+    const bool known = pointers_ && rec.r.pointer != 0 && rec.r.queue_ns != kNoTime && rec.r.issue_ns != kNoTime;
+    missed(begin_ns, last_ns_, known ? &rec : nullptr);
 }
 
 // When whoever waits for the request has gone on without it; kNoTime: nobody has.
@@ -108,7 +114,7 @@ void Engine::find_overdue() {
             rec.device->completions - rec.dev_completions < kLearned ||
             !too_long(*rec.device, rec.r.issue_ns, last_ns_))
             continue;
-        missed(rec.r.issue_ns, last_ns_);
+        missed_completion(rec, rec.r.issue_ns);
     }
 }
 

@@ -155,10 +155,9 @@ void Engine::set_pointer(Index i, std::uint64_t pointer) {
 void Engine::reuse(Index i) {
     ReqRec &rec = requests_[i];
     if (rec.step != Step::kDataDone) {
-        missed(rec.r.issue_ns != kNoTime   ? rec.r.issue_ns
-               : rec.r.getrq_ns != kNoTime ? rec.r.getrq_ns
-                                           : last_ns_,
-               last_ns_);
+        missed_completion(rec, rec.r.issue_ns != kNoTime   ? rec.r.issue_ns
+                               : rec.r.getrq_ns != kNoTime ? rec.r.getrq_ns
+                                                           : last_ns_);
         ++counts.pointer_reuse;
         rec.r.reused = true;
     }

@@ -108,8 +108,10 @@ struct Core::Impl {
                      return owner;
                  },
                  nullptr, [this](const Request &r) { request_done(r); }, [this](const Bio &b) { bio_done(b); },
-                 [this](std::int64_t begin_ns, std::int64_t end_ns) {
-                     if (!converted) missed(begin_ns, end_ns);
+                 [this](const Request *of, std::int64_t begin_ns, std::int64_t end_ns) {
+                     if (converted) return;
+                     if (of && linker.waiters_known(*of)) completion_missed(*of);
+                     else missed(begin_ns, end_ns);
                  },
                  [this](const Request &r) { return linker.waiter_ended(r); },
                  [this](const Owner &owner) { return linker.end_of(owner.op); }}),
@@ -123,7 +125,7 @@ struct Core::Impl {
         SettledOp settled{op, scratch};
         settled.complete = op.complete();
         const std::int64_t end_ns = settled.complete ? op.end_ns : last_ns;
-        settled.tainted = linker.lost_between(op.begin_ns, end_ns);
+        settled.tainted = op.completion_missing || linker.lost_between(op.begin_ns, end_ns);
         if (settled.complete) {
             ++ops_complete;
             check_partition(op);
@@ -193,6 +195,12 @@ struct Core::Impl {
     void missed(std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count = 1) {
         events_missing += count;
         linker.discarded(begin_ns, end_ns);
+    }
+    // Nobody waits for that request but its owners: what else ran meanwhile is whole.
+    void completion_missed(const Request &of) {
+        ++events_missing;
+        for (const Owner &owner : of.owners)
+            if (Op *op = stitcher.ops().find(owner.op)) op->completion_missing = true;
     }
     struct NumbersMissed {
         Impl &impl;

@@ -141,6 +141,8 @@ class Linker {
     std::shared_ptr<Sync> sync_ended(Op &, std::int64_t at_ns);
     void discarded(std::int64_t begin_ns, std::int64_t end_ns);
     bool lost_between(std::int64_t begin_ns, std::int64_t end_ns) const;
+    // Nobody waits for the request but its owners: no batch, no sync, nobody who wrote its pages.
+    bool waiters_known(const Request &) const;
     bool lost_between(const BioLink &, const Request &) const;  // from the first step that is known to the last
 
     // Why nothing is linked to an op (docs/losses.md), where the trace has block events; the op is about to be settled.

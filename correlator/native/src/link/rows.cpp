@@ -45,6 +45,13 @@ std::uint32_t Linker::distinct_ops(std::vector<const Sync *> &syncs) {
     return static_cast<std::uint32_t>(served_.size() + covered - named);
 }
 
+bool Linker::waiters_known(const Request &r) const {
+    return std::all_of(r.bios.begin(), r.bios.end(), [this](std::uint64_t bio) {
+        const BioLink *link = link_of(bio);
+        return !link || (!link->batch && !link->sync && !link->shared && !link->journal && !link->others);
+    });
+}
+
 bool Linker::lost_between(const BioLink &link, const Request &r) const {
     std::int64_t since_ns = kNoTime, until_ns = kNoTime;
     for (const std::int64_t ns : {link.queue_ns, r.queue_ns, r.getrq_ns, r.insert_ns, r.issue_ns, r.complete_ns}) {

@@ -135,6 +135,7 @@ struct OpOddities {
     bool had_window = false;               // its bytes were in flight once
     bool synced = false, covered = false;  // it had a sync; another op's sync covered its write
     bool failed = false;                   // its length was an error at its end
+    bool completion_missing = false;       // of a request of it, and nothing else is
     bool has_soft_end = false;
     bool partner_sure = false;
     bool order_unsure = false;  // another thread's op waited when order chose among them
@@ -170,6 +171,7 @@ struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
         synced = synced || gone.synced;
         covered = covered || gone.covered;
         failed = failed || gone.failed;
+        completion_missing = completion_missing || gone.completion_missing;
         data_bytes += gone.data_bytes;
         deferred += gone.deferred;
     }

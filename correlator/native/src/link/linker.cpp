@@ -189,6 +189,11 @@ Owner Linker::inherit(const Bio &bio, BioLink &link) {
     link.own_bytes = parent->own_bytes == 0 ? 0 : std::uint64_t{bio.nr_sectors} * 512;
     link.waited_for = parent->waited_for;
     link.dirtied = parent->dirtied && bio.split_from != 0;
+    if (bio.split_from != 0) {
+        link.ahead = parent->ahead;
+        link.ahead_dev = parent->ahead_dev;
+        link.ahead_shift = parent->ahead_shift;
+    }
     link.journal_tid = parent->journal_tid;
     link.commit = parent->commit;
     if (parent->shared) {
@@ -256,6 +261,11 @@ Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t hos
                 }
     }
     choose(ev, bio, within, thread_op, link);
+    if (bio.kind == IoKind::kRead && (bio.rwbs & rwbs::kRahead) != 0) {
+        link.ahead = true;
+        link.ahead_dev = within.dev;
+        link.ahead_shift = run.first - within.first;
+    }
     if (!parts_.empty() && is_write(bio)) share_pages(bio, within, link);
     share_sync(bio, within, link);
     const bool of_pages = link.shared && !link.shared->pages.empty();
@@ -269,7 +279,10 @@ Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t hos
     Owner owner;
     if (Op *op = stitcher_.ops().find(link.chosen)) {
         ++op->bios;
-        if (is_data(bio) && op->io_open && right_way(*op, bio)) op->data_bytes += std::uint64_t{bio.nr_sectors} * 512;
+        if (is_data(bio) && op->io_open && right_way(*op, bio)) {
+            op->data_bytes += std::uint64_t{bio.nr_sectors} * 512;
+            if (link.ahead) op->ahead_bytes += std::uint64_t{bio.nr_sectors} * 512;
+        }
         owner.op = link.chosen;
     } else if (of_pages) {
         owner.op = link.shared->pages.front().op;

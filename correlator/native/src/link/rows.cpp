@@ -77,6 +77,7 @@ Served Linker::request_done(const Request &r) {
     std::vector<const Sync *> syncs;
     std::vector<Batch *> batches;
     Served served;
+    bool ahead = false;  // who waits for it is known
     auto add_sync = [&](const Sync *s) {
         if (std::find(syncs.begin(), syncs.end(), s) == syncs.end()) syncs.push_back(s);
     };
@@ -93,6 +94,7 @@ Served Linker::request_done(const Request &r) {
             served_.push_back(link->chosen);
             wait_for(link->chosen, link->queue_ns, link->sync ? link->sync->begin_ns : kNoTime);
         }
+        if (link->ahead && !std::exchange(ahead, true)) wait_for_ahead(*link, r);
         if (link->sync && link->others && (!link->shared || link->shared->file == kNoFile)) add_sync(link->sync.get());
         if (link->batch && std::find(batches.begin(), batches.end(), link->batch.get()) == batches.end())
             batches.push_back(link->batch.get());
@@ -167,6 +169,9 @@ const std::vector<LinkRow> &Linker::links(const Bio &bio) {
     if (link->chosen != 0)
         row(link->chosen, link->rules, std::min(link->own_bytes, std::uint64_t{bio.nr_sectors} * 512), link->ambiguous);
     if (!link->shared) return link_rows_;
+    for (const auto &[op, bytes] : link->shared->readers)
+        row(op, maps_.empty() ? rule::kSector : rule::kExtent, std::min(bytes, std::uint64_t{bio.nr_sectors} * 512),
+            false);
     for (const auto &p : link->shared->pages)
         if (waits(stitcher_.ops().find(p.op))) row(p.op, rule::kPage, p.bytes, p.ambiguous);
     for (const auto &s : link->shared->syncs)

@@ -232,6 +232,7 @@ class Linker {
     std::uint32_t distinct_ops(std::vector<const Sync *> &);
     void wait_for(std::uint64_t op, std::int64_t q, std::int64_t floor_ns);
     std::int64_t waiter_ended(const BioLink &) const;
+    RequestCut cut_of(const Request &) const;
     std::int64_t queued_for(const Batch &, const Request &);
     bool is_journal(const Bio &);
     bool passed_io(const Op &) const;

@@ -71,6 +71,29 @@ std::int64_t Linker::queued_for(const Batch &batch, const Request &r) {
     return first_ns == kNoTime ? r.queue_ns : first_ns;
 }
 
+// Its steps, but for the Q, which is another one for each op.
+RequestCut Linker::cut_of(const Request &r) const {
+    RequestCut cut;
+    cut.request = r.id;
+    cut.g = r.getrq_ns;
+    cut.first_request = r.first_request;
+    cut.first_g = r.first_getrq_ns;
+    cut.i = r.insert_ns;
+    cut.d = r.issue_ns;
+    cut.c = r.complete_ns;
+    cut.preflush = r.preflush_ns;
+    if (r.complete_ns != kNoTime && r.end_ns > r.complete_ns) cut.end = r.end_ns;
+    cut.queue_tid = r.queue_tid;
+    cut.issue_tid = r.issue_tid;
+    cut.dev = r.dev;
+    cut.sector = r.sector;
+    if (const Flush *flush = flush_of(r)) {
+        cut.d = flush->issue_ns;
+        cut.issue_tid = flush->issue_tid;
+    }
+    return cut;
+}
+
 Served Linker::request_done(const Request &r) {
     waiting_.clear();
     served_.clear();
@@ -116,24 +139,7 @@ Served Linker::request_done(const Request &r) {
         flushes_[next_flush_++ % flushes_.size()] = {r.id, r.issue_ns, r.issue_tid};
         return served;
     }
-    RequestCut cut;
-    cut.request = r.id;
-    cut.g = r.getrq_ns;
-    cut.first_request = r.first_request;
-    cut.first_g = r.first_getrq_ns;
-    cut.i = r.insert_ns;
-    cut.d = r.issue_ns;
-    cut.c = r.complete_ns;
-    cut.preflush = r.preflush_ns;
-    if (r.complete_ns != kNoTime && r.end_ns > r.complete_ns) cut.end = r.end_ns;
-    cut.queue_tid = r.queue_tid;
-    cut.issue_tid = r.issue_tid;
-    cut.dev = r.dev;
-    cut.sector = r.sector;
-    if (const Flush *flush = flush_of(r)) {
-        cut.d = flush->issue_ns;
-        cut.issue_tid = flush->issue_tid;
-    }
+    RequestCut cut = cut_of(r);
     // Per op, the Q of its own first bio: a merged request was queued by others before.
     for (const WaitingBio &w : waiting_) {
         Op *op = stitcher_.ops().find(w.op);

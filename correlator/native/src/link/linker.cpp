@@ -236,6 +236,16 @@ bool Linker::works_for_all(std::uint32_t host, std::int64_t tid) {
     return batch && (batch->opened_in_need || batch->reaches);
 }
 
+// Of the bio at hand.
+bool Linker::pages_have_owner() const {
+    for (const auto &p : parts_)
+        for (std::uint64_t page = p.in_file / kPageSectors; page * kPageSectors < p.in_file + p.sectors; ++page) {
+            bool any;
+            if (pages_.owner(p.file, page, any).op != 0) return true;
+        }
+    return false;
+}
+
 Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t host) {
     BioLink &link = links_[bio.id];
     recent_id_ = bio.id;
@@ -252,13 +262,7 @@ Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t hos
     if (is_data(bio)) {
         if (!maps_.empty()) maps_.find(run, within, parts_);
         if (!parts_.empty() || !link.sync) find_in_flight(bio, within, link);
-        if (is_write(bio) && !pages_.empty())
-            for (const auto &p : parts_)
-                for (std::uint64_t page = p.in_file / kPageSectors;
-                     page * kPageSectors < p.in_file + p.sectors && !link.pages_owned; ++page) {
-                    bool any;
-                    link.pages_owned = pages_.owner(p.file, page, any).op != 0;
-                }
+        link.pages_owned = is_write(bio) && !pages_.empty() && pages_have_owner();
     }
     choose(ev, bio, within, thread_op, link);
     if (bio.kind == IoKind::kRead && (bio.rwbs & rwbs::kRahead) != 0) {

@@ -222,6 +222,7 @@ class Linker {
     }
     void postpone(BioLink &);
     bool works_for_all(std::uint32_t host, std::int64_t tid);
+    bool pages_have_owner() const;
     void choose(const BlockEvent &, const Bio &, const Sectors &within, Op *thread_op, BioLink &);
     Op *writes_page(const Bio &, std::uint32_t file, std::uint64_t page, std::uint32_t &writers);
     void share_pages(const Bio &, const Sectors &within, BioLink &);

@@ -16,15 +16,8 @@ static inline u64 pointer_at(u64 address) {
     return value;
 }
 
-static inline struct block_event *reserve(u32 kind) {
-    struct bridge_cpu *cpu = this_cpu();
-    if (!cpu) return 0;
-    struct block_event *e = events.ringbuf_reserve(sizeof(struct block_event));
-    if (!e) {
-        __sync_fetch_and_add(&cpu->lost, 1);
-        return 0;
-    }
-    // Only now: whatever is reserved after the bridge has looked has a later time than that look.
+static inline void begin_record(struct block_event *e, struct bridge_cpu *cpu, u32 kind) {
+    // Only now, that it is reserved: whatever is reserved after the bridge has looked has a later time than that look.
     e->ktime = bpf_ktime_get_ns();
     e->lost = cpu->lost;
     e->cpu = bpf_get_smp_processor_id();
@@ -37,6 +30,14 @@ static inline struct block_event *reserve(u32 kind) {
     e->rq = e->bio = e->parent = e->sector = e->other = 0;
     e->nr_sector = e->bytes = e->dev = e->old_dev = e->rwbs = 0;
     e->error = 0;
+}
+
+static inline struct block_event *reserve(u32 kind) {
+    struct bridge_cpu *cpu = this_cpu();
+    if (!cpu) return 0;
+    struct block_event *e = events.ringbuf_reserve(sizeof(struct block_event));
+    if (e) begin_record(e, cpu, kind);
+    else __sync_fetch_and_add(&cpu->lost, 1);
     return e;
 }
 

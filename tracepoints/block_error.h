@@ -17,7 +17,3 @@ static int32_t error_of(const struct block_event *e) {
     if (e->error <= 0) return e->error;
     return (size_t)e->error < sizeof(codes) / sizeof(codes[0]) ? codes[e->error] : -EIO;
 }
-
-static inline void receive_event(struct block_event *e) {
-    if (e->kind < KIND_CALL_ENTRY) e->error = error_of(e);
-}

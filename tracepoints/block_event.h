@@ -59,3 +59,12 @@ struct block_event {
     __u32 pid;  // process of tid
     char comm[16];
 };
+
+// A call that queues or takes I/Os by more iocbs than find room in the last elements of `args`.
+#define IOCBS_MOST 256  // of which it tells
+#define IOCBS_IN_ENTRY 3
+#define IOCBS_IN_EXIT 5
+struct iocbs_event {
+    struct block_event e;
+    __u64 iocbs[IOCBS_MOST];  // addresses in the process; 0: could not be read
+};

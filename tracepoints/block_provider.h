@@ -36,6 +36,11 @@ static uint64_t enabled_mask(void) {
     return mask;
 }
 
+static inline void receive_event(struct block_event *e, const void *record, uint32_t bytes) {
+    if (e->kind < KIND_CALL_ENTRY) e->error = error_of(e);
+    else if (bytes >= sizeof(struct iocbs_event)) keep_iocbs(e, record);
+}
+
 // False: the session does not record that event (any more).
 static bool pass_event(const struct block_event *e, uint64_t seq) {
 #define PASS_OF(provider, kind, event)                                                                                 \

@@ -178,7 +178,7 @@ static bool drain(struct bridge *b) {
         if (!(length & RING_DISCARD)) {
             struct bridge_event e;
             memcpy(&e, record + RING_HEADER, sizeof(e));
-            receive_event(&e);
+            receive_event(&e, record + RING_HEADER, length);
             if (gives_way(&e) && e.cpu < b->cpu_count) ++b->cpus[e.cpu].states_taken;
             if (!hold(b, &e)) {
                 b->failed = true;

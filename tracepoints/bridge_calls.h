@@ -13,5 +13,7 @@
 uint64_t enabled_calls(void);
 // The number of each call on this machine: call_of[number] = opline_call.
 void number_calls(volatile __u8 *call_of);
+// Of a record with many iocbs: they lie behind what is held of it, until it is passed on.
+void keep_iocbs(struct block_event *e, const struct iocbs_event *record);
 // Pass on a record of KIND_CALL_ENTRY or KIND_CALL_EXIT; false if the session does not record that event (any more).
 bool pass_call(const struct block_event *e, uint64_t seq);

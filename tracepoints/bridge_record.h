@@ -14,6 +14,10 @@
 #define CALL_NUMBER_writev 6
 #define CALL_NUMBER_sendfile64 15
 #define CALL_NUMBER_copy_file_range 22
+// opline_calls that queue I/Os by iocbs, and that take them
+#define CALL_NUMBER_io_submit 18
+#define CALL_NUMBER_io_getevents 19
+#define CALL_NUMBER_io_pgetevents 20
 #define CALL_NUMBERS 512  // a power of two above every system call's number
 
 // One element of a memory-mapped array: written by the bridge, read by every program.

@@ -8,6 +8,8 @@
 //   pos             of calls that name no place: the file's own when the call began, its end if it is written and was opened with O_APPEND;
 //                   -1: it has none (a pipe, a socket, a terminal), or it is not known. sendfile64 and copy_file_range: of the file that is written
 //   cpu, seq        as in block_tp.h, of which this is a part: one stream, one order
+//   iocbs           of io_submit, and of the exits of io_getevents and io_pgetevents: addresses of the iocbs that are queued, or were taken,
+//                   the first 256 of them: hexadecimal numbers with commas between them, 0: it could not be read
 //
 // An exit has `ret`.
 
@@ -30,6 +32,7 @@
 
 #ifndef OPLINE_CALL_FIELDS
 #define OPLINE_CALL_FIELDS
+extern char call_iocbs[];  // of the call that is being passed on: the bridge is one thread
 #define CALL_ARGS LTTNG_UST_TP_ARGS(const struct block_event *, e, uint64_t, seq_number)
 #define CALL_FD                                                                                                        \
     lttng_ust_field_integer(uint32_t, fd, (uint32_t)e->args[0])                                                        \
@@ -47,6 +50,7 @@
     CALL_FD                                                                                                            \
     lttng_ust_field_integer_hex(uint64_t, buf, e->args[1])                                                             \
     lttng_ust_field_integer(uint64_t, count, e->args[2])
+#define CALL_IOCBS lttng_ust_field_string(iocbs, call_iocbs)
 #define CALL_TASK                                                                                                      \
     lttng_ust_field_integer(int32_t, tid, (int32_t)e->tid)                                                             \
     lttng_ust_field_integer(int32_t, pid, (int32_t)e->pid)                                                             \
@@ -75,7 +79,8 @@ CALL_CLASS(memory,
 CALL_CLASS(aio_submit,
     lttng_ust_field_integer_hex(uint64_t, ctx_id, e->args[0])
     lttng_ust_field_integer(int64_t, nr, (int64_t)e->args[1])
-    lttng_ust_field_integer_hex(uint64_t, iocbpp, e->args[2]))
+    lttng_ust_field_integer_hex(uint64_t, iocbpp, e->args[2])
+    CALL_IOCBS)
 CALL_CLASS(aio_reap,
     lttng_ust_field_integer_hex(uint64_t, ctx_id, e->args[0])
     lttng_ust_field_integer(int64_t, min_nr, (int64_t)e->args[1])
@@ -104,10 +109,11 @@ CALL_CLASS(copy_range,
     CALL_OWN_POS(1)
     lttng_ust_field_integer(uint32_t, flags, (uint32_t)e->args[5]))
 CALL_CLASS(returned, lttng_ust_field_integer(int64_t, ret, (int64_t)e->args[0]))
+CALL_CLASS(taken, lttng_ust_field_integer(int64_t, ret, (int64_t)e->args[0]) CALL_IOCBS)
 
-#define X(name, fields)                                                                                                \
+#define X(name, fields, result)                                                                                        \
     LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(syscall, fields, syscall, syscall_entry_##name, CALL_ARGS)                     \
-    LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(syscall, returned, syscall, syscall_exit_##name, CALL_ARGS)
+    LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(syscall, result, syscall, syscall_exit_##name, CALL_ARGS)
 OPLINE_CALLS(X)
 #undef X
 

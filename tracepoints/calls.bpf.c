@@ -7,13 +7,44 @@
 
 #ifdef O_REG_0
 
-static inline struct block_event *reserve_call(u32 kind, struct bridge_control *c, u64 number) {
+// 0: it is not recorded.
+static inline u8 recorded_call(struct bridge_control *c, u64 number) {
     if (!c->calls || number >= CALL_NUMBERS) return 0;
     u8 call = c->call_of[number & (CALL_NUMBERS - 1)];
-    if (!(c->calls >> (call & 63) & 1) || !in_tree(c)) return 0;
+    return (c->calls >> (call & 63) & 1) && in_tree(c) ? call : 0;
+}
+
+static inline struct block_event *reserve_call(u32 kind, u8 call) {
     struct block_event *e = reserve(kind);
     if (e) e->call = call;
     return e;
+}
+
+// With room for many iocbs.
+static inline struct iocbs_event *reserve_iocbs(u32 kind, u8 call) {
+    struct bridge_cpu *cpu = this_cpu();
+    if (!cpu) return 0;
+    struct iocbs_event *x = events.ringbuf_reserve(sizeof(struct iocbs_event));
+    if (!x) {
+        __sync_fetch_and_add(&cpu->lost, 1);
+        return 0;
+    }
+    begin_record(&x->e, cpu, kind);
+    x->e.call = call;
+    return x;
+}
+
+// Of how many iocbs the record of a call tells that has so many.
+static inline u32 iocbs_told(s64 count) { return count <= 0 ? 0 : count > IOCBS_MOST ? IOCBS_MOST : count; }
+
+// From an array of addresses that lie `step` bytes apart; `most`, a constant, bounds the loop. What cannot be read is 0.
+static inline void read_iocbs(u64 *to, u32 most, u64 from, u32 step, u32 count) {
+    for (u32 i = 0; i < most && i < count; ++i) {
+        asm volatile("" : "+r"(i));  // the kernel's verifier must find both conditions
+        u64 iocb = 0;
+        bpf_probe_read_user(&iocb, sizeof(iocb), (void *)(from + i * step));
+        to[i] = iocb;
+    }
 }
 
 #define OPENED_TO_APPEND 02000  // O_APPEND (include/uapi/asm-generic/fcntl.h)
@@ -63,23 +94,73 @@ static inline void fill_files(struct block_event *e) {
     }
 }
 
+static inline void fill_arguments(struct block_event *e, const char *r) {
+    e->args[0] = GET(u64, r, REGS_LOW, O_REG_0);
+    e->args[1] = GET(u64, r, REGS_LOW, O_REG_1);
+    e->args[2] = GET(u64, r, REGS_LOW, O_REG_2);
+    e->args[3] = GET(u64, r, REGS_LOW, O_REG_3);
+    e->args[4] = GET(u64, r, REGS_LOW, O_REG_4);
+    e->args[5] = GET(u64, r, REGS_LOW, O_REG_5);
+}
+
+// io_submit(ctx, nr, iocbpp): which iocbs it queues.
+static inline int on_io_submit(const char *r) {
+    u32 count = iocbs_told(GET(s64, r, REGS_LOW, O_REG_1));
+    u64 from = GET(u64, r, REGS_LOW, O_REG_2);
+    if (count > IOCBS_IN_ENTRY) {
+        struct iocbs_event *x = reserve_iocbs(KIND_CALL_ENTRY, CALL_NUMBER_io_submit);
+        if (!x) return 0;
+        fill_arguments(&x->e, r);
+        u32 bytes = count * sizeof(x->iocbs[0]);
+        asm volatile("" : "+r"(bytes));  // the kernel's verifier must find the condition
+        if (bytes <= sizeof(x->iocbs)) bpf_probe_read_user(x->iocbs, bytes, (void *)from);
+        events.ringbuf_submit(x, RB_NO_WAKEUP);
+        return 0;
+    }
+    struct block_event *e = reserve_call(KIND_CALL_ENTRY, CALL_NUMBER_io_submit);
+    if (!e) return 0;
+    fill_arguments(e, r);
+    read_iocbs(e->args + 6 - IOCBS_IN_ENTRY, IOCBS_IN_ENTRY, from, 8, count);
+    events.ringbuf_submit(e, RB_NO_WAKEUP);
+    return 0;
+}
+
 int on_sys_enter(struct bpf_raw_tracepoint_args *ctx) {
     u32 zero = 0;
     struct bridge_control *c = control.lookup(&zero);
     if (!c) return 0;
     if (c->follow) in_tree(c);
-    struct block_event *e = reserve_call(KIND_CALL_ENTRY, c, ctx->args[1]);
-    if (!e) return 0;
+    u8 call = recorded_call(c, ctx->args[1]);
+    if (!call) return 0;
     char r[REGS_SPAN] __attribute__((aligned(8)));
-    if (!bpf_probe_read_kernel(r, sizeof(r), (void *)(ctx->args[0] + REGS_LOW))) {
-        e->args[0] = GET(u64, r, REGS_LOW, O_REG_0);
-        e->args[1] = GET(u64, r, REGS_LOW, O_REG_1);
-        e->args[2] = GET(u64, r, REGS_LOW, O_REG_2);
-        e->args[3] = GET(u64, r, REGS_LOW, O_REG_3);
-        e->args[4] = GET(u64, r, REGS_LOW, O_REG_4);
-        e->args[5] = GET(u64, r, REGS_LOW, O_REG_5);
+    int known = !bpf_probe_read_kernel(r, sizeof(r), (void *)(ctx->args[0] + REGS_LOW));
+    if (known && call == CALL_NUMBER_io_submit) return on_io_submit(r);
+    struct block_event *e = reserve_call(KIND_CALL_ENTRY, call);
+    if (!e) return 0;
+    if (known) {
+        fill_arguments(e, r);
         fill_files(e);
     }
+    events.ringbuf_submit(e, RB_NO_WAKEUP);
+    return 0;
+}
+
+// A call that has taken completions: struct io_event, 32 bytes, has the iocb's address in its second field.
+static inline int on_taken(u64 registers, u8 call, u64 returned) {
+    u32 count = iocbs_told(returned);
+    u64 from = pointer_at(registers + O_REG_3) + 8;
+    if (count > IOCBS_IN_EXIT) {
+        struct iocbs_event *x = reserve_iocbs(KIND_CALL_EXIT, call);
+        if (!x) return 0;
+        x->e.args[0] = returned;
+        read_iocbs(x->iocbs, IOCBS_MOST, from, 32, count);
+        events.ringbuf_submit(x, RB_NO_WAKEUP);
+        return 0;
+    }
+    struct block_event *e = reserve_call(KIND_CALL_EXIT, call);
+    if (!e) return 0;
+    e->args[0] = returned;
+    read_iocbs(e->args + 6 - IOCBS_IN_EXIT, IOCBS_IN_EXIT, from, 32, count);
     events.ringbuf_submit(e, RB_NO_WAKEUP);
     return 0;
 }
@@ -88,7 +169,11 @@ int on_sys_exit(struct bpf_raw_tracepoint_args *ctx) {
     u32 zero = 0;
     struct bridge_control *c = control.lookup(&zero);
     if (!c || !c->calls) return 0;
-    struct block_event *e = reserve_call(KIND_CALL_EXIT, c, (u32)pointer_at(ctx->args[0] + O_REG_NUMBER));
+    u8 call = recorded_call(c, (u32)pointer_at(ctx->args[0] + O_REG_NUMBER));
+    if (!call) return 0;
+    if (call == CALL_NUMBER_io_getevents || call == CALL_NUMBER_io_pgetevents)
+        return on_taken(ctx->args[0], call, ctx->args[1]);
+    struct block_event *e = reserve_call(KIND_CALL_EXIT, call);
     if (!e) return 0;
     e->args[0] = ctx->args[1];
     events.ringbuf_submit(e, RB_NO_WAKEUP);

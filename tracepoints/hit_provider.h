@@ -113,7 +113,9 @@ static void flush_all(void) {
 static inline uint64_t enabled_mask(void) { return 1; }
 static inline uint64_t enabled_calls(void) { return 0; }
 static inline void number_calls(volatile __u8 *call_of) { (void)call_of; }
-static inline void receive_event(struct hit_event *e) { (void)e; }
+static inline void receive_event(struct hit_event *e, const void *record, uint32_t bytes) {
+    (void)e, (void)record, (void)bytes;
+}
 static inline bool gives_way(const struct hit_event *e) {
     (void)e;
     return false;

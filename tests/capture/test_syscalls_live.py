@@ -172,4 +172,4 @@ def test_coverage_joins_fios_own_log(recorded: Recorded, engine: str, capfd: pyt
 
 def test_the_recorder_knows_the_calls_of_the_collector() -> None:
     table = (ROOT / "tracepoints" / "calls.h").read_text()
-    assert tuple(re.findall(r"^    X\((\w+), \w+\)", table, re.MULTILINE)) == recipe.BPF_SYSCALLS
+    assert tuple(re.findall(r"^    X\((\w+), \w+, \w+\)", table, re.MULTILINE)) == recipe.BPF_SYSCALLS

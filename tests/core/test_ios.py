@@ -24,12 +24,18 @@ submitted = { event = "syscall_exit_io_submit", thread = "leave", aside = true, 
 io_getevents = { event = "syscall_entry_io_getevents", ios = { wait = "aio" } }
 "io_getevents returned" = { event = "syscall_exit_io_getevents", ios = { reaped = "ret" } }
 """
+NAMED = MODEL.replace('count = "nr"', 'count = "nr", names = "iocbs"').replace(
+    'reaped = "ret"', 'reaped = "ret", names = "iocbs"'
+)
 
 
 @dataclass
 class Kernel:
-    """One context per process; what each I/O went through, by its sector."""
+    """One context per process; what each I/O went through, by its sector. Named: calls say which I/Os they are about,
+    and the last one done is taken first; a name is used again once its I/O was taken.
+    """
 
+    named: bool = False
     now: int = 100
     lines: list[str] = field(default_factory=list)
     sector: int = 0
@@ -37,16 +43,23 @@ class Kernel:
     done: dict[int, deque[int]] = field(default_factory=lambda: defaultdict(deque))
     begun: dict[int, int] = field(default_factory=dict)
     ended: dict[int, int] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)  # of sectors that nobody has taken
 
     def say(self, text: str) -> int:
         self.now += 1
         self.lines.append(f"{self.now} {text}")
         return self.now
 
+    def said(self, sectors: list[int]) -> str:
+        return " iocbs=" + ",".join(self.names[s] for s in sectors) if self.named else ""
+
     def submit(self, pid: int, count: int) -> None:
-        begin = self.say(f"syscall_entry_io_submit tid={pid} pid={pid} ctx_id=0x7f00 nr={count}")
-        for _ in range(count):
-            self.sector += 16
+        sectors = [self.sector + 16 * (k + 1) for k in range(count)]
+        for sector in sectors if self.named else ():
+            used = set(self.names.values())
+            self.names[sector] = next(name for n in range(999) if (name := f"ab{n:03}f0") not in used)
+        begin = self.say(f"syscall_entry_io_submit tid={pid} pid={pid} ctx_id=0x7f00 nr={count}" + self.said(sectors))
+        for self.sector in sectors:
             self.begun[self.sector] = begin
             self.in_flight.append((pid, self.sector))
             extent = f"tid={pid} comm=w dev=8388608 sector={self.sector} nr_sector=8 rwbs=33"
@@ -64,8 +77,11 @@ class Kernel:
     def reap(self, pid: int, most: int) -> None:
         tid = pid + 1000
         self.say(f"syscall_entry_io_getevents tid={tid} pid={pid} ctx_id=0x7f00 min_nr=0 nr={most}")
-        taken = [self.done[pid].popleft() for _ in range(min(most, len(self.done[pid])))]
-        at = self.say(f"syscall_exit_io_getevents tid={tid} pid={pid} ret={len(taken)}")
+        queue = self.done[pid]
+        taken = [queue.pop() if self.named else queue.popleft() for _ in range(min(most, len(queue)))]
+        at = self.say(f"syscall_exit_io_getevents tid={tid} pid={pid} ret={len(taken)}" + self.said(taken))
+        for sector in taken:
+            self.names.pop(sector, None)
         self.ended.update(dict.fromkeys(taken, at))
 
 
@@ -77,8 +93,8 @@ ACTIONS = st.one_of(
 )
 
 
-def played(actions: list[tuple[str, int, int]]) -> Kernel:
-    kernel = Kernel()
+def played(actions: list[tuple[str, int, int]], named: bool = False) -> Kernel:
+    kernel = Kernel(named)
     for name, a, b in actions:
         if name == "submit":
             kernel.submit(a, b)
@@ -89,10 +105,10 @@ def played(actions: list[tuple[str, int, int]]) -> Kernel:
     return kernel
 
 
-@given(st.lists(ACTIONS, max_size=30))
-def test_an_op_per_io_from_its_call_to_the_call_that_took_it(actions: list[tuple[str, int, int]]) -> None:
-    kernel = played(actions)
-    driver = run(MODEL, kernel.lines)
+@given(st.lists(ACTIONS, max_size=30), st.booleans())
+def test_an_op_per_io_from_its_call_to_the_call_that_took_it(actions: list[tuple[str, int, int]], named: bool) -> None:
+    kernel = played(actions, named)
+    driver = run(NAMED if named else MODEL, kernel.lines)
     check_laws(driver, len(kernel.lines))
     tables = driver.tables()
     sectors = {b["op_id"]: b["sector"] for b in tables.get("bios", [])}
@@ -105,12 +121,12 @@ def test_an_op_per_io_from_its_call_to_the_call_that_took_it(actions: list[tuple
     assert {s for s, op in ops.items() if not op["complete"]} == {s for _, s in kernel.in_flight}
 
 
-@given(st.lists(ACTIONS, max_size=12), st.integers(0, 200))
-def test_a_lost_event_breaks_no_law(actions: list[tuple[str, int, int]], lost: int) -> None:
-    lines = played(actions).lines
+@given(st.lists(ACTIONS, max_size=12), st.integers(0, 200), st.booleans())
+def test_a_lost_event_breaks_no_law(actions: list[tuple[str, int, int]], lost: int, named: bool) -> None:
+    lines = played(actions, named).lines
     if lines:
         del lines[lost % len(lines)]
-    check_laws(run(MODEL, lines), len(lines))
+    check_laws(run(NAMED if named else MODEL, lines), len(lines))
 
 
 def test_ios_that_nobody_takes_do_not_stay_in_memory() -> None:

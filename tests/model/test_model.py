@@ -105,14 +105,16 @@ def test_ios_and_bios() -> None:
         'in = { event = "p:i", role = "begin", thread = "switch", ios = { submit = "op", count = "n", ring = true } }\n'
         'wait = { event = "p:wait", ios = { wait = "op(other)" } }\n'
         'out = { event = "p:out", thread = "leave", ios = { submitted = "ret", reaped = "*" } }\n'
+        'taken = { event = "p:taken", ios = { reaped = "ret", names = "objects" } }\n'
         '[bios]\nclass = "bio"\nthreads = ["*"]\nexcept = ["kworker/*"]\n'
     )
     plan = plan_of(text)
-    nothing = {"submit": None, "wait": None, "count": None, "ring": False, "submitted": None, "reaped": None}
+    nothing = dict.fromkeys(("submit", "wait", "count", "submitted", "reaped", "names")) | {"ring": False}
     assert [p["ios"] for p in plan["points"][2:]] == [
         {**nothing, "submit": {"space": 0, "fields": ["id"]}, "count": "n", "ring": True},
         {**nothing, "wait": {"space": 0, "fields": ["other"]}},
         {**nothing, "submitted": "ret", "reaped": "*"},
+        {**nothing, "reaped": "ret", "names": "objects"},
     ]
     assert plan["bios"] == {"class": "bio", "threads": ["*"], "except": ["kworker/*"]}
 

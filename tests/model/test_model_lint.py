@@ -89,6 +89,10 @@ t = { from = "x" }
             SMALL + "a = { event = 'p:x', ios = { wait = 'op', reaped = 'n' } }\n",
             "6: point a: `ios` has `submit` or `wait` at a call's entry, `submitted` or `reaped` at its exit",
         ),
+        (
+            SMALL + "a = { event = 'p:x', ios = { reaped = '*', names = 'n' } }\n",
+            "6: point a: `ios.names` goes with `submit`, or with a field in `reaped`",
+        ),
         (SMALL + "[bios]\nthreads = '*'\n", "6: `bios`: `class` is missing"),
         (SMALL + "'p:Q' = { batch = { join = 'kv' } }\n", "6: point p:Q: no point opens the batch kv"),
         (

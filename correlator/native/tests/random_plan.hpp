@@ -175,6 +175,7 @@ class RandomPlan {
             if (bytes_.once_in(2)) p.ios.count = field();
             if (bytes_.once_in(2)) p.ios.submitted = field();
             if (bytes_.once_in(2)) p.ios.reaped = bytes_.once_in(2) ? "*" : field();
+            if (bytes_.once_in(2)) p.ios.names = field();
         }
         p.aside = bytes_.once_in(8);
     }
@@ -196,6 +197,7 @@ class RandomPlan {
             p.ios.count.clear();
         }
         if (p.ios.submit || p.ios.wait) p.ios.submitted = p.ios.reaped = "";
+        if (!p.ios.submit && (p.ios.reaped.empty() || p.ios.reaped == "*")) p.ios.names.clear();
         if (p.ios.submit && p.ios.wait) p.ios.wait->space = p.ios.submit->space;
     }
 

@@ -91,6 +91,7 @@ class _Points:
             "ring": i.ring,
             "submitted": i.submitted,
             "reaped": i.reaped,
+            "names": i.names,
         }
 
     def point(self, rule: Rule, event: str) -> dict[str, Any]:

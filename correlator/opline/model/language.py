@@ -35,7 +35,7 @@ BLOCK_STEPS = {
 STAGE_KINDS = ("work", "wait", "network", "device", "unknown")
 UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
-IOS_FIELDS = ("submit", "wait", "count", "ring", "submitted", "reaped")
+IOS_FIELDS = ("submit", "wait", "count", "ring", "submitted", "reaped", "names")
 BIOS_FIELDS = ("class", "threads", "except")
 
 VERSIONS = (1, 2)
@@ -138,6 +138,7 @@ class Ios(Value):
     ring: bool = False
     submitted: str | None = None
     reaped: str | None = None  # a field's name, or "*": all that are done
+    names: str | None = None  # the field that says which I/Os they are
 
     @property
     def entry(self) -> bool:

@@ -282,6 +282,8 @@ def _ios(model: Model) -> Iterator[Problem]:
             yield _about(rule, "error", what)
         if (ios.count_field or ios.ring) and ios.submit is None:
             yield _about(rule, "error", "`ios.count` and `ios.ring` go with `submit`")
+        if ios.names and ios.submit is None and ios.reaped in (None, ALL):
+            yield _about(rule, "error", "`ios.names` goes with `submit`, or with a field in `reaped`")
         if ios.submit and ios.wait and ios.submit.space != ios.wait.space:
             yield _about(rule, "error", "`ios`: one call submits to and waits for one queue")
     entries = [rule for rule in model.rules if rule.ios and rule.ios.entry]

@@ -199,4 +199,5 @@ class PointFields(Fields):
             ring=bool(self.typed(here, "ring", written, bool, "true or false")),
             submitted=self.text(here, "submitted", written),
             reaped=self.text(here, "reaped", written),
+            names=self.text(here, "names", written),
         )

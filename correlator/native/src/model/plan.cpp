@@ -86,6 +86,7 @@ IosSpec ios_spec(const json &p, const std::string &where, const Names &names) {
     out.count = text_or_empty(*it, "count", where);
     out.submitted = text_or_empty(*it, "submitted", where);
     out.reaped = text_or_empty(*it, "reaped", where);
+    out.names = text_or_empty(*it, "names", where);
     return out;
 }
 

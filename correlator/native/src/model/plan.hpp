@@ -59,6 +59,7 @@ struct IosSpec {
     bool ring = false;                   // completions can be taken without a call
     std::string count;                   // how many I/Os the call announces
     std::string submitted, reaped;       // how many it queued, how many it took; "*": all that are done
+    std::string names;                   // by which numbers the application knows the I/Os that it queues, or took
     explicit operator bool() const { return submit || wait || !submitted.empty() || !reaped.empty(); }
 };
 

@@ -87,6 +87,7 @@ struct IoLife {
     std::uint32_t open_bios = 0;
     std::int64_t done_ns = kNoTime;
     Key queue;
+    std::uint64_t name = 0;  // the number by which the application knows it; 0: not known
 };
 
 // kAlias: a name for something else: an op that it was found to be a part of, an op's child, a batch.

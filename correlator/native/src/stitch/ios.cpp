@@ -59,6 +59,10 @@ void Stitcher::enter_call(Passage &p, Op *head) {
         io.ring = call->ring;
         io.space = use.space;
         io.queue = key;
+        call->names = names_in(p.ev, bp.ios_names);
+        if (call->names.size() > call->announced) call->names.resize(call->announced);
+        claim_names(*call, queue);
+        if (call->announced == 1) give_names(*call, queue, 1);
     }
     if (bp.ios_wait) {
         call->waits = true;
@@ -195,7 +199,7 @@ void Stitcher::io_done(Op &op, std::int64_t done_ns) {
 void Stitcher::end_at_completion(Op &op) {
     if (!op.io.own && !op.io.ring) ++counts_.reaps_unseen;
     if (op.bios == 0) {  // nothing was queued: it was done when the call that queued it returned
-        end_op(op, op.transitions.last_ns(), op.transitions.last_order());
+        end_io(op, op.transitions.last_ns(), op.transitions.last_order());
         return;
     }
     Transition t;
@@ -204,7 +208,16 @@ void Stitcher::end_at_completion(Op &op) {
     t.spec = kNoSpec;
     t.pid = op.pid;
     t.evidence = Evidence::kCompletion;
-    end_op(op, t.ts_ns, add_transition(op, t));
+    end_io(op, t.ts_ns, add_transition(op, t));
+}
+
+void Stitcher::end_io(Op &op, std::int64_t ts_ns, std::uint32_t order) {
+    if (op.io.name != 0) {
+        IoQueue *q = io_queues_.find(op.io.queue);
+        if (auto *ref = q ? q->named.find(op.io.name) : nullptr; ref && *ref == op_ref(op)) q->named.erase_found(ref);
+        op.io.name = 0;
+    }
+    end_op(op, ts_ns, order);
 }
 
 void Stitcher::complete_all(IoQueue &q) {
@@ -218,47 +231,66 @@ void Stitcher::events_lost() {
     io_queues_.for_each([this](const Key &, IoQueue &q) {
         complete_all(q);
         q.reaped_early.clear();
+        forget_names(q);
     });
 }
 
-// `count` done I/Os, the first done first, end here. What is more than are known were queued before the trace, or by a
-// call that has not returned.
-bool Stitcher::reap(IoQueue &q, std::int64_t count, Transition t) {
-    bool any = false;
+// `count` I/Os end here: those that the call names, and of those that it does not, or whose names are not known, the
+// first done first. What is more than are known were queued before the trace, or by a call that has not returned.
+bool Stitcher::reap(IoQueue &q, std::int64_t count, std::vector<std::uint64_t> names, Transition t) {
     t.point = reaped_;
     t.spec = kNoSpec;
     t.evidence = Evidence::kKey;
-    for (; count > 0 && !q.done.empty(); q.done.pop_front()) {
-        Op *op = ops_.find(q.done.front());
-        if (!op || op->state != OpState::kOpen) continue;
-        end_op(*op, t.ts_ns, add_transition(*op, t));
-        any = true;
-        --count;
+    const bool more = !names.empty() && static_cast<std::int64_t>(names.size()) < count;
+    std::int64_t taken = 0, unknown = 0;
+    std::vector<std::uint64_t> queueing;
+    if (static_cast<std::int64_t>(names.size()) > count) names.resize(static_cast<std::size_t>(count));
+    for (auto name : names) {
+        const auto *ref = q.named.find(name);
+        if (ref && *ref == IoQueue::kQueueing) queueing.push_back(name);
+        else if (take_named(q, name, t)) ++taken;
+        else if (name != 0 && !q.in_order) ++unknown;
     }
-    if (count > 0 && q.submitting > 0) q.reaped_early.push_back({t, count});
-    return any;
+    const std::int64_t unsaid = count - taken - unknown - static_cast<std::int64_t>(queueing.size());
+    taken += take_in_order(q, unknown, true, t);
+    taken += take_in_order(q, unsaid, false, t);
+    if (more) {
+        go_by_order(q);
+        queueing.clear();
+    }
+    if (taken < count && q.submitting > 0) q.reaped_early.push_back({t, count - taken, std::move(queueing)});
+    return taken > 0;
 }
 
 // The call returned: it queued `count` I/Os. Those that queued no bio are known by their number alone.
 void Stitcher::close_submit(IoCall &call, std::int64_t count, const Transition &t) {
+    // Where some have queued bios and others have not, nobody knows which.
+    const bool names_sure = !call.has_bio || static_cast<std::int64_t>(call.ops.size()) == count;
     while (static_cast<std::int64_t>(call.ops.size()) < count && call.ops.size() < call.announced) another_io(call);
+    IoQueue &q = io_queues_[call.queue];
+    give_names(call, q, names_sure ? count : 0);
     for (std::size_t i = 0; i < call.ops.size(); ++i) {
         Op *op = ops_.find(call.ops[i]);
         if (!op) continue;
         const auto order = add_transition(*op, t);
         if (op->bios > 0 || op->state != OpState::kOpen) continue;
-        if (static_cast<std::int64_t>(i) >= count) {  // refused: the call is all that there is
-            end_op(*op, t.ts_ns, order);
-            continue;
-        }
-        IoQueue &q = io_queues_[call.queue];
-        if (q.reaped_early.empty()) {
+        if (static_cast<std::int64_t>(i) >= count)
+            end_io(*op, t.ts_ns, order);  // refused: the call is all that there is
+    }
+    if (!q.reaped_early.empty()) take_early(q);
+    for (auto ref : call.ops) {
+        Op *op = ops_.find(ref);
+        if (!op || op->bios > 0 || op->state != OpState::kOpen) continue;
+        auto early = std::find_if(q.reaped_early.begin(), q.reaped_early.end(), [](const IoQueue::Taken &taken) {
+            return taken.count > static_cast<std::int64_t>(taken.names.size());
+        });
+        if (op->io.name != 0 || early == q.reaped_early.end()) {
             io_done(*op, t.ts_ns);
             continue;
         }
-        Transition taken = q.reaped_early.front().reap;
-        if (--q.reaped_early.front().count == 0) q.reaped_early.erase(q.reaped_early.begin());
-        end_op(*op, taken.ts_ns, add_transition(*op, taken));
+        const Transition taken = early->reap;
+        if (--early->count == 0) q.reaped_early.erase(early);
+        end_io(*op, taken.ts_ns, add_transition(*op, taken));
     }
 }
 
@@ -284,7 +316,7 @@ Fate Stitcher::return_from_call(Passage &p) {
         const bool all = p.spec.ios.reaped == "*";
         const std::int64_t count = all ? static_cast<std::int64_t>(q.done.size()) : number_in(p.ev, bp.ios_reaped, 0);
         if (count > 0) q.reap_seen = true, q.unseen = false;
-        any = reap(q, count, t) || any;
+        any = reap(q, count, names_in(p.ev, bp.ios_names), t) || any;
     }
     if (any) ++bp.transitions;
     return any ? Fate::kTransition : Fate::kContext;
@@ -295,7 +327,10 @@ void Stitcher::leave_call(ThreadState &ts) {
     if (!ts.call) return;
     const std::unique_ptr<IoCall> call = std::move(ts.call);
     IoQueue &q = io_queues_[call->queue];
-    if (call->submits && --q.submitting == 0) q.reaped_early.clear();
+    if (call->submits) {
+        give_names(*call, q, 0);
+        if (--q.submitting == 0) q.reaped_early.clear();
+    }
     if (call->waits && --q.waiting == 0 && call->ring) complete_all(q);
 }
 

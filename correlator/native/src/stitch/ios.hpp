@@ -6,6 +6,7 @@
 #include <deque>
 #include <vector>
 
+#include "base/flat_map.hpp"
 #include "block/block.hpp"
 #include "op/op.hpp"
 
@@ -35,9 +36,10 @@ struct IoCall {
     Key queue;
     std::uint32_t space = 0;
     bool submits = false, waits = false;
-    std::uint32_t announced = 1;     // I/Os that the entry speaks of
-    std::vector<std::uint64_t> ops;  // op refs; the first is the one that began at the entry
-    Transition begin;                // of each of them
+    std::uint32_t announced = 1;       // I/Os that the entry speaks of
+    std::vector<std::uint64_t> ops;    // op refs; the first is the one that began at the entry
+    Transition begin;                  // of each of them
+    std::vector<std::uint64_t> names;  // of the I/Os that it is to queue, in their order, as far as it says them
     std::uint32_t host = 0, op_class = 0;
     std::string object, key_text;
     bool ring = false, has_bio = false;
@@ -55,12 +57,22 @@ struct IoQueue {
     struct Taken {
         Transition reap;
         std::int64_t count;
+        std::vector<std::uint64_t> names;  // of some of them: which I/Os have them is known when their call returns
     };
+    // Name → op ref of an I/O that has not ended; kQueueing: one of a call that has not returned, not known which.
+    static constexpr std::uint64_t kQueueing = ~std::uint64_t{0};
+    FlatMap<std::uint64_t, std::uint64_t> named;
+    bool in_order = false;  // names say nothing: several I/Os have one at a time, or a call took more than it named
     std::deque<std::uint64_t> done;             // op refs, in order of completion
     std::vector<Taken> reaped_early;            // taken while the call that queued them had not returned
     std::uint32_t submitting = 0, waiting = 0;  // calls
     bool reap_seen = false, unseen = false;     // unseen: nobody takes them where we look
-    bool idle() const { return done.empty() && submitting == 0 && waiting == 0 && !unseen; }
+    bool idle() const {
+        return done.empty() && named.empty() && submitting == 0 && waiting == 0 && !unseen && !in_order;
+    }
 };
+
+// Numbers in hexadecimal with commas between them, 0 where one is not known: as many as can be read.
+std::vector<std::uint64_t> names_in(const Event &, std::int32_t slot);
 
 }  // namespace opline

@@ -229,12 +229,21 @@ class Stitcher {
     Fate return_from_call(Passage &);
     void leave_call(ThreadState &);
     void close_submit(IoCall &, std::int64_t count, const Transition &);
-    bool reap(IoQueue &, std::int64_t count, Transition);
+    bool reap(IoQueue &, std::int64_t count, std::vector<std::uint64_t> names, Transition);
     Op &another_io(IoCall &);
     Op *io_of_bio(IoCall &, const Bio &);
     void io_done(Op &, std::int64_t done_ns);
     void end_at_completion(Op &);
     void complete_all(IoQueue &);
+    void end_io(Op &, std::int64_t ts_ns, std::uint32_t order);
+    // stitch/io_names.cpp
+    void claim_names(const IoCall &, IoQueue &);
+    void give_names(const IoCall &, IoQueue &, std::int64_t count);
+    void forget_names(IoQueue &);
+    void go_by_order(IoQueue &);
+    bool take_named(IoQueue &, std::uint64_t name, const Transition &);
+    std::int64_t take_in_order(IoQueue &, std::int64_t count, bool nameless, const Transition &);
+    void take_early(IoQueue &);
     std::uint32_t add_transition(Op &, Transition);
     std::uint32_t class_of_io(std::uint32_t base, IoKind);
     void name_op(Op &, const BoundKey &, const Event &) const;

@@ -37,7 +37,7 @@ static inline struct iocbs_event *reserve_iocbs(u32 kind, u8 call) {
 // Of how many iocbs the record of a call tells that has so many.
 static inline u32 iocbs_told(s64 count) { return count <= 0 ? 0 : count > IOCBS_MOST ? IOCBS_MOST : count; }
 
-// From an array of addresses that lie `step` bytes apart; `most`, a constant, bounds the loop. What cannot be read is 0.
+// From an array of addresses that lie `step` bytes apart; `most`, a constant, bounds the loop. What can't be read is 0.
 static inline void read_iocbs(u64 *to, u32 most, u64 from, u32 step, u32 count) {
     for (u32 i = 0; i < most && i < count; ++i) {
         asm volatile("" : "+r"(i));  // the kernel's verifier must find both conditions

@@ -83,7 +83,8 @@ bool Stitcher::take_named(IoQueue &q, std::uint64_t name, const Transition &t) {
     return true;
 }
 
-// So many done I/Os end here at most, the first done first. Nameless: of those that have no name, and were done by then.
+// So many done I/Os end here at most, the first done first. Nameless: of those that have no name and were done by
+// then.
 std::int64_t Stitcher::take_in_order(IoQueue &q, std::int64_t count, bool nameless, const Transition &t) {
     std::int64_t taken = 0;
     for (auto it = q.done.begin(); taken < count && it != q.done.end();) {

@@ -262,6 +262,36 @@ def test_what_cannot_be_counted_is_said(tmp_path: Path, capfd: pytest.CaptureFix
     assert counts(document(capfd, "hist", run, "-i", "flushes")) == {"": 1}
 
 
+def test_a_flush_that_another_one_served_is_counted_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The device had two flushes: the first was for two empty ones that were asked for, the second for a write's."""
+    ios: list[dict[str, Any]] = [
+        {"q": 1, "d": 5, "c": 9, "kind": "flush"},
+        {"q": 1, "g": 2, "d": 5, "c": 10, "kind": "flush", "served_by": 0},
+        {"q": 3, "g": 4, "d": 5, "c": 11, "kind": "flush", "served_by": 0},
+        {"q": 12, "d": 13, "c": 17, "kind": "flush"},
+        {"q": 12, "g": 13, "d": 18, "c": 20, "kind": "write"},
+    ]
+    run = io_run(tmp_path / "run", ios)
+    text, err = said(capfd, "hist", run, "-i", "flushes")
+    assert "2 I/Os, D2C mean 4 us, " in text
+    assert err == ""
+    assert counts(document(capfd, "hist", run, "--from", "queue", "--per", "io")) == {"flush": 2, "write": 1}
+    assert len(said(capfd, "log", run, "-i", "flushes")[0].splitlines()) == 1 + 2
+    assert [b["count"] for b in document(capfd, "bitesize", run, "-i", "flushes")["buckets"]] == [2, 0, 0, 0, 0]
+    found = document(capfd, "outliers", run, "--threshold", "1us")
+    assert [(o["kind"], o["latency_ns"]) for o in found["outliers"]] == [("flush", 4000)] * 2 + [("write", 2000)]
+    row = document(capfd, "iostat", run, "1", "--from", "issue")["rows"][0]
+    assert (row["other_count"], row["write_count"]) == (2, 1)
+
+    text, err = said(capfd, "hist", run, "-i", "flushes", "--from", "getrq")
+    assert "2 I/Os, G2C mean 7.5 us" in text, "those that were asked for"
+    assert "not counted of 3 I/Os: 1 without getrq." in err, "of which one was a write's"
+
+    rows = "SELECT count(*) AS n, count(flushed_by) AS served FROM requests"
+    assert json.loads(said(capfd, "sql", run, rows, "-i", "flushes", "--json")[0]) == [{"n": 4, "served": 2}]
+    assert len(said(capfd, "requests", run, "-i", "flushes", "--csv")[0].splitlines()) == 1 + 4
+
+
 def test_a_window_that_holds_nothing_says_so(some: Path, capfd: pytest.CaptureFixture[str]) -> None:
     text, err = said(capfd, "hist", some, "--window", "0.96:0.97")
     assert text == "0.96 to 0.97 s\nno I/O\n"
@@ -324,7 +354,9 @@ def test_sums_are_the_number_of_ios_on_recorded_traces(
     run_of: RunOf, capfd: pytest.CaptureFixture[str], name: str
 ) -> None:
     run = run_of(name)
-    rows = [r for r in run.rows("requests") if r["outcome"] != "absorbed"]
+    rows = [r for r in run.rows("requests") if r["outcome"] != "absorbed" and r["flushed_by"] is None]
+    flushes = {r["request_id"] for r in rows if r["kind"] == "flush"}
+    assert flushes.issuperset(r["flushed_by"] for r in run.rows("requests") if r["flushed_by"] is not None)
     values = [
         r["complete_ns"] - r["issue_ns"] for r in rows if r["complete_ns"] is not None and r["issue_ns"] is not None
     ]

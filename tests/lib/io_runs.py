@@ -38,7 +38,7 @@ TEN_HERTZ = """\
 
 def io_run(path: Path, ios: list[dict[str, Any]], *, seconds: float = 1.0, names: dict[int, str] | None = None) -> Path:
     """A run that begins at ZERO_NS and lasts so long. An I/O: q g i d c in us (absent: not seen), and dev, sector,
-    sectors, kind, rwbs, tid, comm, cls, pid.
+    sectors, kind, rwbs, tid, comm, cls, pid; served_by: of a flush, the place in ``ios`` of the one that served it.
     """
     run = RunBuilder()
     for n, io in enumerate(ios):
@@ -60,6 +60,8 @@ def io_run(path: Path, ios: list[dict[str, Any]], *, seconds: float = 1.0, names
         row["rwbs"] = io.get("rwbs", {"read": "R", "write": "W", "flush": "FF", "discard": "D"}[request.kind])
         if request.kind == "flush":
             row["sector"] = row["nr_sectors"] = None
+        if io.get("served_by") is not None:
+            row["flushed_by"] = run.rows["requests"][io["served_by"]]["request_id"]
     run.manifest["core"] = {
         "first_ns": ZERO_NS,
         "last_ns": ZERO_NS + round(seconds * 1e9),

@@ -58,13 +58,23 @@ _REQUESTS = """
            kind::VARCHAR AS kind, coalesce(nr_sectors, 0)::BIGINT * 512 AS bytes, sector,
            coalesce(queue_tid, issue_tid)::BIGINT AS tid, coalesce(queue_comm, issue_comm)::VARCHAR AS comm,
            NULL::INTEGER AS pid, op_id, NULL::VARCHAR AS class, NULL::VARCHAR AS stage
-    FROM requests WHERE outcome <> '{without}'"""
+    FROM requests WHERE {which}"""
+# What the devices had, each once: an absorbed request is part of another one. So is an empty flush that was served by
+# another flush, which alone went to the device: the times that it has from there on are that one's.
+AT_DEVICE = "outcome <> 'absorbed' AND flushed_by IS NULL"
+_ALLOCATED = """outcome <> 'absorbed'
+    AND request_id NOT IN (SELECT flushed_by FROM requests WHERE flushed_by IS NOT NULL)"""
 
 
-def requests(start: str = "issue", end: str = "complete", without: str = "absorbed") -> Source:
-    """One row per block request. One that another absorbed is part of that one."""
+def requests(start: str = "issue", end: str = "complete", parts: bool = False) -> Source:
+    """One row per block request; with ``parts`` also of those that are part of another one."""
     begin, ends = _times(start, end)
-    sql = f"SELECT *, {_missing(start, end)} AS why FROM ({_REQUESTS.format(begin=begin, end=ends, without=without)})"
+    which = AT_DEVICE
+    if {start, end} & {"getrq", "insert"}:  # the flush at the device has neither: those that it served have
+        which = _ALLOCATED
+    if parts:
+        which = "true"
+    sql = f"SELECT *, {_missing(start, end)} AS why FROM ({_REQUESTS.format(begin=begin, end=ends, which=which)})"
     return Source("requests", sql, "I/O", f"{POINTS[start]}2{POINTS[end]}", ("stage",))
 
 
@@ -123,8 +133,8 @@ def stages(tainted: bool = False) -> Source:
     return Source("stages", sql, "stage", "begin to end", ("io",))
 
 
-def source_of(name: str, start: str | None, end: str | None, tainted: bool) -> Source:
-    """The source that the options mean. Raises UsageError."""
+def source_of(name: str, start: str | None, end: str | None, tainted: bool, parts: bool = False) -> Source:
+    """The source that the options mean; ``parts`` as of `requests`. Raises UsageError."""
     if name in ("ops", "stages"):
         if start is not None or end is not None:
             raise UsageError(f"--from and --to are points of block I/O: {name} have a begin and an end of their own.")
@@ -133,7 +143,7 @@ def source_of(name: str, start: str | None, end: str | None, tainted: bool) -> S
     if name == "bios":
         return bios(point(start, "--from") if start is not None else "queue", last)
     first = "queue" if last in ("getrq", "insert", "issue") else "issue"
-    return requests(point(start, "--from") if start is not None else first, last)
+    return requests(point(start, "--from") if start is not None else first, last, parts)
 
 
 def beside(one: Source, other: Source) -> Source:
@@ -150,5 +160,5 @@ def issued() -> Source:
     """One row per block request that was issued, at its first issue: nothing is measured."""
     sql = f"""SELECT * REPLACE (first_ns AS begin_ns, first_ns AS end_ns),
                      CASE WHEN first_ns IS NULL THEN 'without issue' END AS why
-              FROM ({_REQUESTS.format(begin="issue_ns", end="complete_ns", without="absorbed")})"""
+              FROM ({_REQUESTS.format(begin="issue_ns", end="complete_ns", which=AT_DEVICE)})"""
     return Source("requests", sql, "I/O", "", ("stage",))

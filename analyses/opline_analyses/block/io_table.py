@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opline_analyses.block import io_filter
+from opline_analyses.block.io_sources import source_of
 
 if TYPE_CHECKING:
     import argparse
@@ -17,7 +18,7 @@ _ID = {"requests": "request_id", "bios": "bio_id", "ops": "op_id", "stages": "op
 
 def narrow(run: Run, args: argparse.Namespace) -> None:
     """From here on the run's connection has the chosen rows in that table; nothing changes where no option chooses."""
-    rows = io_filter.rows_of(run, args)
+    rows = io_filter.rows_of(run, args, source_of(args.of, args.start, args.end, args.tainted, parts=True))
     chosen = io_filter.chosen_ids(rows, args)
     if chosen is None:
         return

@@ -98,7 +98,7 @@ def text_lines(found: list[Device], names: dict[int, str]) -> Iterator[str]:
 def run(args: argparse.Namespace) -> int:
     """Prints the tables."""
     with opened(args, blocks=True) as opened_run:
-        rows = io_filter.rows_of(opened_run, args, source(without=""))
+        rows = io_filter.rows_of(opened_run, args, source(parts=True))
         found = sorted(devices(opened_run, io_filter.chosen_ids(rows, args)), key=SORTS[args.sort])[: args.limit]
         names = opened_run.device_names()
         if not found:

@@ -93,7 +93,7 @@ def _rows(op: int, b: Blame, names: dict[int, str]) -> Iterator[dict[str, object
 def run(args: argparse.Namespace) -> int:
     """Prints the blame of each op."""
     with opened(args) as opened_run, csv_output(args) if args.csv else output(args.output) as out:
-        rows = io_filter.rows_of(opened_run, args, source(without=""))
+        rows = io_filter.rows_of(opened_run, args, source(parts=True))
         chosen = io_filter.chosen_ids(rows, args)
         blamed = [
             (op, sorted(interference(opened_run, op, chosen), key=SORTS[args.sort])[: args.limit])

@@ -125,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
     order = args.by or ("q2c" if args.slowest is not None else "time")
     limit = args.slowest if args.slowest is not None else args.limit
     with opened(args, blocks=True) as opened_run, csv_output(args) if args.csv else output(args.output) as out:
-        rows = rows_of(opened_run, args, source(without=""))
+        rows = rows_of(opened_run, args, source(parts=True))
         meant = all_ids(rows)
         wanted = Wanted(meant, args.owned, order, limit)
         if not opened_run.row(f"SELECT count(*) FROM ({meant[0]})", meant[1])[0]:

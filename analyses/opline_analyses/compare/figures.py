@@ -14,6 +14,7 @@ from opline.errors import OplineError
 from opline.shapes import read_json
 from opline.values import Value
 from opline_analyses.base.text import device_name
+from opline_analyses.block.io_sources import AT_DEVICE
 from opline_analyses.compare.sketch import Sketch, sketches
 from opline_analyses.ops.stages import stage_table
 
@@ -112,8 +113,8 @@ def figures_of(
             GROUP BY b ORDER BY n DESC, b LIMIT {MOST_SIZES}"""
     )
     devices = run.rows(
-        """SELECT dev, count(*), count(r.d2c_ns), coalesce(sum(r.d2c_ns), 0)::BIGINT
-           FROM requests r SEMI JOIN counted USING (op_id) WHERE dev IS NOT NULL GROUP BY dev ORDER BY dev"""
+        f"""SELECT dev, count(*), count(r.d2c_ns), coalesce(sum(r.d2c_ns), 0)::BIGINT FROM requests r
+            SEMI JOIN counted USING (op_id) WHERE dev IS NOT NULL AND {AT_DEVICE} GROUP BY dev ORDER BY dev"""
     )
     names = run.device_names()
     recording = run.manifest.get("recording") or {}

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from opline_analyses.base.text import device_name
+from opline_analyses.block.io_sources import AT_DEVICE
 from opline_analyses.intervals.intervals import time_within
 from opline_analyses.ops.rows import Column
 from opline_analyses.report.columns import Columns
@@ -42,7 +43,7 @@ def add_devices(
     low, high = start_ns + first, start_ns + first + width * BINS
     end = "coalesce(complete_ns, issue_ns, insert_ns, getrq_ns, queue_ns)"
     begin = "coalesce(issue_ns, insert_ns, getrq_ns, queue_ns, complete_ns)"
-    touches = "true" if whole else f"{end} >= {low} AND {begin} < {high}"
+    touches = AT_DEVICE if whole else f"{AT_DEVICE} AND {end} >= {low} AND {begin} < {high}"
     found = run.con.execute(
         f"""SELECT dev, count(*), count(*) FILTER (op_count > 0) AS ours, count(*) FILTER (complete_ns IS NULL)
             FROM requests WHERE {touches} GROUP BY dev ORDER BY ours > 0 DESC, count(*) DESC, dev"""

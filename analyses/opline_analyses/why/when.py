@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from opline_analyses.block.io_sources import AT_DEVICE
 from opline_analyses.runs.columns import named, queried
 from opline_analyses.why.device import OWNER
 
@@ -239,12 +240,13 @@ ARC_WIDEST = 0.35  # of the period is it wide, at most
 ARC_BINS = 200
 COMPANIONS = 3
 
-_REQUESTS = """
+_REQUESTS = f"""
     SELECT r.queue_ns AS t, coalesce(512 * r.nr_sectors, 0)::BIGINT AS bytes,
            coalesce(r.kind, '?') || ' requests of ' ||
            CASE WHEN r.op_id IS NOT NULL THEN coalesce(o.class, 'the') || ' ops'
                 WHEN r.op_count > 0 THEN 'several ops' ELSE coalesce(r.queue_comm, 'no op') END AS what
-    FROM requests r LEFT JOIN ops o USING (op_id) WHERE r.queue_ns IS NOT NULL AND r.complete_ns IS NOT NULL"""
+    FROM requests r LEFT JOIN ops o USING (op_id)
+    WHERE r.queue_ns IS NOT NULL AND r.complete_ns IS NOT NULL AND {AT_DEVICE}"""
 
 
 def _arc(weights: Periods) -> tuple[int, int]:

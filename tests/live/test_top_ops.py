@@ -24,6 +24,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from tests.lib.build_run import small_run
 from tests.lib.recorded import RunOf
 
 from opline.capture.sources.livesource import lacking
@@ -280,6 +281,19 @@ def test_what_makes_no_sense_is_said(words: list[str], said: str, capfd: pytest.
     assert main(words) == 2
     err = capfd.readouterr().err
     assert said in err and len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("of", ["ops", "stages"])
+def test_iostat_counts_block_io_live_too(of: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Reads and writes are its columns: ops are refused in the same words, before anything is recorded."""
+    run = str(small_run(tmp_path / "run"))
+    live = ["live", "iostat", "1", "--of", of]
+    said = []
+    for words in (["iostat", run, "--of", of], [*live, "--model", "syscalls", "--", "true"], live):
+        assert main(words) == 2
+        said.append(capfd.readouterr().err)
+    assert len(set(said)) == 1, said
+    assert f"--of {of}: iostat counts block I/O; `opline hist --of {of}` counts {of}." in said[0]
 
 
 def needs_capture() -> None:

@@ -63,13 +63,18 @@ def style_of(args: argparse.Namespace) -> tuple[str, bool]:
     return style, style != "dtrace" or args.per_device or args.extended
 
 
+def check(args: argparse.Namespace) -> None:
+    """Raises UsageError for what iostat can't count: its columns are of reads and writes."""
+    if args.of not in ("requests", "bios"):
+        raise UsageError(f"--of {args.of}: iostat counts block I/O; `opline hist --of {args.of}` counts {args.of}.")
+
+
 def run(args: argparse.Namespace) -> int:
     """Prints the rows."""
     from opline_analyses.block.io_series import round_interval, series_of, tables_needed
     from opline_analyses.block.iostat_rows import await_begins, rows_over_time
 
-    if args.of not in ("requests", "bios"):
-        raise UsageError(f"--of {args.of}: iostat counts block I/O; `opline hist --of {args.of}` counts {args.of}.")
+    check(args)
     style, per_device = style_of(args)
     interval = interval_ns(args)
     with opened(args, tables=tables_needed(args)) as opened_run:

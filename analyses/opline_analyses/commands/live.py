@@ -113,6 +113,10 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(args: argparse.Namespace, view: str) -> None:
+    if view == "iostat":
+        from opline_analyses.commands import iostat
+
+        iostat.check(args)
     of = getattr(args, "of", "requests")
     if args.model is None:
         if of != "requests":

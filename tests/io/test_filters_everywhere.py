@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.lib.io_runs import SDA, SDB, io_run
 from tests.lib.recorded import RunOf
 
 from opline_analyses.cli import main
@@ -113,3 +114,49 @@ def test_ops_by_device_size_and_thread_are_those_that_the_list_says(
         assert ("no op of the run's" in err) is not bool(found), words
     commands = "  " + " ".join(printed("why", run.path, "-d", number, "--size", str(sizes[0])).split())
     assert f"--device {number} --size {sizes[0]}" in commands, "what it says to type has them, too"
+
+
+SDA1 = {"name": "sda1", "dev": SDA + 1, "parent": "sda", "start_sector": 2048, "size_bytes": 1000 * 512}
+SDA2 = {"name": "sda2", "dev": SDA + 2, "parent": "sda", "start_sector": 3048, "size_bytes": 1000 * 512}
+
+
+def partitioned(path: Path, *devices: dict[str, Any]) -> Path:
+    """A run of six I/Os, whose recording knows these devices."""
+    places = [(SDA, 2047), (SDA, 2048), (SDA, 3047), (SDA, 3048), (SDB, 2500)]
+    ios = [{"q": n, "d": n, "c": n + 5, "dev": dev, "sector": sector} for n, (dev, sector) in enumerate(places)]
+    io_run(path, [*ios, {"d": 9, "c": 10, "kind": "flush", "cls": "flush"}])
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["core"]["devices"] |= {str(d["dev"]): d["name"] for d in (SDA1, SDA2)}
+    manifest["recording"] = {"devices": devices}
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["-d", "sda1"], [2048, 3047]),
+        (["-d", "8:1"], [2048, 3047]),
+        (["-d", "sda2"], [3048]),
+        (["-d", "sda1", "-d", "sdb"], [2048, 2500, 3047]),
+        (["-d", "!sda1"], [2047, 2500, 3048]),
+        (["-d", "sda", "-d", "!sda1"], [2047, 3048]),
+    ],
+)
+def test_a_partition_is_its_disks_sectors(words: list[str], meant: list[int], tmp_path: Path, printed: Printed) -> None:
+    """Requests, bios and ops name the disk; what has no sector is the whole disk's."""
+    path = partitioned(tmp_path / "run", SDA1, SDA2)
+    for of in ("requests", "bios", "ops"):
+        rows = map(json.loads, printed("log", path, "--of", of, "--json", *words).splitlines())
+        assert sorted(row["sector"] for row in rows if row["class"] != "flush" and row["bytes"]) == meant, of
+    (row,) = json.loads(printed("sql", path, COUNT.format("requests"), "--json", "-i", "flushes", *words[:2]))
+    assert row["n"] == (words[1] == "!sda1" or words[1] == "sda")
+
+
+def test_where_a_partition_lies_is_asked_of_the_recording(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for n, known in enumerate(([], [SDA1 | {"start_sector": None}])):
+        path = partitioned(tmp_path / f"run{n}", *known)
+        for words in (["hist", "-d", "sda1"], ["ops", "-d", "!8:1"]):
+            assert main([words[0], str(path), *words[1:]]) == 2
+            err = capfd.readouterr().err
+            assert "-d sda1: a partition, whose I/O is the disk's" in err and "-d sda means the whole disk." in err

@@ -44,7 +44,7 @@ def add_device(group: argparse._ActionsContainer) -> None:
         "--device",
         metavar="D",
         action="append",
-        help="sda, 8:0, 8,0 or '8:*'; '!sda': others; may be given again",
+        help="sda, sda1, 8:0, 8,0 or '8:*'; '!sda': others; may be given again",
     )
     group.add_argument(
         "-m", "--major", metavar="N", dest="device", type=_all_of_major, action="append", help="the same as -d 'N:*'"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from opline_analyses.runs.database import in_memory
 from opline_analyses.runs.run import Connection, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 _PROCESSES = pa.schema([("tid", pa.int64()), ("pid", pa.int32())])
 _NAMES_EVERY_NS = 1_000_000_000
@@ -58,6 +59,10 @@ class Snapshot(Run):
     def device_names(self) -> dict[int, str]:
         """Of the devices that there are."""
         return self._names()
+
+    def devices(self) -> Sequence[Mapping[str, Any]]:
+        """Those that there are."""
+        return [asdict(device) for device in list_devices()]
 
 
 class MachineNames:

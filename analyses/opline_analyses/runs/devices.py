@@ -3,18 +3,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
+from opline.values import Value
 from opline_analyses.base.filters import devices_meant, number_among
 from opline_analyses.base.text import device_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from opline_analyses.runs.run import Run
 
 _SEEN = "SELECT dev FROM (SELECT dev FROM requests UNION SELECT dev FROM ops) WHERE dev IS NOT NULL ORDER BY dev"
+_NAMED = " UNION ALL ".join(f"SELECT 1 FROM {table} WHERE dev = ?" for table in ("requests", "bios", "ops"))
+_PARTITION = re.compile(r"(?P<disk>[a-z]+)\d+|(?P<numbered>\w*\d)p\d+")
+SECTOR = 512
 
 
 def device_number(run: Run, text: str) -> int:
@@ -29,14 +35,55 @@ def device_number(run: Run, text: str) -> int:
     raise UsageError(f"No device {text}: the run has {', '.join(seen) or 'none'}.")
 
 
-def devices_condition(run: Run, texts: Sequence[str], column: str = "dev") -> tuple[str, list[object]]:
-    """What -d means, on this column. Raises UsageError."""
+class Sectors(Value):
+    """Where a partition lies: sectors [first, end) of a disk, which is what requests name."""
+
+    dev: int
+    first: int
+    end: int
+
+
+def partition(run: Run, dev: int, text: str) -> Sectors | None:
+    """Where it lies, None of what is no partition. ``text``: how the device is called. Raises UsageError where the run
+    does not know.
+    """
+    names = run.device_names()
+    known: Mapping[str, Any] = next((d for d in run.devices() if int(d["dev"]) == dev), {})
+    disk = known.get("parent") or _disk_by_name(names, dev)
+    if disk is None:
+        return None
+    number = next((n for n, name in names.items() if name == disk), None)
+    first, size = known.get("start_sector"), known.get("size_bytes")
+    if number is not None and first is not None and size is not None:
+        return Sectors(number, int(first), int(first) + int(size) // SECTOR)
+    if run.row(f"SELECT EXISTS ({_NAMED})", [dev] * 3)[0]:
+        return None
+    raise UsageError(
+        f"-d {text}: a partition, whose I/O is the disk's, and the run does not know in which sectors (a recording "
+        f"knows): -d {disk} means the whole disk."
+    )
+
+
+def _disk_by_name(names: Mapping[int, str], dev: int) -> str | None:
+    """Of a partition that no recording tells of: sda of sda1, nvme0n1 of nvme0n1p1."""
+    found = _PARTITION.fullmatch(names.get(dev, ""))
+    disk = found and (found["disk"] or found["numbered"])
+    return disk if disk in names.values() else None
+
+
+def devices_condition(run: Run, texts: Sequence[str], table: str = "") -> tuple[str, list[object]]:
+    """What -d means, on the columns dev and sector (of this ``table``): a partition is those of its disk's I/Os that
+    begin in its sectors. Raises UsageError.
+    """
+    dev, sector = (f"{table}.{column}" if table else column for column in ("dev", "sector"))
     parts: list[str] = []
     parameters: list[object] = []
     for negated, found in enumerate(devices_meant(texts, lambda text: device_number(run, text))):
         if found.numbers or found.majors:
             marks = [", ".join("?" * len(some)) for some in (found.numbers, found.majors)]
-            sql = f"({column} IN ({marks[0]}) OR {column} >> 20 IN ({marks[1]}))"
+            places = [p for n in found.numbers if (p := partition(run, n, device_name(run.device_names(), n)))]
+            within = f" OR ({dev} = ? AND coalesce({sector} >= ? AND {sector} < ?, false))" * len(places)
+            sql = f"({dev} IN ({marks[0]}) OR {dev} >> 20 IN ({marks[1]}){within})"
             parts.append(f"NOT {sql}" if negated else sql)
-            parameters += [*found.numbers, *found.majors]
+            parameters += [*found.numbers, *found.majors, *(n for p in places for n in (p.dev, p.first, p.end))]
     return " AND ".join(parts), parameters

@@ -22,7 +22,7 @@ from opline_analyses.base.literal import LiteralFiles
 from opline_analyses.runs.database import in_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     import duckdb
@@ -122,9 +122,14 @@ class Run:
     def device_names(self) -> dict[int, str]:
         """Names of block devices by kernel-internal number, from the trace's state dump and the recording."""
         names = {int(dev): str(name) for dev, name in (self.core("devices") or {}).items() if dev.isdecimal()}
-        for device in (self.manifest.get("recording") or {}).get("devices", []):
+        for device in self.devices():
             names.setdefault(int(device["dev"]), str(device["name"]))
         return names
+
+    def devices(self) -> Sequence[Mapping[str, Any]]:
+        """What the recording says of each block device: name, dev, parent, start_sector, size_bytes and more."""
+        found: Sequence[Mapping[str, Any]] = (self.manifest.get("recording") or {}).get("devices", [])
+        return found
 
     def places(self) -> list[Path]:
         """Folders in which the recorded command may have left its report: what was given, the run, the recording."""

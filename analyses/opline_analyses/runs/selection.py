@@ -179,7 +179,7 @@ def selection(run: Run, args: argparse.Namespace) -> Selection:
         where.append(f"o.class IN ({', '.join('?' * len(args.op_class))})")
         parameters += args.op_class
     if args.device:
-        condition, values = devices_condition(run, args.device, "o.dev")
+        condition, values = devices_condition(run, args.device, "o")
         where.append(condition)
         parameters += values
     if args.size is not None:

@@ -127,6 +127,84 @@ def test_fio_jobs_on_one_file_are_told_apart_by_their_places(tmp_path: Path) -> 
     assert opened.row("SELECT client_ns FROM client_ops WHERE op_id = 3") == (1_500,)
 
 
+BLOCKS = 100
+
+
+def libaio(path: Path, first_sector: int, extents: list[dict[str, object]] | None, longer_ns: int = 0) -> Path:
+    """A run of reads of 4 KiB, one after the other, that say no offset but a sector, each after the one before; beside
+    it fio's log of them. The recording knows a disk and a partition.
+    """
+    run, lines = RunBuilder(), []
+    for n in range(BLOCKS):
+        begin = 1_000_000 * (n + 1)
+        run.op([P("a", begin), P("b", begin + 50_000 + longer_ns)], op_class="io_submit read")
+        run.rows["ops"][-1].update(offset_bytes=None, length_bytes=4096, dev=8 << 20, sector=first_sector + 8 * n)
+        lines.append((4096 * n, begin - 1000, begin - 900, begin + 51_000))
+    disk = {"name": "sda", "dev": 8 << 20, "parent": None}
+    part = {"name": "sda1", "dev": 8 << 20 | 1, "parent": "sda", "start_sector": 2048, "size_bytes": 1 << 30}
+    run.manifest |= {"recording": {"devices": [disk, part]}, "trace": str(path / "trace")}
+    run.write(path)
+    if extents is not None:
+        (path / "extents.json").write_text(json.dumps({"version": 1, "files": extents}))
+    fio_logs(path, lines, issue_times=False)
+    return path
+
+
+def mapped(changed: bool = False, first: int = 0, past: int = 8 * BLOCKS) -> list[dict[str, object]]:
+    """A file of a file system on the disk, at sector 192."""
+    extent = {"logical_sector": first, "physical_sector": 192 + first, "sectors": past - first}
+    about = {"path": "/x", "size_bytes": 4096 * BLOCKS, "dev": "8:0", "disk": "8:0", "start_sector": 0}
+    return [{**about, "inode": 5, "changed": changed, "extents": [extent]}]
+
+
+@pytest.mark.parametrize(
+    ("first_sector", "extents", "ops", "why"),
+    [
+        (0, [], 100, None),  # the disk itself
+        (2048, [], 100, None),  # the partition
+        (192, mapped(), 100, None),  # a file, at its place
+        (192, mapped(past=8 * 90), 90, "10 ops have no offset"),
+        (192, mapped(changed=True), 0, "100 ops have no offset, and a sector among files"),
+        (192, None, 0, "most of whose places no op has"),  # nobody knows of a file: 76 offsets are sectors' of others
+    ],
+)
+def test_a_sector_is_an_offset_where_it_is_known_of_what(
+    first_sector: int, extents: list[dict[str, object]] | None, ops: int, why: str | None, tmp_path: Path
+) -> None:
+    path = libaio(tmp_path / "run", first_sector, extents)
+    joined = join_client_log(open_tables(path), path / "x_lat.1.log")
+    assert (joined.lines, joined.ops) == (100, ops)
+    assert sum(joined.left_out.values()) == 100 - ops
+    assert (why or "") in " ".join(joined.left_out)
+
+
+def test_an_op_that_took_longer_than_the_clients_io_is_another(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = libaio(tmp_path / "run", 0, [], longer_ns=10_000)
+    assert main(["coverage", str(path), "--client-log", str(path / "x_lat.1.log")]) == 0
+    said = " ".join(capfd.readouterr().out.split())
+    assert "has a line for 0 of 100 ops (100 lines)" in said
+    assert "100 lines of jobs whose I/Os were shorter than the ops at their sectors: these are others" in said
+
+
+@pytest.mark.parametrize(("beside_ns", "passed"), [(900, True), (1_900, True), (2_100, False)])
+def test_a_client_has_work_of_its_own_beside_a_short_op(beside_ns: int, passed: bool, tmp_path: Path) -> None:
+    """fio beside a pread of 26 us: 0.9 us, 3 %; of a long op it is the share that counts."""
+    run, lines = RunBuilder(), ["class,object,begin_ns,end_ns"]
+    for n in range(10):
+        begin = 1_000_000 * n + 10_000
+        run.op([P("a", begin), P("b", begin + 26_000)], obj="o")
+        lines.append(f"write,o,{begin - beside_ns + 300},{begin + 26_000 + 300}")
+    (tmp_path / "ops.csv").write_text("\n".join(lines) + "\n")
+    opened = open_tables(run.write(tmp_path / "run"))
+    join_client_log(opened, tmp_path / "ops.csv")
+    select_counted(opened, Selection(), tainted=False)
+    check = checks.client_log(opened)
+    assert check.passed is passed, check.text
+    assert "limit 0.5 % or 2 us" in check.text
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -22,6 +22,7 @@ BYTES_LIMIT = 0.001
 UNSPLIT_LIMIT = 0.25
 UNKNOWN_LIMIT = 0.05
 LOG_NEAR_NS, LOG_SHARE, LOG_MEAN, LOG_INTERRUPTED = 20_000, 0.999, 0.005, 0.05
+LOG_OWN_NS = 2_000
 AGREEMENT = ("agree", "differ", "pointer_only", "thread_only", "sector_only", "neither", "ambiguous")
 
 
@@ -180,8 +181,10 @@ def unknown_share(unknown_ns: float, whole_ns: float) -> Check:
 
 def client_log(run: Run) -> Check:
     """Each op's latency against its own line in the client's log: LOG_SHARE of the ops have a line and lie within
-    LOG_NEAR_NS of it, the mean within LOG_MEAN of the log's. Ops whose client was interrupted beside a point
-    (client_log.py) are left out, LOG_INTERRUPTED of all at most. Needs the temporary table client_ops.
+    LOG_NEAR_NS of it, the mean within LOG_MEAN of the log's, or LOG_OWN_NS where that is more: a client reads its
+    clock and keeps its books beside each op (fio beside a pread of 26 us: 0.9 us), no small part of a short one. Ops
+    whose client was interrupted beside a point (client_log.py) are left out, LOG_INTERRUPTED of all at most. Needs the
+    temporary table client_ops.
     """
     ops, logged, interrupted, near, mean, client = run.row(
         f"""SELECT count(*), count(client_ns), count(*) FILTER (interrupted),
@@ -193,16 +196,18 @@ def client_log(run: Run) -> Check:
         return Check("client's log", None, "no op of the trace has a line in it", {})
     compared = ops - interrupted
     off = mean / client - 1 if compared and client else 1.0
+    mean_holds = bool(compared and client and abs(mean - client) <= max(LOG_MEAN * client, LOG_OWN_NS))
+    limits = f"{100 * LOG_MEAN:g} % or {duration(LOG_OWN_NS)}, the client's own work beside an op"
     text = (
         f"{logged} of {ops} ops have a line, {near} ({percent(near, compared, 2)} %) within {duration(LOG_NEAR_NS)}"
-        f" of it (limit {100 * LOG_SHARE:g} %); mean {100 * off:+.2f} % (limit {100 * LOG_MEAN:g} %)"
+        f" of it (limit {100 * LOG_SHARE:g} %); mean {100 * off:+.2f} % (limit {limits})"
     )
     if interrupted:
         text += (
             f"; left out: {interrupted} whose client was interrupted between its clock and its tracepoint"
             f" (limit {100 * LOG_INTERRUPTED:g} %)"
         )
-    passed = near >= LOG_SHARE * compared > 0 and abs(off) <= LOG_MEAN and interrupted <= LOG_INTERRUPTED * ops
+    passed = near >= LOG_SHARE * compared > 0 and mean_holds and interrupted <= LOG_INTERRUPTED * ops
     numbers = {"ops": ops, "logged": logged, "interrupted": interrupted, "near": near, "mean_difference": off}
     return Check("client's log", passed, text, numbers)
 

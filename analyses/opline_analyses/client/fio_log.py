@@ -9,11 +9,13 @@ the order of completion, ``time ms, value ns, direction 0 1 2, bytes[, offset], 
 counts from the job's own begin, which the log does not say, and is 0 in the lat log. Line n of both logs is the same
 I/O. lat is from fio's start of the I/O to its completion, clat from the issue; so the I/O began at issue + clat - lat.
 
-An I/O is the op of the same direction, offset and length, the k-th with them in time. The job's begin on the trace's
-clock follows from causality: no op begins before fio started its I/O, nor ends after fio saw it complete. Those bounds
-leave an interval of some 0.1 us; its middle is taken, in windows of WINDOW_NS, because fio counts by the CPU's clock,
-which drifts. Half the interval is the uncertainty of submit and reap; their sum with the op's latency is fio's figure
-to the nanosecond.
+An I/O is the op of the same direction, offset and length, the k-th with them in time; the offset of an op that has none
+of its own is that of its first sector where it can be (fio_places.py). A job of whose lines few have an op, or whose
+I/Os were shorter than the ops at their sectors, is not joined: places are alike by chance, too. The job's begin on the
+trace's clock follows from causality: no op begins before fio started its I/O, nor ends after fio saw it complete. Those
+bounds leave an interval of some 0.1 us; its middle is taken, in windows of WINDOW_NS, because fio counts by the CPU's
+clock, which drifts. Half the interval is the uncertainty of submit and reap; their sum with the op's latency is fio's
+figure to the nanosecond.
 """
 
 from __future__ import annotations
@@ -24,13 +26,16 @@ from typing import TYPE_CHECKING
 
 from opline.errors import OplineError
 from opline.values import Value
+from opline_analyses.client.fio_places import DISK, OWN, PART, make_places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from opline_analyses.runs.run import Run
 
 WINDOW_NS = 100_000_000
+FEW = 0.01  # of a job's ops may have taken longer than fio's I/O (clocks)
+MOST = 0.8  # of a job's lines have an op, at least, or of the thread's ops a line
 DIRECTIONS = ("read", "write", "trim")
 _BEYOND = 1 << 63
 _SHOWN = 80  # characters of a line that is none
@@ -43,6 +48,7 @@ class Joined(Value):
     lines: int
     ops: int
     uncertainty_ns: int | None  # of submit and reap; None: fio did not log the issue times
+    left_out: Mapping[str, int] = {}  # lines that have no op, by reason
 
 
 def is_fio_log(path: Path) -> bool:
@@ -101,36 +107,69 @@ def join_fio_logs(run: Run, paths: Sequence[Path]) -> Joined:
     run.con.register("fio_rows", fio)
     run.con.execute("CREATE OR REPLACE TEMP TABLE fio_log AS SELECT * FROM fio_rows")
     run.con.unregister("fio_rows")
+    make_places(run)
     run.con.execute(_PAIRS)
+    refused = _refuse_coincidences(run)
     run.con.execute(_CLIENT_OPS)
     (joined,) = run.row("SELECT count(*) FROM client_ops")
     (uncertainty,) = run.row("SELECT max(abs(high - low) + 1) // 2 FROM fio_begin")
-    return Joined(len(rows), int(joined), None if uncertainty is None else int(uncertainty))
+    exact = None if uncertainty is None else int(uncertainty)
+    return Joined(len(rows), int(joined), exact, _left_out(run, len(rows) - int(joined), refused))
 
 
-# An op's place: its own offset, else its first sector's on the raw device. Jobs on one file have equal offsets: a job
-# is the thread that has most of its places, each thread one job's at most. Line order is completion order.
-_PAIRS = """
+def _refuse_coincidences(run: Run) -> dict[str, int]:
+    """Of jobs whose ops those of the trace can't be the pairs go; how many lines they have, by reason."""
+    refused = {}
+    for reason, wrong in _COINCIDENCES.items():
+        (lines,) = run.row(f"SELECT count(*) FROM fio_log WHERE job IN ({wrong})")
+        run.con.execute(f"DELETE FROM fio_pairs WHERE job IN ({wrong})")
+        refused[reason] = int(lines)
+    return refused
+
+
+def _left_out(run: Run, lines: int, refused: Mapping[str, int]) -> dict[str, int]:
+    (placeless,) = run.row(
+        """SELECT count(*) FROM (SELECT * FROM ops WHERE complete) o ANTI JOIN fio_places USING (op_id)
+           WHERE sector IS NOT NULL AND EXISTS (FROM fio_log l WHERE contains(lower(o.class), l.direction))"""
+    )
+    why = "without an op of their place and length"
+    if placeless:
+        why += f" ({placeless} ops have no offset, and a sector among files, in none whose place is known)"
+    return {reason: n for reason, n in ({**refused, why: lines - sum(refused.values())}).items() if n}
+
+
+_COINCIDENCES = {
+    "of jobs most of whose places no op has: what has one has it by chance": f"""
+        SELECT job FROM fio_pairs JOIN (SELECT job, count(*) AS lines FROM fio_log GROUP BY job) USING (job)
+        GROUP BY job HAVING count(*) < {MOST} * least(any_value(lines), any_value(ops))""",
+    "of jobs whose I/Os were shorter than the ops at their sectors: these are others": f"""
+        SELECT job FROM fio_pairs WHERE basis <> '{OWN}'
+        GROUP BY job HAVING count(*) FILTER (lat_ns < latency_ns) > {FEW} * count(*)""",
+}
+# Jobs on one file have equal offsets: a job is the thread that has most of its places, each thread one job's at most.
+# Whether a device's name was the disk's or the partition's is seen by the same. Line order is completion order.
+_PAIRS = f"""
 CREATE OR REPLACE TEMP TABLE fio_pairs AS
 WITH o AS (SELECT op_id, begin_ns, end_ns, latency_ns, begin_tid AS tid, class,
-                  coalesce(offset_bytes, sector::BIGINT * 512) AS place, length_bytes
-           FROM ops WHERE complete),
+                  place, basis, CASE WHEN basis IN ('{DISK}', '{PART}') THEN basis ELSE '' END AS of, length_bytes
+           FROM ops JOIN fio_places USING (op_id)),
      d AS (SELECT o.*, l.direction FROM o JOIN (SELECT DISTINCT direction FROM fio_log) l
            ON contains(lower(o.class), l.direction)),
-     hits AS (SELECT job, tid, count(*) AS n
+     hits AS (SELECT job, tid, of, count(*) AS n
               FROM (SELECT DISTINCT job, direction, offset_bytes FROM fio_log) l
-              JOIN (SELECT DISTINCT tid, direction, place FROM d) p
+              JOIN (SELECT DISTINCT tid, of, direction, place FROM d) p
                 ON p.direction = l.direction AND p.place = l.offset_bytes
-              GROUP BY job, tid),
-     best AS (SELECT job, tid FROM hits
-              QUALIFY row_number() OVER (PARTITION BY job ORDER BY n DESC, tid) = 1
-                  AND row_number() OVER (PARTITION BY tid ORDER BY n DESC, job) = 1),
+              GROUP BY job, tid, of),
+     best AS (SELECT job, tid, of FROM hits
+              QUALIFY row_number() OVER (PARTITION BY job ORDER BY n DESC, tid, of) = 1
+                  AND row_number() OVER (PARTITION BY tid ORDER BY n DESC, job, of) = 1),
      l AS (SELECT *, row_number() OVER (PARTITION BY job, direction, offset_bytes, bytes ORDER BY line) AS k
            FROM fio_log),
      p AS (SELECT d.*, b.job, row_number() OVER (PARTITION BY b.job, d.direction, place, length_bytes
-                                                ORDER BY end_ns, op_id) AS k
-           FROM d JOIN best b USING (tid))
-SELECT p.op_id, p.begin_ns, p.end_ns, p.latency_ns, l.job, l.lat_ns,
+                                                ORDER BY end_ns, op_id) AS k,
+                  count(*) OVER (PARTITION BY b.job, d.tid) AS ops
+           FROM d JOIN best b USING (tid, of))
+SELECT p.op_id, p.basis, p.ops, p.begin_ns, p.end_ns, p.latency_ns, l.job, l.lat_ns,
        l.issue_ns + l.clat_ns - l.lat_ns AS start_ns, l.issue_ns + l.clat_ns AS complete_ns
 FROM p JOIN l ON l.job = p.job AND l.direction = p.direction AND l.offset_bytes = p.place
     AND (p.length_bytes IS NULL OR l.bytes = p.length_bytes) AND l.k = p.k

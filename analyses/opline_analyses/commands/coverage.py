@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses.base.files import complete_file, output_path
-from opline_analyses.base.text import csv_text, duration, encoded, fitted, percent, table, us
+from opline_analyses.base.text import count_of, csv_text, duration, encoded, fitted, percent, table, us
 from opline_analyses.client import checks
 from opline_analyses.client.client import ClientReport, read_report
 from opline_analyses.client.client_files import find_log, find_report
@@ -45,7 +45,9 @@ the command's output. Known: rados bench and fio (text, JSON), demo-bench.
 
 --client-log splits what lies outside the op's points, op by op: fio's
 PREFIX_lat.1.log (write_lat_log=PREFIX log_offset=1, from fio 3.38 on
-log_issue_time=1 as well; its other logs are found beside), or a CSV with the
+log_issue_time=1 as well; its other logs are found beside; an op without an
+offset has that of its sector in a recorded file, or on a device without files;
+lines that are then without an op are told), or a CSV with the
 client's own begin_ns and end_ns per op (and class, object; begun_ns and
 ended_ns, its clock right after its first and last tracepoint, tell of which op
 it was interrupted there). --per-op writes the parts of each op as CSV.
@@ -64,9 +66,10 @@ waits. Below each what its thread did, who woke it, and points that the model
 passes aside; then recorded events that the model has no point for.
 
 Then checks: completions against the client's IOPS (2 %), bytes per op, each op
-against its own line in the client's log (20 us), Little's law, stages without
-gaps, sums to the nanosecond, the widest stage that no tracepoint splits (the
-device and waits in queues not counted), unknown time; how often independent
+against its own line in the client's log (20 us; the mean 0.5 % or 2 us, which a
+client may need for its clock and its books beside an op), Little's law, stages
+without gaps, sums to the nanosecond, the widest stage that no tracepoint splits
+(the device and waits in queues not counted), unknown time; how often independent
 rules agree on each hop to the device, and which ops lack which step (Q queued,
 G allocated, I inserted, D issued, C completed).
 
@@ -131,6 +134,8 @@ def _coverage_lines(c: Coverage, joined: Joined | None, loop: int | None, schedu
         if joined.uncertainty_ns is None:
             exactly = "; it has no issue times (log_issue_time=1), so what is before and after an op is not split"
         yield f"the client's log has a line for {c.logged_ops} of {c.ops} ops ({joined.lines} lines){exactly}"
+        for reason, lines in joined.left_out.items():
+            yield f"  {count_of(lines, 'line')} {reason}"
     yield ""
     accounted = c.attributed_ns / whole
     yield f"explained {100 * c.explained:.1f} %, accounted for {100 * accounted:.1f} %"
@@ -324,6 +329,7 @@ def _document(
             "ops": c.logged_ops,
             "mean_ns": c.log_client_ns,
             "uncertainty_ns": joined.uncertainty_ns,
+            "left_out": dict(joined.left_out),
         },
         "parts": [{"part": p.name, "mean_ns": p.mean_ns, "level": p.level} for p in c.parts()],
         "checks": [{"check": r.name, "passed": r.passed, **r.numbers} for r in results],

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
+from opline.readers.extents import SECTOR_BYTES
 from opline.values import Value
 from opline_analyses.base.filters import devices_meant, number_among
 from opline_analyses.base.text import device_name
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 _SEEN = "SELECT dev FROM (SELECT dev FROM requests UNION SELECT dev FROM ops) WHERE dev IS NOT NULL ORDER BY dev"
 _NAMED = " UNION ALL ".join(f"SELECT 1 FROM {table} WHERE dev = ?" for table in ("requests", "bios", "ops"))
 _PARTITION = re.compile(r"(?P<disk>[a-z]+)\d+|(?P<numbered>\w*\d)p\d+")
-SECTOR = 512
 
 
 def device_number(run: Run, text: str) -> int:
@@ -55,13 +55,22 @@ def partition(run: Run, dev: int, text: str) -> Sectors | None:
     number = next((n for n, name in names.items() if name == disk), None)
     first, size = known.get("start_sector"), known.get("size_bytes")
     if number is not None and first is not None and size is not None:
-        return Sectors(number, int(first), int(first) + int(size) // SECTOR)
+        return Sectors(number, int(first), int(first) + int(size) // SECTOR_BYTES)
     if run.row(f"SELECT EXISTS ({_NAMED})", [dev] * 3)[0]:
         return None
     raise UsageError(
         f"-d {text}: a partition, whose I/O is the disk's, and the run does not know in which sectors (a recording "
         f"knows): -d {disk} means the whole disk."
     )
+
+
+def partitions(run: Run) -> list[Sectors]:
+    """Those whose place the run knows."""
+    found = []
+    for device in run.devices():
+        if all(device.get(name) is not None for name in ("parent", "start_sector", "size_bytes")):
+            found.append(partition(run, int(device["dev"]), str(device["name"])))
+    return [place for place in found if place is not None]
 
 
 def _disk_by_name(names: Mapping[int, str], dev: int) -> str | None:

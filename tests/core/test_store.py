@@ -146,6 +146,9 @@ def test_an_old_run_is_not_taken_for_the_new_one(run: Path, tmp_path: Path, monk
 def test_every_loss_is_declared_once() -> None:
     assert len(losses.BY_NAME) == len(losses.LOSSES)
     for loss in losses.LOSSES:
+        doubtful = loss.severity in (losses.Severity.DATA_LOSS, losses.Severity.ERROR)
+        assert bool(loss.words) == doubtful and len(loss.words) <= 60, f"{loss.name} in a few words"
+    for loss in losses.LOSSES:
         assert loss.advice.endswith(".")
     driver = Driver(plan_of(Path(LAB).read_text()))
     driver.finish()

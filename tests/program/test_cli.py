@@ -206,7 +206,8 @@ def test_ceph_style_prints_complete_ops_only(run_dir: Path, capfd: pytest.Captur
 def test_losses_go_to_stderr_first(name: str, run_dir: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main([name, str(run_dir)]) == 0
     captured = capfd.readouterr()
-    assert captured.err.splitlines()[0].startswith("opline: data loss: discarded_events 7 (recording)")
+    said = "data loss: discarded_events 7 (recording): the tracer's buffers were full; `opline losses` says more"
+    assert captured.err.splitlines()[0] == f"opline: {said}"
     assert "late_transitions" not in captured.err
     assert "data loss" not in captured.out
 

@@ -76,12 +76,17 @@ def bad_count(found: list[Entry]) -> int:
 
 
 def warnings(found: list[Entry]) -> list[str]:
-    """One line per entry that makes results doubtful; every command puts them on stderr."""
+    """One short line per entry that makes results doubtful; every command puts them on stderr."""
     return [
-        f"{e.severity.replace('_', ' ')}: {e.loss} {e.count} ({e.origin})" + (f": {e.advice}" if e.advice else "")
+        f"{e.severity.replace('_', ' ')}: {e.loss} {e.count} ({e.origin}){_words(e.loss)}; `opline losses` says more"
         for e in found
         if e.severity in BAD
     ]
+
+
+def _words(name: str) -> str:
+    known = BY_NAME.get(name)
+    return f": {known.words}" if known and known.words else ""
 
 
 def fates(run: Run) -> list[Fate]:

@@ -14,7 +14,7 @@ NAME = "fio-libaio-qd16-hdd-bfq"
 
 
 @pytest.mark.parametrize(
-    "command", ["hist", "iostat", "heatmap", "log", "bitesize", "outliers", "burst", "requests", "btt"]
+    "command", ["hist", "iostat", "heatmap", "log", "bitesize", "outliers", "burst", "requests", "btt", "losses"]
 )
 def test_a_trace_alone_is_enough_for_the_block_layer(
     command: str, trace: Callable[[str], Path], capfd: pytest.CaptureFixture[str]
@@ -25,7 +25,7 @@ def test_a_trace_alone_is_enough_for_the_block_layer(
     assert alone == capfd.readouterr().out != ""
 
 
-@pytest.mark.parametrize("arguments", [["stages"], ["why"], ["hist", "--of", "ops"]])
+@pytest.mark.parametrize("arguments", [["stages"], ["why"], ["hist", "--of", "ops"], ["losses", "--of", "ops"]])
 def test_ops_need_a_model(
     arguments: list[str], trace: Callable[[str], Path], capfd: pytest.CaptureFixture[str]
 ) -> None:

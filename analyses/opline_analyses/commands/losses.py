@@ -174,7 +174,8 @@ def verify(args: argparse.Namespace, run: Run) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the ledger; the exit status says whether it exceeds --max-loss."""
-    with opened(args, losses=False) as opened_run:
+    blocks = args.of in ("requests", "bios")  # what there is without a model: an application's events are of no op
+    with opened(args, losses=False, blocks=blocks) as opened_run:
         if args.verify:
             return verify(args, opened_run)
         chosen = chosen_of(opened_run, args)

@@ -21,7 +21,7 @@ from opline.errors import UsageError
 from opline_analyses.cli import main, parser_for
 from opline_analyses.commands.live import VIEWS, Chosen, chosen
 from opline_analyses.live.feed import Feed
-from opline_analyses.live.watch import RingStream
+from opline_analyses.live.watch import RingStream, _tell
 from opline_analyses.runs.run import open_run
 
 TRACES = ("fio-libaio-qd16-hdd-bfq", "ptr-buf-fsync1-ext4")
@@ -223,6 +223,27 @@ def test_losses_are_counted_and_filters_by_process_work() -> None:
     stream.end()
     assert [json.loads(line)["tid"] for line in b"".join(out).splitlines()] == [8]
     assert (stream.ring.lost, stream.ring.events) == (5, 8)
+
+
+def test_what_is_missing_is_what_a_recording_calls_lost(capfd: pytest.CaptureFixture[str]) -> None:
+    """One completion did not come, while 3000 others did; five events found no room."""
+    data = sign(MARK, 0) + b"".join(io_records(1000, 50_000, 8)[:3])
+    data += b"".join(b"".join(io_records(100_000 * n, 50_000, 8 + 8 * n)) for n in range(1, 3001))
+    args = parsed("hist", "1000")
+    from opline_analyses.live.hist import Hist
+
+    for more, lost in ((b"", 1), (sign(LOST, 400_000_000, 5), 6)):
+        stream = RingStream(lambda *now: Hist(args, *now), lambda _: None)
+        stream.feed(data + more + sign(MARK, 1_000_000_000))
+        stream.look()
+        stream.end()
+        capfd.readouterr()
+        assert _tell(stream) == lost
+        err = capfd.readouterr().err
+        assert f"3000 I/Os in 1.000 s, 12003 events, {'1 event' if lost == 1 else '6 events'} lost." in err
+        assert "data loss: events_missing 1 (recording): events that must have been there, as others show" in err
+        assert ("data loss: discarded_events 5 (recording)" in err) == (lost == 6)
+        assert "not counted of 3001 I/Os: 1 without complete." in err
 
 
 def test_threads_that_are_remembered_do_not_grow_without_end() -> None:

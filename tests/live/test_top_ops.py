@@ -88,6 +88,9 @@ class Recorded:
     def under_way(self) -> dict[str, Any]:
         return {name: table.slice(0, 0) for name, table in self._whole.items()}
 
+    def losses(self) -> dict[str, int]:
+        return {}
+
     def finish(self) -> None:
         self.until_ns = self._last_ns + 1
 

@@ -7,9 +7,11 @@ are under way. Nothing is kept here: memory is what is in flight.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from opline import _core
+from opline.losses import from_core
 from opline.model import load_model
 from opline.readers.ring import RingReader
 from opline.store.run import BLOCKS_MODEL
@@ -46,6 +48,10 @@ class Feed:
     def finish(self) -> None:
         """Nothing more comes: what is under way is settled as not completed."""
         self._core.finish()
+
+    def losses(self) -> dict[str, int]:
+        """See Source."""
+        return from_core(json.loads(self._core.summary()), {})
 
     def settled(self) -> Tables:
         """The requests that have been settled since the last time."""

@@ -21,6 +21,7 @@ from opline.capture.machine import processes
 from opline.capture.machine.signals import Signals
 from opline.errors import OplineError
 from opline.following import Following
+from opline.losses import from_core
 from opline.scratch import scratch
 from opline.talk import talk
 from opline.values import Value
@@ -28,7 +29,8 @@ from opline_analyses.base.quantities import seconds
 from opline_analyses.base.text import count_of
 from opline_analyses.live.rows import CoreRows
 from opline_analyses.live.stream import Stream
-from opline_analyses.live.view import tell_left_out
+from opline_analyses.live.view import tell_left_out, tell_missing
+from opline_analyses.runs import ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -108,6 +110,10 @@ class RecordingFeed:
             return self._rows.empty()
         self.following.core.show_open()
         return self._rows.take(self.following.core)
+
+    def losses(self) -> dict[str, int]:
+        """See Source."""
+        return {} if self.following.core is None else from_core(json.loads(self.following.core.summary()), {})
 
     def finish(self) -> None:
         """See Source."""
@@ -243,7 +249,9 @@ def _attend(
 def _tell(stream: RecordingStream | None, place: Path) -> int:
     """What it came to, on standard error; how many events were lost."""
     note = recording.load(place)
+    missing = [] if stream is None else stream.missing()
     lost = note["discarded_count"]
+    lost = lost if lost is None else max(lost, ledger.bad_count(missing))
     counted = (
         "" if stream is None or stream.view is None else f"{count_of(stream.view.counted, stream.view.one)} counted; "
     )
@@ -253,6 +261,7 @@ def _tell(stream: RecordingStream | None, place: Path) -> int:
     events = "" if note["event_count"] is None else f"{count_of(note['event_count'], 'event')}, "
     told = "losses unknown" if lost is None else f"{lost} lost" if lost else "none lost"
     talk(f"{counted}recorded: {length}{events}{told}.")
+    tell_missing(missing)
     if stream is not None and stream.view is not None:
         tell_left_out(stream.view)
     return int(lost or 0)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from opline_analyses.live.snapshot import MachineNames, Snapshot
+from opline_analyses.runs import ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -39,6 +40,9 @@ class Source(Protocol):
 
     def finish(self) -> None:
         """Nothing more comes."""
+
+    def losses(self) -> dict[str, int]:
+        """What is missing by now, by the names of the ledger."""
 
 
 class Stream:
@@ -83,6 +87,10 @@ class Stream:
             self._show(self._snapshots, self._source.settled)
         until = self._source.until_ns if self._source.until_ns is not None else self.view.zero_ns
         self._say(self.view.end(until))
+
+    def missing(self) -> list[ledger.Entry]:
+        """What a recording of the same would call lost, worst first."""
+        return ledger.entries_of(self._source.losses())
 
     def _show(self, snapshots: tuple[Snapshot, Snapshot], others: Callable[[], Tables]) -> None:
         assert self.view is not None

@@ -15,6 +15,7 @@ from opline_analyses.base.text import count_of
 from opline_analyses.block import io_filter
 from opline_analyses.block.io_series import Series
 from opline_analyses.intervals.intervals import Grid, Tally, merged
+from opline_analyses.runs import ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,6 +158,12 @@ class Intervals(View):
         if not self.done:
             yield from self.close_until(self.grid.begin_ns(self.grid.index(until_ns) + 1))
         yield self.summary()
+
+
+def tell_missing(found: list[ledger.Entry]) -> None:
+    """What makes the figures doubtful, on standard error, as of a recording."""
+    for line in ledger.warnings(found, "docs/losses.md"):
+        talk(line)
 
 
 def tell_left_out(view: View) -> None:

@@ -28,7 +28,8 @@ from opline_analyses.base.quantities import seconds
 from opline_analyses.base.text import count_of
 from opline_analyses.live.feed import Feed
 from opline_analyses.live.stream import Stream
-from opline_analyses.live.view import tell_left_out
+from opline_analyses.live.view import tell_left_out, tell_missing
+from opline_analyses.runs import ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -102,13 +103,13 @@ def watch(view_of: ViewOf, wish: Wish, write: Callable[[bytes], None]) -> tuple[
         sys.stdout.flush()
         if why is not None:
             talk(why)
-        _tell(stream)
+        lost = _tell(stream)
         if child is not None and signals.ending is None:
             code = child.wait()
-            return processes.shell_status(code), stream.ring.lost
+            return processes.shell_status(code), lost
     if signals.ending is None or (signals.ending == signal.SIGINT and child is None):
-        return 0, stream.ring.lost
-    return 128 + signals.ending, stream.ring.lost
+        return 0, lost
+    return 128 + signals.ending, lost
 
 
 def _started(wish: Wish, signals: Signals) -> subprocess.Popen[bytes] | None:
@@ -158,13 +159,14 @@ def _attend(
             told, tell_at = stream.ring.lost, now + TOLD_EVERY_S
 
 
-def _tell(stream: RingStream) -> None:
-    """What it came to, on standard error."""
-    view = stream.view
-    if view is None:
-        return
-    one = view.one
-    lost = f"{count_of(stream.ring.lost, 'event')} lost" if stream.ring.lost else "none lost"
-    length = seconds((stream.ring.until_ns or view.zero_ns) - view.zero_ns, 3)
-    talk(f"{count_of(view.counted, one)} in {length} s, {count_of(stream.ring.events, 'event')}, {lost}.")
-    tell_left_out(view)
+def _tell(stream: RingStream) -> int:
+    """What it came to, on standard error; how many events are missing."""
+    missing = stream.missing()
+    lost = ledger.bad_count(missing)
+    if (view := stream.view) is not None:
+        length = seconds((stream.ring.until_ns or view.zero_ns) - view.zero_ns, 3)
+        told = f"{count_of(lost, 'event')} lost" if lost else "none lost"
+        talk(f"{count_of(view.counted, view.one)} in {length} s, {count_of(stream.ring.events, 'event')}, {told}.")
+        tell_missing(missing)
+        tell_left_out(view)
+    return lost

@@ -75,10 +75,12 @@ def bad_count(found: list[Entry]) -> int:
     return sum(e.count for e in found if e.severity in BAD)
 
 
-def warnings(found: list[Entry]) -> list[str]:
-    """One short line per entry that makes results doubtful; every command puts them on stderr."""
+def warnings(found: list[Entry], more: str = "`opline losses`") -> list[str]:
+    """One short line per entry that makes results doubtful; every command puts them on stderr. ``more``: what has the
+    whole text.
+    """
     return [
-        f"{e.severity.replace('_', ' ')}: {e.loss} {e.count} ({e.origin}){_words(e.loss)}; `opline losses` says more"
+        f"{e.severity.replace('_', ' ')}: {e.loss} {e.count} ({e.origin}){_words(e.loss)}; {more} says more"
         for e in found
         if e.severity in BAD
     ]

@@ -21,7 +21,7 @@ from opline_analyses.client.coverage import measure
 from opline_analyses.client.span import Span, client_span
 from opline_analyses.ops.stages import select_counted
 from opline_analyses.runs.run import open_tables
-from opline_analyses.runs.selection import Selection, clients_classes
+from opline_analyses.runs.selection import Selection, clients_classes, matching_classes, nearest_classes
 
 
 def test_parts_sum_to_the_clients_mean(tmp_path: Path) -> None:
@@ -56,8 +56,35 @@ def test_ops_of_other_classes_are_not_the_clients(tmp_path: Path) -> None:
     opened = open_tables(run.write(tmp_path))
     assert clients_classes(opened, Selection(), {"write": 20}) == ["pwrite64"]
     assert clients_classes(opened, Selection(), {"write": 30, "read": 4}) == ["aio write", "pread64", "pwrite64"]
-    assert clients_classes(opened, Selection(), {"write": 50}) == []
+    assert clients_classes(opened, Selection(), {"write": 50}) is None
     assert clients_classes(opened, Selection(), {}) == []
+
+
+def test_block_io_of_the_whole_machine_is_a_programs_only_one_to_one() -> None:
+    """A trim is a discard. Bios below a program's writes are other ops, though nearly as many (write-back)."""
+    found = {"bio discard": 1501, "bio write": 2108, "io_uring read": 1948, "write": 159}
+    assert matching_classes(found, {"trim": 1500}) == ["bio discard"]
+    assert matching_classes(found, {"read": 1948}) == ["io_uring read"]
+    assert matching_classes(found, {"read": 1948, "write": 2048}) is None
+    assert nearest_classes(found, {"read": 1948, "write": 2048}) == []
+
+
+def test_what_comes_before_a_ramps_end_is_not_counted(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """fio counts the last two of three seconds; other reads of the program come before."""
+    run = RunBuilder()
+    for n in range(300):
+        run.op([P("a", 10_000_000 * n), P("b", 10_000_000 * n + 50_000)], op_class="pread64")
+    for n in range(20):
+        run.op([P("a", 3_100_000_000 + n * 1000), P("b", 3_100_000_100 + n * 1000)], op_class="read")
+    job = {"read": {"runtime": 2000, "io_bytes": 200 * 4096, "lat_ns": {"N": 200, "mean": 51_000.0}}}
+    path = run.write(tmp_path / "run")
+    for given in ({"job options": {"ramp_time": "1"}}, {"job options": {"ramp_time": "1000ms"}}):
+        (path / "fio.json").write_text(json.dumps({"jobs": [job | given]}))
+        assert main(["coverage", str(path)]) == 0
+        out, err = capfd.readouterr()
+        assert "the client's figures are about pread64" in err
+        assert "(it counts after a ramp of 1 s): 100, left out." in err
+        assert "pass  IOPS: 200 completions / 2 s = 100.0, client 100.0: +0.00 %" in " ".join(out.split("\n      "))
 
 
 def test_bytes_are_compared_per_op(tmp_path: Path) -> None:

@@ -50,6 +50,24 @@ def test_ops_of_the_classes_that_the_client_counts(trace: Callable[[str], Path],
     assert first.endswith(f"; {sum(all_ops.values()) - sum(mine.values())} other ops")
 
 
+def test_figures_of_other_ops_are_not_set_beside(trace: Callable[[str], Path], tmp_path: Path) -> None:
+    """A client that counts what no recorded class is, or that began to count later."""
+    (tmp_path / "trace").symlink_to(trace("fio-psync-qd1-nvme"))
+    (tmp_path / "recording.json").write_text(json.dumps({"schema": "opline-recording"}))
+    lat = {"runtime": 1000, "lat_ns": {"N": 77, "mean": 50_000.0}}
+    for job, said in (
+        ({"trim": lat}, "; fio's own figures (mean 50 us of 77 trims) are of other ops"),
+        (
+            {"write": lat, "job options": {"ramp_time": "2"}},
+            "; fio's own figures (mean 50 us of 77 writes) begin after a ramp of 2 s",
+        ),
+    ):
+        (tmp_path / "fio.json").write_text(json.dumps({"jobs": [job]}))
+        first, *_ = glance_lines(tmp_path, load_model("syscalls"), 50_000)
+        assert first.endswith(said), first
+        assert "fio says" not in first
+
+
 def test_a_long_trace_is_not_read() -> None:
     (line,) = glance_lines(Path("/no/such/place"), load_model("demo"), 10**9)
     assert "opline stages" in line

@@ -36,6 +36,7 @@ class ClientReport:
     source: str = ""
     bytes: int | None = None  # moved, as the tool counts them
     bytes_by_class: dict[str, int] = field(default_factory=dict)
+    ramp_seconds: float | None = None  # before what it counts it did the same for so long
     rate: float | None = None  # ops a second that were due on each thread, where the client has a schedule
 
     def counts(self) -> dict[str, int]:
@@ -50,7 +51,7 @@ class ClientReport:
         iops = count / self.seconds if self.seconds else None
         return ClientReport(
             self.tool, mean, count, self.seconds, iops, None, {name: (count, mean)}, self.numbers, self.source,
-            self.bytes_by_class.get(name),
+            self.bytes_by_class.get(name), ramp_seconds=self.ramp_seconds,
         )  # fmt: skip
 
 
@@ -169,7 +170,29 @@ def fio_json(document: Any) -> ClientReport | None:
     report = _fio(parts)
     if report and len(depths) == 1 and depths[0]:
         report.queue_depth = int(depths[0])
+    if report:
+        report.ramp_seconds = _ramp_seconds(document)
     return report
+
+
+def _ramp_seconds(document: Any) -> float | None:
+    """The longest ramp_time of its jobs: before it fio counts nothing."""
+    options = [document.get("global options") or {}, *(job.get("job options") or {} for job in document["jobs"])]
+    given = [str(o["ramp_time"]) for o in options if o.get("ramp_time")]
+    found = [s for text in given if (s := _fio_seconds(text))]
+    return max(found) if found else None
+
+
+def _fio_seconds(text: str) -> float | None:
+    """fio's times: seconds, or with a unit."""
+    match = re.fullmatch(r"(\d+)(us|usec|ms|msec|s|sec|m|min|h|hr|d)?", text.strip().lower())
+    return int(match[1]) * _FIO_TIMES[match[2] or "s"] if match else None
+
+
+_FIO_TIMES = {
+    "us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0,
+    "hr": 3600.0, "d": 86400.0,
+}  # fmt: skip
 
 
 _FIO_UNITS = {"nsec": 1.0, "usec": 1e3, "msec": 1e6, "sec": 1e9}

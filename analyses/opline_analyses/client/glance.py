@@ -17,7 +17,7 @@ from opline_analyses.base.text import count_of, duration, pasted, percent
 from opline_analyses.client.client_files import find_report
 from opline_analyses.ops.stages import table_of
 from opline_analyses.runs import ledger
-from opline_analyses.runs.selection import nearest_classes
+from opline_analyses.runs.selection import BIO, NEAR, matching_classes, nearest_classes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,8 @@ def glance_lines(directory: Path, model: Model, event_count: int | None) -> Iter
     try:
         found, losses = stage_statistics(directory / "trace", model, progress=False)
         client = find_report(directory)
-        mine = nearest_classes(found["classes"], client.counts()) if client else []
+        why_not = _not_alike(found["classes"], client) if client else ""
+        mine = nearest_classes(found["classes"], client.counts()) if client and not why_not else []
         others = sum(n for name, n in found["classes"].items() if mine and name not in mine)
         incomplete = found["incomplete"]
         if mine:
@@ -56,13 +57,27 @@ def glance_lines(directory: Path, model: Model, event_count: int | None) -> Iter
     except OplineError as error:
         yield error.lines[0]
         return
-    yield _ops(t, client, mine, others)
+    yield _ops(t, None if why_not else client, mine, others) + (f"; {why_not}" if why_not else "")
     yield from _widest(t)
     lost = [e for e in ledger.entries_of(losses) if e.severity in ledger.BAD]
     if lost:
         what = ", ".join(f"{e.loss} {e.count}" for e in lost)
         left_out, at = count_of(t.tainted, "op is", "ops are"), pasted(directory)
         yield f"lost: {what}; {left_out} left out (opline losses {at})"
+
+
+def _not_alike(classes: dict[str, int], client: ClientReport) -> str:
+    """Why the client's figures are not those of the recorded ops; empty where they may be compared."""
+    theirs = " and ".join(count_of(n, name) for name, n in client.counts().items())
+    count = theirs or ("" if client.count is None else count_of(client.count, "op"))
+    said = f"{client.tool}'s own figures (mean {duration(client.mean_ns)}{f' of {count}' if count else ''})"
+    if client.ramp_seconds:
+        return f"{said} begin after a ramp of {client.ramp_seconds:g} s"
+    if client.count is None or (theirs and matching_classes(classes, client.counts()) is not None):
+        return ""
+    near = abs(sum(classes.values()) - client.count) <= NEAR * client.count
+    bios = any(name.startswith(BIO) for name in classes)  # of the whole machine
+    return "" if near and not bios else f"{said} are of other ops"
 
 
 def _ops(t: StageTable, client: ClientReport | None, classes: list[str], others: int) -> str:

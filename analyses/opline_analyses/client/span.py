@@ -31,7 +31,7 @@ def client_span(run: Run, which: Selection, client: ClientReport) -> Span | None
 
     A client that says how long it ran means the ops of the fullest window of that length, where they are nearer to its
     own count than all are; one that says only how many, so many in a row; one that says neither, what lies between two
-    pauses in which it had nothing in flight, if that is all but a few.
+    pauses in which it had nothing in flight, if that is all but a few. After a ramp what it counts are its last ops.
     """
     run.con.execute(
         f"""CREATE OR REPLACE TEMP TABLE spanned AS
@@ -39,7 +39,13 @@ def client_span(run: Run, which: Selection, client: ClientReport) -> Span | None
         which.parameters,
     )
     (total,) = run.row("SELECT count(*) FROM spanned")
-    if client.seconds and client.count:
+    if client.seconds and client.ramp_seconds:
+        found = _widest(
+            run,
+            f"""SELECT min(begin_ns) AS first, max(begin_ns) AS last, count(*) AS n FROM spanned
+                WHERE begin_ns >= (SELECT max(end_ns) FROM spanned) - {round(client.seconds * 1e9)}""",
+        )
+    elif client.seconds and client.count:
         length_ns = round(client.seconds * 1e9) + ROUNDING_NS
         found = _widest(
             run,

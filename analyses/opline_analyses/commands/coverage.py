@@ -54,7 +54,8 @@ it was interrupted there). --per-op writes the parts of each op as CSV.
 
 Ops long before or after what the client has measured are left out (rados
 bench's last write of its own metadata): those outside of the time that it says
-it ran, of so many as it says it did, or beyond a pause. Without --class, ops
+it ran, of so many as it says it did, or beyond a pause; before its last ops,
+where fio's JSON has a ramp_time. Without --class, ops
 that are not the client's are left out: those without a line in its log, where
 (nearly) every line has an op; else those of other classes, where it counts
 reads and writes apart.
@@ -195,14 +196,20 @@ def _counted(
             " (SELECT (c.class, c.begin_tid) FROM ops c SEMI JOIN client_ops USING (op_id)))"
         )
     elif whole:
-        classes = clients_classes(run, which, whole.counts())
+        last_ns = round(whole.seconds * 1e9) if whole.ramp_seconds and whole.seconds else None
+        near = clients_classes(run, which, whole.counts(), last_ns)
+        classes = near or []
+        if near is None:
+            counts = " and ".join(count_of(n, name) for name, n in whole.counts().items())
+            talk(f"no classes of ops are as many as the client's {counts}: its figures are of other ops than these.")
         if classes:
             talk(f"the client's figures are about {', '.join(classes)}: other ops are left out (--class C).")
             which = which.also(f"o.class IN ({', '.join('?' * len(classes))})", *classes)
     if client and not (args.since or args.until):
         span = client_span(run, which, client)
         if span:
-            talk(f"ops that begin outside of what the client's figures are about: {span.outside}, left out.")
+            ramp = f" (it counts after a ramp of {client.ramp_seconds:g} s)" if client.ramp_seconds else ""
+            talk(f"ops that begin outside of what the client's figures are about{ramp}: {span.outside}, left out.")
             which = which.also("o.begin_ns BETWEEN ? AND ?", span.first_ns, span.last_ns)
     return which, classes
 

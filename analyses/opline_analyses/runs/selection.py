@@ -96,36 +96,54 @@ def add_which(parser: argparse.ArgumentParser) -> None:
 
 MOST_CLASSES = 10
 NEAR = 0.05
+BIO = "bio "  # begins the classes of block I/O that no system call of the program stands for
+NEAR_BIO = 0.005  # they are the machine's, and may be parts of the program's I/Os: its own where they are one to one
+WORDS = {"trim": ("trim", "discard")}  # a client's direction in the names of classes, where it is not its own
 
 
-def clients_classes(run: Run, which: Selection, counts: dict[str, int]) -> list[str]:
-    """The classes of the selected ops that the client's figures are about: see ``nearest_classes``."""
+def clients_classes(run: Run, which: Selection, counts: dict[str, int], last_ns: int | None = None) -> list[str] | None:
+    """The classes of the selected ops that the client's figures are about, empty where there is no choice, None where
+    none comes near: see ``matching_classes``. ``last_ns``: what the client counts are those of the last so many ns
+    alone, after a ramp.
+    """
+    counted = "o.complete" if last_ns is None else f"o.complete AND o.begin_ns >= o.last_ns - {last_ns}"
     found = run.rows(
-        f"""SELECT o.class, count(*) FILTER (o.complete) AS n FROM ops o WHERE {which.where} AND o.class IS NOT NULL
-            GROUP BY o.class""",
+        f"""SELECT o.class, count(*) FILTER ({counted}) AS n
+            FROM (SELECT *, max(end_ns) OVER (PARTITION BY class) AS last_ns FROM ops) o
+            WHERE {which.where} AND o.class IS NOT NULL GROUP BY o.class""",
         which.parameters,
     )
-    return nearest_classes(dict(found), counts)
+    chosen = matching_classes(dict(found), counts)
+    return [] if chosen is not None and len(chosen) == len(found) else chosen
 
 
 def nearest_classes(found: dict[str, int], counts: dict[str, int]) -> list[str]:
-    """The classes of ops that the client's figures are about, where it counts reads and writes apart: of ``found``, the
-    complete ops of each class; ``counts``, the client's, by direction.
+    """The classes of ops that the client's figures are about: see ``matching_classes``. Empty where there is no choice,
+    or none comes near.
+    """
+    chosen = matching_classes(found, counts)
+    return [] if chosen is None or len(chosen) == len(found) else chosen
+
+
+def matching_classes(found: dict[str, int], counts: dict[str, int]) -> list[str] | None:
+    """The classes that the client counts, where it counts reads and writes apart: of ``found``, the complete ops of
+    each class; ``counts``, the client's, by direction. None where none comes near.
 
     The run may hold more: a program reads its configuration too. Of the classes whose name has the direction in it
-    (pread64: read), those whose number of complete ops comes nearest to the client's. Empty where there is no choice,
-    or none comes near.
+    (pread64: read; of a trim discard), those whose number of complete ops comes nearest to the client's.
     """
     chosen: set[str] = set()
     most_first = sorted(found.items(), key=lambda c: (-c[1], c[0]))
     for direction, count in counts.items():
-        fitting = [(name, n) for name, n in most_first if direction in name.lower()][:MOST_CLASSES]
+        words = WORDS.get(direction, (direction,))
+        fitting = [(name, n) for name, n in most_first if any(word in name.lower() for word in words)][:MOST_CLASSES]
         subsets = (s for size in range(1, len(fitting) + 1) for s in combinations(fitting, size))
         best = min(subsets, key=lambda s: (abs(sum(n for _, n in s) - count), len(s)), default=())
-        if abs(sum(n for _, n in best) - count) > NEAR * count:
-            return []
+        near = NEAR_BIO if any(name.startswith(BIO) for name, _ in best) else NEAR
+        if abs(sum(n for _, n in best) - count) > near * count:
+            return None
         chosen.update(name for name, _ in best)
-    return [] if len(chosen) == len(found) else sorted(chosen)
+    return sorted(chosen)
 
 
 def _positive(text: str) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from fnmatch import fnmatchcase
@@ -188,6 +189,22 @@ def test_what_means_nothing_is_said(
     assert main(["events", str(trace("demo-qd4")), *words]) == status
     out, err = capfd.readouterr()
     assert said in err and len(err.splitlines()) == 1 and out == ""
+
+
+def test_of_a_partition_it_is_said_that_events_name_its_disk(
+    trace: Trace, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    copy = shutil.copytree(trace("demo-qd4"), tmp_path / "demo")
+    devices = [
+        {"name": "loop0", "dev": 7 << 20, "parent": None},
+        {"name": "loop0p1", "dev": 259 << 20, "parent": "loop0"},
+    ]
+    for known in copy.rglob("recording.json"):
+        known.write_text(json.dumps({"schema": "opline-recording", "devices": devices}))
+    for words, told in (("-d", "loop0p1"), True), (("-d", "!259:0"), True), (("-d", "loop0"), False):
+        assert main(["events", str(copy), "--limit", "1", *words]) == 0
+        note = "loop0p1 is a partition: few events name it, most its disk and a sector of that (-d loop0)."
+        assert (note in capfd.readouterr().err) is told
 
 
 def test_the_file_is_there_when_it_is_complete(trace: Trace, said: Said, tmp_path: Path) -> None:

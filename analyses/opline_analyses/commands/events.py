@@ -35,7 +35,7 @@ A row with `lost` is no event but what is missing from there on. What is written
 is well-formed whatever a field holds: bytes that are no UTF-8 become U+FFFD.
 
 Of events that do not say their device, process or thread -d, -p, -n and --tid
-mean none.
+mean none. A device is meant by its number: of a partition few events have that.
 
 examples:
   opline events run1/trace | head
@@ -104,6 +104,12 @@ def _devices(args: argparse.Namespace) -> dict[str, list[tuple[int, int]]]:
     for some in filters.devices_meant(args.device, number_of):
         majors = [(major << MAJOR_BITS, ALL_BITS ^ ((1 << MAJOR_BITS) - 1)) for major in some.majors]
         found.append([*((number, ALL_BITS) for number in some.numbers), *majors])
+    for device in recording.get("devices", []):
+        if device.get("parent") is not None and any((int(device["dev"]), ALL_BITS) in some for some in found):
+            disk = device["parent"]
+            talk(
+                f"{device['name']} is a partition: few events name it, most its disk and a sector of that (-d {disk})."
+            )
     return {"devices": found[0], "other_devices": found[1]}
 
 

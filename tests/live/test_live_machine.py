@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -61,13 +62,17 @@ def test_fios_own_count_and_the_commands_status(device: str, tmp_path: Path) -> 
     )
     if "BPF is not permitted" in done.stderr:
         pytest.skip(done.stderr)
-    assert done.returncode == 7, done.stderr
+    # Completions that BPF does not see on this machine (tracepoints/COLLECTOR.md) are told, and are a loss.
+    told = re.search(r"(\d+) without complete", done.stderr)
+    unseen = int(told.group(1)) if told else 0
+    assert done.returncode == (3 if unseen else 7), done.stderr
     report = (tmp_path / "fio.json").read_text()  # fio's notes come before its JSON
     job = json.loads(report[report.index("{\n") :])["jobs"][0]
     intervals = [i for line in done.stdout.splitlines() for i in json.loads(line)["intervals"]]
     counted = sum(group["count"] for interval in intervals for group in interval["groups"])
-    assert counted == job["read"]["total_ios"] + job["write"]["total_ios"]
-    assert "none lost" in done.stderr
+    assert counted + unseen == job["read"]["total_ios"] + job["write"]["total_ios"]
+    assert unseen < counted / 10
+    assert ("none lost" in done.stderr) == (not unseen)
     assert left_behind() <= before
 
 

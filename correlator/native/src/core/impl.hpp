@@ -158,7 +158,6 @@ struct Core::Impl {
     static std::string stream_name(const StreamDecl &s) {
         return s.channel.empty() ? s.path : s.channel + "_" + std::to_string(s.instance);
     }
-
     void discarded(const Gap &gap) {
         const bool packets = gap.kind == Gap::Kind::kPackets;
         stitcher.events_lost();
@@ -196,9 +195,10 @@ struct Core::Impl {
         events_missing += count;
         linker.discarded(begin_ns, end_ns);
     }
-    // Nobody waits for that request but its owners: what else ran meanwhile is whole.
+    // Nobody waits for it but its owners: what else ran is whole.
     void completion_missed(const Request &of) {
         ++events_missing;
+        linker.doubt(of);
         for (const Owner &owner : of.owners)
             if (Op *op = stitcher.ops().find(owner.op)) op->completion_missing = true;
     }

@@ -190,9 +190,9 @@ Owner Linker::inherit(const Bio &bio, BioLink &link) {
     link.waited_for = parent->waited_for;
     link.dirtied = parent->dirtied && bio.split_from != 0;
     if (bio.split_from != 0) {
-        link.ahead = parent->ahead;
-        link.ahead_dev = parent->ahead_dev;
-        link.ahead_shift = parent->ahead_shift;
+        link.read_ahead = parent->read_ahead;
+        link.read_ahead_dev = parent->read_ahead_dev;
+        link.read_ahead_shift = parent->read_ahead_shift;
     }
     link.journal_tid = parent->journal_tid;
     link.commit = parent->commit;
@@ -266,9 +266,9 @@ Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t hos
     }
     choose(ev, bio, within, thread_op, link);
     if (bio.kind == IoKind::kRead && (bio.rwbs & rwbs::kRahead) != 0) {
-        link.ahead = true;
-        link.ahead_dev = within.dev;
-        link.ahead_shift = run.first - within.first;
+        link.read_ahead = true;
+        link.read_ahead_dev = within.dev;
+        link.read_ahead_shift = run.first - within.first;
     }
     if (!parts_.empty() && is_write(bio)) share_pages(bio, within, link);
     share_sync(bio, within, link);
@@ -285,7 +285,7 @@ Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t hos
         ++op->bios;
         if (is_data(bio) && op->io_open && right_way(*op, bio)) {
             op->data_bytes += std::uint64_t{bio.nr_sectors} * 512;
-            if (link.ahead) op->ahead_bytes += std::uint64_t{bio.nr_sectors} * 512;
+            if (link.read_ahead) op->read_ahead_bytes += std::uint64_t{bio.nr_sectors} * 512;
         }
         owner.op = link.chosen;
     } else if (of_pages) {

@@ -38,7 +38,7 @@ struct SharedWork {
     std::vector<PageShare> pages;
     std::vector<std::shared_ptr<Sync>> syncs;  // that wait for it
     std::uint32_t file = kNoFile;
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> readers;  // (op, bytes) that wait for what was read ahead
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> readers;  // (op, bytes) that wait for its read-ahead
 };
 
 // What the rules said of one bio. References are op_ref()s; 0: nobody.
@@ -61,10 +61,10 @@ struct BioLink {
     bool waited_for = false;        // `chosen` goes on once it is done, and not before
     // `chosen` has its bytes in flight and another thread wrote the pages: it may not wait for them
     bool dirtied = false;
-    // Read ahead: of which device, and how many sectors before the request's place.
-    bool ahead = false;
-    std::uint32_t ahead_dev = 0;
-    std::uint64_t ahead_shift = 0;
+    // Of a read-ahead: which device, and how many sectors before the request's place.
+    bool read_ahead = false;
+    std::uint32_t read_ahead_dev = 0;
+    std::uint64_t read_ahead_shift = 0;
     bool ambiguous = false, doubtful = false;  // another op could claim it; a map changed or events are lost
     // Of its request, once that is done.
     std::int64_t issue_ns = kNoTime, complete_ns = kNoTime;
@@ -148,6 +148,8 @@ class Linker {
     bool lost_between(std::int64_t begin_ns, std::int64_t end_ns) const;
     // Nobody waits for the request but its owners: no batch, no sync, nobody who wrote its pages.
     bool waiters_known(const Request &) const;
+    // Its completion is missing: it may be another one's steps that were seen.
+    void doubt(const Request &);
     bool lost_between(const BioLink &, const Request &) const;  // from the first step that is known to the last
 
     // Why nothing is linked to an op (docs/losses.md), where the trace has block events; the op is about to be settled.
@@ -229,7 +231,7 @@ class Linker {
     void share_sync(const Bio &, const Sectors &within, BioLink &);
     void count(const BioLink &);
     std::uint64_t bytes_in(const Op &, const Sectors &within);
-    void wait_for_ahead(BioLink &, const Request &);
+    void wait_for_read_ahead(BioLink &, const Request &);
     std::uint32_t distinct_ops(std::vector<const Sync *> &);
     void wait_for(std::uint64_t op, std::int64_t q, std::int64_t floor_ns);
     std::int64_t waiter_ended(const BioLink &) const;

@@ -52,6 +52,11 @@ bool Linker::waiters_known(const Request &r) const {
     });
 }
 
+void Linker::doubt(const Request &r) {
+    for (auto id : r.bios)
+        if (BioLink *link = find_link(id)) link->doubtful = true;
+}
+
 bool Linker::lost_between(const BioLink &link, const Request &r) const {
     std::int64_t since_ns = kNoTime, until_ns = kNoTime;
     for (const std::int64_t ns : {link.queue_ns, r.queue_ns, r.getrq_ns, r.insert_ns, r.issue_ns, r.complete_ns}) {
@@ -100,7 +105,7 @@ Served Linker::request_done(const Request &r) {
     std::vector<const Sync *> syncs;
     std::vector<Batch *> batches;
     Served served;
-    bool ahead = false;  // who waits for it is known
+    bool read_ahead = false;  // who waits for it is known
     auto add_sync = [&](const Sync *s) {
         if (std::find(syncs.begin(), syncs.end(), s) == syncs.end()) syncs.push_back(s);
     };
@@ -117,7 +122,7 @@ Served Linker::request_done(const Request &r) {
             served_.push_back(link->chosen);
             wait_for(link->chosen, link->queue_ns, link->sync ? link->sync->begin_ns : kNoTime);
         }
-        if (link->ahead && !std::exchange(ahead, true)) wait_for_ahead(*link, r);
+        if (link->read_ahead && !std::exchange(read_ahead, true)) wait_for_read_ahead(*link, r);
         if (link->sync && link->others && (!link->shared || link->shared->file == kNoFile)) add_sync(link->sync.get());
         if (link->batch && std::find(batches.begin(), batches.end(), link->batch.get()) == batches.end())
             batches.push_back(link->batch.get());

@@ -123,7 +123,7 @@ struct OpOddities {
     std::int64_t soft_end_ns = kNoTime;  // the last soft end
     std::uint64_t inode = 0;             // 0: unknown
     std::uint64_t data_bytes = 0;        // of its own data that was queued while its bytes were in flight
-    std::uint64_t ahead_bytes = 0;       // of them what was read ahead
+    std::uint64_t read_ahead_bytes = 0;  // of them read-ahead
     std::uint64_t write_number = 0;      // of its last write, among its target's in order of their ends; 0: none
     std::uint32_t file_dev = 0;          // where the event says which file it is (system calls from BPF)
     std::uint32_t bios = 0;              // that it owns
@@ -175,7 +175,7 @@ struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
         failed = failed || gone.failed;
         completion_missing = completion_missing || gone.completion_missing;
         data_bytes += gone.data_bytes;
-        ahead_bytes += gone.ahead_bytes;
+        read_ahead_bytes += gone.read_ahead_bytes;
         deferred += gone.deferred;
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is read ahead: the op whose thread queued it does not wait for it, and whoever reads those bytes meanwhile does.
+// Of a read-ahead: the op whose thread queued it does not wait for it, and whoever reads those bytes meanwhile does.
 #include <algorithm>
 
 #include "link/linker.hpp"
@@ -25,15 +25,16 @@ std::uint64_t Linker::bytes_in(const Op &op, const Sectors &within) {
 
 // Its pages are locked until it is done (mm/filemap.c, filemap_update_page()): an op that reads some of them, and has
 // not queued all of its bytes itself, can't have ended before.
-void Linker::wait_for_ahead(BioLink &link, const Request &r) {
+void Linker::wait_for_read_ahead(BioLink &link, const Request &r) {
     if (r.complete_ns == kNoTime || r.nr_sectors == 0 || r.sector == kNoSector) return;
-    const Sectors run{r.dev, r.sector, r.nr_sectors}, within{link.ahead_dev, r.sector - link.ahead_shift, r.nr_sectors};
+    const Sectors run{r.dev, r.sector, r.nr_sectors},
+        within{link.read_ahead_dev, r.sector - link.read_ahead_shift, r.nr_sectors};
     parts_.clear();
     if (!maps_.empty()) maps_.find(run, within, parts_);
     for (const std::uint64_t ref : stitcher_.io_windows()) {
         const Op *op = stitcher_.ops().find(ref);
         if (!op || ref == link.chosen || direction_of(*op) != Direction::kRead || op->begin_ns >= r.complete_ns ||
-            op->data_bytes - op->ahead_bytes >= static_cast<std::uint64_t>(op->length_bytes))
+            op->data_bytes - op->read_ahead_bytes >= static_cast<std::uint64_t>(op->length_bytes))
             continue;
         const std::uint64_t bytes = bytes_in(*op, within);
         if (bytes == 0) continue;

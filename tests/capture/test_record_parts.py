@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from opline.capture import doctor
 from opline.capture.bpf.bpf import KINDS
 from opline.capture.directory import leftovers, recording
 from opline.capture.directory.recording import ChannelNote, Command, Recording
@@ -327,3 +328,22 @@ def test_doctor_names_the_package_where_lttng_is_not_installed(tmp_path: Path) -
     assert done.returncode == 1
     assert "-> apt install lttng-tools" in done.stdout
     assert "This machine cannot record" in done.stdout
+
+
+def test_doctor_goes_on_where_this_user_may_not_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """tracefs is root's alone (mode 700) on many machines."""
+    closed = tmp_path / "tracing"
+    closed.mkdir(mode=0o700)
+    monkeypatch.setattr(doctor, "_TRACEFS", (closed, tmp_path / "nowhere"))
+    me = os.geteuid()
+    if me == 0:
+        os.seteuid(65534)
+    else:
+        closed.chmod(0)
+    try:
+        found = doctor._tracefs()
+        other = doctor._tried(lambda: Check("sums", doctor.Status.OK, str(list(closed.iterdir()))))
+    finally:
+        os.seteuid(me)
+    assert found.status == "optional" and "is not open to user" in found.detail and "as root" in found.advice
+    assert other.status == "warning" and "Permission denied" in other.detail

@@ -188,7 +188,8 @@ def _opened_files() -> Check:
     try:
         watch = openfiles.Watch()
     except (OSError, AttributeError) as error:
-        return Check("opened files", Status.OPTIONAL, f"cannot be watched ({error}): no maps of files")
+        why = getattr(error, "strerror", None) or error
+        return Check("opened files", Status.OPTIONAL, f"cannot be watched ({why}): no maps of files")
     watch.mark(openfiles.mounts(Path("/proc/self/mountinfo").read_text()))
     marked = watch.close()
     if marked == 0:
@@ -198,9 +199,16 @@ def _opened_files() -> Check:
 
 
 def _tracefs() -> Check:
-    mounted = next((path for path in _TRACEFS if (path / "events").is_dir()), None)
-    if mounted is not None:
-        return Check("tracefs", Status.OK, str(mounted))
+    closed = None
+    for path in _TRACEFS:
+        try:
+            if (path / "events").is_dir():
+                return Check("tracefs", Status.OK, str(path))
+        except PermissionError:
+            closed = closed or path
+    if closed is not None:
+        detail = f"{closed} is not open to user {os.geteuid()}"
+        return Check("tracefs", Status.OPTIONAL, detail, "run opline record as root (sudo)")
     return Check("tracefs", Status.OPTIONAL, "not mounted", f"mount -t tracefs nodev {_TRACEFS[0]}")
 
 
@@ -321,9 +329,18 @@ _CHECKS: tuple[Callable[[], Check], ...] = (
 )  # fmt: skip
 
 
+def _tried(check: Callable[[], Check]) -> Check:
+    """What it finds. One that this user may not make is a line of the report, and the others are made."""
+    try:
+        return check()
+    except OSError as error:
+        name = check.__name__.strip("_").replace("_", " ")
+        return Check(name, Status.WARNING, f"not checked as user {os.geteuid()}: {error}")
+
+
 def examine() -> Report:
     """Run every check. Sweeps what killed recordings have left."""
-    checks = (*(check() for check in _CHECKS), *_ceph())
+    checks = (*(_tried(check) for check in _CHECKS), *_ceph())
     fine = {check.name for check in checks if check.status is not Status.MISSING}
     app_events = {"lttng-tools", "lttng-ust"} <= fine
     by_name = {check.name: check for check in checks}

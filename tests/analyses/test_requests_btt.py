@@ -90,6 +90,27 @@ def test_btt_is_exact(merged: Path, opline: Callable[..., Any]) -> None:
     assert "Q2Q" in text and "#Q" in text and "NSEEKS" in text
 
 
+def test_the_parts_of_q2c_are_of_the_bios_of_the_whole(
+    trace: Callable[[str], Path], opline: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Half of the device's time is that of flushes which served several bios."""
+    run = tmp_path / "run"
+    correlate(trace("fdatasync-2-queues"), load_model("syscalls"), run, progress=False)
+    requests = {r["request_id"]: r for r in rows(run, "requests")}
+    mine = [requests[b["request_id"]] | {"queue_ns": b["queue_ns"]} for b in rows(run, "bios") if b["queue_ns"]]
+    mine = [r for r in mine if r["complete_ns"]]
+    whole = sum(r["complete_ns"] - r["queue_ns"] for r in mine)
+    device_ns = sum(r["complete_ns"] - r["issue_ns"] for r in mine if r["issue_ns"])
+    by_flushes = sum(r["complete_ns"] - r["issue_ns"] for r in mine if r["issue_ns"] and r["flushed_by"])
+    assert by_flushes > 0.3 * whole
+    (device,) = json.loads(opline("btt", run, "--json").stdout)["devices"]
+    assert device["share"]["D2C"] == pytest.approx(device_ns / whole)
+    assert sum(device["share"].values()) == pytest.approx(1, abs=0.01)
+    text = opline("btt", run).stdout.splitlines()
+    (at,) = (n for n, line in enumerate(text) if line.startswith("share of Q2C"))
+    assert text[at + 1].split()[-1] == "left" and sum(map(float, text[at + 2].split()[1:])) == pytest.approx(100)
+
+
 def test_btts_filters_choose_requests(merged: Path, opline: Callable[..., Any]) -> None:
     """The tables of a window, a size and a latency are those of exactly these requests; nothing says so."""
     whole = list(csv.DictReader(io.StringIO(opline("btt", merged, "--csv").stdout)))

@@ -102,7 +102,7 @@ def _shares(run: Run, dev: int) -> dict[str, float]:
                      FILTER (WHERE coalesce(NOT inserted, true) AND first_issue_ns >= getrq_ns),
                    sum(next_issue_ns - merge_ns) FILTER (WHERE getrq_ns IS NULL),
                    sum(complete_ns - issue_ns)
-                     FILTER (WHERE flushed_by IS NULL AND issue_ns >= coalesce(joined_ns, queue_ns))
+                     FILTER (WHERE issue_ns >= coalesce(joined_ns, queue_ns))
             FROM b WHERE dev = ? AND queue_ns IS NOT NULL AND complete_ns IS NOT NULL""",
         [dev],
     )

@@ -22,6 +22,10 @@ I inserted, D issued, C completed. Each interval is of bios or requests that
 have both its ends: none is averaged over merges, none made up where there was
 no insert (then G2D stands for G2I and I2D).
 
+The shares are of the bios that have both Q and C, the parts as the whole; a bio
+that a flush of others served has that flush's D. What is left lies between
+steps that the trace lacks, or from a request's first D to its last.
+
 The filters choose requests; the tables are of them and of their bios.
 
 examples:
@@ -76,8 +80,9 @@ def text_lines(found: list[Device], names: dict[int, str]) -> Iterator[str]:
     rows = []
     for d in found:
         cells = [f"{100 * d.share[p]:.1f}" if p in d.share else "" for p in parts]
-        rows.append([device_name(names, d.dev), *cells])
-    yield from table(["DEV", *parts], rows)
+        left = f"{100 * (1 - sum(d.share.values())):z.1f}" if d.share else ""
+        rows.append([device_name(names, d.dev), *cells, left])
+    yield from table(["DEV", *parts, "left"], rows)
     yield ""
     yield "merges (requests in sectors)"
     rows = []

@@ -19,6 +19,7 @@ from opline_analyses.client.client import ClientReport
 from opline_analyses.client.client_files import find_log, find_report
 from opline_analyses.client.coverage import measure
 from opline_analyses.client.span import Span, client_span
+from opline_analyses.commands.coverage import _coverage_lines
 from opline_analyses.ops.stages import select_counted
 from opline_analyses.runs.run import open_tables
 from opline_analyses.runs.selection import Selection, clients_classes, matching_classes, nearest_classes
@@ -33,6 +34,26 @@ def test_parts_sum_to_the_clients_mean(tmp_path: Path) -> None:
     assert sum(found.by_kind.values()) == pytest.approx(found.attributed_ns)
     residual = [p.mean_ns for p in found.parts()][-3:]
     assert residual == [10_000, 10_000, 0]
+
+
+def test_what_tainted_ops_add_to_the_clients_mean_is_not_outside_of_the_ops(
+    tmp_path: Path,
+) -> None:
+    run = with_unknown(bench_run())
+    run.op([P("a", 0), P("b", 340_000, stage="slow")], tainted=True)
+    opened = open_tables(run.write(tmp_path))
+    (everything,) = opened.row("SELECT avg(latency_ns) FROM ops WHERE complete")
+    found = measure(opened, Selection(), ClientReport("x", everything + 10_000.0))
+    assert found.tainted == 1 and found.mean_ns == 40_000 < everything
+    parts = {p.name: p.mean_ns for p in found.parts()}
+    assert parts["unknown: outside of the op's points"] == 10_000 and parts["residual"] == 20_000
+    assert parts["added by tainted ops"] == pytest.approx(everything - 40_000)
+    assert sum(p.mean_ns for p in found.parts() if p.level == 0) == pytest.approx(everything + 10_000)
+    assert found.coverage == pytest.approx(0.6) and found.explained <= 0.6
+    text = list(_coverage_lines(found, None, None, None))
+    assert any(line.startswith("tainted ops are in the client's mean and not in the stages") for line in text)
+    without = measure(opened, Selection(), None)
+    assert without.tainted_ns == 0 and sum(p.mean_ns for p in without.parts() if p.level == 0) == 40_000
 
 
 def test_network_out_and_back_have_lines_of_their_own(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ Takes a run, a client's report and, where there is one, its log of single ops; g
 latency without stages of kind unknown and without what no stage claims. *Explained* is what of that lies in stages of
 at most ``UNSPLIT`` of the mean, the device and declared waits aside, or in such parts of a stage by what its thread did
 meanwhile for other ops: a stage with most of the latency in one piece has a name and explains nothing. Means are over
-complete ops that no discarded event touches.
+complete ops that no lost event touches. A client's report is of the tainted ones too: what they add to the mean is a
+part of its own, and shares are of the mean without it.
 """
 
 from __future__ import annotations
@@ -76,25 +77,35 @@ class Coverage(NamedTuple):
     logged_ops: int | None
     log_client_ns: float | None  # mean of the logged ops' own latencies
     wide: list[Wide]  # stages with much of the mean
+    complete_ns: float  # mean of the tainted ops too
 
     @property
     def client_ns(self) -> float | None:
         """The client's own mean: of its log, where it has a line for every op that counts, else of its report. A log of
         some of the ops is no figure of them all.
         """
-        if self.log_client_ns is not None and self.logged_ops == self.ops:
+        if self._of_log:
             return self.log_client_ns
         return self.client.mean_ns if self.client else None
 
     @property
+    def _of_log(self) -> bool:
+        return self.log_client_ns is not None and self.logged_ops == self.ops
+
+    @property
+    def tainted_ns(self) -> float:
+        """What the tainted ops add to the client's mean: 0 where its figure is without them."""
+        return 0.0 if self._of_log or self.client is None else self.complete_ns - self.mean_ns
+
+    @property
     def whole_ns(self) -> float:
-        """What shares are of: the client's mean, else the trace's."""
-        return self.client_ns or self.mean_ns
+        """What shares are of: the client's mean without what the tainted ops add, else the trace's."""
+        return (self.client_ns or self.mean_ns) - self.tainted_ns
 
     @property
     def coverage(self) -> float | None:
         """Attributed part of the client's mean; None without a client's figure."""
-        return ratio(self.attributed_ns, self.client_ns) if self.client_ns else None
+        return ratio(self.attributed_ns, self.whole_ns) if self.client_ns else None
 
     @property
     def explained(self) -> float:
@@ -108,7 +119,7 @@ class Coverage(NamedTuple):
         """
         found = [Part("attributed", self.attributed_ns, 0)]
         found += [Part(kind, mean, 1) for kind, mean in self.by_kind.items()]
-        outside = self.client_ns - self.mean_ns if self.client_ns is not None else 0.0
+        outside = self.whole_ns - self.mean_ns if self.client_ns is not None else 0.0
         inside = self.unknown_ns + self.unattributed_ns
         found.append(Part("residual", outside + inside, 0))
         if self.client_ns is not None:
@@ -121,6 +132,8 @@ class Coverage(NamedTuple):
             found.append(Part("unknown: outside of the op's points", round(outside - split, 6) + 0.0, 1))
         found.append(Part("unknown: between threads, no evidence", self.unknown_ns, 1))
         found.append(Part("unattributed", self.unattributed_ns, 1))
+        if self.tainted_ns:
+            found.append(Part("added by tainted ops", self.tainted_ns, 0))
         return found
 
 
@@ -185,6 +198,7 @@ def measure(run: Run, which: Selection, client: ClientReport | None, with_log: b
         """SELECT avg(latency_ns), avg(unknown_ns), avg(unattributed_ns) FROM ops
            WHERE op_id IN (SELECT op_id FROM counted)"""
     )
+    (complete,) = run.row("SELECT avg(latency_ns) FROM ops WHERE op_id IN (SELECT op_id FROM chosen WHERE complete)")
     run.con.execute(_PARTS)
     kinds = dict(run.rows("SELECT part, sum(ns)::DOUBLE FROM parts WHERE part <> 'unknown' GROUP BY part"))
     order = (*KINDS, *sorted(set(kinds) - {*KINDS}))
@@ -198,7 +212,7 @@ def measure(run: Run, which: Selection, client: ClientReport | None, with_log: b
     found = Coverage(
         n, incomplete, touched, mean, mean - unknown - unattributed, unknown, unattributed,
         {kind: kinds[kind] / n for kind in order if kind in kinds}, client, submit, reap, logged, log_mean,
-        [],
+        [], complete,
     )  # fmt: skip
     return found._replace(wide=wide_stages(run, found.whole_ns))
 

@@ -37,6 +37,8 @@ itself reports (without a report: of the trace's). Time between threads without
 evidence on both sides (unknown) and time that no stage claims is not. Explained
 is what of it is split finely enough: without stages that have more than 10 % of
 the mean in one piece, but with the device and waits that the model declares.
+Tainted ops are in the client's mean, and their stages are not counted: what
+they add to it is a part of its own, and shares are of the mean without it.
 Stages with more than 10 % are listed, in parts by what the thread at their end
 did meanwhile: `behind STAGE` of another op, between others, or not yet seen;
 of the last it is told how long it waited for a CPU, where its states are known.
@@ -126,7 +128,8 @@ def _coverage_lines(c: Coverage, joined: Joined | None, loop: int | None, schedu
     yield ""
     whole = c.whole_ns
     rows = [["  " * p.level + p.name, us(p.mean_ns, 3), percent(p.mean_ns, whole, 2)] for p in c.parts()]
-    rows.append(["= client's mean" if c.client_ns else "= trace's mean", us(whole, 3), "100.00"])
+    total = c.client_ns or c.mean_ns
+    rows.append(["= client's mean" if c.client_ns else "= trace's mean", us(total, 3), percent(total, whole, 2)])
     yield from table(["part of the mean", "us", "share%"], rows, names=(0,))
     if joined is not None:
         exactly = (
@@ -137,6 +140,8 @@ def _coverage_lines(c: Coverage, joined: Joined | None, loop: int | None, schedu
         yield f"the client's log has a line for {c.logged_ops} of {c.ops} ops ({joined.lines} lines){exactly}"
         for reason, lines in joined.left_out.items():
             yield f"  {count_of(lines, 'line')} {reason}"
+    if c.tainted_ns:
+        yield "tainted ops are in the client's mean and not in the stages: shares are of the mean without what they add"
     yield ""
     accounted = c.attributed_ns / whole
     yield f"explained {100 * c.explained:.1f} %, accounted for {100 * accounted:.1f} %"
@@ -314,6 +319,7 @@ def _document(
         "ops": c.ops,
         "incomplete": c.incomplete,
         "tainted": c.tainted,
+        "tainted_ns": c.tainted_ns,
         "mean_ns": c.mean_ns,
         "coverage": c.coverage,
         "explained": c.explained,

@@ -12,6 +12,7 @@ import pytest
 from tests.lib.build_run import P, RunBuilder
 
 from opline_analyses.compare import student
+from opline_analyses.compare.figures import baseline_text, figures_of, read_baseline
 from opline_analyses.compare.sketch import BINS, sketch_of, sketches
 from opline_analyses.compare.verdicts import by, change, difference, holm, verdict
 from opline_analyses.ops.stages import select_counted
@@ -148,3 +149,21 @@ def test_quantiles_of_a_sketch_are_near_those_of_the_values() -> None:
     assert sketch.count == 5000
     for q in (0.0, 0.01, 0.5, 0.95, 0.999, 1.0):
         assert sketch.quantile(q) == pytest.approx(values[max(0, math.ceil(q * 5000) - 1)], rel=1 / 8)
+
+
+def test_the_rate_is_of_all_complete_ops(tmp_path: Path) -> None:
+    """What is known of a tainted op is too little for its stages, and it is done nonetheless."""
+    run = RunBuilder()
+    for n in range(10):
+        run.op([P("a", 100 * n), P("b", 100 * n + 100, stage="x")], tainted=n % 2 == 0)
+    opened = open_tables(run.write(tmp_path))
+    plain, asked = (figures_of(opened, Selection(), "r", 0, tainted) for tainted in (False, True))
+    assert (plain.ops, plain.tainted, asked.ops) == (5, 5, 10)
+    assert plain.value("iops") == asked.value("iops") == pytest.approx(1e7)
+    path = tmp_path / "baseline.json"
+    path.write_text(baseline_text([plain]))
+    assert [f.value("iops") for f in read_baseline(path)] == [pytest.approx(1e7)]
+    older = path.read_text().replace('"completed": 10', '"later": 10')
+    path.write_text(older)
+    path.write_text(baseline_text(read_baseline(path)))
+    assert [f.value("iops") for f in read_baseline(path)] == [pytest.approx(5e6)]

@@ -48,11 +48,11 @@ values); a stage's mean is per op, over all ops. The ratio has a 95 % interval
   no change larger than 3 %    the 90 % interval lies within that
   can't tell: -9 % … +22 %     the runs of a side differ as much among themselves
   maybe slower: +1 % … +30 %   would be called, were it the only figure looked at
-Judged are mean, p50, p99 and IOPS, and of each stage mean and p50. Stages
-without a verdict are folded into one line (--all shows them). `beside the
-other stages of its run`: the stage's p50 if all runs were equally fast, so that
-what slows a whole run cancels. 16 or more runs of A and one of B: p50 is held
-against what the earlier runs span.
+Judged are mean, p50, p99 and IOPS (of all complete ops, tainted ones too), and
+of each stage mean and p50. Stages without a verdict are folded into one line
+(--all shows them). `beside the other stages of its run`: the stage's p50 if all
+runs were equally fast, so that what slows a whole run cancels. 16 or more runs
+of A and one of B: p50 is held against what the earlier runs span.
 
 --fail-if 'p99(D2C) > +5 %' is for CI: it fails when the whole interval lies
 beyond the limit (mean, p50, p99 ... of a stage or `latency`; `iops < -5 %`), by

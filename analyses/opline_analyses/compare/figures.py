@@ -58,7 +58,10 @@ class Device(Value):
 
 
 class Figures(Value):
-    """``name``: the run's. ``window_ns``: from the first begin of an op to the last end. ``where``: host and kernel."""
+    """``name``: the run's. ``window_ns``: from the first begin of an op to the last end. ``where``: host and kernel.
+    ``completed``: the ops of the rate, tainted ones too, which are done however little is known of them; a file that an
+    older opline wrote lacks it.
+    """
 
     name: str
     ops: int
@@ -73,13 +76,15 @@ class Figures(Value):
     where: dict[str, str]
     model: str
     losses: int  # of severity data_loss and error
+    completed: int | None = None
 
     def value(self, figure: str, stage: str = LATENCY) -> float | None:
         """A figure: iops, or of a stage its mean (over all ops), p50, p90, p99, p99.9, or another percentile, which is
         taken from the sketch; None where the run has no such stage. Raises OplineError without the sketch.
         """
         if figure == "iops":
-            return self.ops * 1e9 / self.window_ns if self.window_ns else None
+            done = self.ops if self.completed is None else self.completed
+            return done * 1e9 / self.window_ns if self.window_ns else None
         times = self.latency if stage == LATENCY else self.stages.get(stage)
         if times is None or not times.count:
             return None
@@ -104,7 +109,9 @@ def figures_of(
     """The figures of the selected ops. Raises OplineError where no op counts."""
     t = stage_table(run, which, tainted)  # makes the table `counted`
     latency, stages = sketches(run) if sketched else (None, {})
-    (window_ns,) = run.row("SELECT max(end_ns) - min(begin_ns) FROM ops SEMI JOIN counted USING (op_id)")
+    window_ns, completed = run.row(
+        "SELECT max(end_ns) - min(begin_ns), count(*) FROM ops WHERE op_id IN (SELECT op_id FROM chosen WHERE complete)"
+    )
     classes = run.rows(
         "SELECT coalesce(class, '?') AS c, count(*) FROM ops SEMI JOIN counted USING (op_id) GROUP BY c ORDER BY c"
     )
@@ -126,7 +133,7 @@ def figures_of(
         {row.stage: _times(row, stages.get(row.stage)) for row in t.stages},
         dict(classes), dict(sizes), {device_name(names, dev): Device(*rest) for dev, *rest in devices},
         {key: str(host[key]) for key in ("hostname", "machine", "cpu_count", "kernel") if key in host},
-        str(model.get("name", "")), losses,
+        str(model.get("name", "")), losses, int(completed),
     )  # fmt: skip
 
 
@@ -143,6 +150,7 @@ _SHAPE = {
         {
             **dict.fromkeys(("name", "model"), str),
             **dict.fromkeys(("ops", "incomplete", "tainted", "window_ns", "losses"), int),
+            "completed?": int,
             "latency": _TIMES,
             "stages": {"*": _TIMES},
             "classes": {"*": int},
@@ -166,6 +174,8 @@ def baseline_text(runs: Sequence[Figures]) -> str:
         plain = {**vars(f), "latency": _times_document(f.latency)}
         plain["stages"] = {name: _times_document(t) for name, t in f.stages.items()}
         plain["devices"] = {name: vars(d) for name, d in f.devices.items()}
+        if f.completed is None:
+            del plain["completed"]
         fields = [f"{json.dumps(key)}: {_lines(value)}" for key, value in plain.items()]
         documents.append("{\n" + ",\n".join(fields) + "}")
     return f'{{"schema": {json.dumps(SCHEMA)}, "runs": [\n' + ",\n".join(documents) + "]}\n"

@@ -35,7 +35,10 @@ function openOp(run, i, follow = true) {
   page.open = i;
   const id = i === null ? -1 : page.runs[run].opIds[i];
   update({ run, op: id === -1 ? null : id });
-  if (i !== null && id === -1) draw(new Set(['op'])); // a page of very many ops does not know its number
+  if (i !== null && id === -1) { // a page of very many ops does not know its number
+    page.open = i;
+    draw(new Set(['op']));
+  }
   page.list.open(i, follow);
 }
 
@@ -106,7 +109,7 @@ function setFilter(filter) {
 function draw(changed) {
   const any = (...keys) => keys.some((key) => changed.has(key));
   if (any('value')) for (const run of page.runs) run.drawValue(state.value);
-  if (any('run') && state.op === null) page.open = null;
+  if (any('run') && state.op === null) page.open = page.list.opened = null;
   byId('now').textContent = page.runs.length > 1 ? `panels: run ${'AB'[state.run]}` : '';
   const heat = any('time', 'linear', 'waited', 'value', 'filter', 'size', 'theme', 'cells', 'grown');
   if (any('region', 'run', 'value', 'filter', 'all', 'grown')) {
@@ -210,7 +213,7 @@ const actions = {
   t: () => theme(),
   j: () => page.list.step(1),
   k: () => page.list.step(-1),
-  r: () => page.runs.length > 1 && update({ run: 1 - state.run, region: null, op: null }),
+  r: () => page.runs.length > 1 && update({ run: 1 - state.run, region: null }),
   '?': () => byId('help').showModal(),
   Escape: () => clear(),
 };

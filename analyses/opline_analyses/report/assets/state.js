@@ -18,8 +18,9 @@ export const onChange = (listener) => listeners.push(listener);
 
 let timer = 0;
 
-/** Changes the state and draws what depends on it. */
+/** Changes the state and draws what depends on it. The open op is one of its run: with another run it is none. */
 export function update(changes) {
+  if ('run' in changes && changes.run !== state.run && !('op' in changes)) changes = { ...changes, op: null };
   const changed = Object.keys(changes).filter((key) => changes[key] !== state[key]);
   Object.assign(state, changes);
   for (const listener of listeners) listener(new Set(changed));

@@ -23,7 +23,7 @@ from opline_analyses.runs.run import open_tables
 from opline_analyses.runs.selection import Selection
 from opline_analyses.why.sets import choose, latency_rule, slowest_rule
 from opline_analyses.why.text import sentence
-from opline_analyses.why.why import Why, compare_sets
+from opline_analyses.why.why import STATES, Why, compare_sets
 
 OPS = 200
 PLANTED = (57, 111)  # the slow ones of OPS: the slowest 1 %
@@ -112,6 +112,10 @@ def test_waiting_for_a_cpu_is_said_where_the_states_are_known(tmp_path: Path) ->
     path = planted(states=True).write(tmp_path)
     w = why(path)
     assert w.stages[0].slow.runnable_ns == 2 * 900_000
+    for side in ("slow", "typical"):
+        for state in (*STATES, "state_unknown_ns"):
+            assert getattr(getattr(w.latency, side), state) == sum(getattr(getattr(s, side), state) for s in w.stages)
+    assert w.latency.slow.runnable_ns == 2 * 900_000 and w.latency.slow.state_unknown_ns == 0
     assert "spend 900 us of 1 ms waiting for a CPU in `two`; typical ones 0 ns of" in sentence(w)
 
 

@@ -7,7 +7,8 @@ each of the two sets:
     sum of the stages + unattributed == sum of the latencies
 
 so the differences of the means sum to the difference of the mean latencies. A stage's time is split by the states of
-its thread (states.py) as far as the sched events cover it; the rest of it is ``state_unknown_ns``.
+its thread (states.py) as far as the sched events cover it; the rest of it is ``state_unknown_ns``. The latency's states
+are the sums of the stages'.
 """
 
 from __future__ import annotations
@@ -121,8 +122,9 @@ def compare_sets(run: Run, sets: Sets) -> Why:
         found[stage, slow] = Side(sizes[slow], *sums)
     longest = 0
     for slow, unattributed, latency, most in run.rows(_OPS):
+        states = [sum(getattr(s, name) for (_, of), s in found.items() if of == slow) for name in STATES]
+        found[LATENCY, slow] = Side(sizes[slow], latency, *states)
         found[UNATTRIBUTED, slow] = Side(sizes[slow], unattributed, 0, 0, 0, 0)
-        found[LATENCY, slow] = Side(sizes[slow], latency, 0, 0, 0, 0)
         longest = max(longest, int(most))
     nothing = {slow: Side(n, 0, 0, 0, 0, 0) for slow, n in sizes.items()}
 

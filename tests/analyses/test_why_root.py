@@ -206,6 +206,10 @@ def test_the_root_is_named_where_the_victims_wait(tmp_path: Path) -> None:
     lead = tail.causes[0]
     assert (NAME, tail.slow, tail.step, tail.sums) == ("why", 40, 1, True)
     assert (lead.stage, lead.wait) == ("work", False)
+    assert tail.typical_step == 2 and tail.typical in (990, 991)
+    text = list(cause_lines(tail))
+    assert any(line.startswith(f"charged: {tail.typical} typical ops, one in 2, ") for line in text)
+    assert not any("slow op" in line for line in text)
     assert lead.behind_ns > 30 * 500_000
     said = caused_sentence(tail)
     assert said is not None

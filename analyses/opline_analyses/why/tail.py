@@ -79,11 +79,14 @@ class Percentile(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """The causes, the largest difference first. ``slow`` and ``typical`` ops were charged, each ``step``-th of them."""
+    """The causes, the largest difference first. ``slow`` and ``typical`` ops were charged: each ``step``-th of the slow
+    ones, each ``typical_step``-th of the others.
+    """
 
     slow: int
     typical: int
     step: int
+    typical_step: int
     slow_ns: int
     typical_ns: int
     causes: list[Caused]
@@ -126,6 +129,7 @@ class _Sample(NamedTuple):
     rank: Numbers
     tail: int  # so many are of the tail
     step: int
+    typical_step: int
 
 
 def _sample(run: Run, sets: Sets) -> _Sample:
@@ -150,7 +154,7 @@ def _sample(run: Run, sets: Sets) -> _Sample:
     rows = _matrix(charges)[:, back]
     op, cause = np.nonzero(rows.T)
     again = charges._replace(ops=columns[0], op=op, cause=cause, ns=rows[cause, op])
-    return _Sample(again, columns[1], columns[2], len(found[0]["op_id"]), step)
+    return _Sample(again, columns[1], columns[2], len(found[0]["op_id"]), step, every)
 
 
 def _matrix(charges: Charges) -> Numbers:
@@ -205,7 +209,7 @@ def tail_blame(run: Run, sets: Sets) -> Tail:
     ]  # fmt: skip
     cut = int(s.latency[s.tail - 1])
     found = Tail(
-        len(slow), typical, s.step, int(s.latency[slow].sum()), int(s.latency[s.tail :].sum()), causes,
+        len(slow), typical, s.step, s.typical_step, int(s.latency[slow].sum()), int(s.latency[s.tail :].sum()), causes,
         list(_percentiles(s, sets, total, cut)), cut,
     )  # fmt: skip
     found.causes.sort(key=lambda c: (-found.more_ns(c), c[:3]))

@@ -80,6 +80,8 @@ def cause_lines(t: Tail) -> Iterator[str]:
         yield f"{MARK.strip()} no other op explains it: the thread was free, not yet on a CPU, or is not seen"
     if t.step > 1:
         yield f"charged: {count_of(t.slow, 'slow op')}, one in {t.step}, evenly by latency"
+    if t.typical_step > 1:
+        yield f"charged: {count_of(t.typical, 'typical op')}, one in {t.typical_step}, evenly by latency"
 
 
 def percentile_lines(t: Tail) -> Iterator[str]:

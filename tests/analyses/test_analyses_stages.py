@@ -24,7 +24,7 @@ from tests.lib.recorded import NAMES, RunOf, model_of
 from opline import _core
 from opline.correlation import stage_statistics
 from opline.errors import OplineError
-from opline_analyses.commands.stages import render
+from opline_analyses.commands.stages import render, text_lines
 from opline_analyses.ops.op_csv import FIXED, collector, feed, stage_column, write
 from opline_analyses.ops.stages import stage_table, table_of
 from opline_analyses.runs.run import Run, open_tables
@@ -263,3 +263,8 @@ def test_csv_and_json_of_stages_have_the_same_rows(tmp_path: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(render(t, "csv"))))
     assert [r["stage"] for r in rows] == [s["stage"] for s in document["stages"]]
     assert [int(r["total_ns"]) for r in rows] == [s["total_ns"] for s in document["stages"]]
+    *parts, whole = rows  # a subtotal among the rows would be counted twice
+    assert whole["stage"] == "latency" and sum(int(r["total_ns"]) for r in parts) == int(whole["total_ns"])
+    unknown = document["of_it_unknown"]
+    assert unknown["total_ns"] == sum(s["total_ns"] for s in document["stages"] if s["kind"] == "unknown") > 0
+    assert any(line.startswith("of it unknown") for line in text_lines(t))

@@ -56,7 +56,10 @@ meets the stages; with `unattributed` they sum to the latency, to the
 nanosecond, and a line below checks it. Incomplete ops are left out, and those
 that overlap discarded events unless --tainted.
 
---csv and --json have the same rows in nanoseconds, and long names whole.
+`of it unknown`, below the latency, is the stages of kind unknown together: they
+have rows of their own. --csv and --json have the rows in nanoseconds, and long
+names whole; what all but the last (`latency`) sum to is the last. `of it
+unknown` is no row there: JSON has it by itself, `of_it_unknown`.
 {STATES}
 examples:
   opline stages run1
@@ -111,9 +114,14 @@ def text_lines(t: StageTable) -> Iterator[str]:
         yield "percentiles: within 0.2 % (more than 262144 ops)"
 
 
+def _record(s: StageRow, t: StageTable) -> dict[str, Any]:
+    return {**vars(s), "share": s.total_ns / t.latency.total_ns if t.latency.total_ns else None}
+
+
 def _records(t: StageTable) -> Iterator[dict[str, Any]]:
-    for s in (*t.stages, t.unattributed, t.unknown, t.latency):
-        yield {**vars(s), "share": s.total_ns / t.latency.total_ns if t.latency.total_ns else None}
+    """The rows that sum, then their sum."""
+    for s in (*t.stages, t.unattributed, t.latency):
+        yield _record(s, t)
 
 
 def render(t: StageTable, form: str) -> str:
@@ -129,7 +137,8 @@ def render(t: StageTable, form: str) -> str:
             "deferred": vars(t.deferred),
             "programs": dict(t.programs),
         }
-        return json.dumps({**head, "stages": list(_records(t))}, indent=1) + "\n"
+        document = {**head, "stages": list(_records(t)), "of_it_unknown": _record(t.unknown, t)}
+        return json.dumps(document, indent=1) + "\n"
     if form == "csv":
         records = list(_records(t))
         return csv_text(records[0], records)

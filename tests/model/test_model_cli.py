@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from opline.model import shipped_models
+from opline.model import load_model, shipped_models
 
 Opline = Callable[..., "subprocess.CompletedProcess[str]"]
 LAB = Path(__file__).resolve().parents[1] / "models" / "lab.toml"
@@ -70,6 +70,20 @@ def test_lint_against_a_trace(opline: Opline, trace: Callable[[str], Path], tmp_
         ("io_end", "warning: point io_end: its key len never found an op"),
     } <= {(lines[int(line) - 1].split(" ")[0], message) for line, _, message in said}
     assert done.returncode == 0
+
+
+def test_lint_names_fields_that_the_traces_events_lack(
+    opline: Opline, trace: Callable[[str], Path], tmp_path: Path
+) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text(
+        load_model("demo")
+        .text.replace('offset = "off", length', 'offset = "offs", length', 1)
+        .replace('class = "write"', 'class = "{wht}"', 1)
+    )
+    said = opline("model", "lint", mine, trace("demo-qd4")).stdout
+    assert "warning: point io.begin: demo:io_begin has no field `offs` (did you mean `off`?)" in said
+    assert " and has no field `wht`" in said
 
 
 def test_a_period_is_a_model_of_one_line(opline: Opline, trace: Callable[[str], Path]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from opline.errors import OplineError
-from opline.model import ModelError, check_text, check_trace, format_problem, load_model
+from opline.model import ModelError, asked_fields, check_text, check_trace, format_problem, load_model
 
 SMALL = """\
 [keys]
@@ -210,6 +210,38 @@ def test_what_a_trace_says() -> None:
         "7 warning: point p:a: never seen: the trace has no p:a",
         "8 warning: point b: its key op never found an op",
     ]
+
+
+def test_a_field_that_no_event_has_is_named() -> None:
+    text = (
+        "version = 2\n"
+        + SMALL
+        + 'a = { event = "p:a", key = "op", io = { offset = "offs", length = "len", file_by = "disk" } }\n'
+        'b = { event = "p:b", key = "op", class = "{wht}" }\n'
+    )
+    model = check_text(text, "m", "m.toml")[0]
+    core: dict[str, Any] = {
+        "points": [{"name": r.name, "seen": int(r.name != "b"), "transitions": 0} for r in model.rules],
+        "keys": [],
+    }
+    events = {"p:begin": 1, "p:a": 1, "p:b": 4}
+    fields = {"p:a": {"id", "off", "len"}, "p:b": {"id", "what"}}
+    assert asked_fields(model, events)[0] == "p:b"
+    said = [f"{p.severity}: {p.message}" for p in check_trace(model, core, events, fields)]
+    assert said == [
+        "note: point a: p:a has no field `disk` (it has id, len, off)",
+        "warning: point a: p:a has no field `offs` (did you mean `off`?)",
+        "warning: point b: never seen: p:b comes 4 times, and has no field `wht` (did you mean `what`?)",
+    ]
+
+
+@pytest.mark.parametrize("field", ["sync", "in_flight"])
+def test_what_ends_has_begun(field: str) -> None:
+    ends = "version = 2\n" + SMALL + f'x = {{ event = "p:x", key = "op", io = {{ {field} = "end" }} }}\n'
+    said = [p.message for p in check_text(ends, "m", "m.toml")[1]]
+    assert f'point x: `io.{field} = "end"`: no point has `io.{field} = "begin"`' in said
+    both = ends + f'y = {{ event = "p:y", key = "op", io = {{ {field} = "begin" }} }}\n'
+    assert not [p for p in check_text(both, "m", "m.toml")[1] if "io." in p.message]
 
 
 def test_a_key_that_is_learned_is_no_mistake() -> None:

@@ -9,8 +9,18 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from opline.errors import UsageError
-from opline.model import Model, Problem, check_text, check_trace, format_problem, load_model, read_text, shipped_models
+from opline.errors import OplineError, UsageError
+from opline.model import (
+    Model,
+    Problem,
+    asked_fields,
+    check_text,
+    check_trace,
+    format_problem,
+    load_model,
+    read_text,
+    shipped_models,
+)
 from opline.talk import shown, talk
 from opline_analyses.base.quantities import processor_share
 from opline_analyses.base.text import json_shown
@@ -34,8 +44,9 @@ describes the language.
 lint prints each finding as FILE:LINE: severity: message. An error means that
 the model can't be used (exit status 1), a warning that it hardly does what is
 meant; a note is worth a look. With a TRACE, the trace is correlated with the
-model: points that are never seen, events that the model claims and has no point
-for, keys that found no op, and why no op has a block request, if none has.
+model: points that are never seen, fields that their events do not have, events
+that the model claims and has no point for, keys that found no op, and why no op
+has a block request, if none has.
 
 examples:
   opline model list
@@ -133,13 +144,23 @@ def _lint(name_or_path: str, trace: str | None) -> int:
             events = {
                 str(event): int(n) for event, n in opened.rows("SELECT event, sum(count) FROM fates GROUP BY event")
             }
-            problems += check_trace(model, opened.manifest["core"], events)
+            problems += check_trace(model, opened.manifest["core"], events, _fields(model, opened, events))
             problems += _without_links(model, opened)
     for problem in sorted(problems):
         print(shown(format_problem(path, problem)))
     unseen = " The trace was not looked at: the model can't be used." if trace is not None and errors else ""
     talk(f"{path}: {_summary(problems)}.{unseen}")
     return 1 if errors else 0
+
+
+def _fields(model: Model, run: Run, events: dict[str, int]) -> dict[str, frozenset[str]]:
+    """Those of the trace's events; none where the run's trace is gone."""
+    from opline_analyses.infer.fields import fields_of
+
+    try:
+        return fields_of(Path(run.manifest["trace"]), asked_fields(model, events))
+    except OplineError:
+        return {}
 
 
 def _without_links(model: Model, run: Run) -> list[Problem]:

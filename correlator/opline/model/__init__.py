@@ -15,7 +15,8 @@ from opline.errors import OplineError
 from opline.paths import plain
 
 from .language import Model, Problem
-from .lint import check, check_trace
+from .lint import check
+from .lint_trace import asked_fields, check_trace
 from .period import PREFIX, period_text
 from .probes import Probe, ProbeField, lttng_claims, probe_text
 from .reader import parse
@@ -26,6 +27,7 @@ __all__ = [
     "Probe",
     "ProbeField",
     "Problem",
+    "asked_fields",
     "check_text",
     "check_trace",
     "format_problem",

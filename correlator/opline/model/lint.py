@@ -11,12 +11,11 @@ import re
 from typing import TYPE_CHECKING
 
 from .compile import plan_rules
-from .language import ALL, BLOCK_STEPS, Problem, template
+from .language import ALL, BLOCK_STEPS, Problem
 from .probes import lint_probes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
-    from typing import Any
 
     from .language import KeyUse, Model, Rule
 
@@ -34,7 +33,7 @@ def check(model: Model, advice: bool = True) -> list[Problem]:
     what never is an error may be missing.
     """
     problems: list[Problem] = []
-    for part in (_keys, _facts, _names, _roles, _batches, _ios, _stages):
+    for part in (_keys, _facts, _names, _roles, _batches, _ios, _windows, _stages):
         problems.extend(part(model))
     if advice and not model.broken_points:  # what a point with a mistake would mean is anybody's guess
         for part in (_unused_keys, _threads, _unreachable, _claims, _block_events, lint_probes):
@@ -42,56 +41,13 @@ def check(model: Model, advice: bool = True) -> list[Problem]:
     return sorted(set(problems))
 
 
-def check_trace(model: Model, core: Mapping[str, Any], events: Mapping[str, int]) -> list[Problem]:
-    """What a trace says about the model.
-
-    ``core`` has the counters of a correlation: ``points``, a list of ``{name, seen, transitions}`` in the plan's order,
-    and ``keys``, a list of ``{space, point, found, missed}``. ``events`` counts the trace's events by name.
-    """
-    problems: list[Problem] = []
-    seen: dict[int, int] = {}  # by line: a rule with several events is seen if one of them is
-    for (rule, _), point in zip(plan_rules(model), core["points"], strict=True):
-        seen[rule.line] = seen.get(rule.line, 0) + int(point["seen"])
-    for rule in model.rules:
-        if seen.get(rule.line) == 0:
-            problems.append(_about(rule, "warning", f"never seen: {_why_unseen(rule, events)}"))
-    lines = {template(rule.name)[0]: rule.line for rule in reversed(model.rules)}
-    finds = {str(key["point"]) for key in core["keys"] if key["found"]}
-    learning = {template(rule.name)[0] for rule in model.rules if len(rule.key) > 1} & finds
-    for key in core["keys"]:
-        found, missed, point = int(key["found"]), int(key["missed"]), str(key["point"])
-        # Where a point has several keys, one that is not known yet is learned from the one that is.
-        if missed and point not in learning:
-            line = lines.get(point, 0)
-            what = f"found no op in {missed} of {found + missed} events" if found else "never found an op"
-            severity = "note" if found else "warning"
-            problems.append(Problem(line, severity, f"point {point}: its key {key['space']} {what}"))
-    for event, count in unclaimed_events(model, events).items():
-        message = f"no point for {event} ({count} events): give it one, or list it in `ignore`"
-        problems.append(Problem(model.claims_line, "warning", message))
-    return sorted(set(problems))
-
-
-def _why_unseen(rule: Rule, events: Mapping[str, int]) -> str:
-    count = sum(n for event, n in events.items() if matches_any(event, rule.events))
-    names = ", ".join(rule.events)
-    if count:
-        return f"{names} comes {count} times, but `when`, an earlier rule or a missing field keeps it away"
-    return f"the trace has no {names}"
-
-
-def unclaimed_events(model: Model, events: Mapping[str, int]) -> dict[str, int]:
-    """Of the events of a trace (name → count) those that the model claims, has no point for and does not ignore."""
-    globs = [event for rule in model.rules for event in rule.events] + list(model.ignore)
-    return {e: n for e, n in events.items() if n and matches_any(e, model.claims) and not matches_any(e, globs)}
-
-
 def matches_any(event: str, globs: Iterable[str]) -> bool:
     """Whether the event's name matches one of the globs."""
     return any(fnmatch.fnmatchcase(event, g) for g in globs)
 
 
-def _about(rule: Rule, severity: str, what: str, line: int = 0) -> Problem:
+def about(rule: Rule, severity: str, what: str, line: int = 0) -> Problem:
+    """A finding about a point."""
     return Problem(line or rule.line, severity, f"point {rule.name}: {what}")
 
 
@@ -106,13 +62,13 @@ def _keys(model: Model) -> Iterator[Problem]:
                 yield Problem(space.line, "error", f"key space {space.name}: `with` names {name}, which is none")
     for rule, use, _ in _uses(model):
         if use.space not in spaces:
-            yield _about(rule, "error", f"there is no key space `{use.space}` in [keys]", use.line)
+            yield about(rule, "error", f"there is no key space `{use.space}` in [keys]", use.line)
         elif not use.fields and not spaces[use.space].fields:
             what = f"key space {use.space} has no fields of its own: write `{use.space}(field)`"
-            yield _about(rule, "error", what, use.line)
+            yield about(rule, "error", what, use.line)
         elif use.fields and lengths.setdefault(use.space, len(use.fields)) != len(use.fields):
             what = f"{len(use.fields)} fields for key space {use.space}, which has {lengths[use.space]}"
-            yield _about(rule, "error", what, use.line)
+            yield about(rule, "error", what, use.line)
 
 
 def _unused_keys(model: Model) -> Iterator[Problem]:
@@ -152,13 +108,13 @@ def _facts(model: Model) -> Iterator[Problem]:
             yield Problem(line, "error", f"`{field}`: a field, `@` and a fact of [facts] are wanted")
     for rule in model.rules:
         if rule.learn is not None and rule.learn not in facts:
-            yield _about(rule, "error", f"there is no fact `{rule.learn}` in [facts]")
+            yield about(rule, "error", f"there is no fact `{rule.learn}` in [facts]")
         if (rule.learn or rule.mark) and (rule.key or rule.bind or rule.role or rule.batch_do or rule.thread):
-            yield _about(
+            yield about(
                 rule, "error", "`learn` and `mark` are for events of no op: it has no key, role, thread or batch"
             )
         if rule.at is not None and rule.at not in {r.mark for r in model.rules}:
-            yield _about(rule, "error", f'`at = "{rule.at}"`: no point has that `mark`')
+            yield about(rule, "error", f'`at = "{rule.at}"`: no point has that `mark`')
     for told in model.facts:
         if told.name not in taught and not model.broken_points:
             yield Problem(told.line, "warning", f'no point has learn = "{told.name}"')
@@ -171,18 +127,18 @@ def _names(model: Model) -> Iterator[Problem]:
     for rule in model.rules:
         for name in rule.passed_with:
             if wrong := _no_point(name, names):
-                yield _about(rule, "error", f"`passed_with` names {name}, which {wrong}")
+                yield about(rule, "error", f"`passed_with` names {name}, which {wrong}")
         if rule.passed_with and rule.name_field is not None:
-            yield _about(rule, "error", "`passed_with` is for a point of one name")
+            yield about(rule, "error", "`passed_with` is for a point of one name")
         for name in rule.after:
             if wrong := _no_point(name, names):
-                yield _about(rule, "error", f"`after` names {name}, which {wrong}")
+                yield about(rule, "error", f"`after` names {name}, which {wrong}")
             elif name == rule.name:
-                yield _about(rule, "warning", "comes `after` itself")
+                yield about(rule, "warning", "comes `after` itself")
         if "#" in rule.name:
-            yield _about(rule, "error", "`#` numbers a point that comes again and can't be part of a name")
+            yield about(rule, "error", "`#` numbers a point that comes again and can't be part of a name")
         if rule.name in BLOCK_STEPS:
-            yield _about(rule, "error", "this is the name of a step of block requests")
+            yield about(rule, "error", "this is the name of a step of block requests")
 
 
 def _roles(model: Model) -> Iterator[Problem]:
@@ -194,22 +150,22 @@ def _roles(model: Model) -> Iterator[Problem]:
         yield Problem(begins[0].line, "warning", 'no point has role = "end": no op would be complete')
     for rule in begins:
         if not rule.key and not rule.bind and rule.thread not in ("enter", "switch"):
-            yield _about(rule, "warning", "nothing finds the op that begins here: it has no key, and no thread enters")
+            yield about(rule, "warning", "nothing finds the op that begins here: it has no key, and no thread enters")
         if rule.thread == "leave":
-            yield _about(rule, "warning", "begins an op and leaves it at once")
+            yield about(rule, "warning", "begins an op and leaves it at once")
     for rule in model.rules:
         if rule.end_of and rule.role not in ENDS:
-            yield _about(rule, "error", '`end_of` goes with role = "end"')
+            yield about(rule, "error", '`end_of` goes with role = "end"')
         if rule.role == "soft_begin" and not rule.key:
-            yield _about(rule, "error", "a soft begin needs a key: where no op is known by it, one begins")
+            yield about(rule, "error", "a soft begin needs a key: where no op is known by it, one begins")
         if rule.child and (rule.role in BEGINS or not rule.bind):
-            yield _about(rule, "error", "`child` is for a point of an op, with a `bind` that names the child")
+            yield about(rule, "error", "`child` is for a point of an op, with a `bind` that names the child")
         if rule.once and _says_more(rule):
-            yield _about(rule, "error", "`once` is for a point that is only passed: without role, thread, bind, io …")
+            yield about(rule, "error", "`once` is for a point that is only passed: without role, thread, bind, io …")
         if rule.wait and any(use.space in {u.space for u in rule.meet} for use in rule.wait):
-            yield _about(rule, "warning", "waits and meets under one key")
+            yield about(rule, "warning", "waits and meets under one key")
         if rule.role is not None and rule.batch_do in BATCH_OWN and not rule.key:
-            yield _about(rule, "warning", "`role` on a batch's own point")
+            yield about(rule, "warning", "`role` on a batch's own point")
 
 
 def _says_more(rule: Rule) -> bool:
@@ -223,15 +179,15 @@ def _threads(model: Model) -> Iterator[Problem]:
     switches = [rule for rule in model.rules if rule.thread == "switch"]
     leaves = [rule for rule in model.rules if rule.thread == "leave"]
     if enters and not leaves:
-        yield _about(enters[0], "note", 'a thread enters and none ever leaves: is `thread = "switch"` meant?')
+        yield about(enters[0], "note", 'a thread enters and none ever leaves: is `thread = "switch"` meant?')
     if leaves and not enters and not switches:
-        yield _about(leaves[0], "warning", "a thread leaves, but none ever enters")
+        yield about(leaves[0], "warning", "a thread leaves, but none ever enters")
     if enters or switches:
         return
     for rule in model.rules:
         own = rule.sole or rule.learn or rule.mark or rule.ios or rule.role == "begin" or rule.batch_do in BATCH_OWN
         if not (rule.key or own):
-            yield _about(rule, "warning", "has no key, and no thread ever enters an op: it would be nobody's")
+            yield about(rule, "warning", "has no key, and no thread ever enters an op: it would be nobody's")
 
 
 def _batches(model: Model) -> Iterator[Problem]:
@@ -247,11 +203,11 @@ def _batches(model: Model) -> Iterator[Problem]:
         done, said = doings[rule.batch_space], says[rule.batch_space]
         opens = rule.batch_do in OPENING
         if not done & OPENING and "reaches" not in said:
-            yield _about(rule, "error", f"no point opens the batch {rule.batch_space}")
+            yield about(rule, "error", f"no point opens the batch {rule.batch_space}")
         if opens and not done & JOINING and "needs" not in said:
-            yield _about(rule, "warning", f"opens the batch {rule.batch_space}, but no op ever joins it")
+            yield about(rule, "warning", f"opens the batch {rule.batch_space}, but no op ever joins it")
         if opens and not done & {"close", "leave"}:
-            yield _about(rule, "warning", f"opens the batch {rule.batch_space}, but it is never closed")
+            yield about(rule, "warning", f"opens the batch {rule.batch_space}, but it is never closed")
         yield from _orders(rule, said)
 
 
@@ -259,13 +215,13 @@ def _orders(rule: Rule, said: set[str]) -> Iterator[Problem]:
     """`needs` and `reaches` of a batch go together."""
     mine = {word for word, _ in rule.batch_says}
     if "needs" in mine and "reaches" not in said:
-        yield _about(
+        yield about(
             rule, "error", f"needs a batch {rule.batch_space} that reaches so far, and none says what it reaches"
         )
     if "reaches" in mine and "needs" not in said:
-        yield _about(rule, "warning", f"the batch {rule.batch_space} says what it reaches, and no op needs it")
+        yield about(rule, "warning", f"the batch {rule.batch_space} says what it reaches, and no op needs it")
     if rule.batch_do == "leave" and "needs" not in said:
-        yield _about(rule, "error", f"leaves the batch {rule.batch_space}, which no op needs")
+        yield about(rule, "error", f"leaves the batch {rule.batch_space}, which no op needs")
 
 
 def _ios(model: Model) -> Iterator[Problem]:
@@ -274,21 +230,32 @@ def _ios(model: Model) -> Iterator[Problem]:
         if ios is None:
             continue
         if ios.submit is not None and (rule.role != "begin" or rule.thread != "switch"):
-            yield _about(rule, "error", '`ios.submit` goes with role = "begin" and thread = "switch"')
+            yield about(rule, "error", '`ios.submit` goes with role = "begin" and thread = "switch"')
         if ios.submit is None and rule.role is not None:
-            yield _about(rule, "error", "`role`: with `ios`, only a point that submits begins an op")
+            yield about(rule, "error", "`role`: with `ios`, only a point that submits begins an op")
         if ios.entry == bool(ios.submitted or ios.reaped):
             what = "`ios` has `submit` or `wait` at a call's entry, `submitted` or `reaped` at its exit"
-            yield _about(rule, "error", what)
+            yield about(rule, "error", what)
         if (ios.count_field or ios.ring) and ios.submit is None:
-            yield _about(rule, "error", "`ios.count` and `ios.ring` go with `submit`")
+            yield about(rule, "error", "`ios.count` and `ios.ring` go with `submit`")
         if ios.names and ios.submit is None and ios.reaped in (None, ALL):
-            yield _about(rule, "error", "`ios.names` goes with `submit`, or with a field in `reaped`")
+            yield about(rule, "error", "`ios.names` goes with `submit`, or with a field in `reaped`")
         if ios.submit and ios.wait and ios.submit.space != ios.wait.space:
-            yield _about(rule, "error", "`ios`: one call submits to and waits for one queue")
+            yield about(rule, "error", "`ios`: one call submits to and waits for one queue")
     entries = [rule for rule in model.rules if rule.ios and rule.ios.entry]
     if entries and not any(rule.ios and not rule.ios.entry for rule in model.rules):
-        yield _about(entries[0], "error", "`ios`: no point is the exit of this call (`submitted` or `reaped`)")
+        yield about(entries[0], "error", "`ios`: no point is the exit of this call (`submitted` or `reaped`)")
+
+
+def _windows(model: Model) -> Iterator[Problem]:
+    """`io` says where bytes are in flight, or a sync waits: what ends has begun."""
+    if model.broken_points:
+        return
+    for field in ("in_flight", "sync"):
+        doing = [getattr(rule, field) for rule in model.rules]
+        if "end" in doing and "begin" not in doing:
+            rule = model.rules[doing.index("end")]
+            yield about(rule, "warning", f'`io.{field} = "end"`: no point has `io.{field} = "begin"`')
 
 
 def _stages(model: Model) -> Iterator[Problem]:
@@ -310,7 +277,7 @@ def _stages(model: Model) -> Iterator[Problem]:
 def _unreachable(model: Model) -> Iterator[Problem]:
     flat = plan_rules(model)
     fields = {space.name: space.fields for space in model.keys}
-    needs = [_needed_fields(rule, fields) for rule, _ in flat]
+    needs = [needed_fields(rule, fields) for rule, _ in flat]
     for i, (rule, event) in enumerate(flat):
         for j, (earlier, other) in enumerate(flat[:i]):
             # A rule is passed over where the event lacks a field that it needs.
@@ -319,7 +286,7 @@ def _unreachable(model: Model) -> Iterator[Problem]:
             if needs[j] <= needs[i] and covers_glob(other, event) and _implied(earlier, rule):
                 who = "an earlier rule of it" if earlier.name == rule.name else f"point {earlier.name}"
                 what = f"{event} never gets here: {who} (line {earlier.line}) takes all of it"
-                yield _about(rule, "warning", what)
+                yield about(rule, "warning", what)
                 break
 
 
@@ -329,14 +296,14 @@ def _claims(model: Model) -> Iterator[Problem]:
             continue
         for event in rule.events:
             if model.claims and not any(covers_glob(claim, event) for claim in model.claims):
-                yield _about(rule, "warning", f"{event} is not in `claims`: `opline record` would not enable it")
+                yield about(rule, "warning", f"{event} is not in `claims`: `opline record` would not enable it")
 
 
 def _block_events(model: Model) -> Iterator[Problem]:
     for rule in model.rules:
         for event in rule.events:
             if event.startswith("block_"):
-                yield _about(rule, "warning", f"{event} is the block model's, and never a point")
+                yield about(rule, "warning", f"{event} is the block model's, and never a point")
 
 
 def _point_names(model: Model) -> dict[str, None]:
@@ -373,7 +340,7 @@ def covers_glob(cover: str, event: str) -> bool:
     return fnmatch.fnmatchcase(event, cover)
 
 
-def _needed_fields(rule: Rule, fields: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+def needed_fields(rule: Rule, fields: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
     """The fields without which the core passes the rule over (an object, offset or length may be absent)."""
     needed = {c.field for c in rule.when}
     for use in (*rule.key, *rule.bind, *rule.release, *rule.wait, *rule.meet, *rule.sole):

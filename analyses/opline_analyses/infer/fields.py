@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""Which fields a trace's events have. Takes a trace and names of events; gives the fields of the first of each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from opline import _core
+from opline.readers.front import choose, reader_wanted
+from opline.readers.trace import find_traces
+from opline.scratch import scratch
+
+MOST = 100  # events: each is looked for from the trace's begin on
+
+
+def fields_of(trace: Path, names: list[str]) -> dict[str, frozenset[str]]:
+    """By event, the payload's and the context's; without events that are not shown by that name. Raises TraceError."""
+    traces = find_traces(trace)
+    found = {}
+    with scratch("fields") as folder:
+        for name in names[:MOST]:
+            place = Path(folder) / "event"
+            with place.open("wb") as file:
+                printer = _core.Printer(file.fileno(), json.dumps({"names": name, "limit": 1, "form": "json"}))
+                for _ in choose(traces, reader_wanted(None))[0].read(printer):
+                    if printer.done():
+                        break
+                printer.finish()
+            for line in place.read_text(encoding="utf-8", errors="replace").splitlines():
+                event = json.loads(line)
+                if event["event"] == name:
+                    found[name] = frozenset((*event["fields"], *event["context"]))
+    return found

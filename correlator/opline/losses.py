@@ -91,7 +91,7 @@ LOSSES: tuple[Loss, ...] = (
     Loss("states_missing", _NOTICE, _C, "Switches and wake-ups of threads that are not in the trace, as others show: a CPU's next switch begins with another thread, or only one of the two events of a wake-up is there. What these threads did meanwhile is not known. Normal where the trace follows some processes alone (`lttng track`)."),
     Loss("interval_violations", _ERROR, _C, "Steps of a request or a bio that came before the step that they follow: left out, so that no interval is negative. Events out of order or lost, else a fault of opline.", "steps of requests came before the ones that they follow"),
     Loss("incomplete_ops", _NOTICE, _C, "Ops without an end: still running when tracing stopped, or their end was lost. Left out of statistics."),
-    Loss("tainted_ops", _NOTICE, _C, "Ops that overlap discarded events, or a gap that the recorder knew of. Left out of statistics unless asked for."),
+    Loss("tainted_ops", _NOTICE, _C, "Ops that overlap an interval in which events were lost. Left out of statistics unless asked for."),
     Loss("late_transitions", _INFO, _C, "Points that came after their op's end: shown, outside its latency."),
     Loss("key_conflicts", _NOTICE, _C, "Events whose keys named different ops; the first key decided. Look at the model's keys."),
     Loss("ends_without_op", _NOTICE, _C, "End points of no op: it began before the trace, or its begin was lost."),

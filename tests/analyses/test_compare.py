@@ -171,7 +171,7 @@ def test_what_makes_a_comparison_doubtful_is_said() -> None:
     other = {"classes": {"write": 3000, "read": 1000}, "where": {"kernel": "6.12"}, "tainted": 100}
     said = "\n".join(doubts(compare(a, [figures("b1", **other)])))  # type: ignore[arg-type]
     assert "different kernels: 6.1, 6.12" in said
-    assert "--class C" in said and "b1: discarded events touch 100 ops" in said
+    assert "--class C" in said and "b1: lost events touch 100 ops" in said
     assert list(doubts(compare(a, [figures("b2")]))) == []
 
 

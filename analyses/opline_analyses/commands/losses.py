@@ -138,7 +138,7 @@ def text_lines(run: Run, chosen: Chosen | None = None) -> Iterator[str]:
         )
     tainted = sum(e.count for e in entries if e.loss == "tainted_ops")
     if tainted:
-        yield f"tainted: {count_of(tainted, 'op overlaps', 'ops overlap')} discarded events; statistics leave them out"
+        yield f"tainted: {count_of(tainted, 'op overlaps', 'ops overlap')} lost events; statistics leave them out"
 
 
 def _seconds(ns: int | None, first: int) -> str:

@@ -57,7 +57,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--title", metavar="TEXT", help="the picture's title (default: the run's name)")
     parser.add_argument("--dpi", metavar="N", type=int, default=110, help="resolution of a PNG (default: %(default)s)")
-    parser.add_argument("--tainted", action="store_true", help="ops that overlap discarded events too")
+    parser.add_argument("--tainted", action="store_true", help="ops that overlap lost events too")
 
 
 def _check(args: argparse.Namespace) -> None:

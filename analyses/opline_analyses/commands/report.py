@@ -22,7 +22,7 @@ nothing: a Content-Security-Policy in it names its own script only. It holds the
 names of threads, objects and devices of the run.
 
 The sums are those of `opline stages`, to the nanosecond. Ops that overlap
-discarded events are drawn and marked; they count with --tainted. Of a run that
+lost events are drawn and marked; they count with --tainted. Of a run that
 is too large to be held in full (some 100 000 ops) each op is drawn at 1 us and
 1 % of its latency, the sums of stages are exact for regions along the page's
 cells, and up to 12 000 ops are in detail, the slowest among them.

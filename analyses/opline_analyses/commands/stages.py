@@ -54,7 +54,7 @@ rank: of up to 262144 ops each is a measured value, of more it is within 0.2 %
 of it, and the last line says so. The rows are in the order in which an op
 meets the stages; with `unattributed` they sum to the latency, to the
 nanosecond, and a line below checks it. Incomplete ops are left out, and those
-that overlap discarded events unless --tainted.
+that overlap lost events unless --tainted.
 
 `of it unknown`, below the latency, is the stages of kind unknown together: they
 have rows of their own. --csv and --json have the rows in nanoseconds, and long
@@ -196,7 +196,7 @@ def _verdict(args: argparse.Namespace, incomplete: int, tainted: int, broken: st
     if incomplete or (tainted and not args.tainted):
         talk(
             f"left out: {incomplete} incomplete"
-            + (f", {tainted} tainted by discarded events (--tainted counts them)." if not args.tainted else ".")
+            + (f", {tainted} tainted by lost events (--tainted counts them)." if not args.tainted else ".")
         )
     if broken:
         talk(f"{broken}: the run is damaged.")

@@ -41,7 +41,7 @@ included. `more` is slow - typical, `share%` is of the difference of the
 latencies. The stages and `unattributed` sum to the latency in both sets, to the
 nanosecond, and a line checks it. Stages with a tenth of the difference are
 split by what their thread did (see `opline stages --help`), where the sched
-events say it. Incomplete ops are left out, and those that overlap discarded
+events say it. Incomplete ops are left out, and those that overlap lost
 events unless --tainted.
 
 `caused by` charges waits to what the ops ahead were doing: `own` is time in the
@@ -218,7 +218,7 @@ def run(args: argparse.Namespace) -> int:
             with output(args.output) as out:
                 out.write(text)
     if sets.incomplete or (sets.tainted and not args.tainted):
-        tainted = "." if args.tainted else f", {sets.tainted} tainted by discarded events (--tainted counts them)."
+        tainted = "." if args.tainted else f", {sets.tainted} tainted by lost events (--tainted counts them)."
         talk(f"left out: {sets.incomplete} incomplete{tainted}")
     if not w.sums:
         talk("the stages do not sum to the latency: the run is damaged.")

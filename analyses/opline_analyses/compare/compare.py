@@ -298,7 +298,7 @@ def doubts(c: Comparison) -> Iterator[str]:
         yield "the two sides have different shares of classes: compare each class by itself with --class C"
     for f in both:
         if f.tainted > LEAST_SHARE * f.ops:
-            yield f"{f.name}: discarded events touch {f.tainted} ops besides the {f.ops} that count"
+            yield f"{f.name}: lost events touch {f.tainted} ops besides the {f.ops} that count"
     ops = [sum(f.ops for f in side) / len(side) for side in (c.a, c.b)]
     if max(ops) > 2 * min(ops):
         yield f"a run of A has {ops[0]:.0f} ops, one of B {ops[1]:.0f}: percentiles far out are not of equal weight"

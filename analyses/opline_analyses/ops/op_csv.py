@@ -45,7 +45,7 @@ FIXED: tuple[tuple[str, str], ...] = (
     ("complete", "true: the end point was seen."),
     (
         "reason",
-        "Why not to count the op: no_end, key_reused, ends_before_begin, or tainted (it overlaps discarded events).",
+        "Why not to count the op: no_end, key_reused, ends_before_begin, or tainted (it overlaps lost events).",
     ),
     ("bytes", "Length of the op's data."),
     ("dev", "Device of the first block request, major:minor."),

@@ -5,7 +5,7 @@ Takes a run and a selection, or what the core counted while it read a trace; giv
 (statistics/stage_stats.hpp). A stage that recurs in an op adds up to one value per op. Percentiles are by nearest rank,
 the ceil(q * n)-th smallest value: of up to 262 144 ops each is a value that was measured, of more it is within 0.2 % of
 it.
-Means and shares are of complete ops that no discarded event touches (unless asked for). In integers:
+Means and shares are of complete ops that no lost event touches (unless asked for). In integers:
 
     sum of total_ns over stages + unattributed_ns == sum of latency_ns
 """
@@ -107,7 +107,7 @@ def table_of(found: Mapping[str, Any], incomplete: int, tainted: int, given: obj
     latency = _row(found["latency"])
     if latency.count == 0:
         raise OplineError(
-            f"No op to count in {given}: {incomplete} incomplete, {tainted} tainted by discarded events"
+            f"No op to count in {given}: {incomplete} incomplete, {tainted} tainted by lost events"
             + (" (--tainted counts those)." if tainted else ".")
             + (
                 ""

@@ -165,7 +165,7 @@ def header_of(op: OpDetail) -> str:
     if op.length_bytes is not None:
         parts.append(f"{op.length_bytes} B" + (f" at {op.offset_bytes}" if op.offset_bytes is not None else ""))
     if op.tainted:
-        parts.append("tainted: events were discarded meanwhile")
+        parts.append("tainted: events were lost meanwhile")
     return "  ".join(p for p in parts if p)
 
 

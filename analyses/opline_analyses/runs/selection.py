@@ -81,7 +81,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
 
 def add_tainted(parser: argparse.ArgumentParser) -> None:
     """--tainted."""
-    parser.add_argument("--tainted", action="store_true", help="count ops that overlap discarded events too")
+    parser.add_argument("--tainted", action="store_true", help="count ops that overlap lost events too")
 
 
 def add_which(parser: argparse.ArgumentParser) -> None:

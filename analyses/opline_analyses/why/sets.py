@@ -3,7 +3,7 @@
 
 Takes a run, a selection and a rule (a share, a number, a latency); gives their numbers and the temporary table `sides`
 (op_id, slow). Slow are those with the longest latencies; typical is the middle half of the others, p25 to p75 by
-nearest rank. Only complete ops count, and those that no discarded event touches.
+nearest rank. Only complete ops count, and those that no lost event touches.
 """
 
 from __future__ import annotations

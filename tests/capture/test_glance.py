@@ -83,5 +83,8 @@ def test_what_to_type_next_can_be_pasted() -> None:
         program, command, *arguments = shlex.split(line.removeprefix("next:"))
         assert (program, arguments[0]) == ("opline", "a run; rm x")
         parser_of(load(command).NAME).parse_args(arguments)
-    assert all("--model MODEL" in line for line in next_lines(Path("run"), modelled=False))
+    infer, why, others = next_lines(Path("run"), modelled=False)
+    assert infer == "next:  opline model infer run > mine.toml"
+    assert why.endswith("opline why run --model mine.toml")
+    assert "generic" in others and "syscalls" in others
     assert all(" ./-x" in line for line in next_lines(Path("-x"), modelled=True)), "a name like an option"

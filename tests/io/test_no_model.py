@@ -31,4 +31,18 @@ def test_ops_need_a_model(
 ) -> None:
     command, *options = arguments
     assert main([command, str(trace(NAME)), *options]) == 2
-    assert "say with --model" in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert "is a trace: name one with --model" in said and "opline model infer" in said
+
+
+def test_a_recording_without_a_model_says_what_proposes_one(
+    trace: Callable[[str], Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    recorded = tmp_path / "run1"
+    recorded.mkdir()
+    (recorded / "recording.json").write_text("{}")
+    (recorded / "trace").symlink_to(trace(NAME))
+    assert main(["why", str(recorded)]) == 2
+    said = capfd.readouterr().err
+    assert f"{recorded} is a recording without an op model" in said
+    assert f"opline model infer {recorded} > mine.toml" in said and "generic" in said and "syscalls" in said

@@ -33,10 +33,14 @@ _P99 = ("latency_ns.p99",)
 def next_lines(directory: Path, modelled: bool) -> Iterator[str]:
     """What to type next: none prints more than a screen or two."""
     at = pasted(directory)
-    model = "" if modelled else " --model MODEL"
-    yield f"next:  opline why {at}{model}"
-    yield f"       opline stages {at}{model}"
-    yield f"       opline ops {at}{model} --slowest 3"
+    if not modelled:
+        yield f"next:  opline model infer {at} > mine.toml"
+        yield f"       opline why {at} --model mine.toml"
+        yield "       (or --model generic, for events of opline_tp.h; --model syscalls, for system calls)"
+        return
+    yield f"next:  opline why {at}"
+    yield f"       opline stages {at}"
+    yield f"       opline ops {at} --slowest 3"
 
 
 def glance_lines(directory: Path, model: Model, event_count: int | None) -> Iterator[str]:

@@ -85,7 +85,14 @@ def locate(
     if model is None:
         model = otherwise if os.path.isdir(traces[0]) else BLOCKS_MODEL  # text and blktrace have block events alone
     if model is None:
-        raise UsageError(f"{path} is a trace: say with --model which op model it has (`opline model list`).")
+        import shlex
+
+        what = "a recording without an op model" if is_recording(path) else "a trace"
+        proposed = f"`opline model infer {shlex.quote(path)} > mine.toml`"
+        raise UsageError(
+            f"{path} is {what}: name one with --model: generic for events of opline_tp.h, syscalls for system calls, "
+            f"another of `opline model list`, or what {proposed} proposes."
+        )
     return BareTrace(trace, load_model(model))
 
 

@@ -69,12 +69,13 @@ waits. Below each what its thread did, who woke it, and points that the model
 passes aside; then recorded events that the model has no point for.
 
 Then checks: completions against the client's IOPS (2 %), bytes per op, each op
-against its own line in the client's log (20 us; the mean 0.5 % or 2 us, which a
-client may need for its clock and its books beside an op), Little's law, stages
-without gaps, sums to the nanosecond, the widest stage that no tracepoint splits
-(the device and waits in queues not counted), unknown time; how often independent
-rules agree on each hop to the device, and which ops lack which step (Q queued,
-G allocated, I inserted, D issued, C completed).
+against its own line in the client's log (99.9 % of them within 20 us; the mean
+within 0.5 % or 2 us, which a client may need for its clock and its books beside
+an op: one whose clock is not right beside its points may not get there), Little's
+law, stages without gaps, sums to the nanosecond, the widest stage that no
+tracepoint splits (the device and waits in queues not counted), unknown time; how
+often independent rules agree on each hop to the device, and which ops lack which
+step (Q queued, G allocated, I inserted, D issued, C completed).
 
 examples:
   opline coverage run1

@@ -172,6 +172,7 @@ def test_what_is_inferred_of_any_trace_passes_lint(name: str, trace: Trace, opli
         assert done.returncode == 1 and done.stdout == "" and "`syscalls`" in done.stderr
         return
     assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("\n") and not done.stdout.endswith("\n\n")
     text = tmp_path / "model.toml"
     text.write_text(done.stdout)
     lint = opline("model", "lint", text)

@@ -49,7 +49,7 @@ class Writer:
     def text(self) -> str:
         """The whole file."""
         parts = (self._head(), self._keys(), self._points(), self._calls(), self._batches(), self._stages())
-        return "\n".join(line for part in parts for line in part)
+        return "\n".join(line for part in parts for line in part).rstrip("\n") + "\n"
 
     def _head(self) -> Iterator[str]:
         found = self.found

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from opline.errors import OplineError
+from opline.errors import OplineError, UsageError
 from opline.talk import explaining, talk
 from opline_analyses.base import interrupts
 
@@ -98,6 +98,8 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         ),
     ),
 )
+
+_READ, _WRITTEN = ("run", "run2", "trace"), ("output", "per_op", "save", "junit", "plot")  # arguments of commands
 
 EPILOG = """\
 A RUN is a run's directory, a recording (opline record -o DIR), or a trace; a
@@ -220,13 +222,30 @@ def _dispatch(argv: Sequence[str]) -> int:
         parser = parser_of(name)
     mixed = getattr(command, "INTERMIXED", False)  # further positionals may stand behind options
     args = (parser.parse_intermixed_args if mixed else parser.parse_args)(rewritten)
+    _check_files(args)
     with explaining(args.verbose), _threads(args.threads):
         return command.run(args)
+
+
+def _check_files(args: argparse.Namespace) -> None:
+    """What is read stays as it is. Raises UsageError."""
+    given = vars(args)
+    written = [given[name] for name in _WRITTEN if given.get(name) is not None]
+    if written:
+        from pathlib import Path
+
+        from opline_analyses.base.files import refuse_inside
+
+        sides = map(Path, (*(given.get("runs") or ()), *(given.get("b") or ())))
+        folders = [run for run in sides if run.is_dir()]  # a baseline may be written anew
+        refuse_inside([*filter(None, (given.get(name) for name in _READ)), *folders], written)
 
 
 @contextmanager
 def _threads(number: str | None) -> Iterator[None]:
     """The option is the environment variable, for as long as the command runs."""
+    if number not in (None, "1", "2"):
+        raise UsageError(f"A number of threads is to be 1 or 2, not {number!r} (--threads).")
     before = os.environ.get("OPLINE_THREADS")
     if number is not None:
         os.environ["OPLINE_THREADS"] = number

@@ -132,3 +132,16 @@ def test_a_file_keeps_its_mode(run: str, tmp_path: Path) -> None:
     out.touch(mode=0o600)
     assert say(run, ["csv"], out) == 0
     assert out.stat().st_size and stat.S_IMODE(out.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda c: "-".join(c[:2])[:14])
+def test_what_is_read_is_not_written(
+    command: list[str], run: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = {path: path.read_bytes() for path in Path(run).iterdir()}
+    (tmp_path / "link").symlink_to(run)
+    for inside in (Path(run) / "manifest.json", tmp_path / "link" / "new"):
+        assert say(run, command, inside) == 2
+        (line,) = capfd.readouterr().err.splitlines()
+        assert line == f"opline: Cannot write {inside}: it lies in {run}, which is read. Name a file elsewhere."
+    assert {path: path.read_bytes() for path in Path(run).iterdir()} == before

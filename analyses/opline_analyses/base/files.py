@@ -12,9 +12,12 @@ from opline.errors import OplineError, UsageError
 from opline.folder import PART, Folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
     from typing import BinaryIO
+
+
+_MARKS = ("manifest.json", "recording.json", "metadata")  # of a run, a recording, a trace
 
 
 def output_path(text: str) -> Path:
@@ -27,6 +30,20 @@ def output_path(text: str) -> Path:
     if not path.parent.is_dir():
         raise _failed(path, f"{path.parent} is not there" if not path.parent.exists() else "Not a directory")
     return path
+
+
+def refuse_inside(read: Iterable[str | Path], written: Iterable[Path]) -> None:
+    """Raises UsageError for a file that is to be written and is, or lies in, what is read: a run's table, a stream."""
+    from pathlib import Path
+
+    for path in written:
+        for given in read:
+            source, target = Path(given).resolve(), path.resolve()
+            if target == source and source.is_file():
+                raise UsageError(f"Cannot write {path}: it is what is read. Name another file.")
+            folders = [folder for folder in target.parents if folder.is_relative_to(source)]
+            if any((folder / name).is_file() for folder in folders for name in _MARKS):
+                raise UsageError(f"Cannot write {path}: it lies in {given}, which is read. Name a file elsewhere.")
 
 
 def _failed(path: Path, why: str) -> OplineError:

@@ -6,8 +6,10 @@ from __future__ import annotations
 import argparse
 
 
-def add_period(parser: argparse.ArgumentParser) -> None:
-    """--period, which sets ``model``. Machines that only record have the option, and no native core."""
+def add_period(parser: argparse._ActionsContainer) -> None:
+    """--period, which sets ``model``: of a group with --model, where one excludes the other. Machines that only record
+    have the option, and no native core.
+    """
     parser.add_argument(
         "--period", metavar="BEGIN,END[,KEY]", dest="model", type=_period,
         help="instead of a model: an op lasts from the event BEGIN to the event END of the same thread, or with the "

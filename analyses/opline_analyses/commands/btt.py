@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
 from opline_analyses.base.text import csv_text, device_name, encoded, table
+from opline_analyses.base.whole_numbers import positive
 from opline_analyses.block import io_filter
 from opline_analyses.block.btt import ORDER, Device, devices
 from opline_analyses.block.io_sources import requests as source
@@ -48,7 +49,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
     parser.add_argument("--sort", choices=sorted(SORTS), default="device", help="of the devices (default: by number)")
-    parser.add_argument("--limit", metavar="N", type=int, help="the first N devices")
+    parser.add_argument("--limit", metavar="N", type=positive, help="the first N devices")
     io_filter.add_io_filters(parser, sources=False)
     add_form(parser, csv="CSV, a row for each interval, nanoseconds")
 

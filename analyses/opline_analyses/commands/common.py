@@ -19,6 +19,7 @@ from opline.store.underway import has_run
 from opline.talk import talk
 from opline_analyses.base.files import complete_file, output_path
 from opline_analyses.base.period import add_period
+from opline_analyses.base.whole_numbers import not_negative
 from opline_analyses.runs import ledger
 
 if TYPE_CHECKING:
@@ -51,20 +52,28 @@ def input_path(text: str) -> str:
 
 def add_every(parser: argparse.ArgumentParser) -> None:
     """--every: the client's schedule, where it does not say it itself."""
-    from opline_analyses.base.quantities import duration_ns
-
     parser.add_argument(
         "--every",
         metavar="T",
-        type=lambda text: duration_ns(text, "--every"),
+        type=_every,
         help="each thread of the client was to begin an op every T, as 1ms (default: what the client says, if it does)",
     )
 
 
+def _every(text: str) -> int:
+    from opline_analyses.base.quantities import duration_ns
+
+    found = duration_ns(text, "--every")
+    if found <= 0:
+        raise UsageError(f"--every {text}: must be more than 0.")
+    return found
+
+
 def add_model(parser: argparse.ArgumentParser) -> None:
     """--model, --period, --reader, --extents and --max-loss."""
-    parser.add_argument("--model", metavar="M", help="a trace's op model: a shipped one's name, or a TOML file")
-    add_period(parser)
+    model = parser.add_mutually_exclusive_group()
+    model.add_argument("--model", metavar="M", help="a trace's op model: a shipped one's name, or a TOML file")
+    add_period(model)
     parser.add_argument(
         "--reader", choices=("auto", "native", "bt2"), help="what reads a trace (default: $OPLINE_READER, else auto)"
     )
@@ -76,7 +85,9 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="where files lie on disk: extents.json, or the text of `filefrag -v -b512`; may be given again",
     )
-    parser.add_argument("--max-loss", metavar="N", type=int, help="exit status 3 above N losses (data_loss and error)")
+    parser.add_argument(
+        "--max-loss", metavar="N", type=not_negative, help="exit status 3 above N losses (data_loss and error)"
+    )
 
 
 def file_path(text: str) -> Path:

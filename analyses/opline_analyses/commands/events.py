@@ -17,6 +17,7 @@ from opline.readers.trace import find_traces
 from opline.talk import talk
 from opline_analyses.base import filters
 from opline_analyses.base.quantities import seconds
+from opline_analyses.base.whole_numbers import positive
 from opline_analyses.commands.common import add_form, csv_output, input_path, output, refuse_other
 
 NAME = "events"
@@ -69,7 +70,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         type=input_path,
         help="a trace, or a recording; babeltrace's, perf's, ftrace's text; blktrace's; -: stdin",
     )
-    parser.add_argument("--limit", metavar="N", type=int, help="at most N events")
+    parser.add_argument("--limit", metavar="N", type=positive, help="at most N events")
     parser.add_argument("--reader", metavar="R", help="auto, native or bt2 (default: $OPLINE_READER, else auto)")
     group = parser.add_argument_group("which events (all may be combined)")
     group.add_argument("--names", metavar="GLOB", default="*", help="whose name matches (default: all)")
@@ -115,8 +116,6 @@ def _devices(args: argparse.Namespace) -> dict[str, list[tuple[int, int]]]:
 
 def _filter(args: argparse.Namespace) -> dict[str, Any]:
     """As the printer takes it. Raises UsageError."""
-    if args.limit is not None and args.limit < 0:
-        raise UsageError("--limit is to be 0 or more.")
     since, until = filters.window_instants(args.window, args.at)
     if args.window is not None and (args.since or args.until):
         raise UsageError("--window is --since and --until in one: leave out either.")

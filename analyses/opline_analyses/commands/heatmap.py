@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses.base.quantities import DURATIONS, Limits, duration_ns, limits, round_up, seconds, size_bytes
+from opline_analyses.base.whole_numbers import positive
 from opline_analyses.block import io_filter
 from opline_analyses.commands.common import add_form, add_run, csv_output, opened, output
 from opline_analyses.commands.latencymap import add_latencymap, arguments
@@ -83,7 +84,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--minlat", metavar="N", help="where the axis begins: 100, 1ms; bytes: 4k")
     parser.add_argument("--maxlat", metavar="N", help="where it ends")
     parser.add_argument("--steplat", metavar="N", help="the height of a row, instead of --rows")
-    parser.add_argument("--rows", metavar="N", type=int, help="at most so many (default: 50, in the terminal 16)")
+    parser.add_argument("--rows", metavar="N", type=positive, help="at most so many (default: 50, in the terminal 16)")
     parser.add_argument("--stepsec", "--interval", metavar="T", help="the width of a column (default: what fits)")
     parser.add_argument("--maxcol", metavar="N", type=int, help="at most so many columns: the first")
     parser.add_argument("--percentiles", metavar="LIST", help="lines of these (50,99), exact for each column")
@@ -359,8 +360,6 @@ def maps_of_run(
     width = max(20, (os.get_terminal_size().columns if sys.stdout.isatty() else 80) - 14)
     series = _series(rows, args, 110 if picture else width)
     number = args.rows or (50 if picture else 16)
-    if number < 1:
-        raise UsageError("--rows must be 1 or more.")
     scale = _scale(run, rows, args, measure, number)
     maps = {"": rows}
     if args.per_device:

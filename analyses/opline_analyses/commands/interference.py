@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from opline.errors import OplineError
 from opline.talk import talk
 from opline_analyses.base.text import count_of, csv_text, device_name, encoded, percent, table, us
+from opline_analyses.base.whole_numbers import positive
 from opline_analyses.block import io_filter
 from opline_analyses.block.btt import Chosen
 from opline_analyses.block.io_sources import requests as source
@@ -49,7 +50,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--op", metavar="ID", type=int, help="the op")
     which.add_argument("--slowest", metavar="N", type=int, help="the N slowest ops that have a request")
     parser.add_argument("--sort", choices=sorted(SORTS), default="request", help="of an op's requests (default: by id)")
-    parser.add_argument("--limit", metavar="N", type=int, help="the first N requests of each op")
+    parser.add_argument("--limit", metavar="N", type=positive, help="the first N requests of each op")
     io_filter.add_io_filters(parser, sources=False)
     add_form(parser, csv="CSV, a row for each owner of each request, nanoseconds", json="JSON lines, one op each, ns")
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opline.errors import UsageError
+from opline_analyses.base.whole_numbers import not_negative
 from opline_analyses.commands.common import output
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ class Chosen:
         self._module.add_options(parser)
         parser.add_argument("--duration", dest="live_duration", metavar="T", help="end after T: 10 (seconds), 5m")
         add_recording(parser)
-        parser.add_argument("--max-loss", metavar="N", type=int, help="exit status 3 if more than N events are lost")
+        parser.add_argument(
+            "--max-loss", metavar="N", type=not_negative, help="exit status 3 if more than N events are lost"
+        )
         parser.epilog = f"-- COMMAND runs COMMAND, whose standard output goes to standard error.\n\n{EXAMPLES}"
 
     def run(self, args: argparse.Namespace) -> int:

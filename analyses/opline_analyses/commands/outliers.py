@@ -11,6 +11,7 @@ from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses.base.quantities import duration_ns
 from opline_analyses.base.text import count_of, encoded
+from opline_analyses.base.whole_numbers import not_negative
 from opline_analyses.block import io_filter
 from opline_analyses.commands.common import add_form, add_run, csv_output, opened, output
 
@@ -53,7 +54,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("threshold_us", metavar="THRESHOLD", nargs="?", help="the same as --threshold, in us")
     parser.add_argument("--threshold", metavar="T", help="an outlier takes longer (default: 500ms; a number: us)")
     parser.add_argument(
-        "--limit", metavar="N", type=int, default=WARNINGS, help="at most N lines for outliers (default: %(default)s)"
+        "--limit",
+        metavar="N",
+        type=not_negative,
+        default=WARNINGS,
+        help="at most N lines for outliers (default: %(default)s)",
     )
     io_filter.add_io_filters(parser)
     add_form(parser, csv="CSV, the outliers alone, nanoseconds")

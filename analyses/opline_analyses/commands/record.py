@@ -70,8 +70,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``opline record``."""
     parser.usage = "opline record [options] -- COMMAND [ARGUMENT ...]"
     parser.add_argument("-o", "--output", metavar="DIR", type=Path, help="directory to make (opline-YYYYmmdd-HHMMSS)")
-    parser.add_argument("--model", metavar="M", help="op model that names the application's events: a name or a file")
-    add_period(parser)
+    model = parser.add_mutually_exclusive_group()
+    model.add_argument("--model", metavar="M", help="op model that names the application's events: a name or a file")
+    add_period(model)
     parser.add_argument(
         "--events", metavar="GLOB", nargs="+", action="extend", default=[], help="record these user-space events too"
     )

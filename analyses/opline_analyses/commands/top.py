@@ -11,6 +11,7 @@ import tempfile
 from typing import IO, TYPE_CHECKING, Any
 
 from opline.errors import UsageError
+from opline_analyses.base.whole_numbers import not_negative
 from opline_analyses.block import io_filter
 from opline_analyses.commands.live import add_recording, apart, look_on
 
@@ -51,7 +52,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sort", choices=SORTS, default="ios", help="by what (default: ios); s changes it")
     parser.add_argument("--duration", dest="live_duration", metavar="T", help="end after T: 10 (seconds), 5m")
     add_recording(parser)
-    parser.add_argument("--max-loss", metavar="N", type=int, help="exit status 3 if more than N events are lost")
+    parser.add_argument(
+        "--max-loss", metavar="N", type=not_negative, help="exit status 3 if more than N events are lost"
+    )
     io_filter.add_io_filters(parser, latency=False)
     parser.set_defaults(
         every=None,

@@ -11,6 +11,7 @@ import argparse
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from opline_analyses.base.whole_numbers import positive
 from opline.errors import UsageError
 from opline.talk import talk
 from opline.values import Value
@@ -90,8 +91,8 @@ def add_which(parser: argparse.ArgumentParser) -> None:
         "--op", metavar="ID", type=int, action="append", help="only the op with this op_id; may be given again"
     )
     parser.add_argument("--at", metavar="T", help="only ops in flight at T, a time as --since has it")
-    parser.add_argument("--slowest", metavar="N", type=_positive, help="the N slowest complete ops, slowest first")
-    parser.add_argument("--limit", metavar="N", type=_positive, help="stop after N ops")
+    parser.add_argument("--slowest", metavar="N", type=positive, help="the N slowest complete ops, slowest first")
+    parser.add_argument("--limit", metavar="N", type=positive, help="stop after N ops")
 
 
 MOST_CLASSES = 10
@@ -144,13 +145,6 @@ def matching_classes(found: dict[str, int], counts: dict[str, int]) -> list[str]
             return None
         chosen.update(name for name, _ in best)
     return sorted(chosen)
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return value
 
 
 def filtered(args: argparse.Namespace) -> bool:

@@ -26,8 +26,8 @@ def threads_wanted() -> int:
     wanted = os.environ.get("OPLINE_THREADS")
     if not wanted:
         return 2 if len(os.sched_getaffinity(0)) >= 4 else 1
-    if not wanted.isdecimal() or not 1 <= int(wanted) <= 1024:
-        raise UsageError(f"A number of threads is to be 1 to 1024, not {wanted!r} (--threads, OPLINE_THREADS).")
+    if wanted not in ("1", "2"):
+        raise UsageError(f"A number of threads is to be 1 or 2, not {wanted!r} (--threads, OPLINE_THREADS).")
     return int(wanted)
 
 

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+"""Arguments of options that are numbers of things: they take a text, give an int."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def positive(text: str) -> int:
+    """The argument of an option that is a number of things, 1 or more."""
+    return _whole(text, 1)
+
+
+def not_negative(text: str) -> int:
+    """The same where none is a number, too."""
+    return _whole(text, 0)
+
+
+def _whole(text: str, least: int) -> int:
+    if not (text.isdecimal() and text.isascii()) or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text}: must be {least} or more")
+    return int(text)

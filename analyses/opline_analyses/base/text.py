@@ -27,7 +27,7 @@ def us(ns: float | None, digits: int = 3) -> str:
     if digits == 3 and isinstance(ns, int):
         sign = "-" if ns < 0 else ""
         return f"{sign}{abs(ns) // 1000}.{abs(ns) % 1000:03d}"
-    return f"{ns / 1000:.{digits}f}"
+    return f"{ns / 1000:z.{digits}f}"
 
 
 def table_digits(typical_ns: float) -> int:
@@ -49,7 +49,7 @@ def duration(ns: float, figures: int = 4) -> str:
 
     for limit, divisor, unit in ((1e3, 1.0, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms")):
         if abs(ns) < limit:
-            return f"{ns:.0f} ns" if unit == "ns" else f"{rounded(ns / divisor)} {unit}"
+            return f"{ns:z.0f} ns" if unit == "ns" else f"{rounded(ns / divisor)} {unit}"
     return f"{rounded(ns / 1e9)} s"
 
 
@@ -57,7 +57,7 @@ def percent(part: float | None, whole: float | None, digits: int = 1) -> str:
     """``part`` of ``whole`` in per cent, without the sign; empty where it is not defined."""
     if part is None or not whole:
         return ""
-    return f"{100 * part / whole:.{digits}f}"
+    return f"{100 * part / whole:z.{digits}f}"
 
 
 def device(dev: int | None) -> str:

@@ -48,7 +48,7 @@ def iops(completions: int, client: ClientReport, window_ns: int | None = None) -
     whose = "" if client.seconds else " (the trace's)"
     text = (
         f"{completions} completions / {seconds:.6g} s{whose} = {counted:.1f}, client {client.iops:.1f}:"
-        f" {100 * off:+.2f} % (limit {100 * IOPS_LIMIT:g} %)"
+        f" {100 * off:+z.2f} % (limit {100 * IOPS_LIMIT:g} %)"
     )
     return Check("IOPS", abs(off) <= IOPS_LIMIT, text, {"counted": counted, "client": client.iops, "difference": off})
 
@@ -71,7 +71,7 @@ def bytes_moved(run: Run, client: ClientReport) -> Check:
     off = ours / theirs - 1 if theirs else 0.0
     text = (
         f"{int(total)} bytes in {ops} ops = {ours:.1f} per op, client {client.bytes} in {client.count} = {theirs:.1f}:"
-        f" {100 * off:+.2f} % (limit {100 * BYTES_LIMIT:g} %)"
+        f" {100 * off:+z.2f} % (limit {100 * BYTES_LIMIT:g} %)"
     )
     return Check("bytes", abs(off) <= BYTES_LIMIT, text, {"counted": total, "client": client.bytes, "difference": off})
 
@@ -133,7 +133,7 @@ def littles_law(run: Run, which: Selection, client: ClientReport | None) -> Chec
     whose = "client's" if client and client.iops else "trace's"
     text = (
         f"{in_flight:.3f} ops in flight, {whose} {rate:.1f}/s * {duration(mean)} = {expected:.3f}:"
-        f" {100 * off:+.2f} % (limit {100 * LITTLE_LIMIT:g} %)"
+        f" {100 * off:+z.2f} % (limit {100 * LITTLE_LIMIT:g} %)"
     )
     if lost:
         text += f"; left out: {lost} of {ops} whose end was lost"
@@ -200,7 +200,7 @@ def client_log(run: Run) -> Check:
     limits = f"{100 * LOG_MEAN:g} % or {duration(LOG_OWN_NS)}, the client's own work beside an op"
     text = (
         f"{logged} of {ops} ops have a line, {near} ({percent(near, compared, 2)} %) within {duration(LOG_NEAR_NS)}"
-        f" of it (limit {100 * LOG_SHARE:g} %); mean {100 * off:+.2f} % (limit {limits})"
+        f" of it (limit {100 * LOG_SHARE:g} %); mean {100 * off:+z.2f} % (limit {limits})"
     )
     if interrupted:
         text += (

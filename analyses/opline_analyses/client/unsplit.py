@@ -142,7 +142,7 @@ def unsplit_lines(found: Unsplit, run: Run) -> Iterator[str]:
         return
     cells = [
         [f"{i.stage}, {i.ends}" if i.stage != i.ends else i.stage, us(i.total_ns / found.ops), f"{100 * i.share:.1f}",
-         f"{round(100 * i.spread, 1) + 0.0:.1f}"]
+         f"{100 * i.spread:z.1f}"]
         for i in found.intervals
     ]  # fmt: skip
     header, *lines = table(["where a tracepoint would explain most", "us", "share%", "spread%"], cells, names=(0,))

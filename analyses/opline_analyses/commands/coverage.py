@@ -145,7 +145,7 @@ def _coverage_lines(c: Coverage, joined: Joined | None, loop: int | None, schedu
         yield "tainted ops are in the client's mean and not in the stages: shares are of the mean without what they add"
     yield ""
     accounted = c.attributed_ns / whole
-    yield f"explained {100 * c.explained:.1f} %, accounted for {100 * accounted:.1f} %"
+    yield f"explained {100 * c.explained:z.1f} %, accounted for {100 * accounted:z.1f} %"
     for w in c.wide:
         unsplit = "unsplit" if w.unexplained_ns(UNSPLIT * whole) else "wait" if w.kind == "wait" else "split"
         yield f"  {unsplit}: {w.text()} {100 * w.mean_ns / whole:.1f} %"

@@ -49,8 +49,9 @@ def _value(row: Row, value: float, digits: int) -> str:
 def _cells(row: Row, name: str, digits: int, described: bool) -> list[str]:
     a, b = row.typical
     text = row.verdict.text
-    if described and row.verdict.kind == "described":
-        text = f"{text}" if row.figure == "iops" else f"{text} ({'-' if b < a else '+'}{us(abs(b - a), digits)})"
+    if described and row.verdict.kind == "described" and row.figure != "iops":
+        grown = us(b - a, digits)
+        text = f"{text} ({'' if grown.startswith('-') else '+'}{grown})"
     return [name, _value(row, a, digits), _value(row, b, digits), text]
 
 

@@ -154,7 +154,13 @@ def change(log_ratio: float) -> str:
         return f"×{factor(ratio)}"
     if ratio <= 0.5:
         return f"÷{factor(1 / ratio)}"
-    return f"{'-' if ratio < 1 else '+'}{number(ratio - 1)} %"
+    return f"{_signed(ratio - 1, '+')} %"
+
+
+def _signed(share: float, plus: str = "") -> str:
+    """Nothing is not below nothing."""
+    said = number(share)
+    return f"{'-' if share < 0 and said != '0' else plus}{said}"
 
 
 def by(log_ratio: float, low: float, high: float) -> str:
@@ -164,6 +170,6 @@ def by(log_ratio: float, low: float, high: float) -> str:
     middle = sign * log_ratio
     if math.exp(far) < 2:
         share = math.expm1 if sign > 0 else lambda x: -math.expm1(-x)
-        ends = [("-" if share(x) < 0 else "") + number(share(x)) for x in (near, far)]
+        ends = [_signed(share(x)) for x in (near, far)]
         return f"by {number(share(middle))} % [{ends[0]}, {ends[1]}]"
     return f"by a factor of {factor(math.exp(middle))} [{factor(math.exp(near))}, {factor(math.exp(far))}]"

@@ -270,5 +270,5 @@ def difference_rows(changes: list[EdgeChange]) -> tuple[list[str], list[list[str
         sign = {"added": "+ ", "removed": "- ", "both": ""}[c.status]
         grown = (c.per_op_ns[1] - c.per_op_ns[0]) / 1000
         edge = f"{sign}{c.source} → {c.target} " + ("(aside) " if c.aside else "")
-        rows.append([edge, *both(c.p50_ns), *both(c.p99_ns), f"{grown:+.1f}"])
+        rows.append([edge, *both(c.p50_ns), *both(c.p99_ns), f"{grown:+z.1f}"])
     return header, rows

@@ -34,7 +34,7 @@ export function seconds(ns, digits = 6) {
 export function percent(part, whole) {
   if (!whole) return '';
   const value = (100 * Number(part)) / Number(whole);
-  return `${value.toFixed(Math.abs(value) >= 99.95 ? 0 : 1)} %`;
+  return `${value.toFixed(Math.abs(value) >= 99.95 ? 0 : 1).replace(/^-0\.0$/, '0.0')} %`;
 }
 
 export function factor(a, b) {

@@ -140,8 +140,8 @@ def test_what_is_read_is_not_written(
 ) -> None:
     before = {path: path.read_bytes() for path in Path(run).iterdir()}
     (tmp_path / "link").symlink_to(run)
-    for inside in (Path(run) / "manifest.json", tmp_path / "link" / "new"):
+    for inside in (Path(run) / "manifest.json", tmp_path / "link" / "ops.parquet"):
         assert say(run, command, inside) == 2
         (line,) = capfd.readouterr().err.splitlines()
-        assert line == f"opline: Cannot write {inside}: it lies in {run}, which is read. Name a file elsewhere."
+        assert line == f"opline: Cannot write {inside}: it is part of {run}, which is read. Name another file."
     assert {path: path.read_bytes() for path in Path(run).iterdir()} == before

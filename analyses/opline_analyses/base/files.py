@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 
-_MARKS = ("manifest.json", "recording.json", "metadata")  # of a run, a recording, a trace
+#: Of a run or a recording, besides its tables and its trace.
+_OWN = ("manifest.json", "recording.json", "extents.json", "stdout.txt", "stderr.txt", "metadata")
 
 
 def output_path(text: str) -> Path:
@@ -33,7 +34,9 @@ def output_path(text: str) -> Path:
 
 
 def refuse_inside(read: Iterable[str | Path], written: Iterable[Path]) -> None:
-    """Raises UsageError for a file that is to be written and is, or lies in, what is read: a run's table, a stream."""
+    """Raises UsageError for a file that is to be written and is part of what is read: a run's table, a trace's stream.
+    Others may lie in a run's folder.
+    """
     from pathlib import Path
 
     for path in written:
@@ -41,9 +44,12 @@ def refuse_inside(read: Iterable[str | Path], written: Iterable[Path]) -> None:
             source, target = Path(given).resolve(), path.resolve()
             if target == source and source.is_file():
                 raise UsageError(f"Cannot write {path}: it is what is read. Name another file.")
-            folders = [folder for folder in target.parents if folder.is_relative_to(source)]
-            if any((folder / name).is_file() for folder in folders for name in _MARKS):
-                raise UsageError(f"Cannot write {path}: it lies in {given}, which is read. Name a file elsewhere.")
+            if not target.is_relative_to(source):
+                continue
+            own = target.name in _OWN or target.suffix == ".parquet"
+            traces = [folder for folder in target.parents if folder.is_relative_to(source)]
+            if own or any((folder / "metadata").is_file() for folder in traces):
+                raise UsageError(f"Cannot write {path}: it is part of {given}, which is read. Name another file.")
 
 
 def _failed(path: Path, why: str) -> OplineError:

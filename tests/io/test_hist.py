@@ -306,7 +306,7 @@ def test_a_window_that_holds_nothing_says_so(some: Path, capfd: pytest.CaptureFi
         (("--size", "big"), "--size big: not a size"),
         (("--window", "10ms"), "--at T is its middle"),
         (("--window", "2:1"), "it ends before it begins"),
-        (("--from", "end"), "one of queue, getrq, insert, issue, complete"),
+        (("--from", "begin"), "one of queue, getrq, insert, issue, complete, end"),
         (("--from", "complete"), "the start point comes before the end point"),
         (("--of", "ops", "-i", "reads"), "ops have no rwbs flags"),
         (("--stage", "x"), "only with --of stages"),

@@ -120,7 +120,7 @@ LOSSES: tuple[Loss, ...] = (
     Loss("pointer_reuse", _NOTICE, _C, "Requests whose completion was not seen; closed when the kernel used their address again."),
     Loss("evicted_block_state", _LOST, _C, "Open bios or requests given up because there were too many.", "too many bios or requests were open at once"),
     Loss("requests_failed", _NOTICE, _C, "Block requests that ended with an error. They are counted as the others are, with their time and their bytes; `opline requests` marks them."),
-    Loss("ops_failed", _NOTICE, _C, "Ops whose call returned an error. They are counted as the others are, without bytes."),
+    Loss("ops_failed", _INFO, _C, "Ops whose call returned an error. They are counted as the others are, without bytes."),
     Loss("inserts_missing", _NOTICE, _C, "Requests that were issued without an insert, where nearly all of the device had one: it has a scheduler, and their inserts are missing. How long they waited in its queue is not known."),
     Loss("splits_missing", _NOTICE, _C, "Bios of which a request took the first part, where those of the device before them were split by an event: their splits are missing. When the rest was queued is not known."),
     Loss("unmatched_insert", _NOTICE, _C, "Requests first seen at their insert: they began before the trace, or events are lost."),

@@ -29,6 +29,7 @@ struct Shown {
         else pairs.unplugged(thread_key(host, tid), ev.ts_ns);
     }
     void request(const BlockEvent &b, std::uint32_t host) {
+        if (!pairs.follows_plugs()) return;
         const std::uint64_t place = mix64(b.sector ^ b.dev) | 1;
         if (b.kind == BlockKind::kGetRq) pairs.allocated(thread_key(host, b.tid), place, b.ts_ns);
         else if ((b.kind == BlockKind::kRqInsert || b.kind == BlockKind::kRqIssue) && !rwbs::of_flush(b.rwbs))

@@ -85,7 +85,7 @@ void Pairs::lost(std::int64_t until_ns) {
 }
 
 void Pairs::allocated(std::uint64_t thread, std::uint64_t place, std::int64_t ts_ns) {
-    if (!follows_plugs_ || !knows(ts_ns)) return;
+    if (!knows(ts_ns)) return;
     Plug &plug = plugs_[thread];
     plug.allocated = true;
     plug.last = place;
@@ -111,7 +111,7 @@ void Pairs::unplugged(std::uint64_t thread, std::int64_t ts_ns) {
 // What a plug holds back goes on after the unplug. Linux 6.1 has no unplug where it issues without inserting, and all
 // later ones to 6.18 do: so it is learned, for each of the two, whether it has.
 void Pairs::went_on(std::uint64_t thread, std::uint64_t place, std::int64_t ts_ns, bool inserted) {
-    if (!follows_plugs_ || !knows(ts_ns)) return;
+    if (!knows(ts_ns)) return;
     Plug *plug = plugs_.find(thread);
     if (!plug || plug->held != place) return;
     plug->held = 0;

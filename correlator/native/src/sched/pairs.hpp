@@ -34,6 +34,7 @@ class Pairs {
     void passed(const Half &, std::uint64_t where, std::int64_t ts_ns);
     // The trace has plugs, with their threads.
     void follow_plugs() { follows_plugs_ = true; }
+    bool follows_plugs() const { return follows_plugs_; }
     // The thread allocated a request, of a place that is never 0; began to hold requests back; let them go.
     void allocated(std::uint64_t thread, std::uint64_t place, std::int64_t ts_ns);
     void plugged(std::uint64_t thread, std::int64_t ts_ns);

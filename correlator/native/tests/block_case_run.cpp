@@ -140,6 +140,7 @@ Counts losses_of(const BlockCounts &c) {
             {"size_differs", c.size_differs},
             {"lost_bios", c.lost_bios},
             {"inserts_missing", c.inserts_missing},
+            {"bio_ends_missing", c.bio_ends_missing},
             {"presumed_lost", c.presumed_lost}};
 }
 

@@ -49,7 +49,7 @@ KEY_FIELDS = ("fields", "scope", "by_order", "with")
 FACT_FIELDS = ("of", "value", "scope", "unordered")
 POINT_FIELDS = (
     "event", "when", "role", "key", "bind", "release", "join", "optional", "child", "learn", "stamp", "thread",
-    "class", "object", "io", "aside", "once", "after", "passed_with", "batch", "ios",
+    "class", "object", "io", "aside", "once", "after", "passed_with", "each_with", "batch", "ios",
 )  # fmt: skip
 #: In `release` in a key's field's place: whatever of that space names the op.
 ALL = "*"
@@ -72,7 +72,7 @@ WORDS = {
     "thread": ("", THREAD_RULES), "in_flight": ("io", WINDOWS), "direction": ("io", DIRECTIONS), "sync": ("io", WINDOWS)
 }  # fmt: skip
 KEYS = {"bind": "", "release": "", "wait": "join", "meet": "join", "sole": "join"}
-POINTS = ("after", "passed_with")
+POINTS = ("after", "passed_with", "each_with")
 STAGE_FIELDS = ("from", "to", "kind", "behind")
 
 DEFAULT_LINGER_NS = 100_000_000
@@ -188,6 +188,7 @@ class Rule(Value):
     once: bool = False
     after: tuple[str, ...] = ()
     passed_with: tuple[str, ...] = ()
+    each_with: tuple[str, ...] = ()
     batch_do: str | None = None
     batch_space: str | None = None
     batch_says: tuple[tuple[str, str], ...] = ()  # of BATCH_SAYS, and the event's field

@@ -125,11 +125,12 @@ def _facts(model: Model) -> Iterator[Problem]:
 def _names(model: Model) -> Iterator[Problem]:
     names = _point_names(model)
     for rule in model.rules:
-        for name in rule.passed_with:
-            if wrong := _no_point(name, names):
-                yield about(rule, "error", f"`passed_with` names {name}, which {wrong}")
-        if rule.passed_with and rule.name_field is not None:
-            yield about(rule, "error", "`passed_with` is for a point of one name")
+        for word, others in (("passed_with", rule.passed_with), ("each_with", rule.each_with)):
+            for name in others:
+                if wrong := _no_point(name, names):
+                    yield about(rule, "error", f"`{word}` names {name}, which {wrong}")
+            if others and rule.name_field is not None:
+                yield about(rule, "error", f"`{word}` is for a point of one name")
         for name in rule.after:
             if wrong := _no_point(name, names):
                 yield about(rule, "error", f"`after` names {name}, which {wrong}")

@@ -308,6 +308,7 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
     }
     bind_lost(c, name, slots);
     if (wanted.sched) bind_number(c, slots);
+    if (wanted.sched && name == "cephshim:msgr_epoll_return") c.count_slot = slots.want("n");
     c.plan.wanted = slots.take();
     for (auto &p : c.points) bind_parts(p, plan.points[p.spec]);
     if (c.kind == ClassKind::kPoints && c.points.size() == 1) {

@@ -102,7 +102,7 @@ struct BoundClass {
     std::int32_t tid_slot = kNoSlot, pid_slot = kNoSlot, comm_slot = kNoSlot;
     std::int32_t cpu_slot = kNoSlot;  // kPoints from BPF: the event's own; its stream's is the collector's
     std::int32_t dev_slot = kNoSlot, diskname_slot = kNoSlot;  // kDeviceName
-    std::int32_t count_slot = kNoSlot;                         // kCollectorLost
+    std::int32_t count_slot = kNoSlot;                         // kCollectorLost; a messenger's waking: of events
     SchedSlots sched;
     NumberSlots number;  // where threads' states are asked for, as what is below
     Half half;           // where threads' states are asked for

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Bios: queued, remapped, split, completed by a bio-based device; and when they leave memory.
+#include <utility>
+
 #include "block/engine.hpp"
 
 namespace opline::block_model {
@@ -143,8 +145,10 @@ Fate Engine::remap(const BlockEvent &e) {
     ++counts.remaps;
     Found parent = parent_of(e);
     if (parent) {
-        bios_[parent.index].mapped = true;
-        device(e.old_dev).last_based = parent.index;
+        BioRec &based = bios_[parent.index];
+        Device &d = device(e.old_dev);
+        if (!std::exchange(based.mapped, true)) based.ended_before = d.mapped;
+        d.last_based = parent.index;
     } else {
         // A partition under a dm device: dm's remap leads to (disk, sector in the partition), the partition's from
         // there.
@@ -244,6 +248,7 @@ Fate Engine::bio_complete(const BlockEvent &e) {
         ++counts.unmatched_bio_complete;
         return Fate::kOrphanRequest;
     }
+    check_remapped(e, bios_[bio]);
     const Fate fate = bios_[bio].bio.owner ? Fate::kRequestStep : Fate::kBackground;
     // After a split it carries the last fragment: all that it was split from are done too. First the first: each is
     // kept while the next refers to it.

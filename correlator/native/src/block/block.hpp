@@ -158,6 +158,7 @@ struct BlockCounts {
     std::uint64_t presumed_lost = 0;        // open requests given up: too many later ones of their device completed
     std::uint64_t interval_violations = 0;  // steps that came before the one that they follow: left out
     std::uint64_t splits_missing = 0;       // bios cut without a split, where those before had one
+    std::uint64_t bio_ends_missing = 0;     // of bio-based devices: all that came of them is done, and they are not
     std::uint64_t failed = 0;               // completed with an error
     std::uint64_t inserts_missing = 0;      // issued without an insert, where those before had one
     std::uint64_t corrected_merges = 0;     // merged bios that kRqBio moved to another request

@@ -184,6 +184,7 @@ class Engine {
     void check_issued(const BlockEvent &, const ReqRec &);
     void check_inserted(const ReqRec &);
     void check_split(const BlockEvent &);
+    void check_remapped(const BlockEvent &, const BioRec &);
     void check_allocated(const BlockEvent &, Index request);
     void find_overdue();
     static void enlist(std::vector<Index> &, Index);

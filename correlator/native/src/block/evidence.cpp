@@ -97,6 +97,20 @@ void Engine::check_split(const BlockEvent &e) {
     counts.splits_missing += std::exchange(device(e.dev).split_in_turn, 0) >= kInTurn;
 }
 
+// A bio-based device's data go on to another one: a bio that ends without it has lost its remap.
+void Engine::check_remapped(const BlockEvent &e, const BioRec &rec) {
+    constexpr std::uint64_t kInTurn = 32;
+    if (rec.bio.nr_sectors == 0 || rec.bio.queue_ns == kNoTime || (rec.bio.rwbs & rwbs::kDiscard) != 0) return;
+    Device &d = device(rec.bio.dev);
+    if (rec.mapped) {
+        ++d.mapped;
+        ++d.mapped_in_turn;
+        d.longest_bio_ns = std::max(d.longest_bio_ns, e.ts_ns - rec.bio.queue_ns);
+    } else if (std::exchange(d.mapped_in_turn, 0) >= kInTurn) {
+        missed(rec.bio.queue_ns, e.ts_ns);
+    }
+}
+
 // It is inserted or issued, on a device whose requests are seen allocated.
 void Engine::check_allocated(const BlockEvent &e, Index i) {
     if (e.nr_sectors == 0 || !device(e.dev).has_getrq) return;
@@ -106,8 +120,16 @@ void Engine::check_allocated(const BlockEvent &e, Index i) {
 }
 
 // At the trace's end: issued so long ago that the completion must be lost. While the trace goes on nothing is concluded
-// from a long time: it may be what the device took.
+// from a long time: it may be what the device took. Of a bio-based device a bio's end is lost where all that came of it
+// is done, and many that were remapped later have ended.
 void Engine::find_overdue() {
+    for (Index i = bio_age_.head; i != kNil; i = bios_[i].age.next) {
+        const BioRec &rec = bios_[i];
+        if (!rec.mapped || rec.children != 0 || rec.bio.queue_ns == kNoTime) continue;
+        const Device &d = device(rec.bio.dev);
+        counts.bio_ends_missing +=
+            d.mapped - rec.ended_before >= kLearned && last_ns_ - rec.bio.queue_ns > d.longest_bio_ns;
+    }
     for (Index i = request_age_.head; i != kNil; i = requests_[i].age.next) {
         const ReqRec &rec = requests_[i];
         if (rec.step != Step::kIssued || rec.r.issue_ns == kNoTime ||

@@ -127,10 +127,11 @@ struct BioRec {
     Index family = kNil;                    // the bio that it was split from
     std::int64_t first_getrq_ns = kNoTime;  // of the first of its family's requests
     std::uint64_t first_request = 0;
-    std::uint32_t children = 0;  // bios and pending remaps that refer to it
-    bool open_place = false;     // in the chain of bios without a request
-    bool mapped = false;         // of a bio-based device: remapped to another
-    bool finished = false;       // completed, or its children are; kept for those that refer to it
+    std::uint32_t children = 0;      // bios and pending remaps that refer to it
+    std::uint32_t ended_before = 0;  // of its device's, when it was remapped
+    bool open_place = false;         // in the chain of bios without a request
+    bool mapped = false;             // of a bio-based device: remapped to another
+    bool finished = false;           // completed, or its children are; kept for those that refer to it
     bool ambiguous = false;
     bool doubtful = false;   // merged where two requests fit; its pointer may still say to which
     bool confirmed = false;  // a pointer says that it is its request's
@@ -192,6 +193,10 @@ struct Device {
     std::uint64_t inserted = 0, uninserted = 0;  // requests that were issued after an insert, and without one
     std::uint64_t inserted_in_turn = 0;          // since one was without
     std::uint64_t inserts_missing = 0;           // if the device has a scheduler
+    // Of a device that passes its bios on: those that ended after a remap, since one did without; the longest of them.
+    std::uint64_t mapped_in_turn = 0;
+    std::uint32_t mapped = 0;
+    std::int64_t longest_bio_ns = 0;
     // that a request of it took from its allocation to its issue, or from there to its completion
     std::int64_t longest_ns = 0;
     std::vector<Waiting> flush_bios;    // while it has none: bios with PREFLUSH

@@ -15,9 +15,12 @@ struct Shown {
     Numbers numbers;
 
     void half(const BoundClass &cls, const Event &ev, std::uint32_t host) {
-        const bool of_thread = cls.half.on == Half::On::kThread || cls.half.on == Half::On::kShim;
+        const bool of_messenger = cls.half.on == Half::On::kMessenger;
+        const bool of_thread = of_messenger || cls.half.on == Half::On::kThread || cls.half.on == Half::On::kShim;
         const std::int64_t where = of_thread ? number_in(ev, cls.tid_slot, -1) : static_cast<std::int64_t>(ev.cpu);
         if (where < 0 || (!of_thread && ev.cpu == kNoCpu)) return;
+        if (of_messenger)
+            return pairs.step(cls.half, thread_key(host, where), number_in(ev, cls.count_slot, -1), ev.ts_ns);
         const std::uint64_t within = cls.half.on == Half::On::kShim ? cls.half.pair : 0;
         pairs.passed(cls.half, thread_key(host, where) ^ static_cast<std::uint64_t>(cls.half.on) << 60 ^ within,
                      ev.ts_ns);
@@ -31,8 +34,11 @@ struct Shown {
     void request(const BlockEvent &b, std::uint32_t host) {
         if (!pairs.follows_plugs()) return;
         const std::uint64_t place = mix64(b.sector ^ b.dev) | 1;
-        if (b.kind == BlockKind::kGetRq) pairs.allocated(thread_key(host, b.tid), place, b.ts_ns);
-        else if ((b.kind == BlockKind::kRqInsert || b.kind == BlockKind::kRqIssue) && !rwbs::of_flush(b.rwbs))
+        const bool is_flush = rwbs::of_flush(b.rwbs);
+        if (b.kind == BlockKind::kGetRq)
+            pairs.allocated(thread_key(host, b.tid), place,
+                            is_flush ? 0 : mix64(std::uint64_t{b.dev} << 32 | b.rwbs) | 1, b.ts_ns);
+        else if ((b.kind == BlockKind::kRqInsert || b.kind == BlockKind::kRqIssue) && !is_flush)
             pairs.went_on(thread_key(host, b.tid), place, b.ts_ns, b.kind == BlockKind::kRqInsert);
     }
     template <class Missed>  // void(const Numbers::Hole &)

@@ -85,6 +85,7 @@ json losses_of(const Impl &m) {
             {"requests_failed", b.failed},
             {"ops_failed", m.ops_failed},
             {"splits_missing", b.splits_missing},
+            {"bio_ends_missing", b.bio_ends_missing},
             {"unmatched_insert", b.unmatched_insert},
             {"unmatched_split", b.unmatched_split},
             {"unmatched_bio_complete", b.unmatched_bio_complete},

@@ -155,6 +155,7 @@ PointSpec point_spec(const json &p, const std::string &where, const Names &names
     out.once = p.value("once", false);
     out.after = texts(p, "after", where);
     out.passed_with = texts(p, "passed_with", where);
+    out.each_with = texts(p, "each_with", where);
     return out;
 }
 

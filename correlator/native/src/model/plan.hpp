@@ -144,6 +144,7 @@ struct PointSpec : KeyLists<KeyUse> {
     bool once = false;  // an op passes it once; what comes again is context
     std::vector<std::string> after;
     std::vector<std::string> passed_with;  // whoever passes one of these passes this one too
+    std::vector<std::string> each_with;    // as often as these, all points that say so of the same together
 };
 
 struct StageSpec {

@@ -24,6 +24,10 @@ constexpr std::array<std::pair<std::string_view, Half>, 8> kHalves{{
 constexpr std::array<std::string_view, 6> kNoReturn{"exit",     "exit_group",   "execve",
                                                     "execveat", "rt_sigreturn", "sigreturn"};
 
+enum Step : std::uint32_t { kWoke = 1, kSent, kReceived };
+constexpr std::array<std::pair<std::string_view, Step>, 3> kSteps{
+    {{"msgr_epoll_return", kWoke}, {"msgr_tx_msg", kSent}, {"msgr_rx_msg", kReceived}}};
+
 // The shim for Ceph's names are of one call each: "cephshim:msgr_send_enter" and "cephshim:msgr_send_exit".
 Half half_of_shim(std::string_view &name) {
     for (const auto &[suffix, half] :
@@ -40,6 +44,8 @@ Half half_of_shim(std::string_view &name) {
 Half Pairs::half_of(std::string_view name) {
     for (std::string_view provider : {kShim, kRings}) {
         if (!starts_with(name, provider)) continue;
+        for (const auto &[step, number] : kSteps)
+            if (name.substr(provider.size()) == step) return {Half::On::kMessenger, false, number};
         Half half = half_of_shim(name);
         if (half.on != Half::On::kNothing) half.pair = number_of(std::string(name));
         return half;
@@ -78,24 +84,62 @@ void Pairs::passed(const Half &half, std::uint64_t where, std::int64_t ts_ns) {
     missing_ += end_missing || begin_missing;
 }
 
+// A messenger takes the events of epoll one after the other, then what others gave it to send, and waits again
+// (EventCenter::process_events() of Ceph 16 to 18). So a single event is not received after something was sent; of
+// several, one may be that a socket takes more of a message.
+void Pairs::step(const Half &half, std::uint64_t thread, std::int64_t events, std::int64_t ts_ns) {
+    if (!knows(ts_ns)) return;
+    Messenger &messenger = messengers_[thread];
+    if (half.pair == kReceived && messenger.sent && messenger.events == 1) {
+        ++missing_;
+        messenger = {};
+    } else if (half.pair == kWoke) {
+        messenger = {events, false};
+    } else {
+        messenger.sent = messenger.sent || half.pair == kSent;
+    }
+}
+
 void Pairs::lost(std::int64_t until_ns) {
     begins_ns_ = std::max(begins_ns_, until_ns);
     open_.clear();
     plugs_.clear();
+    messengers_.clear();
 }
 
-void Pairs::allocated(std::uint64_t thread, std::uint64_t place, std::int64_t ts_ns) {
+void Pairs::allocated(std::uint64_t thread, std::uint64_t place, std::uint64_t kind, std::int64_t ts_ns) {
     if (!knows(ts_ns)) return;
     Plug &plug = plugs_[thread];
     plug.allocated = true;
     plug.last = place;
+    plug.last_kind = kind;
+    if (plug.first == 0) pile_begins(plug);
+}
+
+void Pairs::pile_begins(Plug &plug) {
+    if (plug.last_kind == 0) return;
+    plug.first = plug.last;
+    plug.kind = plug.last_kind;
+    plug.is_held = false;
+}
+
+// Requests that a thread allocates one after the other before any of them goes on are a pile. A plug holds it back,
+// where that is the rule for what the thread does with such requests. It may hold back a single one.
+void Pairs::pile_ends(std::uint64_t thread, Plug &plug) {
+    if (plug.first == 0) return;
+    plug.first = 0;
+    std::uint64_t &in_turn = held_in_turn_[mix64(thread ^ plug.kind)];
+    if (plug.is_held) ++in_turn;
+    else missing_ += std::exchange(in_turn, 0) >= kPlugsInTurn;
 }
 
 void Pairs::plugged(std::uint64_t thread, std::int64_t ts_ns) {
     if (!knows(ts_ns)) return;
     Plug &plug = plugs_[thread];
     plug.seen = plug.open = true;
-    plug.held = plug.last;  // allocated right before
+    plug.held = plug.last;                   // allocated right before
+    if (plug.first == 0) pile_begins(plug);  // those before it went on because they were too many
+    plug.is_held = true;
 }
 
 // The first request after an unplug is held back by a new plug (blk_add_rq_to_plug() of Linux 6.1 to 6.12). Without a
@@ -103,7 +147,10 @@ void Pairs::plugged(std::uint64_t thread, std::int64_t ts_ns) {
 void Pairs::unplugged(std::uint64_t thread, std::int64_t ts_ns) {
     if (!knows(ts_ns)) return;
     Plug &plug = plugs_[thread];
-    missing_ += plug.seen && plug.allocated && !plug.open;
+    const bool is_missing = plug.seen && plug.allocated && !plug.open;
+    missing_ += is_missing;
+    plug.is_held = plug.is_held || is_missing;  // and is not missed twice
+    pile_ends(thread, plug);
     plug.seen = true;
     plug.open = plug.allocated = false;
 }
@@ -113,10 +160,12 @@ void Pairs::unplugged(std::uint64_t thread, std::int64_t ts_ns) {
 void Pairs::went_on(std::uint64_t thread, std::uint64_t place, std::int64_t ts_ns, bool inserted) {
     if (!knows(ts_ns)) return;
     Plug *plug = plugs_.find(thread);
-    if (!plug || plug->held != place) return;
+    if (!plug) return;
+    if (plug->first == place || plug->last == place) pile_ends(thread, *plug);
+    if (plug->held != place) return;
     plug->held = 0;
     std::uint64_t &in_turn = in_turn_[inserted ? 1 : 0];
-    if (plug->open) missing_ += std::exchange(in_turn, 0) >= kInTurn;
+    if (plug->open) missing_ += std::exchange(in_turn, 0) >= kUnplugsInTurn;
     else ++in_turn;
 }
 

@@ -371,13 +371,13 @@ void Attributor::find_ways(Attribution &a) {
         last = &p;
     }
     if (!ways_.any_together()) return;
-    ++looks_;
     for (const auto &p : a.transitions) {
-        if (p.t().point >= seen_in_.size()) seen_in_.resize(p.t().point + 1);
-        seen_in_[p.t().point] = looks_;
+        if (p.t().point >= passes_.size()) passes_.resize(p.t().point + 1);
+        ++passes_[p.t().point];
     }
-    ways_.find_together([this](std::uint32_t point) { return point < seen_in_.size() && seen_in_[point] == looks_; },
-                        [&a](std::uint32_t way) { a.together.push_back(way); });
+    ways_.find_together(passes_,
+                        [&a](std::uint32_t way, std::uint32_t n) { a.together.insert(a.together.end(), n, way); });
+    for (const auto &p : a.transitions) passes_[p.t().point] = 0;
 }
 
 void Attributor::run(const Op &op, Attribution &out) {

@@ -157,9 +157,8 @@ class Attributor {
     FlatMap<std::uint64_t, bool> behind_;                                    // (from, to) of the stages that say so
     FlatMap<std::uint64_t, std::uint32_t> behind_names_;  // (stage, stage of others) → name; 0: theirs has none
     Ways ways_;
-    std::vector<std::uint64_t> seen_in_;  // by point (pool id): the last of the looks at an op that saw it
-    std::uint64_t looks_ = 0;
-    std::vector<std::vector<std::uint32_t>> after_;                     // per PointSpec: point ids
+    std::vector<std::uint32_t> passes_;              // by point (pool id): how often the op that is looked at passed it
+    std::vector<std::vector<std::uint32_t>> after_;  // per PointSpec: point ids
     std::vector<std::pair<std::uint32_t, std::uint32_t>> recurrences_;  // of this op: (point, how often)
     FlatMap<std::uint64_t, std::uint32_t> labels_;                      // (point, recurrence number) → label
     struct ShapeEntry {

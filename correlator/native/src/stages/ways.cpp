@@ -24,17 +24,34 @@ Ways::Ways(const Plan &plan, StringPool &strings) {
             const std::uint32_t direct = way(from, to), there = way(from, over), on = way(over, to);
             ways_[direct].rounds.push_back({over, there, on});
         }
+    auto ids = [&strings](const std::vector<std::string> &names) {
+        std::vector<std::uint32_t> out;
+        for (const auto &name : names) out.push_back(strings.intern(name));
+        return out;
+    };
     for (const auto &p : plan.points) {
-        if (p.passed_with.empty()) continue;
         const std::uint32_t point = strings.intern(p.name);
-        auto at = std::find_if(together_.begin(), together_.end(), [&](const Together &t) { return t.point == point; });
-        if (at == together_.end()) {
-            const auto both = static_cast<std::uint32_t>(ways_.size());
-            ways_.resize(both + 2);
-            at = together_.insert(at, {point, {}, both, both + 1});
-        }
-        for (const auto &name : p.passed_with) at->with.push_back(strings.intern(name));
+        if (!p.passed_with.empty()) come_together(point, ids(p.passed_with), false);
+        if (!p.each_with.empty()) come_together(point, ids(p.each_with), true);
     }
+}
+
+// A point's rules add up: it comes with whatever one of them names. Points that come as often as the same others do
+// share these.
+void Ways::come_together(std::uint32_t point, const std::vector<std::uint32_t> &with, bool each) {
+    auto at = std::find_if(together_.begin(), together_.end(), [&](const Together &t) {
+        return t.each == each && (each ? t.with == with : t.points.front() == point);
+    });
+    if (at == together_.end()) {
+        const auto both = static_cast<std::uint32_t>(ways_.size());
+        ways_.resize(both + 2);
+        at = together_.insert(at, {{}, {}, each, both, both + 1});
+    }
+    auto add = [](std::vector<std::uint32_t> &points, std::uint32_t one) {
+        if (std::find(points.begin(), points.end(), one) == points.end()) points.push_back(one);
+    };
+    add(at->points, point);
+    for (std::uint32_t other : with) add(at->with, other);
 }
 
 std::uint32_t Ways::way(std::uint32_t from, std::uint32_t to) {

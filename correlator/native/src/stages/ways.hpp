@@ -2,10 +2,12 @@
 // Points that ops must have passed. The model's stages say which ways an op goes. Where one goes from a point to
 // another for which there is no stage, two stages lead from the one to the other over a third point, and nearly all ops
 // go over that, then its event is missing. So it is where an op passed one of those that the model says come with it,
-// and nearly all that did passed it too.
+// and nearly all that did passed it too; and where it passed points less often than those that the model says come with
+// each of them.
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/flat_map.hpp"
@@ -26,11 +28,20 @@ class Ways {
     bool leads_round(std::uint32_t way, std::uint32_t point) const;
     void taken(std::uint32_t way, std::uint64_t ops = 1) { ways_[way].ops += ops; }
     bool any_together() const { return !together_.empty(); }
-    // Calls taken(way) for what an op with these points, each of which is asked for, did of what comes together.
-    template <class Passed, class Taken>  // bool(pool id), void(way)
-    void find_together(Passed passed, Taken taken) const {
-        for (const auto &t : together_)
-            if (std::any_of(t.with.begin(), t.with.end(), passed)) taken(passed(t.point) ? t.both : t.alone);
+    // Calls taken(way, times) for what an op that passed each point (pool id) so often did of what comes together.
+    template <class Taken>  // void(way, std::uint32_t)
+    void find_together(const std::vector<std::uint32_t> &passes, Taken taken) const {
+        auto all = [&](const std::vector<std::uint32_t> &points) {
+            std::uint32_t n = 0;
+            for (std::uint32_t point : points) n += point < passes.size() ? passes[point] : 0;
+            return n;
+        };
+        for (const auto &t : together_) {
+            const std::uint32_t most = t.each ? ~std::uint32_t{0} : 1;
+            const std::uint32_t with = std::min(all(t.with), most), both = std::min(all(t.points), with);
+            if (both != 0) taken(t.both, both);
+            if (both != with) taken(t.alone, with - both);
+        }
     }
     std::uint64_t points_missing() const;
 
@@ -44,10 +55,11 @@ class Ways {
         std::vector<Round> rounds;  // none: the model has a stage for it
     };
     struct Together {
-        std::uint32_t point;
-        std::vector<std::uint32_t> with;
-        std::uint32_t both, alone;  // the ways of ops that passed it too, and did not
+        std::vector<std::uint32_t> points, with;
+        bool each;                  // as often as those, not once
+        std::uint32_t both, alone;  // the ways of ops that passed them too, and did not
     };
+    void come_together(std::uint32_t point, const std::vector<std::uint32_t> &with, bool each);
     std::uint32_t way(std::uint32_t from, std::uint32_t to);
 
     std::vector<Way> ways_;

@@ -36,7 +36,7 @@ from opline.readers.front import choose
 from opline.readers.trace import find_extents, find_traces
 from opline.store.writer import RunWriter
 
-TABLES = ("ops", "transitions", "stages", "requests", "bios", "links", "deferred", "losses", "fates")
+TABLES = ("ops", "transitions", "stages", "requests", "bios", "links", "deferred", "losses", "fates", "discarded")
 STEPS = ("queue_ns", "getrq_ns", "insert_ns", "first_issue_ns", "issue_ns", "complete_ns")
 RATES = (0.1, 1.0, 5.0)
 TOLD_FROM = 6  # so many events gone are to be told
@@ -86,6 +86,7 @@ class Result:
     read: set[str]  # names of events that are not ignored by rule
     dropped: int
     losses: dict[str, int]
+    missing: list[tuple[str, int, int, int]]  # what others show: of what, from, to, how many
     faults: list[str] = field(default_factory=list)
 
     def same_ops(self, whole: Result) -> dict[int, set[int]]:
@@ -125,8 +126,15 @@ def correlated(
     read = {row["event"] for row in rows["fates"].to_pylist() if row["fate"] != "ignored"}
     return Result(
         list(links_of(rows)), at[order], own["op_id"].to_numpy()[order], of_bios(transitions), dropper.seen(), read,
-        dropper.dropped(), {n: c for n, c in lost.items() if c}, list(faults_of(rows)),
+        dropper.dropped(), {n: c for n, c in lost.items() if c}, list(missing_of(rows)), list(faults_of(rows)),
     )  # fmt: skip
+
+
+def missing_of(rows: dict[str, Any]) -> Iterator[tuple[str, int, int, int]]:
+    """Events that must have been there."""
+    for row in rows["discarded"].to_pylist():
+        if row["stream"].startswith("events missing"):
+            yield row["stream"], row["begin_ns"], row["end_ns"], row["count"]
 
 
 def of_bios(transitions: pa.Table) -> set[int]:

@@ -6,6 +6,7 @@ What was in flight when the trace began is no evidence; nor is anything in a com
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,6 +27,8 @@ def test_steps_that_are_gone_are_missed(name: str, event: str, trace: Callable[[
         if mutant.dropped < 6:
             continue
         assert 0 < mutant.losses["events_missing"] <= 5 * mutant.dropped  # of a bio that is split all parts show it
+        assert sum(count for *_, count in mutant.missing) == mutant.losses["events_missing"]
+        assert all(re.fullmatch(r"events missing of \d+:\d+", of) and a <= b for of, a, b, _ in mutant.missing)
         # That a completion is gone shows late, where no pointer comes back: the ops have settled by then.
         assert event == "block_rq_complete" or mutant.losses["tainted_ops"] > 0
         without = [link for _, _, link in mutant.links if None in (link.issue_ns, link.getrq_ns, link.complete_ns)]

@@ -18,6 +18,7 @@ from opline_analyses.runs import integrity, ledger
 from opline_analyses.runs.run import Run
 
 NAME = "losses"
+_SHOWN = 40  # intervals
 HELP = "the fate of every event, what is missing, and what to do about it"
 EXAMPLES = """\
 Every event has exactly one fate, and per event class the fates sum to the
@@ -120,7 +121,10 @@ def text_lines(run: Run, chosen: Chosen | None = None) -> Iterator[str]:
     if discarded:
         first = run.start_ns()
         yield ""
-        heading = "discarded by the tracer, or missing as the recorder says (seconds from the run's first event)"
+        heading = (
+            "discarded by the tracer, or missing as the recorder says or other events show (seconds from the run's "
+            "first event)"
+        )
         yield from wrapped(heading)
         yield from table(
             ["stream", "from", "to", "count", "unit", "ops touched"],
@@ -133,9 +137,11 @@ def text_lines(run: Run, chosen: Chosen | None = None) -> Iterator[str]:
                     "packets" if p else "events",
                     str(k),
                 ]
-                for s, b, e, n, p, k in discarded
+                for s, b, e, n, p, k in discarded[:_SHOWN]
             ],
         )
+        if len(discarded) > _SHOWN:
+            yield f"{len(discarded) - _SHOWN} more: --json, or the table `discarded` (`opline sql`)"
     tainted = sum(e.count for e in entries if e.loss == "tainted_ops")
     if tainted:
         yield f"tainted: {count_of(tainted, 'op overlaps', 'ops overlap')} lost events; statistics leave them out"

@@ -12,6 +12,7 @@ from opline_analyses.runs import ledger
 from opline_analyses.runs.run import Run
 
 FORMAT = 1
+MOST_LOST = 1000  # intervals that the page draws
 _STEPS = ("Q2G", "Q2I", "Q2D", "Q2C", "G2I", "G2D", "I2D", "I2C", "D2C")
 BLOCK_COLOURS = {n: stage_colour(n, "device" if n == "D2C" else "block") for n in _STEPS} | {"other": UNATTRIBUTED}
 
@@ -30,7 +31,9 @@ def common_head(run: Run, start_ns: int) -> dict[str, Any]:
     """``start_ns``: of the run's clock, what the page's times count from."""
     recording = run.manifest.get("recording") or {}
     model = run.manifest.get("model") or {}
-    lost = run.rows("SELECT begin_ns, end_ns, count, packets, stream FROM discarded ORDER BY begin_ns, stream")
+    lost = run.rows(
+        f"SELECT begin_ns, end_ns, count, packets, stream FROM discarded ORDER BY begin_ns, stream LIMIT {MOST_LOST}"
+    )
     entries = ledger.entries(run)
     return {
         "format": FORMAT,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Discarded: TypeAlias = tuple[str, int | None, int | None, int | None, bool, int]
 
 BAD = ("data_loss", "error")
-_DISCARDS = ("discarded_events", "discarded_packets", "discarded_unknown_count")
+_DISCARDS = ("discarded_events", "discarded_packets", "discarded_unknown_count", "events_missing")
 
 
 class Entry(Value):
@@ -100,15 +100,15 @@ def fates(run: Run) -> list[Fate]:
 
 
 def discarded(run: Run) -> list[Discarded]:
-    """Intervals in which the tracer discarded, or the recorder knew of a loss: stream (or why), begin, end, count,
-    packets, and the ops that overlap.
+    """Intervals in which the tracer discarded, the recorder knew of a loss, or other events show one: stream (or what),
+    begin, end, count, packets, and the tainted ops that overlap. What others show comes last.
     """
     if run.fresh and not run.manifest["gaps"] and not any(run.core("losses")[name] for name in _DISCARDS):
         return []
     rows = run.rows(
         """SELECT d.stream, d.begin_ns, d.end_ns, d.count, d.packets,
                   (SELECT count(*) FROM ops o WHERE o.begin_ns <= coalesce(d.end_ns, 9223372036854775807)
-                   AND coalesce(o.end_ns, 9223372036854775807) >= coalesce(d.begin_ns, 0))
-           FROM discarded d ORDER BY d.stream, d.begin_ns"""
+                   AND coalesce(o.end_ns, 9223372036854775807) >= coalesce(d.begin_ns, 0) AND o.tainted)
+           FROM discarded d ORDER BY d.stream LIKE 'events missing%', d.stream, d.begin_ns"""
     )
     return [(s, b, e, n, p, k) for s, b, e, n, p, k in rows]

@@ -279,7 +279,7 @@ TABLES: tuple[TableSpec, ...] = (
     _table(
         "discarded",
         "interval with discarded events",
-        ("stream", "text", "The data stream (channel and CPU); of what the recorder knew to be missing: why."),
+        ("stream", "text", "The data stream (channel and CPU); of what the recorder knew, or other events show: why."),
         ("begin_ns", "i64", "Begin of the interval; absent if unknown."),
         ("end_ns", "i64", "Its end."),
         ("count", "u64", "Events (or packets) discarded; absent if unknown."),

@@ -83,7 +83,7 @@ Fate Engine::queue(const BlockEvent &e) {
             if (bios_[i].request != kNil) {
                 reuse(bios_[i].request);
             } else if (!bios_[i].mapped) {
-                missed(bios_[i].bio.queue_ns != kNoTime ? bios_[i].bio.queue_ns : e.ts_ns, e.ts_ns);
+                missed(bios_[i].bio.dev, bios_[i].bio.queue_ns != kNoTime ? bios_[i].bio.queue_ns : e.ts_ns, e.ts_ns);
                 ++counts.lost_bios;
                 close_bio(i);
             } else {

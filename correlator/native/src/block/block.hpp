@@ -185,7 +185,7 @@ class BlockModel {
         std::function<void(const Bio &)> bio_done;
         // In that interval a step must have happened that is not in the trace. `of`: the completion of this request,
         // whose other steps are known; nullptr: whose step it is, is not.
-        std::function<void(const Request *of, std::int64_t begin_ns, std::int64_t end_ns)> missed;
+        std::function<void(const Request *of, std::uint32_t dev, std::int64_t begin_ns, std::int64_t end_ns)> missed;
         // When an op that waits for the request has ended: it was done by then. kNoTime: none has, as far as is known.
         std::function<std::int64_t(const Request &)> waiter_ended;
         // When the owner's op has ended; kNoTime likewise.

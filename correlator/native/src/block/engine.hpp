@@ -174,7 +174,7 @@ class Engine {
 
     // block/evidence.cpp
     static void took(Device &, std::int64_t begin_ns, std::int64_t end_ns);
-    void missed(std::int64_t begin_ns, std::int64_t end_ns, const ReqRec *of = nullptr);
+    void missed(std::uint32_t dev, std::int64_t begin_ns, std::int64_t end_ns, const ReqRec *of = nullptr);
     void missed_completion(const ReqRec &, std::int64_t begin_ns);
     std::int64_t left_ns(const ReqRec &) const;
     void note_contested(const BlockEvent &, Index by);

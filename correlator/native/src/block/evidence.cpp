@@ -15,14 +15,14 @@ void Engine::took(Device &d, std::int64_t begin_ns, std::int64_t end_ns) {
     if (begin_ns != kNoTime) d.longest_ns = std::max(d.longest_ns, end_ns - begin_ns);
 }
 
-void Engine::missed(std::int64_t begin_ns, std::int64_t end_ns, const ReqRec *of) {
-    if (hooks_ && hooks_->missed) hooks_->missed(of ? &of->r : nullptr, begin_ns, end_ns);
+void Engine::missed(std::uint32_t dev, std::int64_t begin_ns, std::int64_t end_ns, const ReqRec *of) {
+    if (hooks_ && hooks_->missed) hooks_->missed(of ? &of->r : nullptr, dev, begin_ns, end_ns);
 }
 
 // Its completion is missing. Where pointers say whose, no other request got it.
 void Engine::missed_completion(const ReqRec &rec, std::int64_t begin_ns) {
     const bool known = pointers_ && rec.r.pointer != 0 && rec.r.queue_ns != kNoTime && rec.r.issue_ns != kNoTime;
-    missed(begin_ns, last_ns_, known ? &rec : nullptr);
+    missed(rec.r.dev, begin_ns, last_ns_, known ? &rec : nullptr);
 }
 
 // When whoever waits for the request has gone on without it; kNoTime: nobody has.
@@ -63,7 +63,7 @@ bool Engine::too_long(const Device &d, std::int64_t begin_ns, std::int64_t end_n
 // A step of a request or a bio of which the step before is not there.
 void Engine::came_from_nowhere(const BlockEvent &e) {
     const Device &d = device(e.dev);
-    if (first_ns_ != kNoTime && too_long(d, first_ns_, e.ts_ns)) missed(e.ts_ns - d.longest_ns, e.ts_ns);
+    if (first_ns_ != kNoTime && too_long(d, first_ns_, e.ts_ns)) missed(e.dev, e.ts_ns - d.longest_ns, e.ts_ns);
 }
 
 // It is allocated or inserted, and completes. What fails before a driver has it is never issued.
@@ -72,7 +72,7 @@ void Engine::check_issued(const BlockEvent &e, const ReqRec &rec) {
         !rec.device->has_issue)
         return;
     const std::int64_t begin_ns = rec.r.insert_ns != kNoTime ? rec.r.insert_ns : rec.r.getrq_ns;
-    if (begin_ns != kNoTime) missed(begin_ns, e.ts_ns);
+    if (begin_ns != kNoTime) missed(e.dev, begin_ns, e.ts_ns);
 }
 
 // With a scheduler every request is inserted: one that was not among those that were has lost its insert. Without one
@@ -107,7 +107,7 @@ void Engine::check_remapped(const BlockEvent &e, const BioRec &rec) {
         ++d.mapped_in_turn;
         d.longest_bio_ns = std::max(d.longest_bio_ns, e.ts_ns - rec.bio.queue_ns);
     } else if (std::exchange(d.mapped_in_turn, 0) >= kInTurn) {
-        missed(rec.bio.queue_ns, e.ts_ns);
+        missed(e.dev, rec.bio.queue_ns, e.ts_ns);
     }
 }
 
@@ -115,7 +115,7 @@ void Engine::check_remapped(const BlockEvent &e, const BioRec &rec) {
 void Engine::check_allocated(const BlockEvent &e, Index i) {
     if (e.nr_sectors == 0 || !device(e.dev).has_getrq) return;
     const ReqRec &rec = requests_[i];
-    if (!rec.bios.empty()) missed(rec.r.queue_ns != kNoTime ? rec.r.queue_ns : e.ts_ns, e.ts_ns);
+    if (!rec.bios.empty()) missed(e.dev, rec.r.queue_ns != kNoTime ? rec.r.queue_ns : e.ts_ns, e.ts_ns);
     else came_from_nowhere(e);
 }
 

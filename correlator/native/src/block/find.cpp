@@ -65,7 +65,7 @@ Found Engine::choose(const Place &place, Rank rank, bool tie_decides, bool mark,
         ++counts.presumed_lost;
         const ReqRec &lost = requests_[stale];
         if (const auto at_ns = left_ns(lost); at_ns != kNoTime)
-            missed(lost.r.issue_ns, std::max(lost.r.issue_ns, at_ns));
+            missed(lost.r.dev, lost.r.issue_ns, std::max(lost.r.issue_ns, at_ns));
         close_request(stale);
     }
     if (fits < 2 && !tainted) return found;
@@ -102,7 +102,7 @@ Found Engine::open_bio(const BlockEvent &e, std::uint32_t nr_sectors, bool exact
         if (bio_of(e) && rec.bio.pointer && rec.bio.pointer != e.bio) continue;
         if (rec.bio.tid == e.tid && e.tid >= 0) {
             if (own != kNil && exact && nr_sectors > 0) {
-                missed(bios_[own].bio.queue_ns != kNoTime ? bios_[own].bio.queue_ns : e.ts_ns, e.ts_ns);
+                missed(e.dev, bios_[own].bio.queue_ns != kNoTime ? bios_[own].bio.queue_ns : e.ts_ns, e.ts_ns);
                 ++counts.lost_bios;
                 close_bio(own);
             }

@@ -88,7 +88,7 @@ void Engine::check_flush_before(const BlockEvent &e) {
         return;
     }
     if (left) return give_up_waiter(e, *waiter);
-    missed(since_ns, e.ts_ns);
+    missed(e.dev, since_ns, e.ts_ns);
     ++counts.presumed_lost;
     if (of_bio) close_bio(bio->bio);
     else close_request(*waiter);

@@ -18,7 +18,7 @@ void Engine::give_up_waiter(const BlockEvent &e, Index i) {
     const ReqRec &rec = requests_[i];
     Device &d = device(e.dev);
     const Index flush = flush_of(d, rec);
-    missed(rec.entered_ns, std::max(rec.entered_ns, left_ns(rec)));
+    missed(e.dev, rec.entered_ns, std::max(rec.entered_ns, left_ns(rec)));
     ++counts.presumed_lost;
     close_request(i);
     if (flush == kNil) return;
@@ -102,7 +102,7 @@ Index Engine::waiter_of_bio(const BlockEvent &e) {
     for (const Waiting &w : device(e.dev).flush_bios) {
         const BioRec &rec = bios_[w.bio];
         if (rec.bio.id != w.id || rec.finished || rec.request != kNil || rec.cpu != e.cpu) continue;
-        missed(w.since_ns, e.ts_ns);
+        missed(e.dev, w.since_ns, e.ts_ns);
         const Index i = wait_with_bio(e, w.bio);
         requests_[i].entered_ns = w.since_ns;
         return i;

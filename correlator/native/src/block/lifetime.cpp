@@ -280,7 +280,7 @@ void Engine::give_up_missing(std::size_t most) {
         next = requests_[i].age.next;
         if (!requests_[i].device->misses_completions || !old(requests_[i])) continue;
         ++counts.presumed_lost;
-        if (requests_[i].r.issue_ns != kNoTime) missed(requests_[i].r.issue_ns, last_ns_);
+        if (requests_[i].r.issue_ns != kNoTime) missed(requests_[i].r.dev, requests_[i].r.issue_ns, last_ns_);
         close_request(i);
     }
 }
@@ -291,7 +291,7 @@ void Engine::give_up_overtaken() {
         const ReqRec &rec = requests_[request_age_.head];
         if (rec.device->completions - rec.dev_completions <= kOvertaken) return;
         ++counts.presumed_lost;
-        if (rec.r.issue_ns != kNoTime) missed(rec.r.issue_ns, last_ns_);
+        if (rec.r.issue_ns != kNoTime) missed(rec.r.dev, rec.r.issue_ns, last_ns_);
         close_request(request_age_.head);
     }
 }

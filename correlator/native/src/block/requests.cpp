@@ -139,7 +139,7 @@ Index Engine::completed_unissued(const BlockEvent &e) {
     const Found first = open_bio(any, 0, false);
     if (!first || bios_[first.index].bio.nr_sectors == 0 || bios_[first.index].bio.nr_sectors > e.nr_sectors)
         return kNil;
-    missed(bios_[first.index].bio.queue_ns != kNoTime ? bios_[first.index].bio.queue_ns : e.ts_ns, e.ts_ns);
+    missed(e.dev, bios_[first.index].bio.queue_ns != kNoTime ? bios_[first.index].bio.queue_ns : e.ts_ns, e.ts_ns);
     return issue_of_bios(e);
 }
 

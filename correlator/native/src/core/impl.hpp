@@ -108,10 +108,8 @@ struct Core::Impl {
                      return owner;
                  },
                  nullptr, [this](const Request &r) { request_done(r); }, [this](const Bio &b) { bio_done(b); },
-                 [this](const Request *of, std::int64_t begin_ns, std::int64_t end_ns) {
-                     if (converted) return;
-                     if (of && linker.waiters_known(*of)) completion_missed(*of);
-                     else missed(begin_ns, end_ns);
+                 [this](const Request *of, std::uint32_t dev, std::int64_t begin_ns, std::int64_t end_ns) {
+                     if (!converted) missed(dev, begin_ns, end_ns, 1, of);
                  },
                  [this](const Request &r) { return linker.waiter_ended(r); },
                  [this](const Owner &owner) { return linker.end_of(owner.op); }}),
@@ -190,21 +188,22 @@ struct Core::Impl {
         tables.discarded(stream, begin_ns, end_ns, packets, true);
     }
 
-    // Steps that must have happened in that interval are not in the trace.
-    void missed(std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count = 1) {
+    // Steps that must have happened in that interval are not in the trace. Where it is known whose completion it is,
+    // nobody waits for it but its owners: what else ran is whole.
+    void missed(std::optional<std::uint32_t> dev, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
+                const Request *of = nullptr) {
         events_missing += count;
-        linker.discarded(begin_ns, end_ns);
-    }
-    // Nobody waits for it but its owners: what else ran is whole.
-    void completion_missed(const Request &of) {
-        ++events_missing;
-        linker.doubt(of);
-        for (const Owner &owner : of.owners)
+        tables.missed(dev, begin_ns, end_ns, count);
+        if (!of || !linker.waiters_known(*of)) return linker.discarded(begin_ns, end_ns);
+        linker.doubt(*of);
+        for (const Owner &owner : of->owners)
             if (Op *op = stitcher.ops().find(owner.op)) op->completion_missing = true;
     }
     struct NumbersMissed {
         Impl &impl;
-        void operator()(const Numbers::Hole &hole) const { impl.missed(hole.begin_ns, hole.end_ns, hole.missing); }
+        void operator()(const Numbers::Hole &hole) const {
+            impl.missed(std::nullopt, hole.begin_ns, hole.end_ns, hole.missing);
+        }
     };
     NumbersMissed numbers_missed() { return {*this}; }
 

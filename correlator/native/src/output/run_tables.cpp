@@ -363,4 +363,11 @@ void RunTables::discarded(std::string_view stream, std::int64_t begin_ns, std::i
         .flag(discarded::packets, packets);
 }
 
+void RunTables::missed(std::optional<std::uint32_t> dev, std::int64_t begin_ns, std::int64_t end_ns,
+                       std::uint64_t count) {
+    std::string what = "events missing";
+    if (dev) what += " of " + std::to_string(*dev >> 20) + ":" + std::to_string(*dev & 0xfffff);
+    discarded(what, begin_ns, end_ns, count, false);
+}
+
 }  // namespace opline

@@ -3,6 +3,7 @@
 // a test compares both.
 #pragma once
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ class RunTables final : public OpSink {
     void fate(std::uint32_t event_name, std::string_view fate, std::uint64_t count);
     void discarded(std::string_view stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
                    bool packets);
+    // Events of a block device, or of a collector, that are not in the trace, as others show.
+    void missed(std::optional<std::uint32_t> dev, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count);
 
     // Only these tables get rows from now on: for a run that is made for one question and forgotten. Throws
     // std::runtime_error for a name that is none.

@@ -85,12 +85,12 @@ void Pairs::passed(const Half &half, std::uint64_t where, std::int64_t ts_ns) {
 }
 
 // A messenger takes the events of epoll one after the other, then what others gave it to send, and waits again
-// (EventCenter::process_events() of Ceph 16 to 18). So a single event is not received after something was sent; of
-// several, one may be that a socket takes more of a message.
+// (EventCenter::process_events() in Ceph's src/msg/async/Event.cc). So of one event nothing is received after something
+// was sent; of several, one may be that a socket takes more of a message.
 void Pairs::step(const Half &half, std::uint64_t thread, std::int64_t events, std::int64_t ts_ns) {
     if (!knows(ts_ns)) return;
     Messenger &messenger = messengers_[thread];
-    if (half.pair == kReceived && messenger.sent && messenger.events == 1) {
+    if (half.pair == kReceived && messenger.sent && (messenger.events == 0 || messenger.events == 1)) {
         ++missing_;
         messenger = {};
     } else if (half.pair == kWoke) {

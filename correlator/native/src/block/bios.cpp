@@ -120,8 +120,10 @@ Found Engine::parent_of(const BlockEvent &e) {
     Found found;
     int best = -1;
     unsigned seen = 0;
-    for (Index i = bio_places_.first({e.old_dev, e.old_sector}); i != kNil && seen < kChainLimit;
-         i = bios_[i].place.next, ++seen) {
+    Index first = bio_places_.first({e.old_dev, e.old_sector});
+    // A flush that dm sends in advance of a bio's data has the bio's sector, and not as its old one.
+    if (first == kNil && e.nr_sectors == 0) first = bio_places_.first({e.old_dev, e.sector});
+    for (Index i = first; i != kNil && seen < kChainLimit; i = bios_[i].place.next, ++seen) {
         const BioRec &rec = bios_[i];
         if (rec.finished || !same_direction(rec.bio.rwbs, e.rwbs)) continue;
         // dm remaps a bio once, in the thread that queued it or (dm-crypt) in one of its own; raid1 once per leg.

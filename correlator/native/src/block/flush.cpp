@@ -213,7 +213,8 @@ void Engine::flush_completed(const BlockEvent &e, Index i) {
                 requests_[w].flush_done = true;
                 if (list == &d.flush_waiters && !requests_[w].empty_flush) requests_[w].r.preflush_ns = e.ts_ns;
                 requests_[w].done_cpu = e.cpu;
-                requests_[w].flush_missed += requests_[w].started_flush ? 2 : 1;
+                if (wants_second_flush(requests_[w])) wait_for_second_flush(e, requests_[w]);
+                else requests_[w].flush_missed += requests_[w].started_flush ? 2 : 1;
             }
     set_free(d, flush.r.issue_cpu, e);
     if (flush.beside_cpu != kNoCpu && flush.beside_issues == d.flush_issues && !flush.r.ambiguous)
@@ -303,41 +304,6 @@ Found Engine::flush_to_complete(const BlockEvent &e) {
     return found;
 }
 
-// The write (or flush bio's request) that a completion without sectors ends.
-Found Engine::empty_to_complete(const BlockEvent &e) {
-    if (Index *known = rq_of(e) ? by_rq_.find(e.rq) : nullptr)
-        if (requests_[*known].step == Step::kDataDone) return {*known, false, true};
-    Index of_bio = kNil;
-    if (Index *known = bio_of(e) ? by_bio_.find(e.bio) : nullptr) of_bio = bios_[*known].request;
-    if (of_bio != kNil && requests_[of_bio].r.dev == e.dev &&
-        (requests_[of_bio].step == Step::kDataDone || requests_[of_bio].empty_flush))
-        return {of_bio, false, true};
-    Device &d = device(e.dev);
-    const FlushCpu *last = e.cpu != kNoCpu ? d.flush_cpus.find(e.cpu) : nullptr;
-    Found found;
-    int best = 0;
-    for (Index i : d.second_waiters) {
-        const ReqRec &rec = requests_[i];
-        if (rq_of(e) && rec.r.pointer && rec.r.pointer != e.rq) continue;
-        // It names the sector where its last bio begins, or where it ended: that depends on the kernel.
-        const bool here = rec.r.sector == e.sector || rec.r.sector + rec.r.nr_sectors == e.sector ||
-                          (!rec.bios.empty() && bios_[rec.bios.back()].bio.sector == e.sector);
-        if (!here) continue;
-        // It comes right behind its data, or behind the flush that it waited for, on the same CPU.
-        const bool follows =
-            rec.needs_flush ? last && rec.flush_done && rec.waits_for == last->done : rec.r.complete_cpu == e.cpu;
-        const int rank = follows ? 2 : 1;
-        if (rank == best) found.ambiguous = true;
-        if (rank <= best) continue;
-        found = {i, false, false};
-        best = rank;
-    }
-    if (found.ambiguous)
-        for (Index i : d.second_waiters) requests_[i].r.ambiguous = true;
-    if (found || (e.sector != 0 && e.sector != kNoSector)) return found;
-    return first_in_line(e);
-}
-
 Fate Engine::complete_empty(const BlockEvent &e) {
     give_up_left(e);
     if ((e.rwbs & rwbs::kFlush) != 0 || (e.sector == kNoSector && (e.rwbs & kDirection) != rwbs::kWrite)) {
@@ -380,7 +346,7 @@ Fate Engine::complete_empty(const BlockEvent &e) {
     ReqRec &rec = requests_[i];
     if (e.rq) set_pointer(i, e.rq);
     if (const FlushCpu *last = rec.empty_flush && e.cpu != kNoCpu ? device(e.dev).flush_cpus.find(e.cpu) : nullptr)
-        if (last->done != 0 && last->issue_ns >= rec.entered_ns) rec.r.flushed_by = last->done;
+        if (last->done != 0 && last->issue_ns >= rec.entered_ns && !rec.needs_flush) rec.r.flushed_by = last->done;
     says(Conclusion::Hop::kComplete, rec.issue_ordinal ? rec.issue_ordinal : rec.ordinal, found.by_pointer,
          rec.r.ambiguous);
     if (rec.empty_flush) note_contested_flush(e, i);

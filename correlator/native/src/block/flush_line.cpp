@@ -13,6 +13,18 @@ void Engine::line_up(Device &d, Index i) {
         for (Index w : *list) requests_[w].alone = false;
 }
 
+// Without data, with PREFLUSH and FUA (device-mapper from Linux 6.12 on sends such a bio before its data): where the
+// device has no FUA, one flush comes behind the other. Whether it has is not known before: what completes right behind
+// the first one has not waited for a second.
+bool Engine::wants_second_flush(const ReqRec &rec) {
+    return rec.empty_flush && !rec.needs_flush && (rec.entry_flags & rwbs::kFua) != 0;
+}
+
+void Engine::wait_for_second_flush(const BlockEvent &e, ReqRec &rec) {
+    rec.needs_flush = true;
+    rec.entered_ns = e.ts_ns;
+}
+
 // Whoever waited for the flush has gone on: its completion is lost, and so is the flush's, if that is still in flight.
 void Engine::give_up_waiter(const BlockEvent &e, Index i) {
     const ReqRec &rec = requests_[i];
@@ -198,7 +210,8 @@ Index Engine::flush_of(const Device &d, const ReqRec &waiter) const {
 
 void Engine::serve(Index i, Index w) {
     ReqRec &flush = requests_[i], &waiter = requests_[w];
-    waiter.r.flushed_by = waiter.waits_for = flush.r.id;
+    waiter.waits_for = flush.r.id;
+    if (!waiter.empty_flush || !waiter.needs_flush) waiter.r.flushed_by = flush.r.id;  // of two the first
     waiter.flush_done = waiter.started_flush = false;
     if (flush.r.queue_ns == kNoTime) {
         flush.r.queue_ns = waiter.r.queue_ns;
@@ -224,6 +237,40 @@ void Engine::unserve(Index i, Index w) {
                 for (const Owner &o : requests_[other].r.owners) add_owner(flush, o);
 }
 
+// The write (or flush bio's request) that a completion without sectors ends.
+Found Engine::empty_to_complete(const BlockEvent &e) {
+    if (Index *known = rq_of(e) ? by_rq_.find(e.rq) : nullptr)
+        if (requests_[*known].step == Step::kDataDone) return {*known, false, true};
+    Index of_bio = kNil;
+    if (Index *known = bio_of(e) ? by_bio_.find(e.bio) : nullptr) of_bio = bios_[*known].request;
+    if (of_bio != kNil && requests_[of_bio].r.dev == e.dev &&
+        (requests_[of_bio].step == Step::kDataDone || requests_[of_bio].empty_flush))
+        return {of_bio, false, true};
+    Device &d = device(e.dev);
+    const FlushCpu *last = e.cpu != kNoCpu ? d.flush_cpus.find(e.cpu) : nullptr;
+    Found found;
+    int best = 0;
+    for (Index i : d.second_waiters) {
+        const ReqRec &rec = requests_[i];
+        if (rq_of(e) && rec.r.pointer && rec.r.pointer != e.rq) continue;
+        // It names the sector where its last bio begins, or where it ended: that depends on the kernel.
+        const bool here = rec.r.sector == e.sector || rec.r.sector + rec.r.nr_sectors == e.sector ||
+                          (!rec.bios.empty() && bios_[rec.bios.back()].bio.sector == e.sector);
+        if (!here) continue;
+        // It comes right behind its data, or behind the flush that it waited for, on the same CPU.
+        const bool follows =
+            rec.needs_flush ? last && rec.flush_done && rec.waits_for == last->done : rec.r.complete_cpu == e.cpu;
+        const int rank = follows ? 2 : 1;
+        if (rank == best) found.ambiguous = true;
+        if (rank <= best) continue;
+        found = {i, false, false};
+        best = rank;
+    }
+    if (found.ambiguous)
+        for (Index i : d.second_waiters) requests_[i].r.ambiguous = true;
+    return found ? found : first_in_line(e);
+}
+
 // A flush bio's request completes with the flush that it waited for: right after it, on the same CPU.
 Found Engine::first_in_line(const BlockEvent &e) {
     Device &d = device(e.dev);
@@ -233,9 +280,11 @@ Found Engine::first_in_line(const BlockEvent &e) {
     int best = 0;
     unsigned fits = 0, waiting = 0;
     bool perhaps = false;
+    const bool has_place = e.sector != 0 && e.sector != kNoSector;  // of its bio, where device-mapper made it
     for (Index i : d.flush_waiters) {
         const ReqRec &rec = requests_[i];
         if (!rec.empty_flush || (rq_of(e) && rec.r.pointer && rec.r.pointer != e.rq)) continue;
+        if (has_place && (rec.bios.empty() || bios_[rec.bios.back()].bio.sector != e.sector)) continue;
         ++waiting;
         const bool of_last = last && rec.waits_for == last->done && rec.flush_done;
         const bool in_line = last && flush_of(d, rec) == kNil && rec.entered_ns <= last->issue_ns &&

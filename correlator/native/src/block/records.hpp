@@ -257,7 +257,7 @@ struct ReqState {
     bool empty_flush = false;               // made of a flush bio: completes without ever being issued
     bool waits_flush = false;               // in its device's flush_waiters
     bool twice = false;                     // completes a second time with 0 sectors
-    bool needs_flush = false;               // its second completion comes with a flush behind its data
+    bool needs_flush = false;               // a flush comes behind its data, or without data behind the first one
     bool flush_done = false;                // the flush that it waited for is complete
     std::int64_t entered_ns = kNoTime;      // began to wait for a flush
     bool started_flush = false;             // it was the first in line: the flush is for it

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 from tests.lib.recorded import Correlated, Row
 from tests.truth_demo import check
-from tests.vm.logs import Points, bio_ends, file_sectors, fio_log, object_offsets, writers_log
+from tests.vm.logs import Points, file_sectors, fio_log, object_offsets, writers_log
 
 from opline.model import load_model
 
@@ -62,11 +62,10 @@ CLASSES = {  # of the ops of a read and of a write
 }
 UNSEEN = {"read": "bio read", "write": "bio write"}  # lttng-modules 2.13.9 never shows io_uring_enter
 SAME_BLOCKS = {"same-blocks-none": "vdc", "same-blocks-mq-deadline": "sda"}  # I/Os in flight at once, and their disk
-# sectors; of the guesses, at least: what QEMU's disks complete last in, first out is most of it, and not all
-BLOCKS, GUESSES_RIGHT = range(64), 0.6
+FILES = {"ext4-fsync": "vdc", "dm-ext4": "vdd"}  # files that are synced, and the disk below
 WRITERS = "ext4-fdatasync"
 DEMO = {name: demo.ops for name, demo in DIRECT.items()} | COMMITS
-ALL = [*DEMO, *FIO, *SAME_BLOCKS, WRITERS]
+ALL = [*DEMO, *FIO, *SAME_BLOCKS, *FILES, WRITERS]
 
 every_suite = pytest.mark.parametrize("suite", SUITES)
 
@@ -294,47 +293,6 @@ def test_every_io_that_fio_logged_is_an_op_with_its_request(suite: str, name: st
         assert found == log
         assert [ops[link["op_id"]]["offset_bytes"] for link in mine] == [offset for _, offset in log]
     assert Counter(found) == Counter(log)
-
-
-def guessed(suite: str, name: str) -> Counter[tuple[bool, str, bool]]:
-    """Of the links: ambiguous, confidence, whether right. A bio ends when its request has completed: of those on its
-    sector, the last that completed before its end.
-    """
-    of = run(suite, name)
-    dev = device(of, SAME_BLOCKS[name])
-    truth = bio_ends(OUT / suite / f"{name}.bios", BLOCKS)
-    bios, requests = defaultdict(list), defaultdict(list)
-    for bio in sorted((b for b in of.rows("bios") if b["dev"] == dev), key=lambda b: b["queue_ns"]):
-        bios[bio["tid"]].append(bio)
-    for request in of.rows("requests"):
-        if request["dev"] == dev and request["complete_ns"] is not None:
-            for sector in range(request["sector"], request["sector"] + request["nr_sectors"], 8):
-                requests[sector].append(request)
-    right_one = {}  # of a bio
-    for tid, rows in bios.items():
-        assert [bio["sector"] for bio in rows] == [sector for sector, _ in truth[tid]]
-        for bio, (sector, end_ns) in zip(rows, truth[tid], strict=True):
-            assert end_ns is not None, "each bio has ended"
-            before = [request for request in requests[sector] if request["complete_ns"] < end_ns + 1000]
-            right_one[bio["bio_id"]] = max(before, key=lambda request: request["complete_ns"])["request_id"]
-    counts: Counter[tuple[bool, str, bool]] = Counter()
-    for link in of.rows("links"):
-        if link["bio_id"] in right_one:
-            is_right = right_one[link["bio_id"]] == link["request_id"]
-            counts[link["ambiguous"], link["confidence"], is_right] += 1
-    made = sum(map(len, bios.values()))
-    assert made >= 1900 and len(right_one) == made
-    assert counts.total() >= 0.9 * len(right_one), counts
-    return counts
-
-
-@every_suite
-def test_most_guesses_among_ios_on_the_same_blocks_are_right(suite: str) -> None:
-    counts = sum((guessed(suite, name) for name in SAME_BLOCKS), Counter[tuple[bool, str, bool]]())
-    guesses = {is_right: counts[True, "low", is_right] for is_right in (True, False)}
-    assert guesses[True] >= GUESSES_RIGHT * sum(guesses.values()) >= 50, counts
-    assert sum(n for (ambiguous, _, is_right), n in counts.items() if not ambiguous and not is_right) == 0, counts
-    assert {confidence for ambiguous, confidence, _ in counts if ambiguous} == {"low"}, counts
 
 
 @every_suite

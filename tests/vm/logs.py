@@ -136,23 +136,29 @@ def file_sectors(path: Path) -> dict[str, Callable[[int], int]]:
 _BIO = re.compile(r".*-(\d+) +\[\d+\] \S+ +(\d+)\.(\d{6}): bio_(?:queued|ended): .* bio=(\S+)(?: sector=(\d+))?$")
 
 
-def bio_ends(path: Path, sectors: range) -> dict[int, list[tuple[int, int | None]]]:
-    """{thread: of each bio within ``sectors``, in the order in which the thread queued them, its sector and when it
-    ended}, of ftrace's text: nanoseconds, but to the microsecond.
+@dataclass
+class LoggedBio:
+    """One that a thread queued, and when it ended; nanoseconds, but to the microsecond."""
+
+    tid: int
+    sector: int
+    queued_ns: int
+    ended_ns: int | None = None
+
+
+def logged_bios(path: Path) -> list[LoggedBio]:
+    """In the order in which they were queued, of ftrace's text. The rest of one that was split is queued anew with the
+    same address: all of it ends then.
     """
-    queued: dict[int, list[tuple[int, int | None]]] = defaultdict(list)
-    in_flight: dict[str, tuple[int, int]] = {}  # address: thread, and place in its list
+    bios: list[LoggedBio] = []
+    in_flight: dict[str, LoggedBio] = {}  # by address
     for line in path.read_text().splitlines():
         if (found := _BIO.match(line)) is None:
             continue
-        tid, address = int(found[1]), found[4]
-        if found[5] is None:
-            if address in in_flight:
-                tid, place = in_flight.pop(address)
-                queued[tid][place] = queued[tid][place][0], int(found[2] + found[3]) * 1000
-            continue
-        in_flight.pop(address, None)
-        if int(found[5]) in sectors:
-            in_flight[address] = tid, len(queued[tid])
-            queued[tid].append((int(found[5]), None))
-    return queued
+        at_ns, address = int(found[2] + found[3]) * 1000, found[4]
+        if found[5] is not None:
+            bios.append(LoggedBio(int(found[1]), int(found[5]), at_ns))
+            in_flight[address] = bios[-1]
+        elif address in in_flight:
+            in_flight.pop(address).ended_ns = at_ns
+    return bios

@@ -213,8 +213,8 @@ void Engine::flush_completed(const BlockEvent &e, Index i) {
                 requests_[w].flush_done = true;
                 if (list == &d.flush_waiters && !requests_[w].empty_flush) requests_[w].r.preflush_ns = e.ts_ns;
                 requests_[w].done_cpu = e.cpu;
-                if (wants_second_flush(requests_[w])) wait_for_second_flush(e, requests_[w]);
-                else requests_[w].flush_missed += requests_[w].started_flush ? 2 : 1;
+                if (!waits_for_second_flush(e, requests_[w]))
+                    requests_[w].flush_missed += requests_[w].started_flush ? 2 : 1;
             }
     set_free(d, flush.r.issue_cpu, e);
     if (flush.beside_cpu != kNoCpu && flush.beside_issues == d.flush_issues && !flush.r.ambiguous)

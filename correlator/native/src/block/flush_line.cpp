@@ -16,13 +16,11 @@ void Engine::line_up(Device &d, Index i) {
 // Without data, with PREFLUSH and FUA (device-mapper from Linux 6.12 on sends such a bio before its data): where the
 // device has no FUA, one flush comes behind the other. Whether it has is not known before: what completes right behind
 // the first one has not waited for a second.
-bool Engine::wants_second_flush(const ReqRec &rec) {
-    return rec.empty_flush && !rec.needs_flush && (rec.entry_flags & rwbs::kFua) != 0;
-}
-
-void Engine::wait_for_second_flush(const BlockEvent &e, ReqRec &rec) {
+bool Engine::waits_for_second_flush(const BlockEvent &e, ReqRec &rec) {
+    if (!rec.empty_flush || rec.needs_flush || (rec.entry_flags & rwbs::kFua) == 0) return false;
     rec.needs_flush = true;
     rec.entered_ns = e.ts_ns;
+    return true;
 }
 
 // Whoever waited for the flush has gone on: its completion is lost, and so is the flush's, if that is still in flight.
@@ -271,6 +269,13 @@ Found Engine::empty_to_complete(const BlockEvent &e) {
     return found ? found : first_in_line(e);
 }
 
+// Is it a flush bio's request, as far as its address and its bio's sector (where device-mapper made it) say?
+bool Engine::may_end(const BlockEvent &e, const ReqRec &rec) const {
+    if (!rec.empty_flush || (rq_of(e) && rec.r.pointer && rec.r.pointer != e.rq)) return false;
+    if (e.sector == 0 || e.sector == kNoSector) return true;
+    return !rec.bios.empty() && bios_[rec.bios.back()].bio.sector == e.sector;
+}
+
 // A flush bio's request completes with the flush that it waited for: right after it, on the same CPU.
 Found Engine::first_in_line(const BlockEvent &e) {
     Device &d = device(e.dev);
@@ -280,11 +285,9 @@ Found Engine::first_in_line(const BlockEvent &e) {
     int best = 0;
     unsigned fits = 0, waiting = 0;
     bool perhaps = false;
-    const bool has_place = e.sector != 0 && e.sector != kNoSector;  // of its bio, where device-mapper made it
     for (Index i : d.flush_waiters) {
         const ReqRec &rec = requests_[i];
-        if (!rec.empty_flush || (rq_of(e) && rec.r.pointer && rec.r.pointer != e.rq)) continue;
-        if (has_place && (rec.bios.empty() || bios_[rec.bios.back()].bio.sector != e.sector)) continue;
+        if (!may_end(e, rec)) continue;
         ++waiting;
         const bool of_last = last && rec.waits_for == last->done && rec.flush_done;
         const bool in_line = last && flush_of(d, rec) == kNil && rec.entered_ns <= last->issue_ns &&

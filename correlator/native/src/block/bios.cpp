@@ -119,20 +119,22 @@ Index Engine::remap_to(const BlockEvent &e) const {
 Found Engine::parent_of(const BlockEvent &e) {
     Found found;
     int best = -1;
-    unsigned seen = 0;
-    Index first = bio_places_.first({e.old_dev, e.old_sector});
-    // A flush that dm sends in advance of a bio's data has the bio's sector, and not as its old one.
-    if (first == kNil && e.nr_sectors == 0) first = bio_places_.first({e.old_dev, e.sector});
-    for (Index i = first; i != kNil && seen < kChainLimit; i = bios_[i].place.next, ++seen) {
-        const BioRec &rec = bios_[i];
-        if (rec.finished || !same_direction(rec.bio.rwbs, e.rwbs)) continue;
-        // dm remaps a bio once, in the thread that queued it or (dm-crypt) in one of its own; raid1 once per leg.
-        const int rank = (rec.mapped ? 0 : 2) + (rec.bio.tid == e.tid ? 1 : 0);
-        if (rank == best) found.ambiguous = true;
-        if (rank <= best) continue;
-        found = {i, false, false};
-        best = rank;
-    }
+    auto look = [&](const Place &place) {
+        unsigned seen = 0;
+        for (Index i = bio_places_.first(place); i != kNil && seen < kChainLimit; i = bios_[i].place.next, ++seen) {
+            const BioRec &rec = bios_[i];
+            if (rec.finished || !same_direction(rec.bio.rwbs, e.rwbs)) continue;
+            // dm remaps a bio once, in the thread that queued it or (dm-crypt) in one of its own; raid1 once per leg.
+            const int rank = (rec.mapped ? 0 : 2) + (rec.bio.tid == e.tid ? 1 : 0);
+            if (rank == best) found.ambiguous = true;
+            if (rank <= best) continue;
+            found = {i, false, false};
+            best = rank;
+        }
+    };
+    look({e.old_dev, e.old_sector});
+    // A flush that dm sends in advance of a bio's data has the bio's sector, and not as its old one, which is 0.
+    if (e.nr_sectors == 0 && e.sector != e.old_sector) look({e.old_dev, e.sector});
     if (found) return found;
     // Part of a bio that was divided without an event: the last one that was remapped from there.
     if (auto *d = devices_.find(e.old_dev)) {
@@ -149,7 +151,8 @@ Fate Engine::remap(const BlockEvent &e) {
     if (parent) {
         BioRec &based = bios_[parent.index];
         Device &d = device(e.old_dev);
-        if (!std::exchange(based.mapped, true)) based.ended_before = d.mapped;
+        const bool is_data = e.nr_sectors != 0 || based.bio.nr_sectors == 0;  // no flush in advance of it
+        if (is_data && !std::exchange(based.mapped, true)) based.ended_before = d.mapped;
         d.last_based = parent.index;
     } else {
         // A partition under a dm device: dm's remap leads to (disk, sector in the partition), the partition's from

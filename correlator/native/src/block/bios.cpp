@@ -223,6 +223,9 @@ Fate Engine::split(const BlockEvent &e) {
     // dm says it after the front part was remapped, some kernels with the remainder's sector twice.
     if (bio == kNil)
         if (Index last = device(e.dev).last_based; last != kNil && fits(last)) bio = last;
+    seen = 0;  // dm-raid remaps nothing: the last one that the thread queued there
+    for (Index i = bio_age_.tail; bio == kNil && i != kNil && seen < kChainLimit; i = bios_[i].age.prev, ++seen)
+        if (fits(i) && bios_[i].bio.tid == e.tid) bio = i;
     if (bio == kNil) {
         ++counts.unmatched_split;
         return Fate::kOrphanRequest;

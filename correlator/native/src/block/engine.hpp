@@ -147,7 +147,7 @@ class Engine {
     Found flush_to_complete(const BlockEvent &);
     Found empty_to_complete(const BlockEvent &);
     void give_up_flushes(const BlockEvent &);
-    Index taken_back(const BlockEvent &, Index flush);
+    Index taken_back(const BlockEvent &, Index flush, bool own_only);
     void take_flush_bios(const BlockEvent &, Index flush);
     Index flush_of(const Device &, const ReqRec &waiter) const;
     void serve(Index flush, Index waiter);

@@ -86,8 +86,9 @@ void Engine::note_contested_flush(const BlockEvent &e, Index by) {
         if (w != by && requests_[w].empty_flush) requests_[w].contested = {e.ts_ns, e.cpu, owners.front()};
 }
 
-// Who waits for this CPU's flush, given to another CPU's flush though this one's comes as well.
-Index Engine::taken_back(const BlockEvent &e, Index flush) {
+// Who waits for this CPU's flush, given to another CPU's flush though this one's comes as well; own_only: a request of
+// this very CPU.
+Index Engine::taken_back(const BlockEvent &e, Index flush, bool own_only) {
     Device &d = device(e.dev);
     Index taken = kNil;
     for (const auto *list : {&d.flush_waiters, &d.second_waiters})
@@ -97,6 +98,7 @@ Index Engine::taken_back(const BlockEvent &e, Index flush) {
             if (f == kNil || f == flush || requests_[f].r.issue_cpu == e.cpu) continue;
             if (kinship(d, rec.r.queue_cpu, e.cpu) == Kinship::kApart) continue;
             const bool own = rec.r.queue_cpu == e.cpu;
+            if (own_only && !own) continue;
             if (taken == kNil || (own && requests_[taken].r.queue_cpu != e.cpu)) taken = w;
         }
     if (taken == kNil) return kNil;
@@ -143,13 +145,15 @@ void Engine::serve_by(const BlockEvent &e, Index i) {
     if (line.empty())
         if (const Index late = waiter_of_bio(e); late != kNil) line.push_back(late);
     ReqRec &flush = requests_[i];
+    if (line.empty())
+        if (const Index taken = taken_back(e, i, true); taken != kNil) line.push_back(taken);
     if (line.empty() && other != kNil) {  // of a CPU of which nothing was known
         if (one_cpu) note_together(d, requests_[other].r.queue_cpu, e.cpu, 1);
         line.push_back(other);
         flush.r.ambiguous = flush.r.ambiguous || waiting > 1;
     }
     if (line.empty())
-        if (const Index taken = taken_back(e, i); taken != kNil) line.push_back(taken);
+        if (const Index taken = taken_back(e, i, false); taken != kNil) line.push_back(taken);
     if (line.empty()) return;
     if (requests_[line.front()].alone) note_together(d, requests_[line.front()].r.queue_cpu, e.cpu, 8);
     std::stable_sort(line.begin(), line.end(),
@@ -229,10 +233,17 @@ void Engine::unserve(Index i, Index w) {
         flush.r.bios.erase(std::remove(flush.r.bios.begin(), flush.r.bios.end(), id), flush.r.bios.end());
     flush.r.owners.clear();
     const Device &d = *flush.device;
+    if (flush.r.bios.empty()) flush.r.queue_ns = kNoTime;  // it is for others, of its own CPU
     for (const auto *list : {&d.flush_waiters, &d.second_waiters})
-        for (Index other : *list)
-            if (other != w && flush_of(d, requests_[other]) == i)
-                for (const Owner &o : requests_[other].r.owners) add_owner(flush, o);
+        for (Index other : *list) {
+            const ReqRec &rec = requests_[other];
+            if (other == w) continue;
+            if (flush_of(d, rec) == i)
+                for (const Owner &o : rec.r.owners) add_owner(flush, o);
+            else if (flush.r.queue_ns == kNoTime && flush_of(d, rec) == kNil && rec.r.queue_cpu == flush.r.issue_cpu &&
+                     (rec.waits_flush || rec.needs_flush) && rec.entered_ns <= flush.r.issue_ns)
+                serve(i, other);
+        }
 }
 
 // The write (or flush bio's request) that a completion without sectors ends.

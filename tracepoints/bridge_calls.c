@@ -28,8 +28,12 @@ _Static_assert(CALL_sendfile64 == CALLS_WITH_FILE && CALL_sync == CALLS_WITH_FIL
 #define NUMBERED(name) _Static_assert(CALL_##name == CALL_NUMBER_##name, "the table's order")
 NUMBERED(read);
 NUMBERED(write);
+NUMBERED(pwrite64);
 NUMBERED(readv);
 NUMBERED(writev);
+NUMBERED(pwritev);
+NUMBERED(preadv2);
+NUMBERED(pwritev2);
 NUMBERED(sendfile64);
 NUMBERED(io_submit);
 NUMBERED(io_getevents);

@@ -7,11 +7,16 @@
 
 #define OWN_TGIDS 8
 #define CALLS_WITH_FILE 15  // the first so many opline_calls have a file's descriptor as first argument
-// opline_calls that read or write where the file is, and where they write a file opened with O_APPEND at its end
+// opline_calls that read or write where the file is, or where they say; what writes to a file opened with O_APPEND
+// writes at its end
 #define CALL_NUMBER_read 1
 #define CALL_NUMBER_write 2
+#define CALL_NUMBER_pwrite64 4
 #define CALL_NUMBER_readv 5
 #define CALL_NUMBER_writev 6
+#define CALL_NUMBER_pwritev 8
+#define CALL_NUMBER_preadv2 9
+#define CALL_NUMBER_pwritev2 10
 #define CALL_NUMBER_sendfile64 15
 #define CALL_NUMBER_copy_file_range 22
 // opline_calls that queue I/Os by iocbs, and that take them

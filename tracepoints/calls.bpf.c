@@ -48,29 +48,48 @@ static inline void read_iocbs(u64 *to, u32 most, u64 from, u32 step, u32 count) 
 }
 
 #define OPENED_TO_APPEND 02000  // O_APPEND (include/uapi/asm-generic/fcntl.h)
+#define APPENDS_THIS_TIME 0x10  // RWF_APPEND, RWF_NOAPPEND (include/uapi/linux/fs.h)
+#define HOLDS_TO_ITS_PLACE 0x20
+
+// Does the call write at the file's end, wherever the file is, and whatever place the call names?
+static inline int appends(struct block_event *e, u64 file) {
+    u32 how = 0;
+    switch (e->call) {
+    case CALL_NUMBER_read:
+    case CALL_NUMBER_readv:
+    case CALL_NUMBER_preadv2: return 0;
+    case CALL_NUMBER_pwritev2: how = e->args[5];
+    }
+    if (how & APPENDS_THIS_TIME) return 1;
+    return !(how & HOLDS_TO_ITS_PLACE) && ((u32)pointer_at(file + O_FILE_FLAGS) & OPENED_TO_APPEND);
+}
+
+// The file behind a descriptor of this thread: which one it is now, not which one it was opened as. 0: none.
+static inline u64 fill_file(struct block_event *e, u32 fd) {
+    u64 files = pointer_at(bpf_get_current_task() + O_TASK_FILES);
+    u64 table = files ? pointer_at(files + O_FILES_FDT) : 0;
+    if (!table || fd >= (u32)pointer_at(table + O_FDT_MAX)) return 0;
+    u64 file = pointer_at(pointer_at(table + O_FDT_FD) + 8ull * fd);
+    u64 inode = file ? pointer_at(file + O_FILE_INODE) : 0;
+    if (!inode) return 0;
+    e->inode = pointer_at(inode + O_INODE_INO);
+    e->dev = pointer_at(pointer_at(inode + O_INODE_SB) + O_SB_DEV);
+    return file;
+}
 
 // Where the call is going to read or write a regular file or a block device; -1: nowhere that has a number. Two threads
 // that use one descriptor at once may both be here before either moves it.
-static inline u64 place_in(struct block_event *e, u64 file, u64 inode) {
-    u32 type = (u32)pointer_at(inode + O_INODE_MODE) & 0170000;
+static inline u64 place_in(struct block_event *e, u64 file) {
+    u64 inode = file ? pointer_at(file + O_FILE_INODE) : 0;
+    u32 type = inode ? (u32)pointer_at(inode + O_INODE_MODE) & 0170000 : 0;
     if (type != 0100000 && type != 0060000) return -1;
-    int writes = e->call != CALL_NUMBER_read && e->call != CALL_NUMBER_readv;
-    return pointer_at(writes && ((u32)pointer_at(file + O_FILE_FLAGS) & OPENED_TO_APPEND) ? inode + O_INODE_SIZE
-                                                                                          : file + O_FILE_POS);
+    return pointer_at(appends(e, file) ? inode + O_INODE_SIZE : file + O_FILE_POS);
 }
 
-// The file behind a descriptor of this thread: which one it is now, not which one it was opened as.
-static inline void fill_file(struct block_event *e, u32 fd, int place) {
-    if (place) e->args[place] = -1;
-    u64 files = pointer_at(bpf_get_current_task() + O_TASK_FILES);
-    u64 table = files ? pointer_at(files + O_FILES_FDT) : 0;
-    if (!table || fd >= (u32)pointer_at(table + O_FDT_MAX)) return;
-    u64 file = pointer_at(pointer_at(table + O_FDT_FD) + 8ull * fd);
-    u64 inode = file ? pointer_at(file + O_FILE_INODE) : 0;
-    if (!inode) return;
-    e->inode = pointer_at(inode + O_INODE_INO);
-    e->dev = pointer_at(pointer_at(inode + O_INODE_SB) + O_SB_DEV);
-    if (place) e->args[place] = place_in(e, file, inode);
+// Of calls that name a place, in their fourth argument: it is another one if they append, or say -1: where the file is.
+static inline void correct_place(struct block_event *e, u64 file) {
+    int own = (e->call == CALL_NUMBER_preadv2 || e->call == CALL_NUMBER_pwritev2) && e->args[3] == ~0ull;
+    if (file && (own || appends(e, file))) e->args[3] = place_in(e, file);
 }
 
 // Which argument is not wanted and makes room for the place.
@@ -79,18 +98,20 @@ static inline void fill_files(struct block_event *e) {
     case CALL_NUMBER_read:
     case CALL_NUMBER_write:
     case CALL_NUMBER_readv:
-    case CALL_NUMBER_writev: fill_file(e, e->args[0], 3); return;
-    case CALL_NUMBER_sendfile64: fill_file(e, e->args[0], 4); return;
+    case CALL_NUMBER_writev: e->args[3] = place_in(e, fill_file(e, e->args[0])); return;
+    case CALL_NUMBER_pwrite64:
+    case CALL_NUMBER_pwritev:
+    case CALL_NUMBER_preadv2:
+    case CALL_NUMBER_pwritev2: correct_place(e, fill_file(e, e->args[0])); return;
+    case CALL_NUMBER_sendfile64: e->args[4] = place_in(e, fill_file(e, e->args[0])); return;
     case CALL_NUMBER_copy_file_range: {
-        u64 named = e->args[3], place = -1;
-        fill_file(e, e->args[2], 1);
-        if (!named) return;
-        if (bpf_probe_read_user(&place, sizeof(place), (void *)named)) place = -1;
+        u64 named = e->args[3], place = place_in(e, fill_file(e, e->args[2]));
+        if (named && bpf_probe_read_user(&place, sizeof(place), (void *)named)) place = -1;
         e->args[1] = place;
         return;
     }
     default:
-        if (e->call <= CALLS_WITH_FILE) fill_file(e, e->args[0], 0);
+        if (e->call <= CALLS_WITH_FILE) fill_file(e, e->args[0]);
     }
 }
 

@@ -45,6 +45,13 @@ fd = opened("appended", os.O_APPEND)
 for _ in range(3):
     os.lseek(fd, 0, os.SEEK_SET)
     os.write(fd, data)
+os.pwrite(fd, data, 0)
+os.pwritev(fd, [data, data], 0)
+fd = opened("told")
+os.pwrite(fd, data, 0)
+os.pwritev(fd, [data], 0, os.RWF_APPEND)
+os.lseek(fd, 5 * 4096, os.SEEK_SET)
+os.pwritev(fd, [data], -1, os.RWF_HIPRI)
 fd = opened("sent")
 os.lseek(fd, 2 * 4096, os.SEEK_SET)
 os.sendfile(fd, opened("places"), 10 * 4096, 2 * 4096)
@@ -66,7 +73,8 @@ WROTE = {
         ("write", 10, 1), ("write", 11, 1), ("writev", 12, 2), ("write", 14, 1), ("write", 15, 1), ("write", 16, 1),
         ("pwritev", 0, 2),
     ],
-    "appended": [("write", 0, 1), ("write", 1, 1), ("write", 2, 1)],
+    "appended": [("write", 0, 1), ("write", 1, 1), ("write", 2, 1), ("pwrite64", 3, 1), ("pwritev", 4, 2)],
+    "told": [("pwrite64", 0, 1), ("pwritev", 1, 1), ("pwritev", 5, 1)],
     "sent": [("sendfile", 2, 2)],
     "copied": [("copy_file_range", 0, 1), ("copy_file_range", 5, 2)],
     "mapped": [],

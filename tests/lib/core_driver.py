@@ -81,15 +81,19 @@ def plan_of(
 
 
 def map_of(text: str) -> dict[str, Any]:
-    """A file's map from a line ``map PATH [disk=8:0] [start=2048] [changed] LOGICAL:PHYSICAL:SECTORS ...``."""
+    """A file's map from a line ``map PATH [disk=8:0] [inode=18] [start=2048] [changed] LOGICAL:PHYSICAL:SECTORS ...``;
+    the inode is of the disk's file system.
+    """
     _, path, *words = text.split()
     options = dict(word.split("=") for word in words if "=" in word)
     major, minor = map(int, options["disk"].split(":")) if "disk" in options else (0, 0)
+    inode = {"inode": int(options["inode"]), "dev": major << 20 | minor} if "inode" in options else {}
     return {
         "path": path,
         "disk": (major << 20 | minor) if "disk" in options else None,
         "start_sector": int(options.get("start", 0)),
         "changed": "changed" in words,
+        **inode,
         "extents": [list(map(int, word.split(":"))) for word in words if re.fullmatch(r"\d+:\d+:\d+", word)],
     }
 

@@ -93,6 +93,10 @@ std::uint32_t FileMaps::by_inode(std::uint32_t dev, std::uint64_t inode) const {
     return otherwise;
 }
 
+bool FileMaps::any_of(std::uint32_t dev) const {
+    return std::any_of(files_.begin(), files_.end(), [&](const File &f) { return f.inode != 0 && f.dev == dev; });
+}
+
 void FileMaps::seen(std::uint32_t file, std::uint32_t dev) {
     File &f = files_[file];
     if (f.has_disk) return;

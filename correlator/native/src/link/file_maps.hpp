@@ -43,6 +43,8 @@ class FileMaps {
     std::uint32_t by_path(std::string_view path) const;
     // By its file system and inode. kNoMap: one that has no map; kNoFile: nobody knows, there are maps without inodes.
     std::uint32_t by_inode(std::uint32_t dev, std::uint64_t inode) const;
+    // A file of the file system with this number has a map.
+    bool any_of(std::uint32_t dev) const;
     bool changed(std::uint32_t file) const { return files_[file].changed; }
     const std::string &path(std::uint32_t file) const { return files_[file].path; }
     // An op's data was seen there. A file whose disk nobody named is believed to lie where most of its data was seen.

@@ -40,6 +40,7 @@ Target &Linker::target_of(const Op &op) {
         if (maps_.size() == 1) t.file = 0;
         if (!op.file_name.empty()) t.file = maps_.by_path(op.file_name);
         if (op.inode != 0 && !maps_.empty()) t.file = maps_.by_inode(op.file_dev, op.inode);
+        t.stacked = op.inode != 0 && t.file == kNoMap && !maps_.any_of(op.file_dev);
     }
     return t;
 }
@@ -81,7 +82,7 @@ bool Linker::right_way(const Op &op, const Bio &bio) {
 }
 
 // The bytes that the op had in flight and the bio's: how they lie. Of a file whole pages reach the disk.
-Linker::Overlap Linker::overlap(const Op &op, const Sectors &within) {
+Linker::Overlap Linker::overlap(const Op &op, std::uint32_t file, const Sectors &within) {
     if (!op.has_offset || !op.has_length || op.length_bytes <= 0 || op.offset_bytes < 0) return Overlap::kNone;
     auto first = static_cast<std::uint64_t>(op.offset_bytes),
          last = first + static_cast<std::uint64_t>(op.length_bytes);
@@ -94,7 +95,6 @@ Linker::Overlap Linker::overlap(const Op &op, const Sectors &within) {
     if (parts_.empty()) return lies(within.first, within.count);
     first = first / kPageBytes * kPageBytes;
     last = (last + kPageBytes - 1) / kPageBytes * kPageBytes;
-    const std::uint32_t file = target_of(op).file;
     Overlap all = Overlap::kInside;
     bool some = false;
     std::uint64_t mapped = 0;

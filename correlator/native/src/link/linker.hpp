@@ -204,7 +204,8 @@ class Linker {
     bool right_way(const Op &, const Bio &);
     // Of a file whole pages reach the disk.
     static std::uint64_t bytes_in_flight(const Op &);
-    Overlap overlap(const Op &, const Sectors &within);
+    Overlap overlap(const Op &op, const Sectors &within) { return overlap(op, target_of(op).file, within); }
+    Overlap overlap(const Op &, std::uint32_t file, const Sectors &within);
     void find_in_flight(const Bio &, const Sectors &within, BioLink &);
     bool outside(const Bio &, const Sectors &within, Op &, BioLink &);
     void learn_amount(Op &);

@@ -36,7 +36,9 @@ bool Linker::outside(const Bio &bio, const Sectors &within, Op &op, BioLink &lin
     };
     const bool lost = link.doubtful, bytes = op.has_offset && op.has_length && op.length_bytes > 0;
     const bool own_way = right_way(op, bio);  // a copy reads what it writes elsewhere
-    const bool inside = bytes && overlap(op, within) != Overlap::kNone;
+    // What its own thread queues at the same place of a file below is what an overlay passes on.
+    const std::uint32_t file = target.stacked ? kNoFile : target.file;
+    const bool inside = bytes && overlap(op, file, within) != Overlap::kNone;
     if (!lost && !io_points_.empty())
         op.io_open ? once(vote::kDuring, device.during) : once(vote::kBesides, device.besides);
     if (!lost && op.io_open && parts_.empty() && own_way)

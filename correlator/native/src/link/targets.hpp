@@ -28,6 +28,7 @@ struct Target {
     static constexpr std::uint64_t kLearned = 4;
     bool resolved = false;              // its file was looked for by name
     std::uint32_t file = kNoFile;       // the map that it is known to be
+    bool stacked = false;               // no file of its file system has a map: it may lie on files that have (overlay)
     std::uint64_t exact = 0, more = 0;  // ops whose threads queued no more data, and more, than they had in flight
     std::vector<TargetDevice> devices;
 

@@ -71,7 +71,7 @@ struct bridge_counts {
     uint64_t lost_ring, lost_nested, lost_states;
     uint64_t late;       // came after the watermark had passed them: cannot be, so this says how often it was
     uint64_t reordered;  // were overtaken in the ring buffer, and put right
-    uint64_t own_bios, own_events, own_overflow, chain_cut, untold_threads;
+    uint64_t own_bios, own_events, own_overflow, chain_cut, untold_threads, calls_32bit;
     uint64_t most_bytes;  // the fullest that the ring buffer was found
     uint64_t cpu_ns;      // of the thread
     uint64_t rounds;
@@ -273,6 +273,7 @@ static void finish(struct bridge *b) {
         b->counts.own_overflow += b->cpus[cpu].own_overflow;
         b->counts.chain_cut += b->cpus[cpu].chain_cut;
         b->counts.untold_threads += b->cpus[cpu].untold_threads;
+        b->counts.calls_32bit += b->cpus[cpu].calls_32bit;
     }
     b->counts.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }

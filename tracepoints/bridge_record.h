@@ -46,5 +46,6 @@ struct bridge_cpu {
     __u64 lost_states;     // given up, so that what else there is finds room
     __u64 states_taken;    // written by the bridge: how many of `states` it has taken out
     __u64 untold_threads;  // threads for which there was no room in the table
-    __u64 pad[7];
+    __u64 calls_32bit;     // entries and exits left out: a 32-bit program's, with the number of a call that is wanted
+    __u64 pad[6];
 };

@@ -7,11 +7,20 @@
 
 #ifdef O_REG_0
 
+// A call that a 32-bit program makes, or a 64-bit one by a 32-bit program's way (int 0x80): its number means another
+// call.
+static inline int numbered_otherwise(void) {
+    if (!((u32)pointer_at(bpf_get_current_task() + O_TASK_ABI) & ABI_32BIT)) return 0;
+    struct bridge_cpu *cpu = this_cpu();
+    if (cpu) __sync_fetch_and_add(&cpu->calls_32bit, 1);
+    return 1;
+}
+
 // 0: it is not recorded.
 static inline u8 recorded_call(struct bridge_control *c, u64 number) {
     if (!c->calls || number >= CALL_NUMBERS) return 0;
     u8 call = c->call_of[number & (CALL_NUMBERS - 1)];
-    return (c->calls >> (call & 63) & 1) && in_tree(c) ? call : 0;
+    return (c->calls >> (call & 63) & 1) && in_tree(c) && !numbered_otherwise() ? call : 0;
 }
 
 static inline struct block_event *reserve_call(u32 kind, u8 call) {

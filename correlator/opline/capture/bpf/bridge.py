@@ -32,7 +32,8 @@ _INITIAL_PID_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO, include/linux/proc_ns.
 
 _COUNTS = (
     "watermarks", "lost_events", "not_enabled", "lost_ring", "lost_nested", "lost_states", "late", "reordered",
-    "own_bios", "own_events", "own_overflow", "chain_cut", "untold_threads", "most_bytes", "cpu_ns", "rounds",
+    "own_bios", "own_events", "own_overflow", "chain_cut", "untold_threads", "calls_32bit", "most_bytes", "cpu_ns",
+    "rounds",
 )  # fmt: skip
 
 

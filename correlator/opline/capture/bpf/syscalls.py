@@ -2,7 +2,8 @@
 """What the BPF programs for system calls (tracepoints/calls.bpf.c) must know of the running kernel, from its BTF.
 
 Arguments lie in ``struct pt_regs`` at the entry: syscall_get_arguments() and syscall_get_nr() of the kernel's
-arch/ARCH/include/asm/syscall.h. 32-bit programs on a 64-bit kernel number their calls otherwise: they are not for us.
+arch/ARCH/include/asm/syscall.h. 32-bit programs on a 64-bit kernel number their calls otherwise: they are left out, as
+in_32bit_syscall() of the kernel tells them apart (TS_COMPAT of asm/thread_info.h; on arm64 TIF_32BIT).
 """
 
 from __future__ import annotations
@@ -20,14 +21,17 @@ def definitions(btf: Btf) -> dict[str, int] | None:
     if platform.machine() == "x86_64":
         arguments = [btf.offset("pt_regs", name) for name in _X86_64]
         number = btf.offset("pt_regs", "orig_ax")
+        abi, is_32bit = btf.offset("task_struct", "thread_info.status"), 1 << 1
     elif platform.machine() == "aarch64":
         first = btf.offset("pt_regs", "regs")
         arguments = [None if first is None else first + 8 * i for i in range(6)]
         number = btf.offset("pt_regs", "syscallno")
+        abi, is_32bit = btf.offset("task_struct", "thread_info.flags"), 1 << 22
     else:
         return None
     found = {f"O_REG_{i}": offset for i, offset in enumerate(arguments)} | {
         "O_REG_NUMBER": number,
+        "O_TASK_ABI": abi,
         "O_TASK_FILES": btf.offset("task_struct", "files"),
         "O_FILES_FDT": btf.offset("files_struct", "fdt"),
         "O_FDT_MAX": btf.offset("fdtable", "max_fds"),
@@ -46,4 +50,4 @@ def definitions(btf: Btf) -> dict[str, int] | None:
         return None
     low = min(known[f"O_REG_{i}"] for i in range(6))
     span = max(known[f"O_REG_{i}"] for i in range(6)) + 8 - low
-    return {**known, "REGS_LOW": low, "REGS_SPAN": span}
+    return {**known, "ABI_32BIT": is_32bit, "REGS_LOW": low, "REGS_SPAN": span}

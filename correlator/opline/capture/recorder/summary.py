@@ -68,6 +68,8 @@ def _collector_losses(note: Recording) -> list[str]:
             f"warning: rings of threads refused: {refused:,}, not of this recording's users, or too many; "
             "the first events of these threads are missing, later ones they write by themselves"
         )
+    if int((note.collector or {}).get("calls_32bit", 0)):
+        lines.append("warning: system calls of 32-bit programs are not recorded: they number them otherwise")
     given_up = int((note.collector or {}).get("lost_states", 0))
     if given_up:
         lines.append(f"warning: {given_up:,} scheduler events given up, too many at once: stages then have no states")

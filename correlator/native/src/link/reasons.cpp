@@ -19,7 +19,7 @@ const char *Linker::no_request(const Op &op) {
         return "lost_events";
     if (op.failed) return "failed";
     if (op.deferred > 0) return "written_back_later";
-    if (op.bios > 0) return "not_completed";
+    if (op.bios > 0) return op.bios_done > 0 ? "no_requests_made" : "not_completed";
     if (!complete) return stitcher_.owns_all_keys_lost(op) ? "superseded" : "trace_ended";
     if (op.synced) return op.covered ? "synced_by_another" : "nothing_to_sync";
     if (direction == Direction::kWrite && !op.has_offset && op.offset_bytes < 0) return "not_a_file";

@@ -127,6 +127,7 @@ struct OpOddities {
     std::uint64_t write_number = 0;      // of its last write, among its target's in order of their ends; 0: none
     std::uint32_t file_dev = 0;          // where the event says which file it is (system calls from BPF)
     std::uint32_t bios = 0;              // that it owns
+    std::uint32_t bios_done = 0;         // of them those that are done and became no request
     std::uint32_t deferred = 0;          // pieces of its data that were written back outside its latency
     std::uint32_t soft_end_order = 0;
     IoLife io;

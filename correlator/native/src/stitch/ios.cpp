@@ -168,7 +168,9 @@ void Stitcher::request_done(const Request &r) {
 
 void Stitcher::bio_done(const Bio &bio) {
     Op *op = ops_.find(bio.owner.op);
-    if (!op || !op->io.is_io) return;
+    if (!op) return;
+    if (bio.complete_ns != kNoTime && bio.request == 0) ++op->bios_done;
+    if (!op->io.is_io) return;
     IoLife &io = op->io;
     if (bio.complete_ns != kNoTime) io.done_ns = std::max(io.done_ns, bio.complete_ns);
     if (io.open_bios > 0) --io.open_bios;

@@ -283,7 +283,9 @@ Owner Linker::bio_queued(const BlockEvent &ev, const Bio &bio, std::uint32_t hos
     Owner owner;
     if (Op *op = stitcher_.ops().find(link.chosen)) {
         ++op->bios;
+        ++op->bios_on_their_way;
         if (is_data(bio) && op->io_open && right_way(*op, bio)) {
+            if (op->data_bytes == 0) op->data_dev = within.dev;
             op->data_bytes += std::uint64_t{bio.nr_sectors} * 512;
             if (link.read_ahead) op->read_ahead_bytes += std::uint64_t{bio.nr_sectors} * 512;
         }

@@ -56,6 +56,9 @@ bool Linker::outside(const Bio &bio, const Sectors &within, Op &op, BioLink &lin
             op.data_bytes < bytes_in_flight(op))
             return false;
         once(vote::kMore, target.more);  // all of it has been queued
+        // A mirror's second leg: on another device while the first is on its way. What a thread waits for is done when
+        // it begins its next op.
+        if (op.bios_on_their_way > 0 && op.data_dev != within.dev) return false;
         return !target.amplifies();
     }
     if (!target.only_in_flight(within.dev)) return false;

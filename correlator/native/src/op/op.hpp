@@ -128,7 +128,9 @@ struct OpOddities {
     std::uint32_t file_dev = 0;          // where the event says which file it is (system calls from BPF)
     std::uint32_t bios = 0;              // that it owns
     std::uint32_t bios_done = 0;         // of them those that are done and became no request
-    std::uint32_t deferred = 0;          // pieces of its data that were written back outside its latency
+    std::uint32_t bios_on_their_way = 0;
+    std::uint32_t data_dev = 0;  // where the first of its own data went
+    std::uint32_t deferred = 0;  // pieces of its data that were written back outside its latency
     std::uint32_t soft_end_order = 0;
     IoLife io;
     std::uint64_t alias_of = 0;  // with kAlias: of an op

@@ -170,6 +170,8 @@ void Stitcher::bio_done(const Bio &bio) {
     Op *op = ops_.find(bio.owner.op);
     if (!op) return;
     if (bio.complete_ns != kNoTime && bio.request == 0) ++op->bios_done;
+    const bool made_of_another = bio.parent != 0 || bio.split_from != 0;
+    if (!made_of_another && op->bios_on_their_way > 0) --op->bios_on_their_way;
     if (!op->io.is_io) return;
     IoLife &io = op->io;
     if (bio.complete_ns != kNoTime) io.done_ns = std::max(io.done_ns, bio.complete_ns);

@@ -39,6 +39,7 @@ NUMBERED(io_submit);
 NUMBERED(io_getevents);
 NUMBERED(io_pgetevents);
 NUMBERED(copy_file_range);
+NUMBERED(splice);
 
 void number_calls(volatile __u8 *call_of) {
 #define X(name, fields, result)                                                                                        \

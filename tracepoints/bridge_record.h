@@ -19,6 +19,7 @@
 #define CALL_NUMBER_pwritev2 10
 #define CALL_NUMBER_sendfile64 15
 #define CALL_NUMBER_copy_file_range 22
+#define CALL_NUMBER_splice 23
 // opline_calls that queue I/Os by iocbs, and that take them
 #define CALL_NUMBER_io_submit 18
 #define CALL_NUMBER_io_getevents 19

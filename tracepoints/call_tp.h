@@ -7,7 +7,7 @@
 //   file_dev, inode   where there is an fd: the file's, the number of its file system's device as the kernel has it; 0: unknown
 //   pos             of calls that name no place: the file's own when the call began, its end if it is written and was opened with O_APPEND;
 //                   pos, pos_l of calls that name one: what they name; of those that append the file's end, instead of -1 the file's own.
-//                   -1: it has none (a pipe, a socket, a terminal), or it is not known. sendfile64 and copy_file_range: of the file that is written
+//                   -1: it has none (a pipe, a socket, a terminal), or it is not known. sendfile64, copy_file_range, splice: of the file that is written
 //   cpu, seq        as in block_tp.h, of which this is a part: one stream, one order
 //   iocbs           of io_submit, and of the exits of io_getevents and io_pgetevents: addresses of the iocbs that are queued, or were taken,
 //                   the first 256 of them: hexadecimal numbers with commas between them, 0: it could not be read

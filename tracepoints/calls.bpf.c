@@ -113,7 +113,8 @@ static inline void fill_files(struct block_event *e) {
     case CALL_NUMBER_preadv2:
     case CALL_NUMBER_pwritev2: correct_place(e, fill_file(e, e->args[0])); return;
     case CALL_NUMBER_sendfile64: e->args[4] = place_in(e, fill_file(e, e->args[0])); return;
-    case CALL_NUMBER_copy_file_range: {
+    case CALL_NUMBER_copy_file_range:
+    case CALL_NUMBER_splice: {
         u64 named = e->args[3], place = place_in(e, fill_file(e, e->args[2]));
         if (named && bpf_probe_read_user(&place, sizeof(place), (void *)named)) place = -1;
         e->args[1] = place;

@@ -27,7 +27,8 @@
     X(io_getevents, aio_reap, taken)                                                                                   \
     X(io_pgetevents, aio_reap, taken)                                                                                  \
     X(io_uring_enter, uring_enter, returned)                                                                           \
-    X(copy_file_range, copy_range, returned)
+    X(copy_file_range, copy_range, returned)                                                                           \
+    X(splice, copy_range, returned)
 
 // clang-format off
 enum opline_call {

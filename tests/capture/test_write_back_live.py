@@ -58,6 +58,12 @@ os.sendfile(fd, opened("places"), 10 * 4096, 2 * 4096)
 fd = opened("copied")
 os.copy_file_range(opened("places"), fd, 4096, 10 * 4096)
 os.copy_file_range(opened("places"), fd, 2 * 4096, 10 * 4096, 5 * 4096)
+fd = opened("spliced")
+reader, writer = os.pipe()
+os.splice(opened("places"), writer, 2 * 4096, 10 * 4096)
+os.splice(reader, fd, 4096, offset_dst=3 * 4096)
+os.lseek(fd, 6 * 4096, os.SEEK_SET)
+os.splice(reader, fd, 4096)
 fd = opened("mapped")
 os.ftruncate(fd, 4 * 4096)
 with mmap.mmap(fd, 4 * 4096) as pages:
@@ -77,6 +83,7 @@ WROTE = {
     "told": [("pwrite64", 0, 1), ("pwritev", 1, 1), ("pwritev", 5, 1)],
     "sent": [("sendfile", 2, 2)],
     "copied": [("copy_file_range", 0, 1), ("copy_file_range", 5, 2)],
+    "spliced": [("splice", 3, 1), ("splice", 6, 1)],
     "mapped": [],
 }  # fmt: skip
 

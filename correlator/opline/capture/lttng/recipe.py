@@ -53,13 +53,13 @@ STATE_EVENTS = ("sched_switch", "sched_wakeup", "sched_wakeup_new", "sched_wakin
 KERNEL_SYSCALLS = (
     "read", "write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev", "preadv2", "pwritev2",
     "fsync", "fdatasync", "sync_file_range", "msync", "sync", "syncfs", "io_submit", "io_getevents", "io_pgetevents",
-    "io_uring_enter", "sendfile64", "copy_file_range",
+    "io_uring_enter", "sendfile64", "copy_file_range", "splice",
 )  # fmt: skip
 #: What the BPF collector knows, where no lttng-modules are (tracepoints/calls.h).
 BPF_SYSCALLS = (
     "read", "write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev", "preadv2", "pwritev2", "fsync",
     "fdatasync", "syncfs", "sync_file_range", "sendfile64", "sync", "msync", "io_submit", "io_getevents",
-    "io_pgetevents", "io_uring_enter", "copy_file_range",
+    "io_pgetevents", "io_uring_enter", "copy_file_range", "splice",
 )  # fmt: skip
 #: For system calls: the consumer daemon alone makes two per page of user-space buffers when an application registers.
 NOT_THE_TRACER = '$ctx.procname != "lttng-*"'

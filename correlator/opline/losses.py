@@ -143,7 +143,7 @@ NO_REQUEST: dict[str, str] = {
     "failed": "Its call returned an error, and nothing was queued for it.",
     "written_back_later": "A buffered write: its pages were dirty when the op was settled, or reached the disk outside its latency. `deferred` has what the trace shows of it.",
     "not_completed": "Bios were queued for it, and none of their requests had completed when the op was settled.",
-    "no_requests_made": "Its bios were done by a device that makes no block requests of them (zram, a RAM disk): what the device took is in the stage around it.",
+    "no_requests_made": "Its bios were done and became no block request: their device makes none (zram, a RAM disk: what it took is in the stage around it), or the block layer refused them.",
     "superseded": "It has no end (its key was given to another op), and nothing was queued for it.",
     "trace_ended": "It was still running when the trace ended, and nothing was queued for it.",
     "synced_by_another": "A sync of another op covered its write: which of that sync's requests carry its data can't be told.",

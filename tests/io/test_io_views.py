@@ -96,6 +96,18 @@ def test_c5_3_bios_of_a_mapped_device(run_of: RunOf, said: Said, name: str) -> N
     assert len(text.splitlines()) - 1 == len(bios) > 900
 
 
+def test_an_op_of_unknown_size_is_not_one_of_no_bytes(run_of: RunOf, said: Said) -> None:
+    run = run_of("fio-libaio-qd16-hdd-bfq")
+    sizes = [op["length_bytes"] for op in run.rows("ops")]
+    assert sizes.count(None) > 0 and sizes.count(0) > 0
+    listed = [json.loads(line)["bytes"] for line in said("log", run.path, "--of", "ops", "--json")[0].splitlines()]
+    assert (listed.count(None), listed.count(0)) == (sizes.count(None), sizes.count(0))
+    rows = list(csv.DictReader(io.StringIO(said("log", run.path, "--of", "ops", "--csv")[0])))
+    assert sum(row["bytes"] == "" for row in rows) == sizes.count(None)
+    cells = [line.split()[-2] for line in said("log", run.path, "--of", "ops", "--sort", "size")[0].splitlines()[1:]]
+    assert cells[-sizes.count(None) :] == ["-"] * sizes.count(None) and cells.count("-") == sizes.count(None)
+
+
 # --- bitesize ---------------------------------------------------------------------------------------------------------
 
 
@@ -206,6 +218,24 @@ def test_c7_8_no_event_is_dropped(run_of: RunOf, said: Said, tmp_path: Path, opt
     found = json.loads(said("heatmap", run.path, "--json", *options)[0])
     assert sum(c["count"] for c in found["cells"]) == len(done)
     assert sum(c["sum"] for c in found["cells"]) == sum(r["complete_ns"] - r["issue_ns"] for r in done)
+
+
+@pytest.mark.parametrize(
+    ("name", "of", "value", "column"),
+    [
+        ("fio-libaio-qd16-hdd-bfq", "ops", "size", "length_bytes"), ("fdatasync-2-queues", "ops", "offset", "sector"),
+        ("fdatasync-2-queues", "requests", "offset", "sector"),
+    ],
+)  # fmt: skip
+def test_what_is_nowhere_on_the_axis_is_told(
+    run_of: RunOf, said: Said, name: str, of: str, value: str, column: str
+) -> None:
+    run = run_of(name)
+    rows = run.rows(of) if of == "ops" else [r for r in run.rows(of) if r["flushed_by"] is None and r["issue_ns"]]
+    without = sum(row[column] is None for row in rows)
+    out, err = said("heatmap", run.path, "--of", of, "--value", value, "--json")
+    assert without > 0 and f"{without} without {value}" in err
+    assert sum(c["count"] for c in json.loads(out)["cells"]) == len(rows) - without
 
 
 def test_c7_5_c7_6_cells_tell_what_they_hold_and_list_their_ios(run_of: RunOf, said: Said, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from opline.values import Value
 from opline_analyses.base.filters import add_device, add_size, add_threads, add_window, window_instants
 from opline_analyses.base.quantities import Limits, duration_ns, limits, seconds, size_bytes
 from opline_analyses.base.text import count_of, device_name
-from opline_analyses.block.io_sources import SOURCES, Source, source_of
+from opline_analyses.block.io_sources import SOURCES, Source, needing, source_of
 from opline_analyses.runs.devices import devices_condition
 
 if TYPE_CHECKING:
@@ -64,6 +64,13 @@ class Rows(Value):
     def also(self, condition: str) -> Rows:
         """The same with one more condition."""
         return self.replaced(where=f"{self.where} AND {condition}")
+
+    def placed_by(self, value: str) -> Rows:
+        """The same on an axis of a heat map (latency, size, offset): what is not known to be anywhere on it can't be
+        counted.
+        """
+        column = {"size": "bytes", "offset": "sector"}.get(value)
+        return self if column is None else self.replaced(source=needing(self.source, column, value))
 
 
 def add_io_filters(parser: argparse.ArgumentParser, sources: bool = True, latency: bool = True) -> None:
@@ -237,7 +244,7 @@ def batches(run: Run, rows: Rows, per: str | None = None, value: str = "end_ns -
     from opline_analyses.intervals.intervals import Batch
 
     column = PER.get(per, "concat_ws(' ', dev, kind)") if per is not None else "''"
-    sql, parameters = counted_sql(rows, f"end_ns, begin_ns, {value} AS value, bytes, {column} AS place")
+    sql, parameters = counted_sql(rows, f"end_ns, begin_ns, {value} AS value, coalesce(bytes, 0), {column} AS place")
     devices = run.device_names()
 
     def named(key: Any) -> str:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
 
 ORDERS = {
-    "time": "end_ns, id", "start": "begin_ns, id", "latency": "end_ns - begin_ns DESC, id", "size": "bytes DESC, id",
+    "time": "end_ns, id", "start": "begin_ns, id", "latency": "end_ns - begin_ns DESC, id",
+    "size": "bytes DESC NULLS LAST, id",
 }  # fmt: skip
 MOST = 21  # characters of a stage's name, so that a line has 80
 COLUMNS = (
@@ -74,7 +75,8 @@ def line(row: dict[str, Any], start: bool, end: bool) -> str:
     what = shortened(row["rwbs"] or row["stage"] or row["class"] or "-", MOST)
     comm, block = row["comm"] or "-", "-" if row["sector"] is None else row["sector"]
     cells = [f"{comm[:12]:<12}", f"{'-' if who is None else who:<6}", f"{what:<4}", f"{dev:<8}", f"{block:<12}"]
-    return " ".join([*times, *cells, f"{row['bytes']:<6}", f"{row['latency_ns'] / 1e6:>8.2f}"])
+    size = "-" if row["bytes"] is None else row["bytes"]
+    return " ".join([*times, *cells, f"{size:<6}", f"{row['latency_ns'] / 1e6:>8.2f}"])
 
 
 def texts(found: Iterable[dict[str, Any]], args: argparse.Namespace, begins: bool = True) -> Iterator[str]:

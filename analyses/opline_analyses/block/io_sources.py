@@ -114,7 +114,7 @@ def ops(tainted: bool = False) -> Source:
     """One row per op, from its begin to its end."""
     sql = f"""
         SELECT op_id AS id, begin_ns, end_ns, coalesce(end_ns, begin_ns) AS seen_ns, dev, NULL::VARCHAR AS rwbs,
-               NULL::VARCHAR AS kind, coalesce(length_bytes, 0) AS bytes, sector, begin_tid AS tid,
+               NULL::VARCHAR AS kind, length_bytes AS bytes, sector, begin_tid AS tid,
                comm::VARCHAR AS comm, pid, op_id, class::VARCHAR AS class, NULL::VARCHAR AS stage,
                {_OP_WHY.format(tainted=str(tainted).lower())} AS why
         FROM ops"""
@@ -126,7 +126,7 @@ def stages(tainted: bool = False) -> Source:
     sql = f"""
         SELECT op_id * 65536 + seq AS id, s.begin_ns, s.begin_ns + s.duration_ns AS end_ns,
                s.begin_ns + s.duration_ns AS seen_ns, o.dev, NULL::VARCHAR AS rwbs, NULL::VARCHAR AS kind,
-               coalesce(o.length_bytes, 0) AS bytes, o.sector, s.tid, o.comm::VARCHAR AS comm, o.pid, op_id,
+               o.length_bytes AS bytes, o.sector, s.tid, o.comm::VARCHAR AS comm, o.pid, op_id,
                o.class::VARCHAR AS class, s.stage::VARCHAR AS stage,
                {_OP_WHY.format(tainted=str(tainted).lower())} AS why
         FROM stages s JOIN ops o USING (op_id)"""
@@ -154,6 +154,12 @@ def beside(one: Source, other: Source) -> Source:
         f"SELECT * REPLACE ('{source.measured}' AS stage) FROM ({source.sql})" for source in (one, other)
     )
     return Source(one.name, both, one.one, "latency", one.lacks)
+
+
+def needing(source: Source, column: str, what: str) -> Source:
+    """The same rows, of which those whose ``column`` is unknown can't be counted: they are without ``what``."""
+    why = f"CASE WHEN why IS NULL AND {column} IS NULL THEN 'without {what}' ELSE why END"
+    return Source(**vars(source) | {"sql": f"SELECT * REPLACE ({why} AS why) FROM ({source.sql})"})
 
 
 def issued() -> Source:

@@ -354,9 +354,7 @@ def maps_of_run(
     from opline_analyses.block.io_series import count_rows
     from opline_analyses.pictures.heatmap import map_of, percents
 
-    rows = io_filter.rows_of(run, args)
-    if args.value == "offset":
-        rows = rows.also("sector IS NOT NULL")
+    rows = io_filter.rows_of(run, args).placed_by(args.value)
     width = max(20, (os.get_terminal_size().columns if sys.stdout.isatty() else 80) - 14)
     series = _series(rows, args, 110 if picture else width)
     number = args.rows or (50 if picture else 16)

@@ -76,8 +76,7 @@ class Heatmap(View):
         rows = 64 if self._trims else number
         self.scale = scale_of(low or 0, most, rows, rise, args.log, bounded, self.measure.scale)
         super().__init__(args, settled, under_way)
-        if args.value == "offset":
-            self.rows = self.rows.also("sector IS NOT NULL")
+        self.rows = self.rows.placed_by(args.value)
         step = duration_ns(args.stepsec, "--stepsec") if args.stepsec is not None else SECOND // 10
         if step == 0:
             raise UsageError("--stepsec must be more than 0.")

@@ -35,6 +35,7 @@ examples:
     WHERE kind = 'wait' GROUP BY op_id" > waits.csv
 """
 _NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U", "FLOAT", "DOUBLE", "DECIMAL")
+_PLAIN = 0.1, 1e15  # numbers from and up to here have three decimals, others four figures
 NULL = "·"  # in the table for people only
 
 
@@ -51,7 +52,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 
 def _cell(value: object) -> str:
-    return NULL if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return NULL if value is None else str(value)
+    return f"{value:.3f}" if value == 0 or _PLAIN[0] <= abs(value) < _PLAIN[1] else f"{value:.4g}"
 
 
 def run(args: argparse.Namespace) -> int:
@@ -75,8 +78,9 @@ def run(args: argparse.Namespace) -> int:
                 return 0
             rows = result.fetchall()
             if args.json:
-                records = [dict(zip(columns, row, strict=True)) for row in rows]
-                out.write((json.dumps(records, indent=1, default=str) + "\n").encode())
+                from opline_analyses.runs.query_csv import records
+
+                out.write((json.dumps(records(columns, rows), indent=1, default=str) + "\n").encode())
                 return 0
             numeric = [t.startswith(_NUMERIC) for t in types]
             lines = table(columns, [[_cell(v) for v in row] for row in rows], right=numeric)

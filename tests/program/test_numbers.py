@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.lib.build_run import small_run
+from tests.lib.io_runs import io_run
 
 from opline_analyses.cli import main
 
@@ -21,6 +22,19 @@ from opline_analyses.cli import main
         (["coverage", "--every", "0"], "--every 0: must be more than 0"),
         (["events", "--limit", "0"], "--limit: 0: must be 1 or more"),
         (["btt", "--limit", "-2"], "--limit: -2: must be 1 or more"),
+        (["requests", "--slowest", "-1"], "--slowest: -1: must be 1 or more"),
+        (["requests", "--limit", "0"], "--limit: 0: must be 1 or more"),
+        (["log", "--limit", "0"], "--limit: 0: must be 1 or more"),
+        (["hist", "1", "0"], "COUNT: 0: must be 1 or more"),
+        (["iostat", "1", "-1"], "COUNT: -1: must be 1 or more"),
+        (["heatmap", "--maxcol", "0"], "--maxcol: 0: must be 1 or more"),
+        (["heatmap", "--boxsize", "0"], "--boxsize: 0: must be 1 or more"),
+        (["heatmap", "--fontsize", "-1"], "--fontsize: -1: must be 1 or more"),
+        (["heatmap", "--minlat", "5", "--maxlat", "1"], "--maxlat 1: the axis ends where it begins, or before"),
+        (["heatmap", "--maxlat", "0"], "--maxlat 0: the axis ends where it begins, or before"),
+        (["heatmap", "-o", "x.png"], "-o x.png: a heat map is drawn as SVG"),
+        (["plot", "-o", "x.png", "--dpi", "0"], "--dpi: 0: must be 1 or more"),
+        (["plot", "-o", "x.png", "--dpi", "100000"], "--dpi: 100000: must be 10 to 1200"),
     ],
 )
 def test_numbers_that_mean_nothing_are_status_2(
@@ -32,3 +46,26 @@ def test_numbers_that_mean_nothing_are_status_2(
         status = error.code
     captured = capfd.readouterr()
     assert (status, captured.out) == (2, "") and said in captured.err and captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["ops", "csv", "requests", "log", "outliers"])
+def test_a_limit_beyond_any_table_is_none(command: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run = small_run(tmp_path / "run")
+    texts = []
+    for limit in ((), ("--limit", "99999999999999999999")):
+        assert main([command, str(run), *limit]) == 0
+        texts.append(capfd.readouterr().out)
+    assert texts[0] == texts[1] != ""
+
+
+def test_requests_that_are_equally_slow_are_in_order(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run = io_run(tmp_path / "run", [{"q": n, "d": n + 1, "c": n + 5} for n in range(2000)])
+    assert main(["requests", str(run), "--slowest", "300", "--csv"]) == 0
+    found = [int(line.split(",")[0]) for line in capfd.readouterr().out.splitlines()[1:]]
+    assert found == list(range(found[0], found[0] + 300)) and found[0] < 2
+
+
+def test_a_step_that_makes_more_rows_than_anybody_reads(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run = io_run(tmp_path / "run", [{"d": 1, "c": 2}, {"d": 1, "c": 900_000}])
+    assert main(["hist", str(run), "--buckets", "linear", "--step", "1ns"]) == 2
+    assert "rows: too many (> 100000). Choose a longer --step" in capfd.readouterr().err

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import argparse
 
+MOST = (1 << 63) - 1  # what a query can say; nothing has more things
+
 
 def positive(text: str) -> int:
     """The argument of an option that is a number of things, 1 or more."""
@@ -19,4 +21,4 @@ def not_negative(text: str) -> int:
 def _whole(text: str, least: int) -> int:
     if not (text.isdecimal() and text.isascii()) or int(text) < least:
         raise argparse.ArgumentTypeError(f"{text}: must be {least} or more")
-    return int(text)
+    return min(int(text), MOST)

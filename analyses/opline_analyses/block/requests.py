@@ -11,8 +11,8 @@ from opline_analyses.runs.run import Run
 
 ORDERS = {
     "time": "coalesce(first_issue_ns, queue_ns, getrq_ns, complete_ns), request_id",
-    "q2c": "q2c_ns DESC NULLS LAST",
-    "d2c": "d2c_ns DESC NULLS LAST",
+    "q2c": "q2c_ns DESC NULLS LAST, request_id",
+    "d2c": "d2c_ns DESC NULLS LAST, request_id",
     "size": "nr_sectors DESC NULLS LAST, request_id",
 }
 

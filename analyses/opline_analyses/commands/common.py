@@ -19,7 +19,7 @@ from opline.store.underway import has_run
 from opline.talk import talk
 from opline_analyses.base.files import complete_file, output_path
 from opline_analyses.base.period import add_period
-from opline_analyses.base.whole_numbers import not_negative
+from opline_analyses.base.whole_numbers import not_negative, positive
 from opline_analyses.runs import ledger
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def add_form(parser: argparse.ArgumentParser, csv: str = "CSV, nanoseconds", jso
 def add_intervals(parser: argparse.ArgumentParser, what: str) -> None:
     """INTERVAL, also as an option, and COUNT."""
     parser.add_argument("interval", metavar="INTERVAL", nargs="?", help=what)
-    parser.add_argument("count", metavar="COUNT", nargs="?", type=int, help="stop after so many")
+    parser.add_argument("count", metavar="COUNT", nargs="?", type=positive, help="stop after so many")
     parser.add_argument("--interval", dest="every", metavar="T", help="the same as INTERVAL")
 
 

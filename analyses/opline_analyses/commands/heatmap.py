@@ -86,7 +86,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--steplat", metavar="N", help="the height of a row, instead of --rows")
     parser.add_argument("--rows", metavar="N", type=positive, help="at most so many (default: 50, in the terminal 16)")
     parser.add_argument("--stepsec", "--interval", metavar="T", help="the width of a column (default: what fits)")
-    parser.add_argument("--maxcol", metavar="N", type=int, help="at most so many columns: the first")
+    parser.add_argument("--maxcol", metavar="N", type=positive, help="at most so many columns: the first")
     parser.add_argument("--percentiles", metavar="LIST", help="lines of these (50,99), exact for each column")
     parser.add_argument("--per-device", action="store_true", help="a map for each device (terminal, CSV)")
     parser.add_argument("--color", choices=COLOURS, default="auto", help="of the terminal (default: what it can)")
@@ -94,9 +94,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     look.add_argument("--title", metavar="TEXT", help="default: Latency Heat Map, Size Heat Map, ...")
     look.add_argument("--grid", action="store_true", help="lines at round seconds")
     look.add_argument("--accstats", action="store_true", help="sums from below when the mouse is over a cell")
-    look.add_argument("--boxsize", metavar="N", type=int, default=8, help="pixels of a cell (default: %(default)s)")
+    look.add_argument(
+        "--boxsize", metavar="N", type=positive, default=8, help="pixels of a cell (default: %(default)s)"
+    )
     look.add_argument("--fonttype", metavar="F", default="Verdana", help="default: %(default)s")
-    look.add_argument("--fontsize", metavar="N", type=int, default=12, help="default: %(default)s")
+    look.add_argument("--fontsize", metavar="N", type=positive, default=12, help="default: %(default)s")
     io_filter.add_io_filters(parser)
     add_form(parser, csv="the cells as CSV, nanoseconds or bytes", json="the cells as JSON, nanoseconds or bytes")
 
@@ -142,6 +144,8 @@ def _scale(run: Run, rows: io_filter.Rows, args: argparse.Namespace, measure: Me
             lowest = args.value == "offset"
         high = int(most or 0) if high is None else high
     bounded = args.minlat is not None, args.maxlat is not None
+    if bounded[1] and high <= (low if bounded[0] else 0):
+        raise UsageError(f"--maxlat {args.maxlat}: the axis ends where it begins, or before.")
     step = number_of(args, "steplat", args.unit)
     if bounded[1]:
         high -= 1  # the axis ends there; what is not below is above it
@@ -276,7 +280,9 @@ def _of_values(args: argparse.Namespace, kind: Kind, columns: int, number: int) 
 def _is_picture(args: argparse.Namespace) -> bool:
     """Whether the output is a file of this kind, also where the shell has opened it: > x.svg."""
     if args.output is not None:
-        return bool(args.output.suffix.lower() == ".svg")
+        if (suffix := args.output.suffix.lower()) in (".png", ".pdf", ".jpg"):
+            raise UsageError(f"-o {args.output}: a heat map is drawn as SVG: name a file that ends in .svg.")
+        return bool(suffix == ".svg")
     try:
         return Path("/proc/self/fd/1").readlink().suffix.lower() == ".svg"
     except OSError:

@@ -7,6 +7,7 @@ import argparse
 
 from opline.errors import UsageError
 from opline_analyses.base.quantities import duration_ns
+from opline_analyses.base.whole_numbers import positive
 from opline_analyses.block import io_filter
 from opline_analyses.commands.common import add_output, add_run, add_safe_cells, csv_output, opened, output
 
@@ -39,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-s", dest="start_time", action="store_true", help="the time at which it began")
     parser.add_argument("-t", dest="end_time", action="store_true", help="the time at which it completed")
     parser.add_argument("--sort", choices=("time", "start", "latency", "size"), default="time", help="default: time")
-    parser.add_argument("--limit", metavar="N", type=int, help="stop after N lines")
+    parser.add_argument("--limit", metavar="N", type=positive, help="stop after N lines")
     io_filter.add_io_filters(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="CSV, nanoseconds")
@@ -59,8 +60,6 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError("SECONDS is a window of its own: leave out --window.")
         duration_ns(args.duration, "SECONDS")
         args.window = f":{args.duration}"
-    if args.limit is not None and args.limit < 1:
-        raise UsageError("--limit must be 1 or more.")
     with opened(args, tables=tables_needed(args)) as opened_run:
         rows = io_filter.rows_of(opened_run, args)
         found = ios(opened_run, rows, args.sort, args.limit)

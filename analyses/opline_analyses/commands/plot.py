@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses.base.files import output_path
+from opline_analyses.base.whole_numbers import positive
 from opline_analyses.commands.common import add_run, opened
 from opline_analyses.runs.selection import Selection, add_filters, filtered, selection
 
@@ -37,6 +38,7 @@ examples:
   opline plot run1 --op 17 -o op17.svg
   opline plot run1 --cdf --with run2 -o tail.png
 """
+MOST_DPI = 1200  # a PNG of a gigabyte in memory
 FORMATS = (".png", ".svg", ".pdf")
 
 
@@ -56,8 +58,14 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="FILE", type=output_path, required=True, help="the picture: .png, .svg or .pdf"
     )
     parser.add_argument("--title", metavar="TEXT", help="the picture's title (default: the run's name)")
-    parser.add_argument("--dpi", metavar="N", type=int, default=110, help="resolution of a PNG (default: %(default)s)")
+    parser.add_argument("--dpi", metavar="N", type=_dpi, default=110, help="resolution of a PNG (default: %(default)s)")
     parser.add_argument("--tainted", action="store_true", help="ops that overlap lost events too")
+
+
+def _dpi(text: str) -> int:
+    if not 10 <= (found := positive(text)) <= MOST_DPI:
+        raise argparse.ArgumentTypeError(f"{text}: must be 10 to {MOST_DPI}")
+    return found
 
 
 def _check(args: argparse.Namespace) -> None:

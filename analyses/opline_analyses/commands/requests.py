@@ -10,6 +10,7 @@ from typing import Any
 
 from opline.talk import shown
 from opline_analyses.base.text import WIDTH, csv_text, encoded, shortened, table, us
+from opline_analyses.base.whole_numbers import positive
 from opline_analyses.block.io_filter import add_io_filters
 from opline_analyses.block.requests import COLUMNS, ORDERS, Wanted, requests
 from opline_analyses.commands.common import add_form, add_run, csv_output, opened, output
@@ -41,8 +42,8 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument("--owned", action="store_true", help="only requests that serve an op")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--slowest", metavar="N", type=int, help="the N with the longest Q2C")
-    which.add_argument("--limit", metavar="N", type=int, help="the first N")
+    which.add_argument("--slowest", metavar="N", type=positive, help="the N with the longest Q2C")
+    which.add_argument("--limit", metavar="N", type=positive, help="the first N")
     parser.add_argument(
         "--sort", "--by", dest="by", choices=sorted(ORDERS), default=None,
         help="order: time (default), q2c, d2c, size; the largest first",

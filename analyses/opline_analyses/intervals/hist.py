@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from opline.errors import UsageError
 from opline_analyses.base.quantities import DURATIONS
 from opline_analyses.base.text import WIDTH, count_of, duration, percent, table
 from opline_analyses.intervals.intervals import Cell
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     Histogram = Mapping[int, Cell]  # bucket → what is in it
 
+MOST_ROWS = 100_000  # of a table
 UNITS = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
 
 
@@ -57,6 +59,8 @@ def table_lines(groups: Mapping[str, Histogram], buckets: Buckets, unit: str) ->
         return
     rows: list[list[str]] = []
     shown = range(min(used), max(used) + 1)
+    if len(shown) > MOST_ROWS:
+        raise UsageError(f"{len(shown)} rows: too many (> {MOST_ROWS}). Choose a longer --step, or --csv.")
     edges = [[_edge(e, DURATIONS[unit]) for e in buckets.edges(index)] for index in shown]
     most = max(cell.count for histogram in groups.values() for cell in histogram.values())
     if len(groups) == 1:

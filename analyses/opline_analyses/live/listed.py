@@ -32,8 +32,6 @@ class Log(View):
     def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
         if args.sort != "time":
             raise UsageError(f"--sort {args.sort}: they are shown as they complete; record first to sort them.")
-        if args.limit is not None and args.limit < 1:
-            raise UsageError("--limit must be 1 or more.")
         super().__init__(args, settled, under_way)
         self._due = Due()
         self._begun = False

@@ -102,8 +102,10 @@ def _row(found: Mapping[str, Any]) -> StageRow:
     return StageRow(found["stage"], found["kind"], count, mean, p50, p90, p99, p999, found["max_ns"], total)
 
 
-def table_of(found: Mapping[str, Any], incomplete: int, tainted: int, given: object) -> StageTable:
-    """The table of the core's statistics. Raises OplineError where no op counts."""
+def table_of(
+    found: Mapping[str, Any], incomplete: int, tainted: int, given: object, filtered: bool = False
+) -> StageTable:
+    """The table of the core's statistics; ``filtered``: the run has more ops. Raises OplineError where none counts."""
     latency = _row(found["latency"])
     if latency.count == 0:
         raise OplineError(
@@ -111,7 +113,7 @@ def table_of(found: Mapping[str, Any], incomplete: int, tainted: int, given: obj
             + (" (--tainted counts those)." if tainted else ".")
             + (
                 ""
-                if incomplete or tainted
+                if incomplete or tainted or filtered
                 else " `opline model lint MODEL TRACE` says which of a model's events it has."
             )
         )
@@ -152,7 +154,7 @@ def stage_table(run: Run, which: Selection, tainted: bool = False) -> StageTable
            FROM deferred WHERE op_id IN (SELECT op_id FROM chosen)"""
     )
     found["deferred"] = dict(zip(("rows", "bytes", "done", "wait_ns"), later, strict=True))
-    table = table_of(found, incomplete, touched, run.given)
+    table = table_of(found, incomplete, touched, run.given, last >= 0)
     assert table.ops == n
     return table
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     import duckdb
 
 
+MAY_NOT = "Run as the user who recorded it, or as root."
+
+
 class Run:
     """An open run: its directory, its manifest, and a DuckDB connection with a view per table.
 
@@ -193,6 +196,8 @@ def _connect(path: Path, manifest: dict[str, Any], files: LiteralFiles) -> duckd
                 new = "".join(f', NULL AS "{c.name}"' for c in spec.columns if c.name not in there)
             con.execute(f"CREATE VIEW {spec.name} AS SELECT *{new} FROM read_parquet('{quoted}')")
         except (OSError, duckdb.Error) as error:
+            if isinstance(error, PermissionError):
+                raise OplineError(f"Cannot read {file}: permission denied. {MAY_NOT}") from error
             first = error.strerror if isinstance(error, OSError) else files.said(error).splitlines()[0]
             raise OplineError(f"Cannot read {file}: {first}. Correlate its trace again.") from error
     return con

@@ -202,7 +202,11 @@ class Recorder:
             subbuf_bytes=options.subbuf_bytes, subbuf_count=options.subbuf_count, contexts=options.contexts,
         )  # fmt: skip
         if not channels:
-            raise OplineError("Nothing to record: no user-space events asked for and no block events possible here.")
+            why = blocksource.lacking() if options.block else "--no-block"
+            raise OplineError(
+                f"Nothing to record: no user-space events are asked for, and no block events can be had ({why}). "
+                "`opline doctor` says what this machine can capture."
+            )
         self._note_shortfalls(notes, globs, channels, kernel)
         self._check_room(directory, channels)
         state.session = session_name(state.recorder.pid, state.recorder.start_ticks)

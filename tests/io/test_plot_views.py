@@ -165,3 +165,15 @@ def test_all_pictures_of_ops_have_the_same_axis_and_name_the_slowest(tmp_path: P
 
 def test_a_stage_that_one_run_has_stands_at_its_place() -> None:
     assert _in_order([["a", "b", "d"], ["a", "c", "d", "e"], ["f", "a"]]) == ["f", "a", "c", "b", "d", "e"]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("options", [(), ("--op", "0"), ("--cdf",), ("--stages",)])
+def test_a_name_of_any_length_leaves_room_for_the_picture(tmp_path: Path, options: tuple[str, ...]) -> None:
+    run, long = RunBuilder(), "L" * 3000
+    for n in range(3):
+        begin = 1_000_000 * n
+        run.op([P("begin", begin), P(long, begin + 500), P("end", begin + 900)], op_class=long, obj=long)
+    picture = tmp_path / "p.png"
+    assert main(["plot", str(run.write(tmp_path / "run")), "-o", str(picture), *options]) == 0
+    assert picture.stat().st_size > 10_000

@@ -160,7 +160,7 @@ def _points(axes: Axes, ops: Ops) -> None:
         mine = classes == name
         axes.plot(
             t[mine], v[mine], linestyle="none", marker=".", markersize=size, markeredgewidth=0, alpha=alpha,
-            color=COLOURS[n % len(COLOURS)], label=f"{shown(name) or 'no class'}, {count_of(int(mine.sum()), 'op')}",
+            color=COLOURS[n % len(COLOURS)], label=f"{label_of(name) or 'no class'}, {count_of(int(mine.sum()), 'op')}",
             gid=f"ops-{n}", rasterized=len(t) > VECTOR_OPS,
         )  # fmt: skip
     ranked = np.sort(ops.latencies)
@@ -286,7 +286,7 @@ def dress(fig: Figure, title: str, grid: Literal["both", "x", "y"] = "both") -> 
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis=grid, color="#EEEEEE", linewidth=0.6)
         axes.set_axisbelow(True)
-    fig.suptitle(shown(title), x=0.01, ha="left", fontsize=12, fontweight="bold")
+    fig.suptitle(label_of(title, 100), x=0.01, ha="left", fontsize=12, fontweight="bold")
 
 
 def save(fig: Figure, path: Path, dpi: int) -> None:

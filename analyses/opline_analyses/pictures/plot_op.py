@@ -62,7 +62,7 @@ def figure(op: OpDetail, threads: Mapping[int, str], title: str) -> Figure:
     more = f"; {count_of(left_out, 'more block request')} not shown" if left_out else ""
     time_axis(axes.xaxis, f"time since the op's begin{more}")
     _legend(axes, op)
-    axes.set_title(shown(header_of(op)), loc="left", fontsize=10)
+    axes.set_title(label_of(header_of(op), 120), loc="left", fontsize=10)
     dress(fig, title, grid="x")
     return fig
 

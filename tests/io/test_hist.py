@@ -310,6 +310,8 @@ def test_a_window_that_holds_nothing_says_so(some: Path, capfd: pytest.CaptureFi
         (("--from", "complete"), "the start point comes before the end point"),
         (("--of", "ops", "-i", "reads"), "ops have no rwbs flags"),
         (("--stage", "x"), "only with --of stages"),
+        (("--of", "stages", "--stage", "x"), "--stage x: the run has no such stage. It has: "),
+        (("-i", "read"), "-i read: one of reads, writes, flushes, discards, or a pattern"),
         (("--class", "none"), "the run has no such class. It has: op, scan"),
         (("--buckets", "linear"), "how long is a step?"),
         (("0",), "must be more than 0"),

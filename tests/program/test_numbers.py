@@ -27,6 +27,7 @@ from opline_analyses.cli import main
         (["log", "--limit", "0"], "--limit: 0: must be 1 or more"),
         (["hist", "1", "0"], "COUNT: 0: must be 1 or more"),
         (["iostat", "1", "-1"], "COUNT: -1: must be 1 or more"),
+        (["outliers", "--threshold", "1500ns"], "--threshold 1500ns: latencies are compared in whole microseconds"),
         (["heatmap", "--maxcol", "0"], "--maxcol: 0: must be 1 or more"),
         (["heatmap", "--boxsize", "0"], "--boxsize: 0: must be 1 or more"),
         (["heatmap", "--fontsize", "-1"], "--fontsize: -1: must be 1 or more"),

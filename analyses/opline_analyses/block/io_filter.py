@@ -123,6 +123,9 @@ def window(args: argparse.Namespace, zero_ns: int) -> Window:
 
 def _kinds(texts: Sequence[str]) -> tuple[str, list[object]]:
     globs = [t for t in texts if t not in KINDS]
+    for text in globs:
+        if text != text.upper():  # no kernel writes small letters
+            raise UsageError(f"-i {text}: one of {', '.join(KINDS)}, or a pattern of rwbs flags like '*R*'.")
     parts = [KINDS[t] for t in texts if t in KINDS] + ["rwbs GLOB ?"] * len(globs)
     return f"({' OR '.join(parts)})", list(globs)
 
@@ -168,6 +171,10 @@ def _conditions(run: Run, source: Source, args: argparse.Namespace) -> Iterator[
     if stage:
         if "stage" in source.lacks:
             raise UsageError(f"--stage {stage[0]}: only with --of stages.")
+        names = [s for (s,) in run.rows("SELECT DISTINCT stage FROM stages WHERE stage IS NOT NULL ORDER BY stage")]
+        for name in stage:
+            if name not in names and not run.grows:
+                raise UsageError(f"--stage {name}: the run has no such stage. It has: {', '.join(names) or 'none'}.")
         yield f"stage IN ({', '.join('?' * len(stage))})", list(stage)
 
 

@@ -28,11 +28,12 @@ HELP = "I/Os above a threshold; the odd disk against a good one"
 INTERMIXED = True  # INTERVAL and THRESHOLD also behind options
 WARNINGS = 100
 EXAMPLES = """\
-A line for each I/O above the threshold (500000 us), then per device how many
-I/Os, their least, mean and greatest latency; with INTERVAL for each. Where
-there are outliers, the device with the largest share of them is compared with a
-good one: both histograms on one scale, and whether they differ. --of ops and
---of stages: those above the threshold, and statistics per class or stage.
+A line for each I/O above the threshold (500000 us), compared in whole
+microseconds as in SystemTap's script, then per device how many I/Os, their
+least, mean and greatest latency; with INTERVAL for each. Where there are
+outliers, the device with the largest share of them is compared with a good one:
+both histograms on one scale, and whether they differ. --of ops and --of stages:
+those above the threshold, and statistics per class or stage.
 
 examples:
   opline outliers run1
@@ -69,7 +70,10 @@ def threshold_ns(args: argparse.Namespace) -> int:
     from opline_analyses.block.outliers import THRESHOLD_US
 
     text = args.threshold if args.threshold is not None else args.threshold_us
-    return duration_ns(text, "--threshold", "us") if text is not None else THRESHOLD_US * 1000
+    found = duration_ns(text, "--threshold", "us") if text is not None else THRESHOLD_US * 1000
+    if found % 1000:
+        raise UsageError(f"--threshold {text}: latencies are compared in whole microseconds.")
+    return found
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,6 +8,8 @@ import io
 import json
 import re
 import shlex
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -236,6 +238,13 @@ def test_what_is_nowhere_on_the_axis_is_told(
     out, err = said("heatmap", run.path, "--of", of, "--value", value, "--json")
     assert without > 0 and f"{without} without {value}" in err
     assert sum(c["count"] for c in json.loads(out)["cells"]) == len(rows) - without
+
+
+@pytest.mark.parametrize("words", [(), ("-o", "-")])
+def test_a_picture_on_standard_output(three: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    with (tmp_path / "x.svg").open("wb") as out:
+        subprocess.run([sys.executable, "-m", "opline_analyses", "heatmap", three, *words], stdout=out, check=True)
+    assert len(cells_of(tmp_path / "x.svg")) == 3
 
 
 def test_c7_5_c7_6_cells_tell_what_they_hold_and_list_their_ios(run_of: RunOf, said: Said, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -43,6 +44,21 @@ def test_a_link_is_written_through(command: list[str], run: str, tmp_path: Path)
     assert say(run, command, tmp_path / "plain") == 0
     assert target.read_bytes() == (tmp_path / "plain").read_bytes()
     assert not list(tmp_path.glob("*.part"))
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [(["csv"], "-"), (["stages"], "/dev/stdout"), (["heatmap"], "-"), (["export", "--to", "folded"], "-")],
+)
+def test_a_dash_is_standard_output(name: str, command: list[str], run: str, tmp_path: Path) -> None:
+    """Whatever that is: what stood there before stays."""
+    words = [sys.executable, "-m", "opline_analyses", command[0], run, *command[1:], "-o"]
+    subprocess.run([*words, tmp_path / "plain"], check=True, stderr=subprocess.DEVNULL)
+    (tmp_path / "all").write_bytes(b"before\n")
+    with (tmp_path / "all").open("ab") as out:
+        subprocess.run([*words, name], stdout=out, check=True, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    assert (tmp_path / "all").read_bytes() == b"before\n" + (tmp_path / "plain").read_bytes()
+    assert not (tmp_path / "-").exists()
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -17,14 +18,19 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 
+STDOUT = "/dev/stdout"
 #: Of a run or a recording, besides its tables and its trace.
 _OWN = ("manifest.json", "recording.json", "extents.json", "stdout.txt", "stderr.txt", "metadata")
 
 
 def output_path(text: str) -> Path:
-    """The argument of -o FILE, looked at before any work is done. Raises OplineError for one that can't be a file."""
+    """The argument of -o FILE, looked at before any work is done; - is standard output. Raises OplineError for one that
+    can't be a file.
+    """
     from pathlib import Path  # 5 ms to import: only where there is one
 
+    if text == "-":
+        return Path(STDOUT)
     path = Path(text)
     if path.is_dir():
         raise UsageError(f"Cannot write {path}: it is a directory. Name a file in it.")
@@ -61,8 +67,14 @@ def complete_file(path: Path) -> Iterator[BinaryIO]:
     """Where to write what PATH shall have.
 
     A regular file, or a name that is free, gets it when it is complete: it is written beside, as PATH.part, and
-    renamed. A device, a FIFO and a symbolic link stay what they are: it is written through, as it comes.
+    renamed. A device, a FIFO and a symbolic link stay what they are: it is written through, as it comes. Standard
+    output is written on from where it is.
     """
+    if str(path) == STDOUT:
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
     try:
         before = _there(path)
         beside = before is None or stat.S_ISREG(before.st_mode)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
 from opline.talk import talk
+from opline_analyses.base.files import STDOUT
 from opline_analyses.base.quantities import DURATIONS, Limits, duration_ns, limits, round_up, seconds, size_bytes
 from opline_analyses.base.whole_numbers import positive
 from opline_analyses.block import io_filter
@@ -279,14 +280,15 @@ def _of_values(args: argparse.Namespace, kind: Kind, columns: int, number: int) 
 
 def _is_picture(args: argparse.Namespace) -> bool:
     """Whether the output is a file of this kind, also where the shell has opened it: > x.svg."""
-    if args.output is not None:
-        if (suffix := args.output.suffix.lower()) in (".png", ".pdf", ".jpg"):
-            raise UsageError(f"-o {args.output}: a heat map is drawn as SVG: name a file that ends in .svg.")
-        return bool(suffix == ".svg")
-    try:
-        return Path("/proc/self/fd/1").readlink().suffix.lower() == ".svg"
-    except OSError:
-        return False
+    path = args.output
+    if path is None or str(path) == STDOUT:
+        try:
+            path = Path("/proc/self/fd/1").readlink()
+        except OSError:
+            return False
+    if (suffix := path.suffix.lower()) in (".png", ".pdf", ".jpg"):
+        raise UsageError(f"-o {path}: a heat map is drawn as SVG: name a file that ends in .svg.")
+    return bool(suffix == ".svg")
 
 
 def run(args: argparse.Namespace) -> int:

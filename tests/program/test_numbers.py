@@ -28,6 +28,9 @@ from opline_analyses.cli import main
         (["hist", "1", "0"], "COUNT: 0: must be 1 or more"),
         (["iostat", "1", "-1"], "COUNT: -1: must be 1 or more"),
         (["outliers", "--threshold", "1500ns"], "--threshold 1500ns: latencies are compared in whole microseconds"),
+        (["bitesize", "-b", "1e300"], "-b '1e300': the limits must increase, and be sizes that there are"),
+        (["heatmap", "--style", "latencymap", "--frequency_maxval", "nan"], "--frequency_maxval: nan: not a number"),
+        (["heatmap", "--style", "latencymap", "--screen_delay", "nan"], "--screen_delay: nan: not a number"),
         (["heatmap", "--maxcol", "0"], "--maxcol: 0: must be 1 or more"),
         (["heatmap", "--boxsize", "0"], "--boxsize: 0: must be 1 or more"),
         (["heatmap", "--fontsize", "-1"], "--fontsize: -1: must be 1 or more"),
@@ -70,3 +73,14 @@ def test_a_step_that_makes_more_rows_than_anybody_reads(tmp_path: Path, capfd: p
     run = io_run(tmp_path / "run", [{"d": 1, "c": 2}, {"d": 1, "c": 900_000}])
     assert main(["hist", str(run), "--buckets", "linear", "--step", "1ns"]) == 2
     assert "rows: too many (> 100000). Choose a longer --step" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [("--minlat", "x"), ("--minlat", "nan"), ("--maxlat", "1e400"), ("--steplat", "1us"), ("--maxlat", "")]
+)
+def test_numbers_of_two_columns(words: tuple[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "two").write_text("1 100\n2 300\n")
+    assert main(["heatmap", str(tmp_path / "two"), "--unitstime", "s", *words]) == 2
+    assert f"{words[0]} {words[1]}: not a number as in the second column." in capfd.readouterr().err
+    assert main(["heatmap", str(tmp_path / "two"), "--unitstime", "s", "--minlat", "1.5e2", "--json"]) == 0
+    assert '"row": -1' in capfd.readouterr().out, "100 is below 150"

@@ -52,8 +52,8 @@ def limits_of(text: str) -> tuple[int, ...]:
         found = tuple(int(float(word) * 1024) for word in text.split())
     except (ValueError, OverflowError) as error:
         raise UsageError(f"-b {text!r}: not a list of sizes in KiB.") from error
-    if not found or found[0] <= 0 or any(a >= b for a, b in pairwise(found)):
-        raise UsageError(f"-b {text!r}: the limits must increase.")
+    if not found or found[0] <= 0 or found[-1] >= 1 << 62 or any(a >= b for a, b in pairwise(found)):
+        raise UsageError(f"-b {text!r}: the limits must increase, and be sizes that there are.")
     return found
 
 

@@ -157,15 +157,19 @@ def _scale(run: Run, rows: io_filter.Rows, args: argparse.Namespace, measure: Me
     return scale_of(low, max(high, low), number, step, args.log, bounded, measure.scale)
 
 
+def _stepsec(args: argparse.Namespace) -> int | None:
+    step = None if args.stepsec is None else duration_ns(args.stepsec, "--stepsec")
+    if step == 0:
+        raise UsageError("--stepsec must be more than 0.")
+    return step
+
+
 def _series(rows: io_filter.Rows, args: argparse.Namespace, columns: int) -> Series:
     from opline_analyses.block.io_series import round_interval, series_of
     from opline_analyses.pictures.heatmap import check_columns
 
     whole = series_of(rows, None)
-    step = duration_ns(args.stepsec, "--stepsec") if args.stepsec is not None else None
-    if step == 0:
-        raise UsageError("--stepsec must be more than 0.")
-    found = series_of(rows, step or round_interval(whole.grid.step_ns, columns), args.maxcol)
+    found = series_of(rows, _stepsec(args) or round_interval(whole.grid.step_ns, columns), args.maxcol)
     check_columns(found.last - found.first + 1)
     return found
 
@@ -251,21 +255,20 @@ def _of_values(args: argparse.Namespace, kind: Kind, columns: int, number: int) 
         batch, _ = values_of(args, kind)
         measure = measure_of(args)
     first, length = int(batch.at_ns.min()), int(batch.at_ns.max()) - int(batch.at_ns.min()) + 1
-    step = duration_ns(args.stepsec, "--stepsec") if args.stepsec is not None else round_interval(length, columns)
-    if step == 0:
-        raise UsageError("--stepsec must be more than 0.")
+    step = _stepsec(args) or round_interval(length, columns)
     last = -(-length // step) - 1
     if args.maxcol is not None:
         last = min(last, args.maxcol - 1)
     check_columns(last + 1)
 
-    def bound(text: str | None) -> int | None:
-        return None if text is None else round(float(text) * measure.scale)
+    def bound(name: str) -> int | None:
+        text = None if measure.known else getattr(args, name)
+        return number_of(args, name, args.unit) if text is None else two_columns.value(text, f"--{name}")
 
     least = int(batch.values.min()) if args.log and args.minlat is None else 0
-    low, high = bound(args.minlat) or least, bound(args.maxlat)
+    low, high = bound("minlat") or least, bound("maxlat")
     most = int(batch.values.max()) if high is None else high - 1
-    rise = bound(args.steplat)
+    rise = bound("steplat")
     if rise is None and args.rows is None:
         rise = round_up(-(-(max(most, low) - low + 1) // number))
     bounded = args.minlat is not None or int(batch.values.min()) < low, high is not None
@@ -320,12 +323,9 @@ def _of_counts(args: argparse.Namespace, kind: Kind) -> list[tuple[str, Map]]:
     args.unit = args.unit or found.unit
     if args.unit not in DURATIONS:
         raise UsageError(f"--unit {args.unit}: one of ns, us, ms, s.")
-    step = None if args.stepsec is None else duration_ns(args.stepsec, "--stepsec")
-    if step == 0:
-        raise UsageError("--stepsec must be more than 0.")
     if args.title is None and found.label:
         args.title = f"Latency Heat Map: {found.label}"
-    return maps_of(found, step, args.maxcol, args.unit)
+    return maps_of(found, _stepsec(args), args.maxcol, args.unit)
 
 
 def _of_run(args: argparse.Namespace) -> int:

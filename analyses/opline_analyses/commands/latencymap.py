@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from opline.errors import OplineError, UsageError
 from opline_analyses.base.quantities import DURATIONS, duration_ns, seconds
+from opline_analyses.base.whole_numbers import finite
 from opline_analyses.block import io_filter
 from opline_analyses.commands.common import opened, output
 from opline_analyses.commands.other_inputs import interval_of_oracle, values_of, without_ios
@@ -54,10 +55,12 @@ def add_latencymap(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--min_bucket", metavar="E", type=int, default=-1, help="lowest row: 2^E (-1: by the unit)")
     group.add_argument("--max_bucket", metavar="E", type=int, default=64, help="highest row: 2^E (64: 12 rows)")
     group.add_argument(
-        "--frequency_maxval", metavar="F", type=float, default=-1, help="darkest: F per second (-1: the most)"
+        "--frequency_maxval", metavar="F", type=finite, default=-1, help="darkest: F per second (-1: the most)"
     )
-    group.add_argument("--intensity_maxval", metavar="F", type=float, default=-1, help="the same of time waited")
-    group.add_argument("--screen_delay", metavar="S", type=float, default=FRAME_S, help="seconds between screens (0.1)")
+    group.add_argument("--intensity_maxval", metavar="F", type=finite, default=-1, help="the same of time waited")
+    group.add_argument(
+        "--screen_delay", metavar="S", type=finite, default=FRAME_S, help="seconds between screens (0.1)"
+    )
     group.add_argument("--debug_level", metavar="N", type=int, default=0, help="from 2 on: numbers; also -d N")
     group.add_argument(
         "--compat", choices=("1.2", "1.3"), default="1.3", help="as that version of LatencyMap.py scales"

@@ -37,6 +37,13 @@ def unit_ns(text: str | None) -> int:
     return UNITS[unit]
 
 
+def value(text: str, option: str) -> int:
+    """A value of the second column that an option has. Raises UsageError."""
+    if re.fullmatch(_NUMBER, text) is None or abs(found := Decimal(text) * THOUSANDTHS) >= 1 << 62:
+        raise UsageError(f"{option} {text}: not a number as in the second column.")
+    return int(found)
+
+
 def _scaled(text: str, factor: int) -> int:
     return int(text) * factor if text.isdecimal() else round(Decimal(text) * factor)
 

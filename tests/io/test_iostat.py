@@ -121,6 +121,23 @@ def test_queue_and_utilisation_are_of_all_that_were_there(tmp_path: Path, said: 
     assert [(r["read_count"], r["busy_ns"]) for r in seen] == [(0, 100_000_000)]
 
 
+def test_an_interval_in_which_the_window_ends_ends_there(tmp_path: Path, said: Said) -> None:
+    """Its rates are those of the window, whatever the interval: 1 I/O in 50 ms; one that ends later is there, too."""
+    ios = [{"g": 110 * MS, "d": 110 * MS, "c": 120 * MS}, {"g": 140 * MS, "d": 140 * MS, "c": 400 * MS}]
+    run = io_run(tmp_path / "run", [*ios, {"g": 500 * MS, "d": 500 * MS, "c": 700 * MS}], seconds=0.999)
+    for words in ((), ("1",), ("70ms",), ("50ms",)):
+        (row,) = json.loads(said("iostat", run, *words, "-x", "--window", "0.1:0.15", "--json")[0])["rows"]
+        assert (row["begin_ns"], row["end_ns"], row["read_count"]) == (100_000_000, 150_000_000, 1)
+        assert row["in_flight_area_ns"] == row["busy_ns"] == 20_000_000
+        for style, busy in (("linux", "40.0"), ("solaris", "40")):
+            cells = (
+                said("iostat", run, *words, "-x", "--style", style, "--window", "0.1:0.15")[0].splitlines()[1].split()
+            )
+            assert (cells[1].removesuffix(".0"), cells[-1]) == ("20", busy)
+    rows = json.loads(said("iostat", run, "30ms", "--window", "0.1:0.15", "--json")[0])["rows"]
+    assert [r["end_ns"] for r in rows] == [130_000_000, 150_000_000]
+
+
 def test_c6_8_without_earlier_events_the_issue_is_the_begin_and_is_said_to_be(tmp_path: Path, said: Said) -> None:
     run = io_run(tmp_path / "run", [{"d": 1 * MS, "c": 3 * MS}], seconds=0.9)
     text, err = said("iostat", run, "1", "-x")

@@ -100,7 +100,7 @@ static inline void fill_request(struct block_event *e, u64 rq, int complete) {
 // ---- our own I/O ---------------------------------------------------------------------------------------------------
 // A bio that a process of the tracer queues is put into own_bios; it, the bios split from it, and the requests that
 // consist of such bios only are left out. The mark goes when the request completes, or when somebody else queues that
-// pointer.
+// pointer. One that needs a flush is not left out: the flush's own request has no bio that says whose it is.
 
 static inline int own_tgid(struct bridge_control *c) {
     u32 tgid = current_ids() >> 32;
@@ -108,6 +108,10 @@ static inline int own_tgid(struct bridge_control *c) {
 #pragma unroll
     for (int i = 0; i < OWN_TGIDS; ++i) own |= c->own_tgids[i] == tgid;
     return own && tgid;
+}
+
+static inline int needs_flush(u64 bio) {
+    return ((u32)pointer_at(bio + O_BIO_OPF) & (1u << REQ_FUA | 1u << REQ_PREFLUSH)) != 0;
 }
 
 static inline int mark_own(struct bridge_control *c, struct bridge_cpu *cpu, u64 bio) {
@@ -168,7 +172,7 @@ int on_block_bio_queue(struct bpf_raw_tracepoint_args *ctx) {
     u64 bio = ctx->args[A_block_bio_queue_bio];
     struct bridge_control *c = wanted(KIND_BIO_QUEUE);
     if (!c) return 0;
-    if (own_tgid(c)) {
+    if (own_tgid(c) && !needs_flush(bio)) {
         struct bridge_cpu *cpu = this_cpu();
         if (cpu && mark_own(c, cpu, bio)) {
             __sync_fetch_and_add(&cpu->own_bios, 1);

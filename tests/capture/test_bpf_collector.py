@@ -204,6 +204,22 @@ def test_io_of_excluded_processes_is_left_out_to_the_last_event(tmp_path: Path) 
         assert names[name] == 2, names
 
 
+def test_a_flush_of_excluded_processes_is_whole(tmp_path: Path) -> None:
+    """What flushes has no bio that says whose it is: so the bio that asks for it is not left out."""
+    with loop_device() as device:
+        with capture(tmp_path, f"--exclude-pid={os.getpid()}") as running:
+            fd = os.open(device, os.O_RDWR)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+        dev = dev_of(device)
+    events = [(name, payload["rwbs"]) for name, _, payload in running.events() if payload.get("dev") == dev]
+    flushes = [name for name, rwbs in events if rwbs & FLUSH]
+    assert flushes == ["block_rq_issue", "block_rq_complete"]
+    assert sum(name == "block_getrq" and rwbs & PREFLUSH != 0 for name, rwbs in events) == 1
+
+
 def test_a_full_ring_is_counted_and_shows_as_a_gap(tmp_path: Path) -> None:
     """A tiny ring buffer that is emptied rarely."""
     with loop_device() as device, capture(tmp_path, "--ring-bytes=65536", "--period-us=200000") as running:

@@ -138,6 +138,19 @@ def test_an_interval_in_which_the_window_ends_ends_there(tmp_path: Path, said: S
     assert [r["end_ns"] for r in rows] == [130_000_000, 150_000_000]
 
 
+def test_histograms_and_outliers_end_with_the_window_as_well(tmp_path: Path, said: Said) -> None:
+    """One I/O in 50 ms is 20 IOPS, in an interval of a second, too."""
+    run = io_run(tmp_path / "run", [{"g": 110 * MS, "d": 110 * MS, "c": 120 * MS}], seconds=0.999)
+    window = ("1", "--window", "0.1:0.15")
+    assert "0.10 to 0.15 s" in said("hist", run, *window)[0]
+    (interval,) = json.loads(said("hist", run, *window, "--json")[0])["intervals"]
+    assert (interval["begin_ns"], interval["end_ns"]) == (100_000_000, 150_000_000)
+    assert said("hist", run, *window, "--csv")[0].splitlines()[1].startswith("100000000,150000000,")
+    rates = [line.split()[4] for line in said("hist", run, *window, "--style", "iolatency_micro")[0].splitlines()[2:]]
+    assert rates == ["20.0"]
+    assert "measurement time: 0.05 seconds" in said("outliers", run, *window)[0]
+
+
 def test_c6_8_without_earlier_events_the_issue_is_the_begin_and_is_said_to_be(tmp_path: Path, said: Said) -> None:
     run = io_run(tmp_path / "run", [{"d": 1 * MS, "c": 3 * MS}], seconds=0.9)
     text, err = said("iostat", run, "1", "-x")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """From filtered rows to intervals: which intervals there are, and the tally of all rows in them.
 
-The intervals begin at the run's first event, or where --window begins; the last one is as long as the others, although
-the run may end in it. Rates are per second of the whole interval.
+The intervals begin at the run's first event, or where --window begins. The last one ends where --window does; without
+one it is as long as the others, although the run may end in it. Rates are per second of the whole interval.
 """
 
 from __future__ import annotations
@@ -28,21 +28,38 @@ LATENCY = "end_ns - begin_ns"
 
 
 class Series(Value):
-    """Intervals ``first`` to ``last`` of a grid; times are shown from ``zero_ns``."""
+    """Intervals ``first`` to ``last`` of a grid; times are shown from ``zero_ns``. One in which ``until_ns`` lies ends
+    there: nothing after it is counted.
+    """
 
     grid: Grid
     first: int
     last: int
     zero_ns: int
+    until_ns: int | None = None
 
     @property
     def digits(self) -> int:
         """Decimals of seconds with which the intervals' edges are shown: what they need, at most 6."""
-        return min(6, max(decimals_of(self.grid.step_ns), decimals_of(self.grid.zero_ns - self.zero_ns)))
+        edges = self.grid.step_ns, self.grid.zero_ns - self.zero_ns, self.end_ns(self.last) - self.zero_ns
+        return min(6, max(map(decimals_of, edges)))
+
+    def end_ns(self, index: int) -> int:
+        """Where an interval ends."""
+        end = self.grid.begin_ns(index + 1)
+        return end if self.until_ns is None else min(end, max(self.until_ns, self.grid.begin_ns(index) + 1))
+
+    def length_ns(self, index: int) -> int:
+        """How long an interval is."""
+        return self.end_ns(index) - self.grid.begin_ns(index)
 
     def shown(self, index: int) -> str:
         """Where an interval begins, in seconds from the run's first event."""
         return seconds(self.grid.begin_ns(index) - self.zero_ns, self.digits)
+
+    def shown_end(self, index: int) -> str:
+        """Where it ends."""
+        return seconds(self.end_ns(index) - self.zero_ns, self.digits)
 
 
 def tables_needed(args: argparse.Namespace) -> tuple[str, ...]:
@@ -64,7 +81,7 @@ def series_of(rows: Rows, interval_ns: int | None, count: int | None = None) -> 
     end = rows.window.until_ns if rows.window.until_ns is not None else max(rows.last_ns, origin) + 1
     step = interval_ns or max(1, end - origin)
     number = number_of_intervals(end - origin, step, count)
-    return Series(Grid(origin, step), 0, number - 1, rows.zero_ns)
+    return Series(Grid(origin, step), 0, number - 1, rows.zero_ns, rows.window.until_ns)
 
 
 def count_rows(

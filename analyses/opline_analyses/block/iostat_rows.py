@@ -50,7 +50,7 @@ def rows_over_time(run: Run, rows: Rows, series: Series, per_device: bool, waits
     """
     tally = count_rows(run, rows, series, None, DEVICE_AND_IO if per_device else "io")
     parts = [_presence(run, part, series) for part in present(rows, waits_from)] if per_device else []
-    return rows_of(run, dict(tally.intervals()), parts, series, per_device, rows.window.until_ns)
+    return rows_of(run, dict(tally.intervals()), parts, series, per_device)
 
 
 def present(rows: Rows, waits_from: str | None) -> list[Rows]:
@@ -62,16 +62,9 @@ def present(rows: Rows, waits_from: str | None) -> list[Rows]:
 
 
 def rows_of(
-    run: Run,
-    counted: Mapping[int, Cells],
-    parts: list[Occupancy],
-    series: Series,
-    per_device: bool,
-    until_ns: int | None = None,
+    run: Run, counted: Mapping[int, Cells], parts: list[Occupancy], series: Series, per_device: bool
 ) -> list[Row]:
-    """The rows of the series' intervals, of cells by kind (with ``per_device`` by device and kind) and presence. An
-    interval in which a window ends (``until_ns``) ends there: nothing after it is counted.
-    """
+    """The rows of the series' intervals, of cells by kind (with ``per_device`` by device and kind) and presence."""
     groups: dict[int, dict[str, dict[str, Cell]]] = {}  # interval → device → kind
     devices: dict[str, None] = {}
     for index, cells in counted.items():
@@ -89,12 +82,10 @@ def rows_of(
     known = {d: [p.area_and_busy_ns(d, series.first, series.last) for p in parts] for d in devices}
     found = []
     for index in range(series.first, series.last + 1):
-        begin, end = (series.grid.begin_ns(i) for i in (index, index + 1))
-        end = end if until_ns is None else min(end, until_ns)
-        length, begin, end = end - begin, begin - series.zero_ns, end - series.zero_ns
+        begin, end = (at_ns - series.zero_ns for at_ns in (series.grid.begin_ns(index), series.end_ns(index)))
         for device in sorted(devices, key=lambda d: (numbers.get(d, 1 << 32), d)):
             place = index - series.first
             times = [part[place] for pair in known[device] for part in pair]
             cells_of = groups.get(index, {}).get(device, {})
-            found.append(Row(begin, end, device, *kinds(cells_of), length, *times))
+            found.append(Row(begin, end, device, *kinds(cells_of), end - begin, *times))
     return found

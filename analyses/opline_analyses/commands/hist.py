@@ -271,7 +271,7 @@ def text(
         yield from _records([*([(series.first - 1, {})] if begins else []), *counted], series, unit, rows)
         return
     for number, (index, cells) in enumerate(counted):
-        end = series.grid.begin_ns(index + 1)
+        end = series.end_ns(index)
         if number or args.style in OF_IOLATENCY:
             yield ""
         if args.timestamps and run is not None:
@@ -279,7 +279,7 @@ def text(
             yield time_of_day(run, end, series.digits if series.last else 0) + colon
         groups = by_group(cells)
         if args.style == "table":
-            yield f"{series.shown(index)} to {series.shown(index + 1)} s"
+            yield f"{series.shown(index)} to {series.shown_end(index)} s"
             yield from _tables(groups, names, buckets, unit, rows)
             continue
         for group in names:
@@ -289,11 +289,11 @@ def text(
             if args.style == "iolatency":
                 yield from hist.iolatency_lines(found, unit)
             elif args.style == "iolatency_micro":
-                yield from hist.iolatency_micro_lines(found, unit, series.grid.step_ns, guessed=args.compat)
+                yield from hist.iolatency_micro_lines(found, unit, series.length_ns(index), guessed=args.compat)
             elif args.style == "biolatency":
                 yield from hist.biolatency_lines(found, unit)
             else:
-                length = f"{series.grid.step_ns / 1e9:g}"
+                length = f"{series.length_ns(index) / 1e9:g}"
                 yield from hist.hist_log_title(length, hist.whole(found).count, unit)
                 yield from hist.hist_log_lines(found)
 
@@ -305,8 +305,8 @@ def _records(counted: list[tuple[int, Cells]], series: Series, unit: str, rows: 
 
     label = f"{rows.source.name} {rows.source.measured}"
     for index, cells in counted:
-        end = series.grid.begin_ns(index + 1)
-        date = f"{series.shown(index + 1)} s"
+        end = series.end_ns(index)
+        date = f"{series.shown_end(index)} s"
         yield from hist.latencymap_record(by_group(cells).get("", {}), end // 1000, date, label, unit)
 
 
@@ -346,7 +346,7 @@ def csv_of(counted: list[tuple[int, Cells]], series: Series, buckets: Buckets, b
     if begins:
         writer.writerow(("begin_ns", "end_ns", "group", "low_ns", "high_ns", "count", "sum_ns"))
     for index, cells in counted:
-        times = [series.grid.begin_ns(i) - series.zero_ns for i in (index, index + 1)]
+        times = [at_ns - series.zero_ns for at_ns in (series.grid.begin_ns(index), series.end_ns(index))]
         for (group, bucket), cell in sorted(cells.items()):
             writer.writerow((*times, group, *buckets.edges(bucket), cell.count, cell.total))
         if not cells:  # an idle interval is a row, too
@@ -384,7 +384,7 @@ def document(
         "intervals": [
             {
                 "begin_ns": series.grid.begin_ns(index) - series.zero_ns,
-                "end_ns": series.grid.begin_ns(index + 1) - series.zero_ns,
+                "end_ns": series.end_ns(index) - series.zero_ns,
                 "groups": [group(cells, name) for name in sorted({g for g, _ in cells})],
             }
             for index, cells in counted

@@ -126,8 +126,7 @@ def _lines(
     """Each interval's outliers above its table."""
     from opline_analyses.block import outliers
 
-    length = f"{series.grid.step_ns / 1e9:g}"
-    yield from outliers.banner(kind, threshold, length)
+    yield from outliers.banner(kind, threshold, f"{series.length_ns(series.first) / 1e9:g}")
     warnings: dict[int, list[str]] = {}
     for row in found:
         index = series.grid.index(row["end_ns"] + series.zero_ns)
@@ -136,7 +135,9 @@ def _lines(
         if index in warnings:
             yield from ("", *warnings[index])
         yield ""
-        yield from outliers.table_lines(kind, {g: c for (g, _), c in cells.items()}, length)
+        yield from outliers.table_lines(
+            kind, {g: c for (g, _), c in cells.items()}, f"{series.length_ns(index) / 1e9:g}"
+        )
     if verdict:
         yield from ("", *verdict[1])
 

@@ -72,18 +72,22 @@ void Engine::give_up_owed(Device &d) {
 }
 
 bool Engine::has_ended(const Owner &owner) const {
-    const std::int64_t ended_ns = hooks_->owner_ended(owner);
+    const std::int64_t ended_ns = hooks_ && hooks_->owner_ended ? hooks_->owner_ended(owner) : kNoTime;
     return ended_ns != kNoTime && ended_ns < last_ns_;
 }
 
-// The completion may have been that of another one that waits: what it needs to know, should it have been.
+// The completion may have been that of another one that waits: what it needs to know, should it have been. Of several
+// that one is remembered of which the taker waits still.
 void Engine::note_contested_flush(const BlockEvent &e, Index by) {
     Device &d = device(e.dev);
     d.waiter_done_ns = e.ts_ns;
     const auto &owners = requests_[by].r.owners;
     if (owners.empty()) return;
-    for (Index w : d.flush_waiters)
-        if (w != by && requests_[w].empty_flush) requests_[w].contested = {e.ts_ns, e.cpu, owners.front()};
+    for (Index w : d.flush_waiters) {
+        Contested &of = requests_[w].contested;
+        if (w != by && requests_[w].empty_flush && (of.at_ns == kNoTime || has_ended(of.by)))
+            of = {e.ts_ns, e.cpu, owners.front()};
+    }
 }
 
 // Who waits for this CPU's flush, given to another CPU's flush though this one's comes as well; own_only: a request of

@@ -108,7 +108,8 @@ def test_the_parts_of_q2c_are_of_the_bios_of_the_whole(
     assert sum(device["share"].values()) == pytest.approx(1, abs=0.01)
     text = opline("btt", run).stdout.splitlines()
     (at,) = (n for n, line in enumerate(text) if line.startswith("share of Q2C"))
-    assert text[at + 1].split()[-1] == "left" and sum(map(float, text[at + 2].split()[1:])) == pytest.approx(100)
+    parts = [float(part) for part in text[at + 2].split()[1:]]  # each rounded to a tenth
+    assert text[at + 1].split()[-1] == "left" and sum(parts) == pytest.approx(100, abs=0.05 * len(parts))
 
 
 def test_btts_filters_choose_requests(merged: Path, opline: Callable[..., Any]) -> None:

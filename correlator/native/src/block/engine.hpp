@@ -152,7 +152,7 @@ class Engine {
     Index flush_of(const Device &, const ReqRec &waiter) const;
     void serve(Index flush, Index waiter);
     void wait_for_second_completion(const BlockEvent &, Index);
-    static bool waits_for_second_flush(const BlockEvent &, ReqRec &);
+    bool waits_for_second_flush(const BlockEvent &, ReqRec &);
     bool may_end(const BlockEvent &, const ReqRec &) const;
     void serve_by(const BlockEvent &, Index flush);
     enum class Kinship : std::uint8_t { kApart, kPerhaps, kTogether };

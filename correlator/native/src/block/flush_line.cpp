@@ -15,9 +15,10 @@ void Engine::line_up(Device &d, Index i) {
 
 // Without data, with PREFLUSH and FUA (device-mapper from Linux 6.12 on sends such a bio before its data): where the
 // device has no FUA, one flush comes behind the other. Whether it has is not known before: what completes right behind
-// the first one has not waited for a second.
+// the first one has not waited for a second. (One with data whose getrq is missing looks like one without.)
 bool Engine::waits_for_second_flush(const BlockEvent &e, ReqRec &rec) {
     if (!rec.empty_flush || rec.needs_flush || (rec.entry_flags & rwbs::kFua) == 0) return false;
+    if (!rec.bios.empty() && bios_[rec.bios.back()].bio.nr_sectors != 0) return false;
     rec.needs_flush = true;
     rec.entered_ns = e.ts_ns;
     return true;
@@ -219,6 +220,7 @@ void Engine::serve(Index i, Index w) {
     waiter.waits_for = flush.r.id;
     if (!waiter.empty_flush || !waiter.needs_flush) waiter.r.flushed_by = flush.r.id;  // of two the first
     waiter.flush_done = waiter.started_flush = false;
+    waiter.contested = {};  // what came before is not its
     if (flush.r.queue_ns == kNoTime) {
         flush.r.queue_ns = waiter.r.queue_ns;
         flush.r.queue_tid = waiter.r.queue_tid;

@@ -165,7 +165,7 @@ class Engine {
     static void note_completion(Device &, std::uint32_t issued, std::uint32_t completed);
     static void set_free(Device &, std::uint32_t cpu, const BlockEvent &);
     static FlushCpu free_since(const Device &, std::uint32_t cpu);
-    Found first_in_line(const BlockEvent &);
+    Found first_in_line(const BlockEvent &, int at_least);
     void unserve(Index flush, Index waiter);
     void begin_run(FlushCpu &, const BlockEvent &);
     void keep_run(const BlockEvent &);
@@ -180,7 +180,9 @@ class Engine {
     void missed_completion(const ReqRec &, std::int64_t begin_ns);
     std::int64_t left_ns(const ReqRec &) const;
     void note_contested(const BlockEvent &, Index by);
-    Index exchanged(const BlockEvent &) const;
+    static void contend(ReqRec &, const Contested &);
+    const Contested *contested_by_one_that_waits(const ReqRec &) const;
+    Index exchanged(const BlockEvent &, Contested &own) const;
     bool too_long(const Device &, std::int64_t begin_ns, std::int64_t end_ns) const;
     void came_from_nowhere(const BlockEvent &);
     void check_issued(const BlockEvent &, const ReqRec &);

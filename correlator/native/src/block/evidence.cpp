@@ -39,19 +39,32 @@ void Engine::note_contested(const BlockEvent &e, Index by) {
     for (Index i = request_starts_.first({e.dev, e.sector}); i != kNil && seen < kChainLimit;
          i = requests_[i].by_start.next, ++seen)
         if (i != by && requests_[i].in_device)
-            requests_[i].contested = {e.ts_ns, e.cpu, owners.empty() ? Owner{} : owners.front()};
+            contend(requests_[i], {e.ts_ns, e.cpu, owners.empty() ? Owner{} : owners.front()});
+}
+
+void Engine::contend(ReqRec &rec, const Contested &completion) {
+    constexpr std::size_t kMost = 64;
+    if (rec.contested.size() >= kMost) rec.contested.erase(rec.contested.begin());
+    rec.contested.push_back(completion);
+}
+
+// Whoever waits for the request has gone on: the last of those completions whose taker waits still was its own.
+const Contested *Engine::contested_by_one_that_waits(const ReqRec &rec) const {
+    const auto waits = [this](const Contested &c) { return !has_ended(c.by); };
+    const auto it = std::find_if(rec.contested.rbegin(), rec.contested.rend(), waits);
+    return it == rec.contested.rend() ? nullptr : &*it;
 }
 
 // The request whose completion another one got: whoever waits for it has gone on, and who waits for the other has not.
 // So the completion at hand is the other's.
-Index Engine::exchanged(const BlockEvent &e) const {
+Index Engine::exchanged(const BlockEvent &e, Contested &own) const {
     unsigned seen = 0;
     for (Index i = request_starts_.first({e.dev, e.sector}); i != kNil && seen < kChainLimit;
          i = requests_[i].by_start.next, ++seen) {
         const ReqRec &rec = requests_[i];
         const bool fits = rec.in_device && rec.remaining == e.nr_sectors && same_direction(rec.op, e.rwbs);
-        if (!fits || rec.contested.at_ns == kNoTime || left_ns(rec) == kNoTime) continue;
-        if (!has_ended(rec.contested.by)) return i;
+        if (!fits || rec.contested.empty() || left_ns(rec) == kNoTime) continue;
+        if (const Contested *other = contested_by_one_that_waits(rec)) return own = *other, i;
     }
     return kNil;
 }

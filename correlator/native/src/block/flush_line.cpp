@@ -6,6 +6,9 @@
 #include "block/engine.hpp"
 
 namespace opline::block_model {
+namespace {
+constexpr int kSurelyInLine = 5;  // how well a completion fits one that waits for a flush: it is right behind that
+}  // namespace
 
 void Engine::line_up(Device &d, Index i) {
     requests_[i].alone = d.flush_waiters.empty() && d.second_waiters.empty();
@@ -45,15 +48,15 @@ void Engine::give_up_left(const BlockEvent &e) {
             scratch_.push_back(w);
     for (std::size_t k = 0; k < scratch_.size(); ++k) {
         ReqRec &rec = requests_[scratch_[k]];
-        const auto &other = rec.contested;
-        if (other.at_ns == kNoTime || has_ended(other.by)) {
+        const Contested *taken = contested_by_one_that_waits(rec);
+        if (!taken) {
             give_up_waiter(e, scratch_[k]);
             continue;
         }
-        // Who got the last completion waits still: it was this one's, and the other's is to come.
+        // Who got that completion has it still to come.
         BlockEvent own = e;
-        own.ts_ns = other.at_ns;
-        own.cpu = other.cpu;
+        own.ts_ns = taken->at_ns;
+        own.cpu = taken->cpu;
         ++rec.device->owed;
         rec.device->owed_issues = rec.device->flush_issues;
         rec.r.ambiguous = true;
@@ -77,18 +80,14 @@ bool Engine::has_ended(const Owner &owner) const {
     return ended_ns != kNoTime && ended_ns < last_ns_;
 }
 
-// The completion may have been that of another one that waits: what it needs to know, should it have been. Of several
-// that one is remembered of which the taker waits still.
+// The completion may have been that of another one that waits: what it needs to know, should it have been.
 void Engine::note_contested_flush(const BlockEvent &e, Index by) {
     Device &d = device(e.dev);
     d.waiter_done_ns = e.ts_ns;
     const auto &owners = requests_[by].r.owners;
     if (owners.empty()) return;
-    for (Index w : d.flush_waiters) {
-        Contested &of = requests_[w].contested;
-        if (w != by && requests_[w].empty_flush && (of.at_ns == kNoTime || has_ended(of.by)))
-            of = {e.ts_ns, e.cpu, owners.front()};
-    }
+    for (Index w : d.flush_waiters)
+        if (w != by && requests_[w].empty_flush) contend(requests_[w], {e.ts_ns, e.cpu, owners.front()});
 }
 
 // Who waits for this CPU's flush, given to another CPU's flush though this one's comes as well; own_only: a request of
@@ -219,8 +218,8 @@ void Engine::serve(Index i, Index w) {
     ReqRec &flush = requests_[i], &waiter = requests_[w];
     waiter.waits_for = flush.r.id;
     if (!waiter.empty_flush || !waiter.needs_flush) waiter.r.flushed_by = flush.r.id;  // of two the first
+    if (!waiter.flush_done) waiter.contested.clear();  // what came before it was in a line is not its
     waiter.flush_done = waiter.started_flush = false;
-    waiter.contested = {};  // what came before is not its
     if (flush.r.queue_ns == kNoTime) {
         flush.r.queue_ns = waiter.r.queue_ns;
         flush.r.queue_tid = waiter.r.queue_tid;
@@ -281,9 +280,14 @@ Found Engine::empty_to_complete(const BlockEvent &e) {
         found = {i, false, false};
         best = rank;
     }
+    // Its place alone says little where flushes have the same, sector 0 or what device-mapper gave them. Behind one
+    // flush they complete in order of arrival.
+    if (best < 2 || requests_[found.index].needs_flush)
+        if (const Found line = first_in_line(e, best == 0 ? 1 : kSurelyInLine); line)
+            if (best < 2 || requests_[line.index].entered_ns < requests_[found.index].entered_ns) return line;
     if (found.ambiguous)
         for (Index i : d.second_waiters) requests_[i].r.ambiguous = true;
-    return found ? found : first_in_line(e);
+    return found;
 }
 
 // Is it a flush bio's request, as far as its address and its bio's sector (where device-mapper made it) say?
@@ -294,7 +298,7 @@ bool Engine::may_end(const BlockEvent &e, const ReqRec &rec) const {
 }
 
 // A flush bio's request completes with the flush that it waited for: right after it, on the same CPU.
-Found Engine::first_in_line(const BlockEvent &e) {
+Found Engine::first_in_line(const BlockEvent &e, int at_least) {
     Device &d = device(e.dev);
     const FlushCpu *last = e.cpu != kNoCpu ? d.flush_cpus.find(e.cpu) : nullptr;
     if (last && last->done == 0) last = nullptr;
@@ -309,20 +313,20 @@ Found Engine::first_in_line(const BlockEvent &e) {
         const bool of_last = last && rec.waits_for == last->done && rec.flush_done;
         const bool in_line = last && flush_of(d, rec) == kNil && rec.entered_ns <= last->issue_ns &&
                              same_queue(d, rec.r.queue_cpu, last->issued_on);
-        const int rank = of_last ? 5 : in_line ? 4 : rec.flush_done ? 3 : rec.r.queue_cpu == e.cpu ? 2 : 1;
+        const int rank = of_last ? kSurelyInLine : in_line ? 4 : rec.flush_done ? 3 : rec.r.queue_cpu == e.cpu ? 2 : 1;
         if (rank >= 4 && nothing_known(d, rec.r.queue_cpu, last->issued_on)) perhaps = true;
         fits = rank > best ? 1 : fits + (rank == best);
         if (rank <= best) continue;
         best = rank;
         found.index = i;
     }
-    if (!found || (best < 4 && d.owed > 0)) return {};
+    if (!found || best < at_least || (best < 4 && d.owed > 0)) return {};
     ReqRec &rec = requests_[found.index];
     found.ambiguous =
         (fits > 1 && (best < 4 || perhaps)) || (waiting > 1 && last && last->ambiguous) || d.blind_ns >= rec.entered_ns;
     if (found.ambiguous)
         for (Index i : d.flush_waiters) requests_[i].r.ambiguous = true;
-    if (found.ambiguous || (best < 5 && waiting > 1)) d.doubt_ns = e.ts_ns;
+    if (found.ambiguous || (best < kSurelyInLine && waiting > 1)) d.doubt_ns = e.ts_ns;
     if (rec.alone && last) note_together(d, rec.r.queue_cpu, last->issued_on, 8);
     return found;
 }

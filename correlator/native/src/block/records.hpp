@@ -230,8 +230,8 @@ struct Device {
     std::vector<Index> passthrough;         // requests without sectors that are open
 };
 
-// A completion that fitted a request as well, and that another of its place got: when and where it came, and who waits
-// for the other.
+// A completion that fitted a request as well, and that another one got: when and where it came, and who waits for the
+// other.
 struct Contested {
     std::int64_t at_ns = kNoTime;
     std::uint32_t cpu = kNoCpu;
@@ -268,12 +268,12 @@ struct ReqState {
     std::uint32_t flush_missed = 0;   // flushes after which it did not go on
     std::uint32_t done_cpu = kNoCpu;  // where its flush completed
     std::uint64_t waits_for = 0;      // Request::id of the flush that serves it now
-    Contested contested;
 };
 
 struct ReqRec : ReqState {
     Request r;
     std::vector<Index> bios;
+    std::vector<Contested> contested;  // in order of time
     Link by_start, by_end, age;
 
     void reset(const ReqRec &blank) {
@@ -282,6 +282,7 @@ struct ReqRec : ReqState {
         r.bios.clear();
         r.owners.clear();
         bios.clear();
+        contested.clear();
         by_start = by_end = age = {};
     }
 };

@@ -272,10 +272,11 @@ Fate Engine::requeue(const BlockEvent &e) {
 Fate Engine::complete(const BlockEvent &e) {
     ++counts.completions;
     if (e.nr_sectors == 0) return complete_empty(e);
-    if (const Index i = has_contested_ && !rq_of(e) ? exchanged(e) : kNil; i != kNil) {
+    Contested its;
+    if (const Index i = has_contested_ && !rq_of(e) ? exchanged(e, its) : kNil; i != kNil) {
         BlockEvent own = e;
-        own.ts_ns = requests_[i].contested.at_ns;
-        own.cpu = requests_[i].contested.cpu;
+        own.ts_ns = its.at_ns;
+        own.cpu = its.cpu;
         return completed_whole(own, i);
     }
     Found found = request_for(e, BlockKind::kRqComplete);

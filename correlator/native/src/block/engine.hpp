@@ -135,6 +135,9 @@ class Engine {
     void check_flush_before(const BlockEvent &e);
     void give_up_waiter(const BlockEvent &, Index);
     void give_up_left(const BlockEvent &);
+    bool has_other_flush(const Device &, std::uint32_t cpu, Index flush) const;
+    bool was_anothers(const ReqRec &) const;
+    void settle_left(const BlockEvent &, Index, bool next_flush_done);
     void give_up_owed(Device &);
     void note_contested_flush(const BlockEvent &, Index by);
     bool has_ended(const Owner &) const;
@@ -154,6 +157,7 @@ class Engine {
     void wait_for_second_completion(const BlockEvent &, Index);
     bool waits_for_second_flush(const BlockEvent &, ReqRec &);
     bool may_end(const BlockEvent &, const ReqRec &) const;
+    void line_for(const BlockEvent &, Index flush);
     void serve_by(const BlockEvent &, Index flush);
     enum class Kinship : std::uint8_t { kApart, kPerhaps, kTogether };
     static Kinship kinship(const Device &, std::uint32_t cpu, std::uint32_t other);
@@ -165,6 +169,7 @@ class Engine {
     static void note_completion(Device &, std::uint32_t issued, std::uint32_t completed);
     static void set_free(Device &, std::uint32_t cpu, const BlockEvent &);
     static FlushCpu free_since(const Device &, std::uint32_t cpu);
+    void give_up_waiters(const BlockEvent &);
     Found first_in_line(const BlockEvent &, int at_least);
     void unserve(Index flush, Index waiter);
     void begin_run(FlushCpu &, const BlockEvent &);

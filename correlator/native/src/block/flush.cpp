@@ -87,7 +87,7 @@ void Engine::check_flush_before(const BlockEvent &e) {
         doubt_waiters(d);
         return;
     }
-    if (left) return give_up_waiter(e, *waiter);
+    if (left) return settle_left(e, *waiter, true);
     missed(e.dev, since_ns, e.ts_ns);
     ++counts.presumed_lost;
     if (of_bio) close_bio(bio->bio);
@@ -121,19 +121,7 @@ Fate Engine::issue_flush(const BlockEvent &e) {
     ++d.flush_issues;
     enlist(d.flushes, i);
     if (!d.has_getrq) take_flush_bios(e, i);
-    // What a flush was for goes on before the next one of its queue is issued. Who did not has lost its completion: the
-    // first in line at once; of others it may be that they came too late for the flush before.
-    scratch_.clear();
-    for (const auto *list : {&d.flush_waiters, &d.second_waiters})
-        for (Index w : *list)
-            if (requests_[w].flush_done && requests_[w].flush_missed >= 2 && !goes_on(d, requests_[w]) &&
-                (d.misses_completions || d.doubt_ns < requests_[w].entered_ns) &&
-                same_queue(d, requests_[w].r.queue_cpu, e.cpu))
-                scratch_.push_back(w);
-    for (std::size_t k = 0; k < scratch_.size(); ++k) {
-        ++counts.presumed_lost;
-        close_request(scratch_[k]);
-    }
+    give_up_waiters(e);
     serve_by(e, i);
     begin_issue(e, i);
     if (flush.r.bios.empty() && flush.r.queue_ns == kNoTime) {
@@ -206,6 +194,7 @@ Index Engine::wait_with_bio(const BlockEvent &e, Index bio) {
 
 void Engine::flush_completed(const BlockEvent &e, Index i) {
     const ReqRec &flush = requests_[i];
+    const bool lost = e.kind != BlockKind::kRqComplete;
     Device &d = device(e.dev);
     for (const auto *list : {&d.flush_waiters, &d.second_waiters})
         for (Index w : *list)
@@ -213,8 +202,9 @@ void Engine::flush_completed(const BlockEvent &e, Index i) {
                 requests_[w].flush_done = true;
                 if (list == &d.flush_waiters && !requests_[w].empty_flush) requests_[w].r.preflush_ns = e.ts_ns;
                 requests_[w].done_cpu = e.cpu;
-                if (!waits_for_second_flush(e, requests_[w]))
-                    requests_[w].flush_missed += requests_[w].started_flush ? 2 : 1;
+                const bool its_queue = kinship(d, requests_[w].r.queue_cpu, flush.r.issue_cpu) == Kinship::kTogether;
+                if (!waits_for_second_flush(e, requests_[w]) && its_queue)
+                    requests_[w].flush_missed += !requests_[w].started_flush ? 1 : lost ? kManyMissed : 2;
             }
     set_free(d, flush.r.issue_cpu, e);
     if (flush.beside_cpu != kNoCpu && flush.beside_issues == d.flush_issues && !flush.r.ambiguous)
@@ -327,6 +317,10 @@ Fate Engine::complete_empty(const BlockEvent &e) {
     }
     Found found;
     if ((e.rwbs & rwbs::kFlush) == 0) found = empty_to_complete(e);
+    if (found && !found.by_pointer && was_anothers(requests_[found.index])) {
+        settle_left(e, found.index, true);
+        found = {};
+    }
     if (!found && (e.rwbs & kDirection & ~rwbs::kRead) == 0) {
         Device &d = device(e.dev);
         for (Index i : d.passthrough) {

@@ -27,69 +27,6 @@ bool Engine::waits_for_second_flush(const BlockEvent &e, ReqRec &rec) {
     return true;
 }
 
-// Whoever waited for the flush has gone on: its completion is lost, and so is the flush's, if that is still in flight.
-void Engine::give_up_waiter(const BlockEvent &e, Index i) {
-    const ReqRec &rec = requests_[i];
-    Device &d = device(e.dev);
-    const Index flush = flush_of(d, rec);
-    missed(e.dev, rec.entered_ns, std::max(rec.entered_ns, left_ns(rec)));
-    ++counts.presumed_lost;
-    close_request(i);
-    if (flush == kNil) return;
-    ++counts.presumed_lost;
-    flush_completed(e, flush);
-    close_request(flush);
-}
-
-void Engine::give_up_left(const BlockEvent &e) {
-    scratch_.clear();
-    for (Index w : device(e.dev).flush_waiters)
-        if (requests_[w].empty_flush && !requests_[w].r.pointer && left_ns(requests_[w]) != kNoTime)
-            scratch_.push_back(w);
-    for (std::size_t k = 0; k < scratch_.size(); ++k) {
-        ReqRec &rec = requests_[scratch_[k]];
-        const Contested *taken = contested_by_one_that_waits(rec);
-        if (!taken) {
-            give_up_waiter(e, scratch_[k]);
-            continue;
-        }
-        // Who got that completion has it still to come.
-        BlockEvent own = e;
-        own.ts_ns = taken->at_ns;
-        own.cpu = taken->cpu;
-        ++rec.device->owed;
-        rec.device->owed_issues = rec.device->flush_issues;
-        rec.r.ambiguous = true;
-        completed(own, scratch_[k]);
-        rec.r.end_ns = own.ts_ns;
-        close_request(scratch_[k]);
-    }
-}
-
-// What a flush was for completes soon behind it, though other queues' flushes may be issued in between. What is still
-// to come when so many have been, and none is in flight, is lost as well.
-void Engine::give_up_owed(Device &d) {
-    constexpr std::uint64_t kIssuesBetween = 8;
-    if (d.owed == 0 || !d.flushes.empty() || d.flush_issues < d.owed_issues + kIssuesBetween) return;
-    counts.presumed_lost += d.owed;
-    d.owed = 0;
-}
-
-bool Engine::has_ended(const Owner &owner) const {
-    const std::int64_t ended_ns = hooks_ && hooks_->owner_ended ? hooks_->owner_ended(owner) : kNoTime;
-    return ended_ns != kNoTime && ended_ns < last_ns_;
-}
-
-// The completion may have been that of another one that waits: what it needs to know, should it have been.
-void Engine::note_contested_flush(const BlockEvent &e, Index by) {
-    Device &d = device(e.dev);
-    d.waiter_done_ns = e.ts_ns;
-    const auto &owners = requests_[by].r.owners;
-    if (owners.empty()) return;
-    for (Index w : d.flush_waiters)
-        if (w != by && requests_[w].empty_flush) contend(requests_[w], {e.ts_ns, e.cpu, owners.front()});
-}
-
 // Who waits for this CPU's flush, given to another CPU's flush though this one's comes as well; own_only: a request of
 // this very CPU.
 Index Engine::taken_back(const BlockEvent &e, Index flush, bool own_only) {
@@ -126,20 +63,31 @@ Index Engine::waiter_of_bio(const BlockEvent &e) {
     return kNil;
 }
 
-// Which waiting requests a flush that is issued now is for. It comes from a worker of the CPU that started it: where a
-// request began to wait, or where the flush before it completed. A thread may be held up between its getrq and the
-// line.
-void Engine::serve_by(const BlockEvent &e, Index i) {
+// That CPU's queue has a flush in flight: then one that is issued elsewhere is of another queue.
+bool Engine::has_other_flush(const Device &d, std::uint32_t cpu, Index flush) const {
+    return std::any_of(d.flushes.begin(), d.flushes.end(), [&](Index f) {
+        return f != flush && requests_[f].step == Step::kIssued && requests_[f].r.issue_cpu == cpu;
+    });
+}
+
+// The requests that wait for a flush of this CPU's queue, as one is issued now: in scratch_, in order of arrival.
+void Engine::line_for(const BlockEvent &e, Index i) {
     Device &d = device(e.dev);
     std::vector<Index> &line = scratch_;
     line.clear();
     std::size_t waiting = 0;
-    Index other = kNil;
+    Index other = kNil, going = kNil;
     bool one_cpu = true;
     for (const auto *list : {&d.flush_waiters, &d.second_waiters})
         for (Index w : *list) {
             const ReqRec &rec = requests_[w];
-            if ((!rec.waits_flush && !rec.needs_flush) || flush_of(d, rec) != kNil || goes_on(d, rec)) continue;
+            if ((!rec.waits_flush && !rec.needs_flush) || flush_of(d, rec) != kNil) continue;
+            if (goes_on(d, rec)) {
+                if (going == kNil && same_queue(d, rec.r.queue_cpu, e.cpu)) going = w;
+                continue;
+            }
+            if (has_other_flush(d, rec.r.queue_cpu, i) && kinship(d, rec.r.queue_cpu, e.cpu) == Kinship::kPerhaps)
+                continue;
             ++waiting;
             if (same_queue(d, rec.r.queue_cpu, e.cpu)) line.push_back(w);
             else if (kinship(d, rec.r.queue_cpu, e.cpu) == Kinship::kApart) continue;
@@ -151,6 +99,10 @@ void Engine::serve_by(const BlockEvent &e, Index i) {
     ReqRec &flush = requests_[i];
     if (line.empty())
         if (const Index taken = taken_back(e, i, true); taken != kNil) line.push_back(taken);
+    if (line.empty() && other == kNil && going != kNil) {  // it came too late for the one that has just completed
+        line.push_back(going);
+        flush.r.ambiguous = true;
+    }
     if (line.empty() && other != kNil) {  // of a CPU of which nothing was known
         if (one_cpu) note_together(d, requests_[other].r.queue_cpu, e.cpu, 1);
         line.push_back(other);
@@ -162,12 +114,26 @@ void Engine::serve_by(const BlockEvent &e, Index i) {
     if (requests_[line.front()].alone) note_together(d, requests_[line.front()].r.queue_cpu, e.cpu, 8);
     std::stable_sort(line.begin(), line.end(),
                      [this](Index a, Index b) { return requests_[a].entered_ns < requests_[b].entered_ns; });
+}
+
+// Which waiting requests a flush that is issued now is for. It comes from a worker of the CPU that started it: where a
+// request began to wait, or where the flush before it completed. A thread may be held up between its getrq and the
+// line.
+void Engine::serve_by(const BlockEvent &e, Index i) {
+    line_for(e, i);
+    const std::vector<Index> &line = scratch_;
+    if (line.empty()) return;
+    Device &d = device(e.dev);
+    ReqRec &flush = requests_[i];
     const FlushCpu free = free_since(d, e.cpu);
     Index starter = kNil;
     for (Index w : line)
         if (starter == kNil && requests_[w].r.queue_cpu == e.cpu && requests_[w].entered_ns > free.free_ns) starter = w;
     const bool waited = requests_[line.front()].entered_ns <= free.free_ns;
     if (starter != kNil && !waited) {
+        const Index first = line.front();
+        if (kinship(d, requests_[first].r.queue_cpu, e.cpu) == Kinship::kTogether) starter = first;
+        else flush.r.ambiguous = requests_[starter].r.ambiguous = requests_[first].r.ambiguous = true;
         serve(i, starter);
         requests_[starter].started_flush = true;
         return;
@@ -218,7 +184,12 @@ void Engine::serve(Index i, Index w) {
     ReqRec &flush = requests_[i], &waiter = requests_[w];
     waiter.waits_for = flush.r.id;
     if (!waiter.empty_flush || !waiter.needs_flush) waiter.r.flushed_by = flush.r.id;  // of two the first
-    if (!waiter.flush_done) waiter.contested.clear();  // what came before it was in a line is not its
+    Device &d = *flush.device;
+    if (waiter.flush_done && !(waiter.empty_flush && waiter.needs_flush) &&
+        kinship(d, waiter.r.queue_cpu, waiter.served_on) == Kinship::kPerhaps)
+        note_apart(d, waiter.r.queue_cpu, waiter.served_on, 1);  // it has not gone on behind that flush
+    waiter.served_on = flush.r.issue_cpu;
+    waiter.flush_before = waiter.flush_before || waiter.flush_done;
     waiter.flush_done = waiter.started_flush = false;
     if (flush.r.queue_ns == kNoTime) {
         flush.r.queue_ns = waiter.r.queue_ns;
@@ -327,6 +298,7 @@ Found Engine::first_in_line(const BlockEvent &e, int at_least) {
     if (found.ambiguous)
         for (Index i : d.flush_waiters) requests_[i].r.ambiguous = true;
     if (found.ambiguous || (best < kSurelyInLine && waiting > 1)) d.doubt_ns = e.ts_ns;
+    if (best == kSurelyInLine && !found.ambiguous && rec.r.queue_cpu != last->issued_on) ++d.crossed;
     if (rec.alone && last) note_together(d, rec.r.queue_cpu, last->issued_on, 8);
     return found;
 }

@@ -39,10 +39,10 @@ bool Engine::same_queue(const Device &d, std::uint32_t a, std::uint32_t b) {
     return false;
 }
 
-// That a device has one queue is sure when enough flushes have not shown otherwise.
+// That a device has one queue is sure when what other CPUs' flushes were for has gone on behind enough of them.
 bool Engine::nothing_known(const Device &d, std::uint32_t a, std::uint32_t b) {
     constexpr std::uint64_t kEnough = 16;
-    return kinship(d, a, b) == Kinship::kPerhaps && !d.several_queues && d.flush_issues <= kEnough;
+    return kinship(d, a, b) == Kinship::kPerhaps && !d.several_queues && d.crossed <= kEnough;
 }
 
 void Engine::note_together(Device &d, std::uint32_t a, std::uint32_t b, std::uint32_t weight) {

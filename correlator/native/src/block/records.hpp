@@ -212,6 +212,7 @@ struct Device {
     // two flushes were in flight at once: so has every flush of which nothing is known
     bool several_queues = false;
     std::uint64_t flush_issues = 0;
+    std::uint64_t crossed = 0;  // requests that went on behind a flush that another CPU issued
     // A thread waits for its flush before it queues the next (blkdev_issue_flush()); where several are made of one (md,
     // dm), it does not. Learned: how often it had none left, and how often one that no flush came behind.
     std::uint64_t flushes_alone = 0, flushes_beside = 0;
@@ -237,6 +238,8 @@ struct Contested {
     std::uint32_t cpu = kNoCpu;
     Owner by;
 };
+
+constexpr std::uint32_t kManyMissed = 8;  // flushes after which a request did not go on: its completion is lost
 
 struct ReqState {
     std::uint64_t ordinal = 0;        // of the event that made it
@@ -265,9 +268,11 @@ struct ReqState {
     // Of a flush: another completed while this one was in flight, and had been issued there; after so many issues.
     std::uint32_t beside_cpu = kNoCpu;
     std::uint64_t beside_issues = 0;
-    std::uint32_t flush_missed = 0;   // flushes after which it did not go on
-    std::uint32_t done_cpu = kNoCpu;  // where its flush completed
-    std::uint64_t waits_for = 0;      // Request::id of the flush that serves it now
+    bool flush_before = false;         // one that served it before is complete as well
+    std::uint32_t flush_missed = 0;    // flushes after which it did not go on
+    std::uint32_t served_on = kNoCpu;  // the CPU that issued the flush that serves it now,
+    std::uint32_t done_cpu = kNoCpu;   // and where that completed
+    std::uint64_t waits_for = 0;       // Request::id of the flush that serves it now
 };
 
 struct ReqRec : ReqState {

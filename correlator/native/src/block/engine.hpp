@@ -136,6 +136,7 @@ class Engine {
     void give_up_waiter(const BlockEvent &, Index);
     void give_up_left(const BlockEvent &);
     bool has_other_flush(const Device &, std::uint32_t cpu, Index flush) const;
+    bool lacks_data(const ReqRec &) const;
     bool was_anothers(const ReqRec &) const;
     void settle_left(const BlockEvent &, Index, bool next_flush_done);
     void give_up_owed(Device &);

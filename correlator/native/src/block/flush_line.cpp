@@ -16,12 +16,17 @@ void Engine::line_up(Device &d, Index i) {
         for (Index w : *list) requests_[w].alone = false;
 }
 
+// One with data whose getrq is missing looks like one without.
+bool Engine::lacks_data(const ReqRec &rec) const {
+    return rec.empty_flush && !rec.bios.empty() && bios_[rec.bios.back()].bio.nr_sectors != 0;
+}
+
 // Without data, with PREFLUSH and FUA (device-mapper from Linux 6.12 on sends such a bio before its data): where the
 // device has no FUA, one flush comes behind the other. Whether it has is not known before: what completes right behind
-// the first one has not waited for a second. (One with data whose getrq is missing looks like one without.)
+// the first one has not waited for a second.
 bool Engine::waits_for_second_flush(const BlockEvent &e, ReqRec &rec) {
     if (!rec.empty_flush || rec.needs_flush || (rec.entry_flags & rwbs::kFua) == 0) return false;
-    if (!rec.bios.empty() && bios_[rec.bios.back()].bio.nr_sectors != 0) return false;
+    if (lacks_data(rec)) return false;
     rec.needs_flush = true;
     rec.entered_ns = e.ts_ns;
     return true;

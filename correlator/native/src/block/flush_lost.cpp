@@ -36,9 +36,9 @@ void Engine::give_up_waiters(const BlockEvent &e) {
     for (const auto *list : {&d.flush_waiters, &d.second_waiters})
         for (Index w : *list) {
             const ReqRec &rec = requests_[w];
-            const bool stays =
-                rec.flush_done && rec.flush_missed >= (rec.r.owners.empty() ? 2U : kManyMissed) && !goes_on(d, rec);
-            if (stays && (d.misses_completions || d.doubt_ns < rec.entered_ns) &&
+            const std::uint32_t most = rec.r.owners.empty() || lacks_data(rec) ? 2 : kManyMissed;
+            if (rec.flush_done && rec.flush_missed >= most && !goes_on(d, rec) &&
+                (d.misses_completions || d.doubt_ns < rec.entered_ns) &&
                 kinship(d, rec.r.queue_cpu, e.cpu) == Kinship::kTogether)
                 scratch_.push_back(w);
         }

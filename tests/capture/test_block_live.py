@@ -96,7 +96,11 @@ def test_requests_have_all_their_steps(run: tuple[dict[str, Any], Callable[[str]
     data = [r for r in requests if r["kind"] in ("read", "write") and r["outcome"] != "absorbed"]
     assert len(data) > 1500
     whole = [r for r in data if r["issue_ns"] is not None and r["complete_ns"] is not None]
-    assert len(whole) >= 0.998 * len(data)
+    # Completions that no BPF program sees (tracepoints/COLLECTOR.md) are told.
+    losses = run[0]["core"]["losses"]
+    told = sum(losses[name] for name in ("pointer_reuse", "requests_given_up", "requests_incomplete"))
+    assert len(data) - len(whole) <= told, losses
+    assert len(whole) >= 0.97 * len(data)
     assert sum(r["merge_count"] for r in data) > 50
     assert any(b["split_from_id"] is not None for b in bios.values())
     flushes = [r for r in requests if r["kind"] == "flush" and r["first_issue_ns"] is not None]

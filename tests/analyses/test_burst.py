@@ -60,6 +60,14 @@ def test_c6_7_the_burst_is_found_without_being_told_where(seed_run: Path, capfd:
     assert "--window 1.4:2.0" in text
 
 
+def test_a_burst_in_which_the_window_ends_ends_there(seed_run: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    found = {kind["kind"]: kind for kind in document(capfd, seed_run, "--window", "1:1.77")["kinds"]}
+    (burst,) = found["write"]["bursts"]
+    assert (burst["begin_ns"], burst["end_ns"]) == (1_600_000_000, 1_770_000_000)
+    assert main(["burst", str(seed_run), "--window", "1:1.77"]) == 0
+    assert " 1.60 1.77 " in capfd.readouterr().out
+
+
 def test_c6_7_at_a_second_it_is_hidden(seed_run: Path, capfd: pytest.CaptureFixture[str]) -> None:
     kinds = document(capfd, seed_run, "1", "--window", "1:3")["kinds"]
     assert [kind["bursts"] for kind in kinds] == [[], []]

@@ -8,7 +8,7 @@ import json
 import shlex
 from typing import TYPE_CHECKING
 
-from opline_analyses.base.quantities import decimals_of, duration_ns, round_up, seconds
+from opline_analyses.base.quantities import duration_ns, round_up, seconds
 from opline_analyses.block import io_filter
 from opline_analyses.commands.common import add_form, add_run, csv_output, opened, output
 
@@ -98,7 +98,8 @@ def _measured(counted: Sequence[Cells], of: str, first: int, last: int, series: 
                 inside.add(cell)
             if f"{kind}_{where}" in sums:
                 sums[f"{kind}_{where}"].add(cell)
-    begin, end = (series.grid.begin_ns(series.first + i) - series.zero_ns for i in (first, last + 1))
+    begin = series.grid.begin_ns(series.first + first) - series.zero_ns
+    end = series.end_ns(series.first + last) - series.zero_ns
     return {"begin_ns": begin, "end_ns": end, "count": inside.count, "bytes": inside.size} | {
         f"{name}_mean_ns": None if cell.mean is None else round(cell.mean) for name, cell in sums.items()
     }
@@ -148,7 +149,7 @@ def _none(kind: dict[str, Any], by: str) -> str:
 def _text(args: argparse.Namespace, found: list[dict[str, Any]], series: Series) -> Iterator[str]:
     from opline_analyses.base.text import count_of, duration, table
 
-    step, digits = series.grid.step_ns, max(1, decimals_of(series.grid.step_ns))
+    step, digits = series.grid.step_ns, max(1, series.digits)
     shown = []
     for kind in found:
         for burst in sorted(kind["bursts"], key=lambda b: -b["share"])[:LISTED]:

@@ -48,13 +48,13 @@ def device() -> Iterator[str]:
 
 
 @contextmanager
-def beside(argv: list[str], file: Path, ready: float) -> Iterator[None]:
+def beside(argv: list[str], file: Path, ready: float) -> Iterator[subprocess.Popen[bytes]]:
     """A program that runs meanwhile, its output in a file; it ends by Ctrl-C."""
     with file.open("wb") as out:
         child = subprocess.Popen(argv, stdout=out, stderr=subprocess.STDOUT)
         time.sleep(ready)
         try:
-            yield
+            yield child
             time.sleep(1)
         finally:
             child.send_signal(signal.SIGINT)
@@ -69,24 +69,16 @@ def perf_record(perf: str, events: str, data: Path) -> Iterator[None]:
     os.mkfifo(answer)
     argv = [perf, "record", "-q", "-a", "-m", "8M", "-e", events, "-o", str(data)]
     argv += ["--delay=-1", f"--control=fifo:{control},{answer}"]
-    with data.with_name("perf.log").open("wb") as log:
-        child = subprocess.Popen(argv, stdout=log, stderr=subprocess.STDOUT)
-    try:
-        told = os.open(control, os.O_RDWR)  # does not wait for a perf that has ended
-        heard = os.open(answer, os.O_RDWR)
+    log = data.with_name("perf.log")
+    with beside(argv, log, 0) as child, control.open("r+b", 0) as told, answer.open("r+b", 0) as heard:
         for command in (b"enable\n", b"disable\n"):
-            os.write(told, command)
+            told.write(command)
             while not select.select([heard], [], [], 1)[0]:
                 if child.poll() is not None:
-                    pytest.skip(data.with_name("perf.log").read_text())
-            assert os.read(heard, 64).strip(b"\0") == b"ack\n"
+                    pytest.skip(log.read_text())
+            assert heard.read(64).strip(b"\0") == b"ack\n"
             if command == b"enable\n":
                 yield
-    finally:
-        child.send_signal(signal.SIGINT)
-        child.wait(60)
-        os.close(told)
-        os.close(heard)
 
 
 def perfs_losses(perf: str, data: Path) -> int:

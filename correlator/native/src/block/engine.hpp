@@ -188,7 +188,7 @@ class Engine {
     void note_contested(const BlockEvent &, Index by);
     static void contend(ReqRec &, const Contested &);
     const Contested *contested_by_one_that_waits(const ReqRec &) const;
-    Index exchanged(const BlockEvent &, Contested &own) const;
+    Index exchanged(const BlockEvent &) const;
     bool too_long(const Device &, std::int64_t begin_ns, std::int64_t end_ns) const;
     void came_from_nowhere(const BlockEvent &);
     void check_issued(const BlockEvent &, const ReqRec &);

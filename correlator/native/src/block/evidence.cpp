@@ -57,14 +57,14 @@ const Contested *Engine::contested_by_one_that_waits(const ReqRec &rec) const {
 
 // The request whose completion another one got: whoever waits for it has gone on, and who waits for the other has not.
 // So the completion at hand is the other's.
-Index Engine::exchanged(const BlockEvent &e, Contested &own) const {
+Index Engine::exchanged(const BlockEvent &e) const {
     unsigned seen = 0;
     for (Index i = request_starts_.first({e.dev, e.sector}); i != kNil && seen < kChainLimit;
          i = requests_[i].by_start.next, ++seen) {
         const ReqRec &rec = requests_[i];
         const bool fits = rec.in_device && rec.remaining == e.nr_sectors && same_direction(rec.op, e.rwbs);
         if (!fits || rec.contested.empty() || left_ns(rec) == kNoTime) continue;
-        if (const Contested *other = contested_by_one_that_waits(rec)) return own = *other, i;
+        if (contested_by_one_that_waits(rec)) return i;
     }
     return kNil;
 }

@@ -91,11 +91,11 @@ void Engine::line_for(const BlockEvent &e, Index i) {
                 if (going == kNil && same_queue(d, rec.r.queue_cpu, e.cpu)) going = w;
                 continue;
             }
-            if (has_other_flush(d, rec.r.queue_cpu, i) && kinship(d, rec.r.queue_cpu, e.cpu) == Kinship::kPerhaps)
-                continue;
+            const Kinship kin = kinship(d, rec.r.queue_cpu, e.cpu);
+            if (kin == Kinship::kPerhaps && has_other_flush(d, rec.r.queue_cpu, i)) continue;
             ++waiting;
             if (same_queue(d, rec.r.queue_cpu, e.cpu)) line.push_back(w);
-            else if (kinship(d, rec.r.queue_cpu, e.cpu) == Kinship::kApart) continue;
+            else if (kin == Kinship::kApart) continue;
             else if (other == kNil) other = w;
             else one_cpu = one_cpu && rec.r.queue_cpu == requests_[other].r.queue_cpu;
         }
@@ -188,10 +188,10 @@ Index Engine::flush_of(const Device &d, const ReqRec &waiter) const {
 void Engine::serve(Index i, Index w) {
     ReqRec &flush = requests_[i], &waiter = requests_[w];
     waiter.waits_for = flush.r.id;
-    if (!waiter.empty_flush || !waiter.needs_flush) waiter.r.flushed_by = flush.r.id;  // of two the first
+    const bool second = waiter.empty_flush && waiter.needs_flush;  // of two flushes
+    if (!second) waiter.r.flushed_by = flush.r.id;
     Device &d = *flush.device;
-    if (waiter.flush_done && !(waiter.empty_flush && waiter.needs_flush) &&
-        kinship(d, waiter.r.queue_cpu, waiter.served_on) == Kinship::kPerhaps)
+    if (waiter.flush_done && !second && kinship(d, waiter.r.queue_cpu, waiter.served_on) == Kinship::kPerhaps)
         note_apart(d, waiter.r.queue_cpu, waiter.served_on, 1);  // it has not gone on behind that flush
     waiter.served_on = flush.r.issue_cpu;
     waiter.flush_before = waiter.flush_before || waiter.flush_done;

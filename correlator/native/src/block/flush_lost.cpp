@@ -66,10 +66,9 @@ bool Engine::was_anothers(const ReqRec &rec) const {
 // Who has not gone on by the time of the next flush's completion waits for more than a CPU.
 void Engine::settle_left(const BlockEvent &e, Index i, bool next_flush_done) {
     ReqRec &rec = requests_[i];
-    if (rec.contested.empty()) return give_up_waiter(e, i);
     const Contested *taken = contested_by_one_that_waits(rec);
-    if (taken && !next_flush_done) return;
     if (!taken) return give_up_waiter(e, i);
+    if (!next_flush_done) return;
     if (const Index flush = flush_of(*rec.device, rec); flush != kNil) unserve(flush, i);
     BlockEvent own = e;
     own.ts_ns = taken->at_ns;
@@ -105,8 +104,8 @@ void Engine::note_contested_flush(const BlockEvent &e, Index by) {
     if (owners.empty()) return;
     const FlushCpu *last = e.cpu != kNoCpu ? d.flush_cpus.find(e.cpu) : nullptr;
     const auto may_be_its = [&](const ReqRec &rec) {
-        if (!rec.empty_flush || !last) return rec.empty_flush;
-        return rec.entered_ns <= last->issue_ns && kinship(d, rec.r.queue_cpu, last->issued_on) != Kinship::kApart;
+        const auto served = [&] { return kinship(d, rec.r.queue_cpu, last->issued_on) != Kinship::kApart; };
+        return rec.empty_flush && (!last || (rec.entered_ns <= last->issue_ns && served()));
     };
     for (Index w : d.flush_waiters)
         if (w != by && may_be_its(requests_[w])) contend(requests_[w], {e.ts_ns, e.cpu, owners.front()});

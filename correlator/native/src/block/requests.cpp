@@ -272,11 +272,11 @@ Fate Engine::requeue(const BlockEvent &e) {
 Fate Engine::complete(const BlockEvent &e) {
     ++counts.completions;
     if (e.nr_sectors == 0) return complete_empty(e);
-    Contested its;
-    if (const Index i = has_contested_ && !rq_of(e) ? exchanged(e, its) : kNil; i != kNil) {
+    if (const Index i = has_contested_ && !rq_of(e) ? exchanged(e) : kNil; i != kNil) {
+        const Contested *its = contested_by_one_that_waits(requests_[i]);
         BlockEvent own = e;
-        own.ts_ns = its.at_ns;
-        own.cpu = its.cpu;
+        own.ts_ns = its->at_ns;
+        own.cpu = its->cpu;
         return completed_whole(own, i);
     }
     Found found = request_for(e, BlockKind::kRqComplete);
